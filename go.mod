@@ -22,3 +22,13 @@ require (
 	modernc.org/memory v1.12.1
 	modernc.org/sqlite v1.61.1
 )
+
+require (
+	github.com/beorn7/perks v1.0.1
+	github.com/cespare/xxhash/v2 v2.3.0
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822
+	github.com/prometheus/client_model v0.6.3
+	github.com/prometheus/common v0.72.0
+	github.com/prometheus/procfs v0.22.0
+	google.golang.org/protobuf v1.36.12
+)
