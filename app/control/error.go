@@ -1,0 +1,44 @@
+package control
+
+import "fmt"
+
+// A Code classifies an Error for programs. The server maps codes to HTTP
+// status in one table; the client gets them back from the reply.
+type Code string
+
+const (
+	CodeInvalid       Code = "invalid_request"    // the caller can mend the request
+	CodeModelNotFound Code = "model_not_found"    // no such model is registered
+	CodeRunNotFound   Code = "run_not_found"      // no such run is in flight
+	CodeModelBusy     Code = "model_busy"         // another model is answering requests
+	CodeNotReady      Code = "not_ready"          // starting, loading, or no model chosen
+	CodeModelInvalid  Code = "model_invalid"      // the model's folder cannot be loaded
+	CodeUnauthorized  Code = "unauthorized"       // no session, or an old one
+	CodeForbidden     Code = "forbidden"          // the door is closed to this caller
+	CodeGated         Code = "model_gated"        // the hub wants a token or a licence accepted
+	CodeDiskFull      Code = "disk_full"          // not enough room for the download
+	CodeUnavailable   Code = "server_unavailable" // nothing answers on the socket
+	CodeInternal      Code = "internal"           // a defect of ours
+)
+
+// Error is one sentence for a person with a code for programs.
+type Error struct {
+	Code    Code
+	Message string
+	Param   string // the field at fault, as the request spells it; may be empty
+	Err     error  // cause, may be nil; never shown to HTTP clients
+}
+
+func (e *Error) Error() string { return e.Message }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf builds an Error. A %w verb keeps its operand as the cause.
+func Errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	e := &Error{Code: code, Message: err.Error()}
+	if u, ok := err.(interface{ Unwrap() error }); ok {
+		e.Err = u.Unwrap()
+	}
+	return e
+}

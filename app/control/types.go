@@ -1,0 +1,166 @@
+package control
+
+import "time"
+
+// Alias is the model name that stands for whatever model is chosen in the
+// menu, the window or by `tandem serve --model`.
+const Alias = "tandem"
+
+// A Phase says what the serving process is doing.
+type Phase string
+
+const (
+	PhaseStarting Phase = "starting"
+	PhaseNoModel  Phase = "no_model" // nothing is loaded; a request loads the choice
+	PhaseLoading  Phase = "loading"
+	PhaseReady    Phase = "ready"
+	PhaseFailed   Phase = "failed" // the choice cannot be loaded; see State.Error
+	PhaseDraining Phase = "draining"
+)
+
+// State is the answer of GET /app/state.
+type State struct {
+	Version   string    `json:"version"`
+	PID       int       `json:"pid"`
+	Home      string    `json:"home"`
+	Address   string    `json:"address"` // http://127.0.0.1:8263; empty while the port is taken
+	StartedAt time.Time `json:"started_at"`
+
+	Phase  Phase   `json:"phase"`
+	Choice string  `json:"choice"`          // id behind the name "tandem"
+	Loaded *Loaded `json:"loaded"`          // nil unless a model is in memory
+	Error  string  `json:"error,omitempty"` // what failed, one sentence
+
+	ActiveBytes int64 `json:"active_bytes"` // MLX, now
+	PeakBytes   int64 `json:"peak_bytes"`   // MLX, since start
+
+	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
+}
+
+// Loaded describes the model in memory.
+type Loaded struct {
+	ID            string `json:"id"`
+	Architecture  string `json:"architecture"`
+	ContextLength int    `json:"context_length"` // tokens
+	Device        string `json:"device"`         // "cpu" or "gpu"
+	Dtype         string `json:"dtype"`
+	LoadMS        int64  `json:"load_ms"`
+	Queued        int    `json:"queued"` // requests waiting for their first chunk
+}
+
+// Active is one request in flight.
+type Active struct {
+	RunID     int64     `json:"run_id"`
+	Endpoint  string    `json:"endpoint"`
+	Model     string    `json:"model"`
+	Client    string    `json:"client"`
+	StartedAt time.Time `json:"started_at"`
+
+	PromptDone       int `json:"prompt_done"` // prompt tokens evaluated
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+}
+
+// Model is one row of the registry.
+type Model struct {
+	ID            string    `json:"id"`   // org/name, or the folder's name
+	Path          string    `json:"path"` // folder; empty for the embedded model
+	Source        string    `json:"source"`
+	Architecture  string    `json:"architecture"`
+	ContextLength int       `json:"context_length"` // tokens
+	Bytes         int64     `json:"bytes"`
+	AddedAt       time.Time `json:"added_at"`
+
+	Chosen bool `json:"chosen"` // the alias "tandem" means this one
+	Loaded bool `json:"loaded"`
+}
+
+// Run is one row of the history: what one request asked and what it cost.
+// It holds no text. Durations are milliseconds of wall time.
+type Run struct {
+	ID        int64     `json:"id"`
+	StartedAt time.Time `json:"started_at"`
+	Client    string    `json:"client"`   // User-Agent, shortened
+	Endpoint  string    `json:"endpoint"` // "chat/completions", "completions", "run"
+	Model     string    `json:"model"`    // real id; as asked while it is unknown
+	Drafter   string    `json:"drafter"`
+	Choices   int       `json:"choices"` // continuations asked for
+
+	PromptTokens     int `json:"prompt_tokens"`
+	CachedTokens     int `json:"cached_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	Drafted          int `json:"drafted"`
+	Accepted         int `json:"accepted"`
+	Rounds           int `json:"rounds"`
+	Syncs            int `json:"syncs"`
+
+	Seed uint64 `json:"seed"` // of the first choice
+
+	LoadMS       float64 `json:"load_ms"` // until the model was in memory
+	QueueMS      float64 `json:"queue_ms"`
+	RestoreMS    float64 `json:"restore_ms"`
+	PrefillMS    float64 `json:"prefill_ms"`
+	FirstTokenMS float64 `json:"first_token_ms"` // from arrival in the engine
+	DecodeMS     float64 `json:"decode_ms"`
+	HostMS       float64 `json:"host_ms"`
+	TotalMS      float64 `json:"total_ms"` // from arrival at the endpoint
+
+	PeakBytes    int64  `json:"peak_bytes"`
+	FinishReason string `json:"finish_reason"` // stop, length, cancel, error; empty while in flight
+	MissReason   string `json:"miss_reason"`
+	Error        string `json:"error"`
+}
+
+// RunQuery narrows GET /app/runs. The zero value means the newest 50.
+type RunQuery struct {
+	Limit  int    // at most 1000; 0 = 50
+	Model  string // this id only
+	Before int64  // runs older than this id
+}
+
+// ModelRequest names a model: the body of /app/load and of DELETE /app/models.
+type ModelRequest struct {
+	Model string `json:"model"`
+}
+
+// AddRequest registers a folder: the body of POST /app/models.
+type AddRequest struct {
+	Path string `json:"path"`         // absolute
+	ID   string `json:"id,omitempty"` // empty = from the folder's name
+}
+
+// PullRequest is the body of POST /app/pull.
+type PullRequest struct {
+	ID       string `json:"id"`                 // org/name on the hub
+	Revision string `json:"revision,omitempty"` // empty = main
+}
+
+// Progress is one event of a pull. The stream ends with an event that has
+// Model or Error set.
+type Progress struct {
+	File      string `json:"file,omitempty"` // being fetched
+	Done      int64  `json:"done"`           // bytes, all files together
+	Total     int64  `json:"total"`          // bytes, all files together
+	PerSecond int64  `json:"per_second"`     // bytes, over the last seconds
+	Model     *Model `json:"model,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Code      Code   `json:"code,omitempty"`
+}
+
+// SessionCode is the answer of POST /app/session on the socket: a code that
+// buys one session, once, before it expires.
+type SessionCode struct {
+	Code      string    `json:"code"`
+	ExpiresAt time.Time `json:"expires_at"`
+	URL       string    `json:"url"` // http://127.0.0.1:PORT/#CODE
+}
+
+// SessionRequest and Session are the exchange of POST /app/session over TCP.
+type SessionRequest struct {
+	Code string `json:"code"`
+}
+
+// Session is the token that goes into Authorization: Bearer.
+type Session struct {
+	Session string `json:"session"`
+}

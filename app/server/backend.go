@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A Backend is what the server serves. Package app implements it on the
+// engine, the models and the database. Its methods are safe for use by many
+// goroutines; their errors are *control.Error or *engine.Error where a caller
+// can act on them.
+type Backend interface {
+	Catalogue
+	Recorder
+	Admin
+}
+
+// A Catalogue knows the models by name.
+type Catalogue interface {
+	// Models lists the registered models, the chosen one marked. The alias
+	// is not among them.
+	Models(ctx context.Context) ([]control.Model, error)
+
+	// Acquire returns the model with that id in memory, loading it in place
+	// of an idle one if it must. control.Alias means the choice. It waits
+	// for a load in progress. Unregistered: CodeModelNotFound. Another model
+	// is busy: CodeModelBusy. The caller calls Release once.
+	Acquire(ctx context.Context, name string) (Model, error)
+}
+
+// ErrNoTemplate is what RenderChat returns for a model without a chat template.
+var ErrNoTemplate = errors.New("the model has no chat template")
+
+// A Model is one model in memory, held until Release.
+type Model interface {
+	ID() string
+	ContextLength() int // tokens
+	VocabSize() int     // ids are below it
+	Defaults() Defaults
+
+	// Generate is engine.Engine's method of that name: breaking the range or
+	// cancelling ctx stops within one step.
+	Generate(context.Context, engine.Request) iter.Seq2[engine.Token, error]
+
+	Tokenizer
+
+	// RenderChat applies the chat template. vars is a JSON object with
+	// messages, tools and add_generation_prompt, beside what the request's
+	// chat_template_kwargs set; the order of its keys is the request's.
+	// What the template itself refuses comes back as an error whose text is
+	// meant for the client. No template: ErrNoTemplate.
+	RenderChat(vars []byte) (string, error)
+
+	// Release lets the model be unloaded again.
+	Release()
+}
+
+// A Tokenizer turns text into ids and back.
+type Tokenizer interface {
+	// Encode parses special tokens written out in text as themselves.
+	// addSpecial adds what the tokenizer puts around a text, a BOS for one.
+	Encode(text string, addSpecial bool) []int32
+	// Decode keeps the text of special tokens.
+	Decode(ids []int32) string
+	// TokenBytes is the text of one token, perhaps a part of a rune. It is
+	// nil for an id without text.
+	TokenBytes(id int32) []byte
+	// FIM returns the special tokens' texts for fill-in-the-middle.
+	FIM() (FIM, bool)
+}
+
+// FIM holds the texts of a model's fill-in-the-middle tokens.
+type FIM struct {
+	Prefix, Suffix, Middle string
+}
+
+// Defaults are the sampling values of a model's generation_config.json; nil
+// where it has none. A model that says do_sample false has Temperature 0.
+type Defaults struct {
+	Temperature       *float64
+	TopK              *int
+	TopP              *float64
+	MinP              *float64
+	RepetitionPenalty *float64
+}
+
+// A Recorder keeps the history. Its errors are logged by the server and never
+// fail a request.
+type Recorder interface {
+	// BeginRun inserts a run at its arrival and returns its id, above 0.
+	BeginRun(context.Context, control.Run) (int64, error)
+	// FinishRun overwrites the row with that ID.
+	FinishRun(context.Context, control.Run) error
+	// Runs lists finished and running runs, newest first.
+	Runs(context.Context, control.RunQuery) ([]control.Run, error)
+}
+
+// Admin is what the control routes ask for.
+type Admin interface {
+	// State reports everything but Active, which the server knows.
+	State() control.State
+	// Load makes a registered model the choice and loads it.
+	Load(ctx context.Context, id string) error
+	// Unload frees the model in memory once it is idle; none is no error.
+	Unload(ctx context.Context) error
+	// AddModel registers a folder.
+	AddModel(context.Context, control.AddRequest) (control.Model, error)
+	// RemoveModel takes a model off the list; it deletes only files that
+	// Tandem downloaded.
+	RemoveModel(ctx context.Context, id string) error
+	// Pull downloads a model and registers it. progress is called on the
+	// caller's goroutine. Cancelling ctx leaves what was fetched for a resume.
+	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)
+}
