@@ -1,0 +1,166 @@
+"""The pocket model: a decoder in Gemma 3's form, written so that its forward is the one mlx_lm's gemma3_text computes.
+
+Worth knowing about the form:
+- RMSNorm multiplies by (1 + weight), and every layer has four of them: before and after attention, before and after the MLP.
+- Embeddings are multiplied by sqrt(hidden_size), rounded through bfloat16 as the checkpoints' own code does.
+- Queries and keys are normalised per head before the rotary embedding.
+- Every sliding_window_pattern-th layer attends to everything, the others to the last sliding_window positions; the
+  two kinds have rotary bases of their own.
+- The head is the embedding, transposed.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+@dataclass
+class Config:
+    vocab_size: int = 4096
+    hidden_size: int = 384
+    num_hidden_layers: int = 9
+    intermediate_size: int = 1280
+    num_attention_heads: int = 6
+    num_key_value_heads: int = 2
+    head_dim: int = 64
+    rms_norm_eps: float = 1e-6
+    rope_theta: float = 100000.0  # full layers
+    rope_local_base_freq: float = 10000.0  # sliding layers
+    query_pre_attn_scalar: int = 64
+    sliding_window: int = 256
+    sliding_window_pattern: int = 3
+    max_position_embeddings: int = 32768
+
+    def is_sliding(self, layer):
+        return (layer + 1) % self.sliding_window_pattern != 0
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, size, eps, weight=0.0):
+        super().__init__()
+        self.weight = nn.Parameter(torch.full((size,), weight))
+        self.eps = eps
+
+    def forward(self, x):
+        y = x.float()
+        y = y * torch.rsqrt(y.square().mean(-1, keepdim=True) + self.eps)
+        return (y * (1.0 + self.weight)).to(x.dtype)
+
+
+def rotary(length, head_dim, base, device=None):
+    """cos and sin, both (L, D/2)."""
+    freq = base ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
+    angle = torch.arange(length, device=device, dtype=torch.float32)[:, None] * freq[None, :]
+    return angle.cos(), angle.sin()
+
+
+def rotate(x, cos, sin):
+    """Rotates the pairs (i, i + D/2) of x (B, H, L, D)."""
+    a, b = x.float().chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1).to(x.dtype)
+
+
+def windowed_attention(q, k, v, window, scale):
+    """Causal attention over the last window positions, for q, k, v (B, H, L, D).
+
+    Works in blocks of window queries, each against its own block of keys and the one before: O(L x window).
+    """
+    B, H, L, D = q.shape
+    n = -(-L // window)  # blocks
+    pad = n * window - L
+    q = F.pad(q, (0, 0, 0, pad)).view(B * H, n, window, D)
+    k, v = (F.pad(x, (0, 0, window, pad)).view(B * H, n + 1, window, D) for x in (k, v))
+    k, v = (torch.cat((x[:, :-1], x[:, 1:]), dim=2) for x in (k, v))  # (B H, n, 2 window, D)
+    i = torch.arange(window, device=q.device)[None, :, None] + window
+    j = torch.arange(2 * window, device=q.device)[None, None, :]
+    block = torch.arange(n, device=q.device)[:, None, None]
+    mask = (j <= i) & (i - j < window) & (block * window + j >= window)  # (n, window, 2 window)
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    return y.view(B, H, n * window, D)[:, :, :L]
+
+
+class Attention(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.heads, self.kv_heads, self.head_dim = c.num_attention_heads, c.num_key_value_heads, c.head_dim
+        self.scale = c.query_pre_attn_scalar**-0.5
+        self.q_proj = nn.Linear(c.hidden_size, self.heads * c.head_dim, bias=False)
+        self.k_proj = nn.Linear(c.hidden_size, self.kv_heads * c.head_dim, bias=False)
+        self.v_proj = nn.Linear(c.hidden_size, self.kv_heads * c.head_dim, bias=False)
+        self.o_proj = nn.Linear(self.heads * c.head_dim, c.hidden_size, bias=False)
+        self.q_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
+        self.k_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
+
+    def forward(self, x, rope, window):
+        B, L, _ = x.shape
+        q = self.q_norm(self.q_proj(x).view(B, L, self.heads, self.head_dim)).transpose(1, 2)  # (B, H, L, D)
+        k = self.k_norm(self.k_proj(x).view(B, L, self.kv_heads, self.head_dim)).transpose(1, 2)
+        v = self.v_proj(x).view(B, L, self.kv_heads, self.head_dim).transpose(1, 2)
+        q, k = rotate(q, *rope), rotate(k, *rope)
+        group = self.heads // self.kv_heads
+        k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
+        if window:
+            y = windowed_attention(q, k, v, window, self.scale)
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
+        return self.o_proj(y.transpose(1, 2).reshape(B, L, -1))
+
+
+class MLP(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.gate_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
+        self.up_proj = nn.Linear(c.hidden_size, c.intermediate_size, bias=False)
+        self.down_proj = nn.Linear(c.intermediate_size, c.hidden_size, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(F.gelu(self.gate_proj(x), approximate="tanh") * self.up_proj(x))
+
+
+class Layer(nn.Module):
+    # The norms after attention and MLP start at 0.3 rather than 1, so that no single layer drowns the embedding at first.
+    POST_NORM = -0.7
+
+    def __init__(self, c):
+        super().__init__()
+        self.self_attn = Attention(c)
+        self.mlp = MLP(c)
+        self.input_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
+        self.post_attention_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps, self.POST_NORM)
+        self.pre_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
+        self.post_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps, self.POST_NORM)
+
+    def forward(self, x, rope, window):
+        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), rope, window))
+        return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
+
+
+class Model(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.config = c
+        self.embed_tokens = nn.Embedding(c.vocab_size, c.hidden_size)
+        self.layers = nn.ModuleList(Layer(c) for _ in range(c.num_hidden_layers))
+        self.norm = RMSNorm(c.hidden_size, c.rms_norm_eps)
+        self.embed_scale = torch.tensor(math.sqrt(c.hidden_size), dtype=torch.bfloat16).item()
+        for p in self.parameters():
+            if p.ndim == 2:
+                nn.init.normal_(p, std=0.5 / math.sqrt(p.shape[1]))
+
+    def forward(self, tokens):
+        """Logits (B, L, V) for tokens (B, L)."""
+        c, L = self.config, tokens.shape[1]
+        local = rotary(L, c.head_dim, c.rope_local_base_freq, tokens.device)
+        full = rotary(L, c.head_dim, c.rope_theta, tokens.device)
+        x = self.embed_tokens(tokens) * self.embed_scale  # (B, L, hidden)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, local, c.sliding_window) if c.is_sliding(i) else layer(x, full, None)
+        return F.linear(self.norm(x), self.embed_tokens.weight)
+
+    def loss(self, tokens):
+        """Mean cross entropy in nats of each token of tokens (B, L + 1) after the first."""
+        logits = self(tokens[:, :-1])
+        return F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())

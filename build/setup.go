@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// setupVerb installs everything that go build needs, or empties the cache.
+func setupVerb(ctx context.Context, b *builder, args []string) error {
+	set := newFlags("setup")
+	clean := set.Bool("clean", false, "empty the cache that all checkouts share, and set nothing up")
+	if err := parse(set, args, 0); err != nil {
+		return err
+	}
+	if *clean {
+		fmt.Fprintf(b.out, "empty %s\n", b.cache.dir)
+		return b.cache.clean(ctx)
+	}
+	return b.setup(ctx)
+}
+
+// setup makes what the #cgo lines refer to. It costs a few milliseconds when everything is there.
+func (b *builder) setup(ctx context.Context) error {
+	start := time.Now()
+	if err := b.installSystem(ctx); err != nil {
+		return err
+	}
+	pip, err := b.pipPython(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.setupMLX(ctx, pip); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "setup: ready in %s\n", seconds(time.Since(start)))
+	return nil
+}

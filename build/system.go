@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// A requirement is something of the operating system that a verb can't do without. An empty package name means that
+// the verb can't install it there and hint says who does.
+type requirement struct {
+	what    string
+	apt     string // Debian package
+	brew    string // Homebrew formula
+	hint    string // where neither applies
+	present func(ctx context.Context, b *builder) bool
+}
+
+// requirements lists them in the order in which they build upon each other.
+func requirements() []requirement {
+	list := []requirement{
+		{what: "a C++ compiler", apt: "g++", hint: "xcode-select --install", present: onPath("c++", "g++", "clang++")},
+		{what: "CMake", apt: "cmake", brew: "cmake", present: onPath("cmake")},
+		{what: "Ninja", apt: "ninja-build", brew: "ninja", present: onPath("ninja")},
+		{what: "Rust (cargo)", hint: "install Rust from https://rustup.rs", present: onPath("cargo")},
+		{what: "Python 3", apt: "python3", brew: "python3", present: onPath("python3")},
+		{what: "Python's venv with pip", apt: "python3-venv", present: pythonVenv},
+	}
+	if runtime.GOOS == "linux" {
+		list = append(list,
+			requirement{what: "OpenBLAS", apt: "libopenblas0-pthread", present: openBLAS},
+			requirement{what: "std::format (gcc 13 or libfmt)", apt: "libfmt-dev", present: formatAvailable},
+		)
+	}
+	return list
+}
+
+// onPath is satisfied by any one of the named programs.
+func onPath(names ...string) func(context.Context, *builder) bool {
+	return func(context.Context, *builder) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			_, err := exec.LookPath(name)
+			return err == nil
+		})
+	}
+}
+
+// pythonVenv looks for ensurepip too, which Debian keeps apart from python3.
+func pythonVenv(ctx context.Context, b *builder) bool {
+	return b.command(ctx, "python3", "-c", "import venv, ensurepip").Run() == nil
+}
+
+// openBLAS asks the linker's driver, which prints a bare name for what it doesn't find.
+func openBLAS(ctx context.Context, b *builder) bool {
+	path, err := b.output(b.command(ctx, "cc", "-print-file-name=libopenblas.so.0"))
+	return err == nil && filepath.IsAbs(path)
+}
+
+// formatAvailable reports whether std::format compiles, by itself or through the shim. Only the compilation of mlx-c
+// needs it, so the two trials are spared once that is done.
+func formatAvailable(ctx context.Context, b *builder) bool {
+	if e, err := b.mlxEntry(); err == nil && b.cache.complete(e) {
+		return true
+	}
+	return b.compilesFormat(ctx, "") || b.compilesFormat(ctx, b.formatShim())
+}
+
+// compilesFormat compiles a line that uses std::format, with the header shim forced in unless it is empty.
+func (b *builder) compilesFormat(ctx context.Context, shim string) bool {
+	args := []string{"-std=c++20", "-fsyntax-only", "-x", "c++", "-"}
+	source := "#include <format>\n"
+	if shim != "" {
+		args = append([]string{"-include", shim}, args...)
+		source = ""
+	}
+	cmd := b.command(ctx, "c++", args...)
+	cmd.Stdin = strings.NewReader(source + "#include <string>\nstd::string s = std::format(\"{}\", 1);\n")
+	return cmd.Run() == nil
+}
+
+// missing returns the requirements that this machine doesn't meet.
+func (b *builder) missing(ctx context.Context) []requirement {
+	var list []requirement
+	for _, r := range requirements() {
+		if !r.present(ctx, b) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// installLine returns the one line that installs what is missing, and whether it covers all of it.
+func installLine(missing []requirement, goos string) (line []string, all bool) {
+	var packages []string
+	all = true
+	for _, r := range missing {
+		name := r.apt
+		if goos == "darwin" {
+			name = r.brew
+		}
+		if name == "" {
+			all = false
+			continue
+		}
+		packages = append(packages, name)
+	}
+	switch {
+	case len(packages) == 0:
+		return nil, all
+	case goos == "darwin":
+		return append([]string{"brew", "install"}, packages...), all
+	default:
+		return append([]string{"apt-get", "install", "-y", "--no-install-recommends"}, packages...), all
+	}
+}
+
+// installSystem installs what is missing where it may: as root or with a sudo that asks nothing, with apt; with
+// Homebrew on a Mac. Otherwise it returns an error that ends in the line to run.
+func (b *builder) installSystem(ctx context.Context) error {
+	missing := b.missing(ctx)
+	if len(missing) == 0 {
+		return nil
+	}
+	line, all := installLine(missing, runtime.GOOS)
+	if !all {
+		return fmt.Errorf("missing on this machine:%s", describe(missing, runtime.GOOS))
+	}
+	manager := line[0]
+	_, err := exec.LookPath(manager)
+	prefix := []string{}
+	if manager == "apt-get" && os.Geteuid() != 0 {
+		prefix = []string{"sudo", "-n"}
+		if err == nil {
+			err = b.command(ctx, "sudo", "-n", "true").Run()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("missing on this machine:%s", describe(missing, runtime.GOOS))
+	}
+	if manager == "apt-get" {
+		release, err := b.lock(ctx, "apt.lock", syscall.LOCK_EX)
+		if err != nil {
+			return err
+		}
+		defer release()
+		// Package lists of a fresh machine are empty or old.
+		update := append(slices.Clone(prefix), "apt-get", "update")
+		if err := b.step("apt-get update", b.command(ctx, update[0], update[1:]...)); err != nil {
+			return err
+		}
+		prefix = append(prefix, "env", "DEBIAN_FRONTEND=noninteractive")
+		line = append(line, "-o", "DPkg::Lock::Timeout=300")
+	}
+	args := append(prefix, line...)
+	if err := b.step(strings.Join(line, " "), b.command(ctx, args[0], args[1:]...)); err != nil {
+		return err
+	}
+	if missing = b.missing(ctx); len(missing) > 0 {
+		return fmt.Errorf("still missing after the installation:%s", describe(missing, runtime.GOOS))
+	}
+	return nil
+}
+
+// lock holds a lock file of the cache until release is called.
+func (b *builder) lock(ctx context.Context, name string, how int) (release func(), err error) {
+	if err := os.MkdirAll(b.cache.dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := lockFile(ctx, filepath.Join(b.cache.dir, name), how)
+	if err != nil {
+		return nil, err
+	}
+	return func() { f.Close() }, nil
+}
+
+// describe lists missing requirements and ends in the line that installs them.
+func describe(missing []requirement, goos string) string {
+	var s strings.Builder
+	for _, r := range missing {
+		s.WriteString("\n  " + r.what)
+		name := r.apt
+		if goos == "darwin" {
+			name = r.brew
+		}
+		if name == "" && r.hint != "" {
+			s.WriteString(": " + r.hint)
+		}
+	}
+	if line, _ := installLine(missing, goos); line != nil {
+		sudo := ""
+		if line[0] == "apt-get" {
+			sudo = "sudo "
+		}
+		s.WriteString("\nrun: " + sudo + strings.Join(line, " "))
+	}
+	return s.String()
+}
