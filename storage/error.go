@@ -1,0 +1,87 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// A Code says what kind of failure an [Error] is.
+type Code string
+
+const (
+	NotFound Code = "not_found" // no row by that name
+	Conflict Code = "conflict"  // the row exists already, or is in another state than the call needs
+	Invalid  Code = "invalid"   // the record breaks a rule of the schema
+	Corrupt  Code = "corrupt"   // the file is damaged
+	Full     Code = "full"      // no space left for the file
+	Busy     Code = "busy"      // another process holds the file
+	ReadOnly Code = "read_only" // the file or its folder may not be written
+	Newer    Code = "newer"     // the file was written by a newer program
+	Internal Code = "internal"  // anything else
+)
+
+// An Error is what every function of this package returns, except for the error of a cancelled context.
+type Error struct {
+	Code    Code
+	Op      string // what was attempted, in lower case
+	Message string // one sentence for a person
+	Err     error  // the cause, may be nil
+}
+
+func (e *Error) Error() string { return e.Op + ": " + e.Message }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// wrap turns an error of database/sql into an *Error that names the file and the way out.
+func (db *DB) wrap(op string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	e := &Error{Code: Internal, Op: op, Message: err.Error(), Err: err}
+	if errors.Is(err, sql.ErrNoRows) {
+		e.Code, e.Message = NotFound, "no such row"
+		return e
+	}
+	se, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return e
+	}
+	switch se.Code() {
+	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+		e.Code = Conflict
+		return e
+	}
+	switch se.Code() & 0xff { // the primary result code; the rest is detail
+	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_TOOBIG:
+		e.Code = Invalid
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		e.Code, e.Message = Corrupt, db.corruptMessage(se.Error())
+	case sqlite3.SQLITE_FULL:
+		e.Code = Full
+		e.Message = fmt.Sprintf("no space left for the database %s: free some space on its disk; what was stored before is safe", db.path)
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		e.Code = Busy
+		e.Message = fmt.Sprintf("another program holds the database %s: close it and try again", db.path)
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		e.Code = ReadOnly
+		e.Message = fmt.Sprintf("the database %s cannot be opened for writing: check the permissions of the file and its folder (%v)", db.path, se)
+	}
+	return e
+}
+
+// corruptMessage says what to do with a damaged file, naming the newest backup if there is one.
+func (db *DB) corruptMessage(reason string) string {
+	m := fmt.Sprintf("the database %s is damaged (%s); it was left as it is. Stop Tandem and move it aside, with the -wal and -shm files beside it, to start with an empty one", db.path, reason)
+	if b := db.backups(); len(b) > 0 {
+		m += fmt.Sprintf("; the last backup is %s", b[len(b)-1])
+	}
+	return m
+}

@@ -1,0 +1,104 @@
+package storage
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// KeepBackups is how many copies made before migrations stay beside the file.
+const KeepBackups = 3
+
+// provider gives goose the embedded files. Files are only ever appended: one that was released is never edited.
+func (db *DB) provider() (*goose.Provider, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db.w, files, goose.WithSlog(db.log), goose.WithDisableGlobalRegistry(true))
+}
+
+// migrate brings the schema up to date, after a backup if the file holds an older one.
+func (db *DB) migrate(ctx context.Context) error {
+	p, err := db.provider()
+	if err != nil {
+		return err
+	}
+	have, want, err := p.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case have == want:
+		return nil
+	case have > want:
+		return &Error{Code: Newer, Op: "open database", Message: fmt.Sprintf("the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder", db.path, have, want)}
+	case have > 0 && db.path != "":
+		if err := db.backup(ctx, have); err != nil {
+			return fmt.Errorf("back up before migrating: %w", err)
+		}
+	}
+	db.log.Info("migrating the database", "path", db.path, "from", have, "to", want)
+	_, err = p.Up(ctx)
+	return err
+}
+
+// backup writes a compact copy of the file beside it, tandem.db.v2-20261121T120000Z.backup, and removes the oldest copies.
+func (db *DB) backup(ctx context.Context, version int64) error {
+	name := fmt.Sprintf("%s.v%d-%s.backup", db.path, version, db.now().UTC().Format("20060102T150405Z"))
+	tmp := name + ".tmp"
+	// SQLite fills an empty file, which keeps the mode we give it; a full one is left from a crash.
+	if err := os.Remove(tmp); err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if _, err := db.w.ExecContext(ctx, "VACUUM INTO ?", tmp); err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	if err := os.Rename(tmp, name); err != nil {
+		return err
+	}
+	db.log.Info("backed up the database", "path", name)
+	old := db.backups()
+	for _, b := range old[:max(0, len(old)-KeepBackups)] {
+		if err := os.Remove(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backups lists the copies made before migrations, oldest first.
+func (db *DB) backups() []string {
+	if db.path == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Dir(db.path))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filepath.Base(db.path)+".v") && strings.HasSuffix(e.Name(), ".backup") {
+			names = append(names, filepath.Join(filepath.Dir(db.path), e.Name()))
+		}
+	}
+	taken := func(name string) string { return name[strings.LastIndexByte(name, '-'):] }
+	slices.SortFunc(names, func(a, b string) int { return strings.Compare(taken(a), taken(b)) })
+	return names
+}

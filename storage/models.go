@@ -1,0 +1,153 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Model is one entry of the registry: a model that can be loaded.
+type Model struct {
+	ID             string    `json:"id"`   // org/name, or the folder's name
+	Path           string    `json:"path"` // folder of config.json; empty for an embedded model
+	Source         string    `json:"source"`
+	Revision       string    `json:"revision"`
+	Architecture   string    `json:"architecture"`
+	Quantization   string    `json:"quantization"`
+	Dtype          string    `json:"dtype"`
+	Parameters     int64     `json:"parameters"`
+	Bytes          int64     `json:"bytes"`
+	ContextLength  int       `json:"context_length"`
+	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
+	AddedAt        time.Time `json:"added_at"`
+	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
+}
+
+// The sources of a model.
+const (
+	SourceHub      = "hub"      // the Hugging Face cache
+	SourceLMStudio = "lmstudio" // LM Studio's folder
+	SourceFolder   = "folder"   // a folder the user added
+	SourcePocket   = "pocket"   // embedded in the program
+)
+
+const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at"
+
+// fields are the columns in the order of modelColumns, for reading and for writing.
+func (m *Model) fields() []any {
+	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
+		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt)}
+}
+
+// RegisterModel adds m to the registry or renews what is known of it, and returns the row as it now stands.
+//
+// A model is the same as a registered one if it has the same path, or if both come from the hub under the same id: then
+// id, added_at and last_used_at stay, downloaded_by_us stays set, and the rest is taken from m. A new model whose id is
+// taken gets the first free of id-2, id-3, ... AddedAt is the time now; the caller's is ignored.
+//
+// Errors: [Invalid] if the id or the source is empty.
+func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
+	op := fmt.Sprintf("register model %q", m.ID)
+	if m.ID == "" || m.Source == "" {
+		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
+	}
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+		old, err := registered(ctx, tx, m)
+		switch {
+		case err == nil:
+			m.ID, m.AddedAt, m.LastUsedAt = old.ID, old.AddedAt, old.LastUsedAt
+			m.DownloadedByUs = m.DownloadedByUs || old.DownloadedByUs
+			_, err = tx.ExecContext(ctx, "UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
+		case errors.Is(err, sql.ErrNoRows):
+			m.AddedAt, m.LastUsedAt = db.clock(), time.Time{}
+			if m.ID, err = freeID(ctx, tx, m.ID); err == nil {
+				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks, m.fields()...)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return Model{}, db.wrap(op, err)
+	}
+	return m, nil
+}
+
+// registered finds the row that m renews.
+func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
+	return scanModel(tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
+		WHERE (path = ?1 AND path <> '') OR (id = ?2 AND source = ?3 AND source IN ('hub', 'pocket'))
+		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source))
+}
+
+// freeID returns id, or id with the first suffix that no other model has.
+func freeID(ctx context.Context, tx *sql.Tx, id string) (string, error) {
+	for n, try := 2, id; ; n++ {
+		var taken bool
+		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM models WHERE id = ?)", try).Scan(&taken); err != nil || !taken {
+			return try, err
+		}
+		try = fmt.Sprintf("%s-%d", id, n)
+	}
+}
+
+func scanModel(r row) (Model, error) {
+	var m Model
+	err := r.Scan(m.fields()...)
+	return m, err
+}
+
+// Model returns the model of that id, or [NotFound].
+func (db *DB) Model(ctx context.Context, id string) (Model, error) {
+	m, err := scanModel(db.r.QueryRowContext(ctx, "SELECT "+modelColumns+" FROM models WHERE id = ?", id))
+	return m, db.modelError("find", id, err)
+}
+
+// Models returns the whole registry, the last used first, then the last added.
+func (db *DB) Models(ctx context.Context) ([]Model, error) {
+	const op = "list models"
+	rows, err := db.r.QueryContext(ctx, "SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	var all []Model
+	for rows.Next() {
+		m, err := scanModel(rows)
+		if err != nil {
+			return nil, db.wrap(op, err)
+		}
+		all = append(all, m)
+	}
+	return all, db.wrap(op, rows.Err())
+}
+
+// UseModel notes that the model was used now. [NotFound] if it is not registered.
+func (db *DB) UseModel(ctx context.Context, id string) error {
+	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id, stamp(db.clock()))
+}
+
+// RemoveModel takes the model off the registry; its files are the caller's business. [NotFound] if it is not registered.
+func (db *DB) RemoveModel(ctx context.Context, id string) error {
+	return db.changeModel(ctx, "remove", id, "DELETE FROM models WHERE id = ?", id)
+}
+
+func (db *DB) changeModel(ctx context.Context, verb, id, query string, args ...any) error {
+	res, err := db.w.ExecContext(ctx, query, args...)
+	if err == nil {
+		if n, _ := res.RowsAffected(); n == 0 {
+			err = sql.ErrNoRows
+		}
+	}
+	return db.modelError(verb, id, err)
+}
+
+func (db *DB) modelError(verb, id string, err error) error {
+	op := fmt.Sprintf("%s model %q", verb, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &Error{Code: NotFound, Op: op, Message: "no such model is registered", Err: err}
+	}
+	return db.wrap(op, err)
+}

@@ -1,0 +1,263 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestColumns holds records and tables together: the JSON names are the columns, in their order.
+func TestColumns(t *testing.T) {
+	db := mustOpen(t, "")
+	for table, record := range map[string]any{"models": Model{}, "runs": Run{}} {
+		rows, err := db.r.Query("SELECT name FROM pragma_table_info(?)", table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		var columns, names []string
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			columns = append(columns, name)
+		}
+		for f := range reflect.TypeOf(record).Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+		if !slices.Equal(columns, names) {
+			t.Errorf("%s has columns\n%v, its record\n%v", table, columns, names)
+		}
+	}
+}
+
+// filled sets every field of a record to a value of its own, so that two columns taken for each other show.
+func filled[T any]() T {
+	var record T
+	v := reflect.ValueOf(&record).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.String:
+			f.SetString(fmt.Sprint("text ", i))
+		case reflect.Int, reflect.Int64:
+			f.SetInt(int64(1000 + i))
+		case reflect.Float64:
+			f.SetFloat(float64(i) + 0.125)
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Struct:
+			f.Set(reflect.ValueOf(noon.Add(time.Duration(i) * 1001 * time.Millisecond)))
+		default:
+			panic(f.Kind())
+		}
+	}
+	return record
+}
+
+func TestRunRoundTrip(t *testing.T) {
+	db := mustOpen(t, "")
+	want := filled[Run]()
+	begun, err := db.BeginRun(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if begun.ID == want.ID || !begun.EndedAt.IsZero() || !begun.StartedAt.Equal(want.StartedAt) {
+		t.Errorf("begun as %+v", begun)
+	}
+	if got, err := db.Run(t.Context(), begun.ID); err != nil || got != begun {
+		t.Errorf("in flight %+v, %v, want %+v", got, err, begun)
+	}
+	want.ID = begun.ID
+	late := want
+	late.StartedAt = noon.Add(time.Hour) // the start is not FinishRun's to change
+	if err := db.FinishRun(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.Run(t.Context(), begun.ID)
+	if err != nil || got != want {
+		t.Errorf("finished as\n%+v, %v, want\n%+v", got, err, want)
+	}
+	wantCode(t, db.FinishRun(t.Context(), want), Conflict)
+	want.ID = 999
+	wantCode(t, db.FinishRun(t.Context(), want), NotFound)
+	_, err = db.Run(t.Context(), 999)
+	wantCode(t, err, NotFound)
+
+	// Times come from the clock where the caller gives none.
+	r, err := db.BeginRun(t.Context(), Run{})
+	if err != nil || r.StartedAt.IsZero() {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if err := db.FinishRun(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = db.Run(t.Context(), r.ID); err != nil || !r.EndedAt.After(r.StartedAt) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	text, err := json.Marshal(begun)
+	if err != nil || strings.Contains(string(text), "ended_at") {
+		t.Errorf("a run in flight is printed as %s, %v", text, err)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	db := mustOpen(t, "")
+	for i := range 10 {
+		r, err := db.BeginRun(t.Context(), Run{Model: []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3], Endpoint: "/v1/completions"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i < 8 {
+			if err := db.FinishRun(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	third, err := db.Run(t.Context(), 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		f    RunFilter
+		want []int64
+		next int64
+	}{
+		{"all", RunFilter{}, []int64{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 0},
+		{"first page", RunFilter{Limit: 4}, []int64{10, 9, 8, 7}, 7},
+		{"second page", RunFilter{Limit: 4, Before: 7}, []int64{6, 5, 4, 3}, 3},
+		{"last page", RunFilter{Limit: 4, Before: 3}, []int64{2, 1}, 0},
+		{"a full last page", RunFilter{Limit: 2, Before: 3}, []int64{2, 1}, 0},
+		{"model", RunFilter{Model: "a"}, []int64{9, 7, 5, 3, 1}, 0},
+		{"client and model", RunFilter{Model: "a", Client: "zed"}, []int64{7, 1}, 0},
+		{"endpoint", RunFilter{Endpoint: "/v1/responses"}, nil, 0},
+		{"in flight", RunFilter{InFlight: true}, []int64{10, 9}, 0},
+		{"since", RunFilter{Since: third.StartedAt}, []int64{10, 9, 8, 7, 6, 5, 4, 3}, 0},
+		{"a limit beyond the largest", RunFilter{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
+		{"quotes are data", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
+	}
+	for _, test := range tests {
+		runs, next, err := db.Runs(t.Context(), test.f)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		var ids []int64
+		for _, r := range runs {
+			ids = append(ids, r.ID)
+		}
+		if !slices.Equal(ids, test.want) || next != test.next {
+			t.Errorf("%s: runs %v, next %d, want %v, %d", test.name, ids, next, test.want, test.next)
+		}
+	}
+	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
+		_, _, err := db.Runs(t.Context(), f)
+		wantCode(t, err, Invalid)
+	}
+}
+
+func TestModelRoundTrip(t *testing.T) {
+	db := mustOpen(t, "")
+	want := filled[Model]()
+	got, err := db.RegisterModel(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.AddedAt, want.LastUsedAt = got.AddedAt, time.Time{} // storage's own
+	if got != want || got.AddedAt.IsZero() {
+		t.Errorf("registered as\n%+v, want\n%+v", got, want)
+	}
+	if err := db.UseModel(t.Context(), want.ID); err != nil {
+		t.Fatal(err)
+	}
+	got, err = db.Model(t.Context(), want.ID)
+	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want || !got.LastUsedAt.After(got.AddedAt) {
+		t.Errorf("read as\n%+v, %v, want\n%+v", got, err, want)
+	}
+	if err := db.RemoveModel(t.Context(), want.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Model(t.Context(), want.ID)
+	wantCode(t, err, NotFound)
+	wantCode(t, db.RemoveModel(t.Context(), want.ID), NotFound)
+	wantCode(t, db.UseModel(t.Context(), want.ID), NotFound)
+}
+
+func TestRegisterModel(t *testing.T) {
+	db := mustOpen(t, "")
+	steps := []struct {
+		name string
+		m    Model
+		want string // id
+		n    int    // rows after it
+	}{
+		{"a folder", Model{ID: "llama", Path: "/a/llama", Source: SourceFolder}, "llama", 1},
+		{"the same folder again", Model{ID: "llama", Path: "/a/llama", Source: SourceFolder, Bytes: 5}, "llama", 1},
+		{"another folder of that name", Model{ID: "llama", Path: "/b/llama", Source: SourceFolder}, "llama-2", 2},
+		{"a third", Model{ID: "llama", Path: "/c/llama", Source: SourceFolder}, "llama-3", 3},
+		{"the second again keeps its id", Model{ID: "llama", Path: "/b/llama", Source: SourceFolder}, "llama-2", 3},
+		{"from the hub, by us", Model{ID: "org/name", Path: "/hub/1", Source: SourceHub, Revision: "1", DownloadedByUs: true}, "org/name", 4},
+		{"its next revision", Model{ID: "org/name", Path: "/hub/2", Source: SourceHub, Revision: "2"}, "org/name", 4},
+		{"LM Studio's copy is another", Model{ID: "org/name", Path: "/lm/name", Source: SourceLMStudio}, "org/name-2", 5},
+		{"the embedded model", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
+		{"the embedded model again", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
+		{"a folder called pocket", Model{ID: "pocket", Path: "/pocket", Source: SourceFolder}, "pocket-2", 7},
+	}
+	for _, step := range steps {
+		got, err := db.RegisterModel(t.Context(), step.m)
+		if err != nil || got.ID != step.want {
+			t.Fatalf("%s: id %q, %v, want %q", step.name, got.ID, err, step.want)
+		}
+		all, err := db.Models(t.Context())
+		if err != nil || len(all) != step.n {
+			t.Fatalf("%s: %d rows, %v, want %d", step.name, len(all), err, step.n)
+		}
+	}
+	m, err := db.Model(t.Context(), "org/name")
+	if err != nil || m.Path != "/hub/2" || m.Revision != "2" || !m.DownloadedByUs {
+		t.Errorf("after its next revision the model is %+v, %v", m, err)
+	}
+	if err := db.UseModel(t.Context(), "llama-3"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := db.Models(t.Context())
+	if err != nil || all[0].ID != "llama-3" || all[1].ID != "pocket-2" {
+		t.Errorf("order: %v, %v", all, err)
+	}
+	for _, m := range []Model{{Path: "/x", Source: SourceFolder}, {ID: "x", Path: "/x"}} {
+		_, err := db.RegisterModel(t.Context(), m)
+		wantCode(t, err, Invalid)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	db := mustOpen(t, "")
+	_, err := db.Setting(t.Context(), "model")
+	wantCode(t, err, NotFound)
+	for _, value := range []string{"pocket", "org/name", "", "a\x00b \xff"} {
+		if err := db.SetSetting(t.Context(), "model", value); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Setting(t.Context(), "model"); got != value || err != nil {
+			t.Errorf("setting %q, %v, want %q", got, err, value)
+		}
+	}
+	if err := db.SetSetting(t.Context(), "addr", "127.0.0.1:8263"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.DeleteSetting(t.Context(), "model"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.DeleteSetting(t.Context(), "never"); err != nil {
+		t.Error(err)
+	}
+	all, err := db.Settings(t.Context())
+	if err != nil || len(all) != 1 || all["addr"] != "127.0.0.1:8263" {
+		t.Errorf("settings %v, %v", all, err)
+	}
+}

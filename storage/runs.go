@@ -1,0 +1,199 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Run is the record of one request. Times are in milliseconds; what does not apply is zero.
+type Run struct {
+	ID               int64     `json:"id"`
+	StartedAt        time.Time `json:"started_at"`
+	EndedAt          time.Time `json:"ended_at,omitzero"` // zero while in flight
+	Client           string    `json:"client"`
+	Endpoint         string    `json:"endpoint"`
+	Model            string    `json:"model"`
+	Drafter          string    `json:"drafter"`
+	PromptTokens     int       `json:"prompt_tokens"`
+	CachedTokens     int       `json:"cached_tokens"` // of the prompt, not computed again
+	CompletionTokens int       `json:"completion_tokens"`
+	Drafted          int       `json:"drafted"`
+	Accepted         int       `json:"accepted"`
+	Rounds           int       `json:"rounds"` // verify rounds and plain steps
+	Syncs            int       `json:"syncs"`  // calls that waited for the device
+	LoadMS           float64   `json:"load_ms"`
+	RestoreMS        float64   `json:"restore_ms"`
+	PrefillMS        float64   `json:"prefill_ms"`
+	FirstTokenMS     float64   `json:"first_token_ms"` // since arrival
+	DraftMS          float64   `json:"draft_ms"`
+	VerifyMS         float64   `json:"verify_ms"`
+	TotalMS          float64   `json:"total_ms"`
+	PeakBytes        int64     `json:"peak_bytes"`
+	FinishReason     string    `json:"finish_reason"` // stop, length, ..., or one of the Finish constants
+	MissReason       string    `json:"miss_reason"`   // why less was restored than matched
+	Error            string    `json:"error"`
+	Seed             int64     `json:"seed"`
+}
+
+// FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
+// that was noticed.
+const FinishInterrupted = "interrupted"
+
+const (
+	DefaultRunsLimit = 100
+	MaxRunsLimit     = 1000
+)
+
+const (
+	runColumns = "id, started_at, " + runOutcome
+
+	// runOutcome are the columns that FinishRun writes.
+	runOutcome = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
+	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms, peak_bytes,
+	finish_reason, miss_reason, error, seed`
+)
+
+// fields are the columns in the order of runColumns, for reading and for writing.
+func (r *Run) fields() []any {
+	return []any{&r.ID, (*stamp)(&r.StartedAt), (*stamp)(&r.EndedAt), &r.Client, &r.Endpoint, &r.Model, &r.Drafter,
+		&r.PromptTokens, &r.CachedTokens, &r.CompletionTokens, &r.Drafted, &r.Accepted, &r.Rounds, &r.Syncs,
+		&r.LoadMS, &r.RestoreMS, &r.PrefillMS, &r.FirstTokenMS, &r.DraftMS, &r.VerifyMS, &r.TotalMS, &r.PeakBytes,
+		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed}
+}
+
+// BeginRun records that a request arrived and returns its row, with ID and, unless the caller set it, StartedAt.
+func (db *DB) BeginRun(ctx context.Context, r Run) (Run, error) {
+	if r.StartedAt.IsZero() {
+		r.StartedAt = db.now()
+	}
+	r.StartedAt, r.EndedAt = r.StartedAt.UTC().Truncate(time.Millisecond), time.Time{}
+	marks := strings.Repeat(", ?", len(r.fields())-1)
+	res, err := db.w.ExecContext(ctx, "INSERT INTO runs ("+runColumns+") VALUES (NULL"+marks+")", r.fields()[1:]...)
+	if err == nil {
+		r.ID, err = res.LastInsertId()
+	}
+	if err != nil {
+		return Run{}, db.wrap("begin run", err)
+	}
+	return r, nil
+}
+
+// FinishRun replaces the row of a run in flight by r, except for its started_at, and sets its end, unless the caller did.
+// It is called for every run, however it ended, so after a client left pass a context that is not cancelled with the request.
+//
+// Errors: [NotFound], [Conflict] if the run ended before.
+func (db *DB) FinishRun(ctx context.Context, r Run) error {
+	op := fmt.Sprintf("finish run %d", r.ID)
+	if r.EndedAt.IsZero() {
+		r.EndedAt = db.clock()
+	}
+	args := append(r.fields()[2:], r.ID)
+	res, err := db.w.ExecContext(ctx, "UPDATE runs SET ("+runOutcome+") = (?"+strings.Repeat(", ?", len(args)-2)+") WHERE id = ? AND ended_at IS NULL", args...)
+	if err != nil {
+		return db.wrap(op, err)
+	}
+	if n, _ := res.RowsAffected(); n == 1 {
+		return nil
+	}
+	if _, err := db.Run(ctx, r.ID); err != nil {
+		return err
+	}
+	return &Error{Code: Conflict, Op: op, Message: "the run has ended before"}
+}
+
+// interruptRuns ends the runs that an earlier process left in flight.
+func (db *DB) interruptRuns(ctx context.Context) error {
+	res, err := db.w.ExecContext(ctx, "UPDATE runs SET ended_at = ?, finish_reason = ?, error = ? WHERE ended_at IS NULL",
+		stamp(db.clock()), FinishInterrupted, "Tandem ended before this run did")
+	if err != nil {
+		return err
+	}
+	if n, _ := res.RowsAffected(); n > 0 {
+		db.log.Warn("runs were in flight when the last process ended", "runs", n)
+	}
+	return nil
+}
+
+func scanRun(rw row) (Run, error) {
+	var r Run
+	err := rw.Scan(r.fields()...)
+	return r, err
+}
+
+// Run returns the run of that id, or [NotFound].
+func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
+	op := fmt.Sprintf("find run %d", id)
+	r, err := scanRun(db.r.QueryRowContext(ctx, "SELECT "+runColumns+" FROM runs WHERE id = ?", id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Run{}, &Error{Code: NotFound, Op: op, Message: "there is no such run", Err: err}
+	}
+	return r, db.wrap(op, err)
+}
+
+// A RunFilter chooses runs. The zero value means the newest of all.
+type RunFilter struct {
+	Model    string // exact, if not empty
+	Client   string
+	Endpoint string
+	InFlight bool      // only runs that have not ended
+	Since    time.Time // started at or after
+	Before   int64     // cursor: only runs with a smaller id, if not 0
+	Limit    int       // DefaultRunsLimit if 0, at most MaxRunsLimit
+}
+
+// Runs returns the chosen runs, newest first, and the cursor to pass as Before for the next page: 0 at the end.
+func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
+	const op = "list runs"
+	if f.Limit < 0 || f.Before < 0 {
+		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+	}
+	limit := min(f.Limit, MaxRunsLimit)
+	if limit == 0 {
+		limit = DefaultRunsLimit
+	}
+	where, args := []string{"1"}, []any{}
+	and := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
+	if f.Model != "" {
+		and("model = ?", f.Model)
+	}
+	if f.Client != "" {
+		and("client = ?", f.Client)
+	}
+	if f.Endpoint != "" {
+		and("endpoint = ?", f.Endpoint)
+	}
+	if f.InFlight {
+		where = append(where, "ended_at IS NULL")
+	}
+	if !f.Since.IsZero() {
+		and("started_at >= ?", stamp(f.Since))
+	}
+	if f.Before != 0 {
+		and("id < ?", f.Before)
+	}
+	// One row more than asked for tells whether there is a next page.
+	rows, err := db.r.QueryContext(ctx, "SELECT "+runColumns+" FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+	if err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, 0, db.wrap(op, err)
+		}
+		runs = append(runs, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	if len(runs) > limit {
+		runs = runs[:limit]
+		next = runs[limit-1].ID
+	}
+	return runs, next, nil
+}

@@ -1,0 +1,167 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite"
+)
+
+// readers is the number of connections for reading.
+const readers = 4
+
+// Options of [Open]. The zero value is useful.
+type Options struct {
+	Now    func() time.Time // time.Now if nil
+	Logger *slog.Logger     // discards if nil
+}
+
+// A DB is an open database. It may be used by many goroutines at once.
+type DB struct {
+	path string  // empty in memory
+	w    *sql.DB // one connection, every transaction immediate
+	r    *sql.DB // cannot write; the same as w in memory
+	now  func() time.Time
+	log  *slog.Logger
+}
+
+// Open opens the database at path, creating it with mode 0600 if it is missing (its folder must exist), checks it if it
+// was not closed, brings its schema up to date, and marks the runs that an earlier process left open as interrupted.
+// An empty path gives a database in memory that ends with Close.
+//
+// Errors: [Corrupt] if the file is damaged (it is not touched), [Newer] if a newer program wrote it, [ReadOnly], [Full],
+// [Busy] if another program writes to it for more than five seconds.
+func Open(path string, opts Options) (*DB, error) {
+	db := &DB{now: opts.Now, log: opts.Logger}
+	if db.now == nil {
+		db.now = time.Now
+	}
+	if db.log == nil {
+		db.log = slog.New(slog.DiscardHandler)
+	}
+	if path != "" {
+		var err error
+		if db.path, err = filepath.Abs(path); err != nil {
+			return nil, db.wrap("open database", err)
+		}
+	}
+	if err := db.open(context.Background()); err != nil {
+		db.Close()
+		return nil, db.wrap("open database", err)
+	}
+	return db, nil
+}
+
+func (db *DB) open(ctx context.Context) error {
+	if db.path == "" {
+		w, err := sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)&_txlock=immediate")
+		if err != nil {
+			return err
+		}
+		w.SetMaxOpenConns(1)
+		db.w, db.r = w, w
+		return db.migrate(ctx)
+	}
+	if err := db.touch(); err != nil {
+		return err
+	}
+	if st, err := os.Stat(db.path + "-wal"); err == nil && st.Size() > 0 {
+		if err := db.check(ctx); err != nil {
+			return err
+		}
+	}
+	var err error
+	if db.w, err = sql.Open("sqlite", db.dsn("_txlock=immediate")); err != nil {
+		return err
+	}
+	db.w.SetMaxOpenConns(1)
+	db.w.SetMaxIdleConns(1)
+	if err := db.migrate(ctx); err != nil {
+		return err
+	}
+	if err := db.interruptRuns(ctx); err != nil {
+		return err
+	}
+	if db.r, err = sql.Open("sqlite", db.dsn("_pragma=query_only(1)")); err != nil {
+		return err
+	}
+	db.r.SetMaxOpenConns(readers)
+	db.r.SetMaxIdleConns(readers)
+	return db.r.PingContext(ctx)
+}
+
+// dsn is the address of the file with the settings that every connection shares.
+func (db *DB) dsn(extra string) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&" + extra}
+	return u.String()
+}
+
+// touch creates the file owner-only, and makes an existing one so: SQLite gives its -wal and -shm the same mode.
+func (db *DB) touch() error {
+	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = errors.Join(f.Chmod(0o600), f.Close())
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Code: ReadOnly, Op: "open database", Message: "the folder " + filepath.Dir(db.path) + " does not exist: create it first", Err: err}
+	case errors.Is(err, fs.ErrPermission):
+		return &Error{Code: ReadOnly, Op: "open database", Message: "the database " + db.path + " cannot be opened for writing: check the permissions of the file and its folder", Err: err}
+	}
+	return err
+}
+
+// check reads the whole of a file that was not closed. The connection is read-only, so that neither the file nor its log
+// changes if the check fails: a writer would fold the log into the file as it closes.
+func (db *DB) check(ctx context.Context) error {
+	db.log.Info("the database was not closed; checking it", "path", db.path)
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+	ro, err := sql.Open("sqlite", u.String())
+	if err != nil {
+		return err
+	}
+	defer ro.Close()
+	var result string
+	if err := ro.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+		return err
+	}
+	if result != "ok" {
+		return &Error{Code: Corrupt, Op: "open database", Message: db.corruptMessage(result)}
+	}
+	return nil
+}
+
+// Close waits for calls in progress and closes the file. The writer goes last: it folds the log into the file.
+func (db *DB) Close() error {
+	var errs []error
+	if db.r != nil && db.r != db.w {
+		errs = append(errs, db.r.Close())
+	}
+	if db.w != nil {
+		errs = append(errs, db.w.Close())
+	}
+	return db.wrap("close database", errors.Join(errs...))
+}
+
+// update runs f in one write transaction, which is rolled back if f fails.
+func (db *DB) update(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := db.w.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() // after a Commit this does nothing
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// A row is what [sql.Row] and [sql.Rows] have in common.
+type row interface{ Scan(dest ...any) error }

@@ -1,0 +1,453 @@
+package storage
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// noon is the time at which every test clock starts.
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// ticking is a clock that moves a second at each look.
+func ticking() func() time.Time {
+	var mu sync.Mutex
+	t := noon
+	return func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		t = t.Add(time.Second)
+		return t
+	}
+}
+
+func mustOpen(t *testing.T, path string) *DB {
+	t.Helper()
+	db, err := Open(path, Options{Now: ticking(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func wantCode(t *testing.T, err error, code Code) *Error {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != code {
+		t.Fatalf("error %v, want code %s", err, code)
+	}
+	return e
+}
+
+// files hashes what stands at path and beside it, the shared-memory index left out: it holds no data.
+func files(t *testing.T, path string) string {
+	t.Helper()
+	h := sha256.New()
+	names, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "-shm") {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+func TestOpenOwnerOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a b?#%41.db") // characters that mean something in a URI
+	if err := os.WriteFile(path, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	db := mustOpen(t, path)
+	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		st, err := os.Stat(path + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %o, want 600", st.Name(), st.Mode().Perm())
+		}
+	}
+	for name, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "5000"} {
+		var w, r string
+		if err := errors.Join(db.w.QueryRow("PRAGMA "+name).Scan(&w), db.r.QueryRow("PRAGMA "+name).Scan(&r)); err != nil {
+			t.Fatal(err)
+		}
+		if w != want || r != want {
+			t.Errorf("PRAGMA %s is %s for the writer and %s for readers, want %s", name, w, r, want)
+		}
+	}
+	if _, err := db.r.Exec("DELETE FROM settings"); err == nil {
+		t.Error("a reader could write")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		t.Error("Close left the log behind")
+	}
+}
+
+func TestOpenStrict(t *testing.T) {
+	db := mustOpen(t, "")
+	rows, err := db.r.Query("SELECT name FROM pragma_table_list WHERE schema = 'main' AND NOT strict AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		rows.Scan(&name)
+		t.Errorf("table %s is not STRICT", name)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	dir := t.TempDir()
+	_, err := Open(filepath.Join(dir, "missing", "x.db"), Options{})
+	if e := wantCode(t, err, ReadOnly); !strings.Contains(e.Message, "does not exist") {
+		t.Errorf("message %q does not name the missing folder", e.Message)
+	}
+
+	newer := filepath.Join(dir, "newer.db")
+	db := mustOpen(t, newer)
+	if _, err := db.w.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, 1)"); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	_, err = Open(newer, Options{})
+	if e := wantCode(t, err, Newer); !strings.Contains(e.Message, "update Tandem") {
+		t.Errorf("message %q does not say what to do", e.Message)
+	}
+}
+
+// TestMemorySurvivesCancel sees that a cancelled call does not drop the one connection that holds a database in memory.
+func TestMemorySurvivesCancel(t *testing.T) {
+	db := mustOpen(t, "")
+	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := db.Setting(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled read gives %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var n int
+	err := db.r.QueryRowContext(ctx, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c").Scan(&n)
+	if err == nil {
+		t.Error("an endless query ended")
+	}
+	if v, err := db.Setting(t.Context(), "a"); v != "b" || err != nil {
+		t.Errorf("after a cancel the setting is %q, %v", v, err)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	db := mustOpen(t, filepath.Join(t.TempDir(), "x.db"))
+	const writers, each = 8, 25
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for range each {
+				r, err := db.BeginRun(t.Context(), Run{Model: fmt.Sprint("m", w)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				// What was committed is seen by every reader at once.
+				if _, err := db.Run(t.Context(), r.ID); err != nil {
+					t.Error(err)
+				}
+				r.FinishReason = "stop"
+				if err := db.FinishRun(t.Context(), r); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		wg.Go(func() {
+			for range each {
+				if _, _, err := db.Runs(t.Context(), RunFilter{}); err != nil {
+					t.Error(err)
+				}
+				if _, err := db.RegisterModel(t.Context(), Model{ID: "same", Path: fmt.Sprint("/", w), Source: SourceFolder}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	runs, _, err := db.Runs(t.Context(), RunFilter{Limit: MaxRunsLimit})
+	if err != nil || len(runs) != writers*each {
+		t.Errorf("%d runs, %v, want %d", len(runs), err, writers*each)
+	}
+	models, err := db.Models(t.Context())
+	if err != nil || len(models) != writers {
+		t.Errorf("%d models, %v, want %d", len(models), err, writers)
+	}
+}
+
+// TestKilled kills a process in the middle of its writes and opens its file again.
+func TestKilled(t *testing.T) {
+	const variable = "STORAGE_TEST_KILLED"
+	if path := os.Getenv(variable); path != "" {
+		db, err := Open(path, Options{})
+		if err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		for {
+			r, err := db.BeginRun(context.Background(), Run{Model: "m", Client: strings.Repeat("x", 2000)})
+			if err != nil {
+				fmt.Println(err)
+				os.Exit(1)
+			}
+			fmt.Println("begun", r.ID)
+			if r.ID%2 == 0 {
+				if err := db.FinishRun(context.Background(), r); err != nil {
+					fmt.Println(err)
+					os.Exit(1)
+				}
+				fmt.Println("finished", r.ID)
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "x.db")
+	for round := range 3 {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+		cmd.Env = append(os.Environ(), variable+"="+path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		begun, finished := map[int64]bool{}, map[int64]bool{}
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var verb string
+			var id int64
+			if n, _ := fmt.Sscan(lines.Text(), &verb, &id); n != 2 {
+				cmd.Process.Kill()
+				t.Fatalf("child says %q", lines.Text())
+			}
+			begun[id] = true
+			if verb == "finished" {
+				finished[id] = true
+			}
+			if len(begun) == 300+round {
+				cmd.Process.Kill() // SIGKILL: nothing is flushed; what is still in the pipe was committed too
+			}
+		}
+		cmd.Wait()
+		if len(begun) < 300 {
+			t.Fatalf("the child ended by itself after %d runs", len(begun))
+		}
+
+		db := mustOpen(t, path)
+		for id := range begun {
+			r, err := db.Run(t.Context(), id)
+			switch {
+			case err != nil:
+				t.Fatalf("run %d was committed and is lost: %v", id, err)
+			case r.EndedAt.IsZero():
+				t.Fatalf("run %d is in flight after its process ended", id)
+			case finished[id] && r.FinishReason == FinishInterrupted:
+				t.Fatalf("run %d had ended and is marked interrupted", id)
+			case id%2 == 1 && r.FinishReason != FinishInterrupted:
+				t.Fatalf("run %d never ended and its finish reason is %q", id, r.FinishReason)
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFull(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	db := mustOpen(t, path)
+	var pages int
+	if err := db.w.QueryRow("PRAGMA page_count").Scan(&pages); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.w.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+8)); err != nil {
+		t.Fatal(err)
+	}
+	var stored []int64
+	var err error
+	for range 1000 {
+		var r Run
+		if r, err = db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 1000)}); err != nil {
+			break
+		}
+		stored = append(stored, r.ID)
+	}
+	if e := wantCode(t, err, Full); !strings.Contains(e.Message, path) || !strings.Contains(e.Message, "free some space") {
+		t.Errorf("message %q names neither the file nor what to do", e.Message)
+	}
+	if len(stored) == 0 {
+		t.Fatal("nothing was stored before the disk was full")
+	}
+	// A read and the end of a run that needs no page still work, and with room so do writes.
+	if err := db.FinishRun(t.Context(), Run{ID: stored[0]}); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.w.Exec("PRAGMA max_page_count = 100000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.BeginRun(t.Context(), Run{}); err != nil {
+		t.Error(err)
+	}
+	db.Close()
+	db = mustOpen(t, path)
+	for _, id := range stored {
+		if _, err := db.Run(t.Context(), id); err != nil {
+			t.Errorf("run %d is lost: %v", id, err)
+		}
+	}
+}
+
+// fill makes a file with many pages in it and closes it.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	db := mustOpen(t, path)
+	for range 200 {
+		r, err := db.BeginRun(t.Context(), Run{Client: strings.Repeat("x", 1000), Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.FinishRun(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func overwrite(t *testing.T, path string, offset int64, n int) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(slices.Repeat([]byte{0xa5}, n), offset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCorrupt(t *testing.T) {
+	tests := []struct {
+		name   string
+		damage func(t *testing.T, path string)
+	}{
+		{"another file", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"first page", func(t *testing.T, path string) { overwrite(t, path, 0, 512) }},
+		{"schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }},
+		{"inside, found by the check after a crash", func(t *testing.T, path string) {
+			crash(t, path)
+			overwrite(t, path, 20*4096, 8*4096)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "x.db")
+			fill(t, path)
+			if err := os.WriteFile(path+".v1-20260101T000000Z.backup", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			test.damage(t, path)
+			before := files(t, path)
+			_, err := Open(path, Options{})
+			e := wantCode(t, err, Corrupt)
+			for _, word := range []string{path, "damaged", "move it aside", "x.db.v1-20260101T000000Z.backup"} {
+				if !strings.Contains(e.Message, word) {
+					t.Errorf("message %q lacks %q", e.Message, word)
+				}
+			}
+			if files(t, path) != before {
+				t.Error("a damaged file was changed by opening it")
+			}
+			// The advice works.
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				os.Rename(path+suffix, path+suffix+".damaged")
+			}
+			mustOpen(t, path)
+		})
+	}
+}
+
+// crash leaves the file at path as a process that was killed leaves it: with rows in the log.
+func crash(t *testing.T, path string) {
+	t.Helper()
+	live := filepath.Join(t.TempDir(), "live.db")
+	copyFile(t, path, live)
+	db := mustOpen(t, live)
+	if err := db.SetSetting(t.Context(), "in the log", "yes"); err != nil {
+		t.Fatal(err)
+	}
+	for _, suffix := range []string{"", "-wal"} {
+		copyFile(t, live+suffix, path+suffix)
+	}
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	in, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCrashedOpens is the control of the last case of TestCorrupt: without damage the same file opens, log included.
+func TestCrashedOpens(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	fill(t, path)
+	crash(t, path)
+	db := mustOpen(t, path)
+	if v, err := db.Setting(t.Context(), "in the log"); v != "yes" || err != nil {
+		t.Errorf("setting %q, %v", v, err)
+	}
+}
