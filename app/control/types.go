@@ -61,59 +61,65 @@ type Active struct {
 	CompletionTokens int `json:"completion_tokens"`
 }
 
-// Model is one row of the registry.
+// Model is one row of the registry, field for field that of package storage.
 type Model struct {
-	ID            string    `json:"id"`   // org/name, or the folder's name
-	Path          string    `json:"path"` // folder; empty for the embedded model
-	Source        string    `json:"source"`
-	Architecture  string    `json:"architecture"`
-	ContextLength int       `json:"context_length"` // tokens
-	Bytes         int64     `json:"bytes"`
-	AddedAt       time.Time `json:"added_at"`
-
-	Chosen bool `json:"chosen"` // the alias "tandem" means this one
-	Loaded bool `json:"loaded"`
+	ID             string    `json:"id"`   // org/name, or the folder's name
+	Path           string    `json:"path"` // folder of config.json; empty for the embedded model
+	Source         string    `json:"source"`
+	Revision       string    `json:"revision"`
+	Architecture   string    `json:"architecture"`
+	Quantization   string    `json:"quantization"`
+	Dtype          string    `json:"dtype"`
+	Parameters     int64     `json:"parameters"`
+	Bytes          int64     `json:"bytes"`
+	ContextLength  int       `json:"context_length"`   // tokens
+	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
+	AddedAt        time.Time `json:"added_at"`
+	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
 }
 
-// Run is one row of the history: what one request asked and what it cost.
-// It holds no text. Durations are milliseconds of wall time.
+// Run is one row of the history, field for field that of package storage:
+// what one request cost. It holds no text. Of a request with several choices
+// the counts are sums, except that a prompt shared by choices counts once;
+// durations are the longest choice's.
 type Run struct {
-	ID        int64     `json:"id"`
-	StartedAt time.Time `json:"started_at"`
-	Client    string    `json:"client"`   // User-Agent, shortened
-	Endpoint  string    `json:"endpoint"` // "chat/completions", "completions", "run"
-	Model     string    `json:"model"`    // real id; as asked while it is unknown
-	Drafter   string    `json:"drafter"`
-	Choices   int       `json:"choices"` // continuations asked for
-
-	PromptTokens     int `json:"prompt_tokens"`
-	CachedTokens     int `json:"cached_tokens"`
-	CompletionTokens int `json:"completion_tokens"`
-	Drafted          int `json:"drafted"`
-	Accepted         int `json:"accepted"`
-	Rounds           int `json:"rounds"`
-	Syncs            int `json:"syncs"`
-
-	Seed uint64 `json:"seed"` // of the first choice
-
-	LoadMS       float64 `json:"load_ms"` // until the model was in memory
-	QueueMS      float64 `json:"queue_ms"`
-	RestoreMS    float64 `json:"restore_ms"`
-	PrefillMS    float64 `json:"prefill_ms"`
-	FirstTokenMS float64 `json:"first_token_ms"` // from arrival in the engine
-	DecodeMS     float64 `json:"decode_ms"`
-	HostMS       float64 `json:"host_ms"`
-	TotalMS      float64 `json:"total_ms"` // from arrival at the endpoint
-
-	PeakBytes    int64  `json:"peak_bytes"`
-	FinishReason string `json:"finish_reason"` // stop, length, cancel, error; empty while in flight
-	MissReason   string `json:"miss_reason"`
-	Error        string `json:"error"`
+	ID               int64     `json:"id"`
+	StartedAt        time.Time `json:"started_at"`
+	EndedAt          time.Time `json:"ended_at,omitzero"` // zero while in flight
+	Client           string    `json:"client"`            // User-Agent, shortened
+	Endpoint         string    `json:"endpoint"`          // e.g. /v1/completions
+	Model            string    `json:"model"`             // real id; as asked if it is unknown
+	Drafter          string    `json:"drafter"`
+	PromptTokens     int       `json:"prompt_tokens"`
+	CachedTokens     int       `json:"cached_tokens"`
+	CompletionTokens int       `json:"completion_tokens"`
+	Drafted          int       `json:"drafted"`
+	Accepted         int       `json:"accepted"`
+	Rounds           int       `json:"rounds"`
+	Syncs            int       `json:"syncs"`
+	LoadMS           float64   `json:"load_ms"` // until the model was in memory
+	RestoreMS        float64   `json:"restore_ms"`
+	PrefillMS        float64   `json:"prefill_ms"`
+	FirstTokenMS     float64   `json:"first_token_ms"` // since arrival
+	DraftMS          float64   `json:"draft_ms"`
+	VerifyMS         float64   `json:"verify_ms"`
+	TotalMS          float64   `json:"total_ms"` // since arrival
+	PeakBytes        int64     `json:"peak_bytes"`
+	FinishReason     string    `json:"finish_reason"` // stop, length, or one of the Finish constants
+	MissReason       string    `json:"miss_reason"`
+	Error            string    `json:"error"`
+	Seed             int64     `json:"seed"` // of the first choice
 }
 
-// RunQuery narrows GET /app/runs. The zero value means the newest 50.
+// Finish reasons of a run beside OpenAI's.
+const (
+	FinishCancel = "cancel" // the client left, or the run was cancelled
+	FinishError  = "error"
+)
+
+// RunQuery narrows GET /app/runs. The zero value means the newest 100.
 type RunQuery struct {
-	Limit  int    // at most 1000; 0 = 50
+	Limit  int    // at most 1000; 0 = 100
 	Model  string // this id only
 	Before int64  // runs older than this id
 }

@@ -21,8 +21,7 @@ type Backend interface {
 
 // A Catalogue knows the models by name.
 type Catalogue interface {
-	// Models lists the registered models, the chosen one marked. The alias
-	// is not among them.
+	// Models lists the registered models. The alias is not among them.
 	Models(ctx context.Context) ([]control.Model, error)
 
 	// Acquire returns the model with that id in memory, loading it in place
@@ -93,7 +92,7 @@ type Defaults struct {
 type Recorder interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(context.Context, control.Run) (int64, error)
-	// FinishRun overwrites the row with that ID.
+	// FinishRun completes the row with that ID. It is called for every run.
 	FinishRun(context.Context, control.Run) error
 	// Runs lists finished and running runs, newest first.
 	Runs(context.Context, control.RunQuery) ([]control.Run, error)
