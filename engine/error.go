@@ -1,0 +1,31 @@
+package engine
+
+import "fmt"
+
+// A Code classifies an Error for programs. The server maps codes to HTTP
+// status in one table.
+type Code string
+
+const (
+	CodeInvalid       Code = "invalid_request"         // the caller can mend the request
+	CodeContextLength Code = "context_length_exceeded" // the prompt does not fit the context
+	CodeQueueFull     Code = "queue_full"              // try again in a second
+	CodeClosed        Code = "model_unloaded"          // the engine was closed
+	CodeInternal      Code = "internal"                // a defect, or MLX failed
+)
+
+// Error is what Generate yields. Message is one sentence for a person.
+type Error struct {
+	Code    Code
+	Message string
+	Err     error // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %v", e.Message, e.Err)
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,82 @@
+package mlx
+
+// #include <stdlib.h>
+// #include "mlx/c/mlx.h"
+import "C"
+
+// RMSNorm scales the last axis to unit root mean square and by weight, which
+// may be nil (mlx_fast_rms_norm).
+func (s *Scope) RMSNorm(x, weight *Array, eps float32) *Array {
+	w := C.mlx_array{}
+	if weight != nil {
+		if !s.ready(weight) {
+			return s.dead
+		}
+		w = weight.c
+	}
+	if !s.ready(x) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_fast_rms_norm(&r.c, x.c, w, C.float(eps), s.stream))
+}
+
+// Rope describes a rotary embedding. Freqs, if set, replaces Base and holds
+// one wavelength per pair of dimensions (base^(2i/dims), scaled), not inverse
+// frequencies.
+type Rope struct {
+	Dims        int
+	Traditional bool
+	Base        float32
+	Scale       float32 // of the position
+	Freqs       *Array  // (Dims/2) float32, kept by its owner, or nil
+}
+
+// Rope rotates x (..., n, head_dim) whose rows stand at offset, offset+1, ...
+// (mlx_fast_rope).
+func (s *Scope) Rope(x *Array, p Rope, offset int) *Array {
+	base, freqs := C.mlx_optional_float{value: C.float(p.Base), has_value: true}, C.mlx_array{}
+	if p.Freqs != nil {
+		if !s.ready(p.Freqs) {
+			return s.dead
+		}
+		base, freqs = C.mlx_optional_float{}, p.Freqs.c
+	}
+	if !s.ready(x) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_fast_rope(&r.c, x.c, C.int(p.Dims), C.bool(p.Traditional), base, C.float(p.Scale), C.int(offset), freqs, s.stream))
+}
+
+var (
+	maskNone   = C.CString("")
+	maskCausal = C.CString("causal")
+	maskArray  = C.CString("array")
+)
+
+// Attention is scaled dot product attention of q (B, H, L, D) over k, v
+// (B, KV, S, D). mask is bool, true = attend, or additive; nil attends all
+// (mlx_fast_scaled_dot_product_attention).
+func (s *Scope) Attention(q, k, v *Array, scale float32, mask *Array) *Array {
+	if mask == nil {
+		return s.attention(q, k, v, scale, maskNone, C.mlx_array{})
+	}
+	if !s.ready(mask) {
+		return s.dead
+	}
+	return s.attention(q, k, v, scale, maskArray, mask.c)
+}
+
+// CausalAttention lets query row i of L attend the first S-L+i+1 keys.
+func (s *Scope) CausalAttention(q, k, v *Array, scale float32) *Array {
+	return s.attention(q, k, v, scale, maskCausal, C.mlx_array{})
+}
+
+func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.mlx_array) *Array {
+	if !s.ready(q, k, v) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_fast_scaled_dot_product_attention(&r.c, q.c, k.c, v.c, C.float(scale), mode, mask, C.mlx_array{}, false, s.stream))
+}

@@ -1,0 +1,75 @@
+package mlx
+
+// #include <stdlib.h>
+// #include "mlx/c/mlx.h"
+import "C"
+
+// MatMul returns a @ b, broadcast over leading axes (mlx_matmul).
+func (s *Scope) MatMul(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_matmul(&r.c, a.c, b.c, s.stream))
+}
+
+// AddMM returns c + a @ b (mlx_addmm).
+func (s *Scope) AddMM(c, a, b *Array) *Array {
+	if !s.ready(c, a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_addmm(&r.c, c.c, a.c, b.c, 1, 1, s.stream))
+}
+
+// Quantization names how a matrix was packed: groups of GroupSize elements
+// along the rows share one scale (and bias) and take Bits bits each. Mode is
+// MLX's name, such as affine.
+type Quantization struct {
+	GroupSize, Bits int
+	Mode            string
+}
+
+func (q Quantization) c() (group, bits C.mlx_optional_int, mode *C.char) {
+	group = C.mlx_optional_int{value: C.int(q.GroupSize), has_value: true}
+	bits = C.mlx_optional_int{value: C.int(q.Bits), has_value: true}
+	return group, bits, modes[q.Mode]
+}
+
+// modes holds C strings for the life of the process; an unknown mode is NULL
+// and is refused by callers before it gets here.
+var modes = map[string]*C.char{"affine": C.CString("affine")}
+
+// QuantizedMatMul returns x @ w^T for a packed w (out, in*bits/32) with its
+// scales and biases (mlx_quantized_matmul).
+func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Array {
+	if !s.ready(x, w, scales, biases) {
+		return s.dead
+	}
+	group, bits, mode := q.c()
+	r := s.new()
+	return s.done(r, C.mlx_quantized_matmul(&r.c, x.c, w.c, scales.c, biases.c, true, group, bits, mode, s.stream))
+}
+
+// Quantize packs w and returns weight, scales and biases (mlx_quantize).
+func (s *Scope) Quantize(w *Array, q Quantization) (weight, scales, biases *Array) {
+	if !s.ready(w) {
+		return s.dead, s.dead, s.dead
+	}
+	group, bits, mode := q.c()
+	v := C.mlx_vector_array_new()
+	s.status(C.mlx_quantize(&v, w.c, group, bits, mode, C.mlx_array{}, s.stream))
+	out := s.unpack(v, 3)
+	return out[0], out[1], out[2]
+}
+
+// Dequantize unpacks w to type d (mlx_dequantize).
+func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
+	if !s.ready(w, scales, biases) {
+		return s.dead
+	}
+	group, bits, mode := q.c()
+	dtype := C.mlx_optional_dtype{value: C.mlx_dtype(d), has_value: true}
+	r := s.new()
+	return s.done(r, C.mlx_dequantize(&r.c, w.c, scales.c, biases.c, group, bits, mode, C.mlx_array{}, dtype, s.stream))
+}

@@ -1,0 +1,72 @@
+package mlx
+
+// #include "mlx/c/mlx.h"
+import "C"
+
+import (
+	"context"
+	"time"
+)
+
+// Memory holds MLX's own figures in bytes.
+type Memory struct {
+	Active int64 // in arrays
+	Cache  int64 // freed, held for reuse
+	Peak   int64 // highest Active since the last reset
+}
+
+// Memory returns the figures as of the end of the last Do. It never waits.
+func (t *Thread) Memory() Memory {
+	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load()}
+}
+
+func (t *Thread) readMemory() {
+	var n C.size_t
+	if check(C.mlx_get_active_memory(&n)) == nil {
+		t.active.Store(int64(n))
+	}
+	if check(C.mlx_get_cache_memory(&n)) == nil {
+		t.cached.Store(int64(n))
+	}
+	if check(C.mlx_get_peak_memory(&n)) == nil {
+		t.peak.Store(int64(n))
+	}
+}
+
+// Memory returns the figures at this moment.
+func (s *Scope) Memory() Memory {
+	s.t.readMemory()
+	return s.t.Memory()
+}
+
+// ResetPeak starts a new measurement of Memory.Peak.
+func (s *Scope) ResetPeak() { s.untimed(C.mlx_reset_peak_memory()) }
+
+// ClearCache gives memory held for reuse back to the system.
+func (s *Scope) ClearCache() { s.untimed(C.mlx_clear_cache()) }
+
+// SetCacheLimit bounds the bytes held for reuse.
+func (s *Scope) SetCacheLimit(bytes int64) {
+	var old C.size_t
+	s.untimed(C.mlx_set_cache_limit(&old, C.size_t(bytes)))
+}
+
+// SetWiredLimit bounds the bytes Metal keeps resident. On the CPU it does nothing.
+func (s *Scope) SetWiredLimit(bytes int64) {
+	if !s.t.gpu {
+		return
+	}
+	var old C.size_t
+	s.untimed(C.mlx_set_wired_limit(&old, C.size_t(bytes)))
+}
+
+// TimeC starts or stops measuring the time spent inside C calls, for benches,
+// and returns what was measured since the last call.
+func (t *Thread) TimeC(ctx context.Context, on bool) (time.Duration, error) {
+	var d time.Duration
+	err := t.Do(ctx, func(*Scope) error {
+		d, t.inC, t.timed = t.inC, 0, on
+		return nil
+	})
+	return d, err
+}

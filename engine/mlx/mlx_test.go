@@ -1,0 +1,217 @@
+package mlx
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// newThread starts a CPU thread that ends with the test.
+func newThread(t testing.TB) *Thread {
+	t.Helper()
+	th, err := NewThread(Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { th.Close() })
+	return th
+}
+
+// do runs fn on the thread and fails the test on an error.
+func do(t testing.TB, th *Thread, fn func(*Scope) error) {
+	t.Helper()
+	if err := th.Do(context.Background(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestShapeErrorArrivesAndNextCallWorks(t *testing.T) {
+	th := newThread(t)
+	err := th.Do(t.Context(), func(s *Scope) error {
+		a := s.Zeros(Float32, 2, 3)
+		b := s.Zeros(Float32, 4, 5)
+		return s.Eval(s.Add(s.MatMul(a, b), a))
+	})
+	e, ok := errors.AsType[*Error](err)
+	if !ok || !strings.Contains(e.Message, "matmul") {
+		t.Fatalf("got %v, want MLX's own words about matmul", err)
+	}
+	do(t, th, func(s *Scope) error {
+		got, err := Read[float32](s, s.MatMul(s.Zeros(Float32, 2, 3), s.Zeros(Float32, 3, 1)))
+		if err == nil && len(got) != 2 {
+			t.Errorf("read %v", got)
+		}
+		return err
+	})
+}
+
+func TestPanicBecomesError(t *testing.T) {
+	th := newThread(t)
+	err := th.Do(t.Context(), func(*Scope) error { panic("boom") })
+	p, ok := errors.AsType[*PanicError](err)
+	if !ok || p.Value != "boom" || !strings.Contains(string(p.Stack), "TestPanicBecomesError") {
+		t.Fatalf("got %v", err)
+	}
+	do(t, th, func(s *Scope) error { return s.Eval(s.Zeros(Float32, 1)) })
+}
+
+func TestActiveMemoryReturns(t *testing.T) {
+	th := newThread(t)
+	step := func(s *Scope) error {
+		a := s.Zeros(Float32, 64, 64)
+		for range 20 {
+			a = s.Add(s.MatMul(a, a), a)
+		}
+		return s.Eval(a)
+	}
+	do(t, th, step)
+	before := th.Memory().Active
+	for range 1000 {
+		do(t, th, step)
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d over 1,000 scopes", before, after)
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	th := newThread(t)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			for range 20 {
+				err := th.Do(context.Background(), func(s *Scope) error {
+					got, err := Read[int32](s, s.Add(New(s, []int32{int32(i)}, 1), New(s, []int32{1}, 1)))
+					if err == nil && got[0] != int32(i)+1 {
+						t.Errorf("%d + 1 = %d", i, got[0])
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestAppendInPlace appends rows to buffers of 2 and 32 MB, the way a KV cache
+// does. If any handle on the old buffer survived until Eval, MLX would copy:
+// peak memory would double and the copy would show as allocated bytes.
+func TestAppendInPlace(t *testing.T) {
+	th := newThread(t)
+	for _, rows := range []int{512, 8192} {
+		var buf *Array
+		do(t, th, func(s *Scope) error {
+			buf = s.Keep(s.Zeros(Float32, 1, 8, rows, 128))
+			if err := s.Eval(buf); err != nil {
+				return err
+			}
+			s.ClearCache()
+			s.ResetPeak()
+			return nil
+		})
+		before := th.Memory()
+		for i := range 100 {
+			do(t, th, func(s *Scope) error {
+				row := s.Zeros(Float32, 1, 8, 1, 128)
+				next := s.Keep(s.SliceUpdate(buf, row, 2, i))
+				buf.Free()
+				buf = next
+				sum := s.Sum(s.Slice(buf, 2, 0, i+1), 2, false)
+				return s.Eval(buf, sum)
+			})
+		}
+		grown := th.Memory().Peak - before.Active
+		if limit := before.Active / 4; rows > 512 && grown > limit {
+			t.Errorf("%d rows: peak rose by %d bytes, at most %d wanted: the buffer was copied", rows, grown, limit)
+		}
+		do(t, th, func(s *Scope) error { buf.Free(); return nil })
+	}
+}
+
+func TestUseAfterFree(t *testing.T) {
+	th := newThread(t)
+	err := th.Do(t.Context(), func(s *Scope) error {
+		a := s.Zeros(Float32, 1)
+		b := s.Add(a, a)
+		if err := s.Eval(b); err != nil {
+			return err
+		}
+		return s.Eval(s.Add(a, b)) // a was released by the Eval above
+	})
+	if !errors.Is(err, errDeadArray) {
+		t.Errorf("got %v, want %v", err, errDeadArray)
+	}
+}
+
+func TestSyncsCountBlockingCalls(t *testing.T) {
+	th := newThread(t)
+	do(t, th, func(s *Scope) error {
+		before := th.Syncs()
+		a := s.Zeros(Float32, 4)
+		if err := s.AsyncEval(a); err != nil {
+			return err
+		}
+		if n := th.Syncs() - before; n != 0 {
+			t.Errorf("dispatching counted %d syncs", n)
+		}
+		if err := s.Eval(a); err != nil {
+			return err
+		}
+		if _, err := Read[float32](s, a); err != nil {
+			return err
+		}
+		if n := th.Syncs() - before; n != 1 {
+			t.Errorf("eval and a read of its result counted %d syncs, want 1", n)
+		}
+		return nil
+	})
+}
+
+func TestCompile(t *testing.T) {
+	th := newThread(t)
+	var f *Func
+	traces := 0
+	do(t, th, func(s *Scope) (err error) {
+		f, err = s.Compile(1, true, func(s *Scope, in []*Array) []*Array {
+			traces++
+			return []*Array{s.Mul(s.Sigmoid(in[0]), in[1])}
+		})
+		return err
+	})
+	for _, n := range []int{1, 7} {
+		do(t, th, func(s *Scope) error {
+			x := s.Zeros(Float32, n)
+			y := s.Add(x, s.Scalar(2, Float32))
+			got, err := Read[float32](s, f.Call(s, x, y)[0])
+			if err == nil && (len(got) != n || got[0] != 1) {
+				t.Errorf("got %v", got)
+			}
+			return err
+		})
+	}
+	if traces != 1 {
+		t.Errorf("traced %d times, want once for all shapes", traces)
+	}
+	do(t, th, func(*Scope) error { f.Free(); return nil })
+}
+
+func TestCloseRefusesWork(t *testing.T) {
+	th, err := NewThread(Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := th.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := th.Do(t.Context(), func(*Scope) error { return nil }); !errors.Is(err, ErrClosed) {
+		t.Errorf("Do after Close: %v", err)
+	}
+	if err := th.Close(); err == nil {
+		t.Error("a second Close went unnoticed")
+	}
+}

@@ -1,0 +1,50 @@
+package mlx
+
+// #include "mlx/c/mlx.h"
+import "C"
+
+// Sum adds up an axis (mlx_sum_axis).
+func (s *Scope) Sum(a *Array, axis int, keepDims bool) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_sum_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
+}
+
+// Max returns the largest element of an axis (mlx_max_axis).
+func (s *Scope) Max(a *Array, axis int, keepDims bool) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_max_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
+}
+
+// Cumsum returns inclusive running sums along an axis (mlx_cumsum_axis).
+func (s *Scope) Cumsum(a *Array, axis int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_cumsum_axis(&r.c, a.c, C.int(axis), false, true, C.mlx_optional_dtype{}, s.stream))
+}
+
+// Softmax normalises e^a along an axis, accumulating in float32
+// (mlx_softmax_axis, precise).
+func (s *Scope) Softmax(a *Array, axis int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_softmax_axis(&r.c, a.c, C.int(axis), true, s.stream))
+}
+
+// LogSumExp returns log(sum(e^a)) along an axis (mlx_logsumexp_axis).
+func (s *Scope) LogSumExp(a *Array, axis int, keepDims bool) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_logsumexp_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
+}

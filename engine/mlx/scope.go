@@ -1,0 +1,214 @@
+package mlx
+
+// #include "mlx/c/mlx.h"
+import "C"
+
+import (
+	"errors"
+	"time"
+)
+
+// A Scope owns the arrays made through it during one Thread.Do. It is used
+// only inside that call. Operations are its methods; see the package comment
+// for ownership and errors.
+type Scope struct {
+	t      *Thread
+	stream C.mlx_stream
+	arrays []*Array
+	dead   *Array // what operations return after a failure
+	err    error
+	memo   map[any]*Array
+	start  time.Time // of the C call under way, when the thread is timed
+}
+
+func newScope(t *Thread) *Scope {
+	s := &Scope{t: t, stream: t.stream}
+	s.dead = &Array{}
+	return s
+}
+
+// Err returns the first failure recorded in this scope.
+func (s *Scope) Err() error { return s.err }
+
+// Fail records err unless an earlier failure stands. Code that builds graphs
+// uses it to refuse what it cannot do.
+func (s *Scope) Fail(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+}
+
+// Thread returns the thread the scope belongs to.
+func (s *Scope) Thread() *Thread { return s.t }
+
+// Keep moves a out of the scope to a longer-lived owner, who must Free it on
+// the thread. It returns a.
+func (s *Scope) Keep(a *Array) *Array {
+	if a.scope == s {
+		last := len(s.arrays) - 1
+		s.arrays[a.index] = s.arrays[last]
+		s.arrays[a.index].index = a.index
+		s.arrays[last] = nil
+		s.arrays = s.arrays[:last]
+		a.scope = nil
+	}
+	return a
+}
+
+// Adopt moves a kept array back into the scope, which frees it.
+func (s *Scope) Adopt(a *Array) *Array {
+	if a.scope == nil && a.c.ctx != nil {
+		s.own(a)
+	}
+	return a
+}
+
+func (s *Scope) own(a *Array) {
+	a.scope, a.index = s, len(s.arrays)
+	s.arrays = append(s.arrays, a)
+}
+
+// Eval computes keep and everything it depends on, and waits for it. Before
+// that it frees every other array of the scope, so that the buffers they would
+// hold can be reused in place. Arrays in keep stay valid; kept arrays of other
+// owners are not touched.
+func (s *Scope) Eval(keep ...*Array) error {
+	s.t.syncs.Add(1)
+	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_eval(v) })
+}
+
+// AsyncEval is Eval without the wait: it dispatches the work and returns.
+func (s *Scope) AsyncEval(keep ...*Array) error {
+	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
+}
+
+func (s *Scope) eval(keep []*Array, run func(C.mlx_vector_array) C.int) error {
+	if !s.ready(keep...) {
+		return s.err
+	}
+	v := s.vector(keep)
+	defer C.mlx_vector_array_free(v)
+	s.release(keep)
+	s.status(run(v))
+	return s.err
+}
+
+// release frees all arrays of the scope that are not in keep.
+func (s *Scope) release(keep []*Array) {
+	clear(s.memo)
+	for _, a := range keep {
+		a.marked = true
+	}
+	live := s.arrays[:0]
+	for _, a := range s.arrays {
+		if a.marked {
+			a.index = len(live)
+			live = append(live, a)
+			continue
+		}
+		a.scope = nil
+		a.Free()
+	}
+	clear(s.arrays[len(live):])
+	s.arrays = live
+	for _, a := range keep {
+		a.marked = false
+	}
+}
+
+func (s *Scope) close() {
+	s.release(nil)
+}
+
+var errDeadArray = errors.New("mlx: use of a freed or foreign array")
+
+// ready reports whether an operation on inputs may go on, and records the
+// failure if not. It comes right before the C call, status right after.
+func (s *Scope) ready(inputs ...*Array) bool {
+	if s.err != nil {
+		return false
+	}
+	for _, a := range inputs {
+		if a == nil || a.c.ctx == nil || a.scope != nil && a.scope != s {
+			s.Fail(errDeadArray)
+			return false
+		}
+	}
+	if s.t.timed {
+		s.start = time.Now()
+	}
+	return true
+}
+
+// status records a failed C call.
+func (s *Scope) status(status C.int) bool {
+	if s.t.timed {
+		s.t.inC += time.Since(s.start)
+	}
+	if status != 0 {
+		s.Fail(check(status))
+		return false
+	}
+	return true
+}
+
+// untimed records a failed C call that no ready came before.
+func (s *Scope) untimed(status C.int) {
+	if status != 0 {
+		s.Fail(check(status))
+	}
+}
+
+// new makes an empty array in the scope, to be filled by a C call.
+func (s *Scope) new() *Array {
+	a := &Array{}
+	s.own(a)
+	return a
+}
+
+// done returns the array a C call filled, or the dead one after a failure.
+func (s *Scope) done(a *Array, status C.int) *Array {
+	if !s.status(status) {
+		return s.dead
+	}
+	return a
+}
+
+// vector makes an mlx_vector_array that the caller frees.
+func (s *Scope) vector(arrays []*Array) C.mlx_vector_array {
+	if len(arrays) == 0 {
+		return C.mlx_vector_array_new()
+	}
+	handles := make([]C.mlx_array, len(arrays))
+	for i, a := range arrays {
+		handles[i] = a.c
+	}
+	return C.mlx_vector_array_new_data(&handles[0], C.size_t(len(handles)))
+}
+
+// unpack moves the elements of v into the scope and frees v.
+func (s *Scope) unpack(v C.mlx_vector_array, n int) []*Array {
+	defer C.mlx_vector_array_free(v)
+	out := make([]*Array, n)
+	for i := range out {
+		a := s.new()
+		if out[i] = a; s.err == nil {
+			out[i] = s.done(a, C.mlx_vector_array_get(&a.c, v, C.size_t(i)))
+		}
+	}
+	return out
+}
+
+// Memo returns the array made once per key since the last Eval of this scope,
+// such as a mask that all layers share.
+func (s *Scope) Memo(key any, make func() *Array) *Array {
+	if a, ok := s.memo[key]; ok {
+		return a
+	}
+	a := make()
+	if s.memo == nil {
+		s.memo = map[any]*Array{}
+	}
+	s.memo[key] = a
+	return a
+}

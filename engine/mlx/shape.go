@@ -1,0 +1,159 @@
+package mlx
+
+// #include "mlx/c/mlx.h"
+import "C"
+
+// Reshape gives the elements a new shape; one extent may be -1 (mlx_reshape).
+func (s *Scope) Reshape(a *Array, shape ...int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	var d dims
+	r := s.new()
+	return s.done(r, C.mlx_reshape(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
+}
+
+// Transpose permutes the axes (mlx_transpose_axes).
+func (s *Scope) Transpose(a *Array, axes ...int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	var d dims
+	r := s.new()
+	return s.done(r, C.mlx_transpose_axes(&r.c, a.c, d.set(axes), C.size_t(len(axes)), s.stream))
+}
+
+// ExpandDims inserts an axis of extent 1 (mlx_expand_dims).
+func (s *Scope) ExpandDims(a *Array, axis int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_expand_dims(&r.c, a.c, C.int(axis), s.stream))
+}
+
+// BroadcastTo repeats extents of 1 without copying (mlx_broadcast_to).
+func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	var d dims
+	r := s.new()
+	return s.done(r, C.mlx_broadcast_to(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
+}
+
+// Concat joins arrays along an axis (mlx_concatenate_axis).
+func (s *Scope) Concat(axis int, arrays ...*Array) *Array {
+	if len(arrays) == 1 {
+		return arrays[0]
+	}
+	if !s.ready(arrays...) {
+		return s.dead
+	}
+	v := s.vector(arrays)
+	defer C.mlx_vector_array_free(v)
+	r := s.new()
+	return s.done(r, C.mlx_concatenate_axis(&r.c, v, C.int(axis), s.stream))
+}
+
+// Split cuts a into n equal parts along an axis (mlx_split).
+func (s *Scope) Split(a *Array, n, axis int) []*Array {
+	if !s.ready(a) {
+		return s.deadList(n)
+	}
+	v := C.mlx_vector_array_new()
+	s.status(C.mlx_split(&v, a.c, C.int(n), C.int(axis), s.stream))
+	return s.unpack(v, n)
+}
+
+// Slice returns the view [start, stop) along one axis; the other axes stay
+// whole. Both bounds are counted from the front (mlx_slice).
+func (s *Scope) Slice(a *Array, axis, start, stop int) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	lo, hi, ones, n := window(a, axis, start, stop)
+	r := s.new()
+	return s.done(r, C.mlx_slice(&r.c, a.c, &lo[0], n, &hi[0], n, &ones[0], n, s.stream))
+}
+
+// SliceUpdate returns src with [start, start+extent of update) along one axis
+// replaced. src's buffer is written in place if nothing else refers to it
+// (mlx_slice_update).
+func (s *Scope) SliceUpdate(src, update *Array, axis, start int) *Array {
+	if !s.ready(src, update) {
+		return s.dead
+	}
+	lo, hi, ones, n := window(src, axis, start, start+update.Dim(axis))
+	r := s.new()
+	return s.done(r, C.mlx_slice_update(&r.c, src.c, update.c, &lo[0], n, &hi[0], n, &ones[0], n, s.stream))
+}
+
+// window returns the bounds of a slice along one axis of a.
+func window(a *Array, axis, start, stop int) (lo, hi, ones dims, n C.size_t) {
+	shape := a.Shape()
+	hi.set(shape)
+	for i := range shape {
+		ones[i] = 1
+	}
+	if axis < 0 {
+		axis += len(shape)
+	}
+	lo[axis], hi[axis] = C.int(start), C.int(stop)
+	return lo, hi, ones, C.size_t(len(shape))
+}
+
+// Contiguous lays the elements out in row order, copying only if they are not
+// (mlx_contiguous).
+func (s *Scope) Contiguous(a *Array) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_contiguous(&r.c, a.c, false, s.stream))
+}
+
+// Copy returns a with a buffer of its own once evaluated (mlx_copy).
+func (s *Scope) Copy(a *Array) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_copy(&r.c, a.c, s.stream))
+}
+
+// View reinterprets the memory as another type (mlx_view).
+func (s *Scope) View(a *Array, d Dtype) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_view(&r.c, a.c, C.mlx_dtype(d), s.stream))
+}
+
+// Zeros returns an array of zeros (mlx_zeros).
+func (s *Scope) Zeros(d Dtype, shape ...int) *Array {
+	if !s.ready() {
+		return s.dead
+	}
+	var n dims
+	r := s.new()
+	return s.done(r, C.mlx_zeros(&r.c, n.set(shape), C.size_t(len(shape)), C.mlx_dtype(d), s.stream))
+}
+
+// Arange returns start, start+1, ... below stop (mlx_arange).
+func (s *Scope) Arange(start, stop int, d Dtype) *Array {
+	if !s.ready() {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_arange(&r.c, C.double(start), C.double(stop), 1, C.mlx_dtype(d), s.stream))
+}
+
+func (s *Scope) deadList(n int) []*Array {
+	out := make([]*Array, n)
+	for i := range out {
+		out[i] = s.dead
+	}
+	return out
+}

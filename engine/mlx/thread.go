@@ -1,0 +1,153 @@
+package mlx
+
+// #include "mlx/c/mlx.h"
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Options of a Thread. The zero value picks the GPU where there is one.
+type Options struct {
+	CPU bool // use the CPU even if there is a GPU
+}
+
+// A Thread is the one OS thread on which MLX runs. Its methods may be called
+// from any goroutine.
+type Thread struct {
+	jobs   chan job
+	quit   chan struct{} // closed by Close
+	done   chan struct{} // closed when the OS thread has ended
+	once   sync.Once
+	stream C.mlx_stream
+	gpu    bool
+
+	syncs  atomic.Int64
+	active atomic.Int64
+	cached atomic.Int64
+	peak   atomic.Int64
+
+	// Owned by the OS thread.
+	timed bool
+	inC   time.Duration
+}
+
+type job struct {
+	run  func(*Scope) error
+	done chan error
+}
+
+// NewThread starts the thread and selects its device.
+func NewThread(opts Options) (*Thread, error) {
+	t := &Thread{jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
+	started := make(chan error)
+	go t.loop(opts, started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Thread) loop(opts Options, started chan<- error) {
+	// Never unlocked: the OS thread ends with this goroutine, and with it
+	// MLX's thread-local state.
+	runtime.LockOSThread()
+	defer close(t.done)
+	installHandler()
+	if err := t.open(opts); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	for {
+		select {
+		case j := <-t.jobs:
+			j.done <- t.run(j.run)
+		case <-t.quit:
+			C.mlx_stream_free(t.stream)
+			return
+		}
+	}
+}
+
+// open picks the device and makes it MLX's default on this thread.
+func (t *Thread) open(opts Options) error {
+	gpu := C.mlx_device_new_type(C.MLX_GPU, 0)
+	defer C.mlx_device_free(gpu)
+	var ok C.bool
+	if !opts.CPU {
+		if err := check(C.mlx_device_is_available(&ok, gpu)); err != nil {
+			return err
+		}
+	}
+	if bool(ok) {
+		t.gpu = true
+		if err := check(C.mlx_set_default_device(gpu)); err != nil {
+			return err
+		}
+		t.stream = C.mlx_default_gpu_stream_new()
+	} else {
+		cpu := C.mlx_device_new_type(C.MLX_CPU, 0)
+		defer C.mlx_device_free(cpu)
+		if err := check(C.mlx_set_default_device(cpu)); err != nil {
+			return err
+		}
+		t.stream = C.mlx_default_cpu_stream_new()
+	}
+	if t.stream.ctx == nil {
+		return &Error{Message: "no stream on the device"}
+	}
+	return nil
+}
+
+// run executes one job in a fresh scope and turns a panic into an error.
+func (t *Thread) run(fn func(*Scope) error) (err error) {
+	s := newScope(t)
+	defer t.readMemory()
+	defer s.close()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	if err := fn(s); err != nil {
+		return err
+	}
+	return s.Err()
+}
+
+// Do runs fn on the thread and returns its error, or else the first error the
+// scope recorded. ctx applies while waiting for the thread; fn looks at it by
+// itself if it runs long. Arrays of the scope die when fn returns.
+func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
+	j := job{run: fn, done: make(chan error, 1)}
+	select {
+	case t.jobs <- j:
+		return <-j.done
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.quit:
+		return ErrClosed
+	}
+}
+
+// Close waits for the running job and ends the thread. Arrays that were kept
+// must be freed before.
+func (t *Thread) Close() error {
+	closed := fmt.Errorf("mlx: thread closed twice")
+	t.once.Do(func() { close(t.quit); closed = nil })
+	<-t.done
+	return closed
+}
+
+// GPU reports whether the thread computes on Metal.
+func (t *Thread) GPU() bool { return t.gpu }
+
+// Syncs counts the calls so far that could block on the device.
+func (t *Thread) Syncs() int64 { return t.syncs.Load() }

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"time"
+
+	"tandem/engine/sample"
+)
+
+// Limits of one request. A request beyond them is refused with CodeInvalid
+// before it is queued.
+const (
+	MaxStops       = 16   // stop texts
+	MaxStopBytes   = 1024 // bytes of one stop text
+	MaxTopLogprobs = 20   // alternatives reported per token
+)
+
+// A Request asks for one continuation of a prompt. The zero value of every
+// field but Prompt is a useful default: greedy, as long as the context allows.
+type Request struct {
+	// Prompt holds token ids, special tokens included. At least one.
+	Prompt []int32
+
+	// MaxTokens bounds the generated tokens; nil means what the context
+	// leaves. A larger bound is cut to what the context leaves. Zero
+	// evaluates the prompt only (with PromptLogprobs: scores it).
+	MaxTokens *int
+
+	Sampling sample.Params
+
+	// Seed keys the sampler's noise together with a token's absolute
+	// position. Nil draws one at random; Stats.Seed tells which.
+	Seed *uint64
+
+	// Stop ends the generation where the decoded text first contains one of
+	// these. The match itself is not part of the text.
+	Stop []string
+
+	// IgnoreEOS goes on past the model's end-of-sequence tokens.
+	IgnoreEOS bool
+
+	// Logprobs adds each token's log-probability under the model's own
+	// distribution (before any processing), TopLogprobs (at most
+	// MaxTopLogprobs) the likeliest alternatives beside it.
+	Logprobs    bool
+	TopLogprobs int
+
+	// PromptLogprobs yields, before the first generated token, one Token
+	// with Prompt set for each prompt token; the first has no Logprobs.
+	PromptLogprobs bool
+
+	// KeepSpecial leaves the text of special tokens in Token.Text.
+	KeepSpecial bool
+
+	// Progress, if set, hears how many prompt tokens are evaluated, after
+	// each chunk. It is called on the goroutine that ranges over the result.
+	Progress func(done, total int)
+
+	// Done, if set, is called exactly once when the request has left the
+	// engine, however it ended, on the goroutine that ranges over the
+	// result, before the range ends. A request that was refused calls it too.
+	Done func(Stats)
+}
+
+// Finish says why a generation ended. The values are OpenAI's.
+type Finish string
+
+const (
+	FinishStop   Finish = "stop"   // an end-of-sequence token or a stop text
+	FinishLength Finish = "length" // MaxTokens or the end of the context
+)
+
+// A Token is one step of a generation.
+type Token struct {
+	ID int32
+
+	// Text is the text that became certain with this token: whole UTF-8,
+	// often empty, because an unfinished rune or a possible stop text is
+	// held back until a later token decides it.
+	Text string
+
+	Logprobs *Logprobs // nil unless asked for
+	Prompt   bool      // part of the prompt (see Request.PromptLogprobs)
+	Finish   Finish    // set on the last token only
+}
+
+// Logprobs holds natural log-probabilities from the model's own logits.
+type Logprobs struct {
+	Logprob float32
+	Top     []TokenLogprob // descending; ties by lower id
+}
+
+// A TokenLogprob is one alternative at a position.
+type TokenLogprob struct {
+	ID      int32
+	Logprob float32
+}
+
+// Stats tells what one request cost. Durations are wall time.
+type Stats struct {
+	PromptTokens     int
+	CachedTokens     int // of the prompt, restored instead of evaluated
+	CompletionTokens int
+	Drafted          int
+	Accepted         int
+	Rounds           int // target forwards after the prefill
+	Syncs            int // blocking MLX calls after the prefill
+
+	Seed   uint64
+	Finish Finish // empty when cancelled or failed
+	Err    error  // the error the range ended with; nil when it was left early
+
+	Queue      time.Duration // until the first chunk began
+	Prefill    time.Duration // first chunk began until the prompt was evaluated
+	FirstToken time.Duration // arrival until the first token was read
+	Decode     time.Duration // first token until the last
+	Host       time.Duration // of Decode: Go's own time between a read and the next dispatch
+	Total      time.Duration // arrival until the request left
+
+	PeakBytes int64 // MLX peak while the request was in flight
+}
