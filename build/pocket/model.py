@@ -21,16 +21,16 @@ from torch import nn
 class Config:
     vocab_size: int = 4096
     hidden_size: int = 384
-    num_hidden_layers: int = 9
+    num_hidden_layers: int = 6
     intermediate_size: int = 1280
-    num_attention_heads: int = 6
+    num_attention_heads: int = 4
     num_key_value_heads: int = 2
     head_dim: int = 64
     rms_norm_eps: float = 1e-6
     rope_theta: float = 100000.0  # full layers
     rope_local_base_freq: float = 10000.0  # sliding layers
     query_pre_attn_scalar: int = 64
-    sliding_window: int = 256
+    sliding_window: int = 128
     sliding_window_pattern: int = 3
     max_position_embeddings: int = 32768
 
