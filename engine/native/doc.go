@@ -1,0 +1,27 @@
+// Package native binds the engine's small Rust crate, whose sources lie in this folder.
+//
+// # What is behind it
+//
+// Chat templates: the Jinja programs that come with a model and turn a conversation into a
+// prompt. They run in minijinja, because the Jinja engines written in Go lose the key order of
+// tools and lack syntax that published templates use. A [Template] gives the same text as jinja2
+// under transformers: trim_blocks, lstrip_blocks, loop controls, the generation block,
+// raise_exception, strftime_now, and a tojson that is json.dumps. Where minijinja itself differs
+// (operators, slices, string methods, printed floats), src/template replaces its parts; what
+// still differs fails with an error and is listed, with the reason, in the parity test.
+//
+// # The boundary
+//
+// native.h is the whole interface: texts as pointer and length in, one buffer or one object out,
+// freed by Go through the library. No Go memory is kept by Rust, and nothing calls back. Every
+// call runs on a thread of the crate's own with a large stack, and catches panics, so that a
+// hostile template ends in an error: see [TemplateError] for the limits. A Template may render on
+// any number of goroutines at once. None of this touches MLX or its thread.
+//
+// # Building
+//
+// `go run ./build setup` builds the crate with cargo from the committed Cargo.lock and links
+// .deps/VERSION/libtandem_native.a, where VERSION is the crate's; it stands in the #cgo line, so
+// that a new version relinks. Sources that change without a new version are an error of
+// `go run ./build check`.
+package native

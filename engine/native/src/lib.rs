@@ -1,0 +1,157 @@
+//! The C interface of native.h: chat templates for Go.
+//!
+//! Every export runs inside [`guarded`]: on a thread of its own, whose stack is large enough for
+//! the limits of the template module, with panics turned into error texts. Nothing unwinds into
+//! C, and a deep template cannot overflow the stack of the calling Go thread (512 KiB on a Mac).
+
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr;
+use std::slice;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::thread;
+
+mod json;
+mod template;
+
+use template::{Clock, Failure, Kind, Template};
+
+/// Stack of the thread a call runs on. Address space only until it is touched.
+const STACK_BYTES: usize = 64 << 20;
+
+/// Templates and buffers handed out and not yet freed, for leak tests.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+/// Bytes owned by this library until `tandem_buffer_free`.
+#[repr(C)]
+pub struct Buffer {
+    ptr: *mut u8,
+    len: usize,
+}
+
+impl Buffer {
+    fn of(text: String) -> Buffer {
+        let bytes = text.into_bytes().into_boxed_slice();
+        let len = bytes.len();
+        LIVE.fetch_add(1, Ordering::Relaxed);
+        Buffer {
+            ptr: Box::into_raw(bytes).cast(),
+            len,
+        }
+    }
+}
+
+/// Compiles a template. Returns 0 and sets `out`, or a kind of native.h and sets `message`.
+///
+/// # Safety
+/// `source` points to `len` readable bytes; `out` and `message` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_template_new(
+    source: *const u8,
+    len: usize,
+    out: *mut *mut Template,
+    message: *mut Buffer,
+) -> i32 {
+    let source = bytes(source, len);
+    match guarded(|| Template::new(text(source, "template")?)) {
+        Ok(t) => {
+            LIVE.fetch_add(1, Ordering::Relaxed);
+            ptr::write(out, Box::into_raw(Box::new(t)));
+            0
+        }
+        Err(failure) => report(failure, message),
+    }
+}
+
+/// Renders with the variables of one JSON object. Returns 0 and the text, or a kind and a message.
+///
+/// # Safety
+/// `t` comes from `tandem_template_new` and is not freed during the call; any number of threads
+/// may render at once. `vars` points to `len` readable bytes; `out` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_template_render(
+    t: *const Template,
+    vars: *const u8,
+    len: usize,
+    clock: Clock,
+    out: *mut Buffer,
+) -> i32 {
+    let (t, vars) = (&*t, bytes(vars, len));
+    match guarded(|| t.render(text(vars, "template variables")?, clock)) {
+        Ok(rendered) => {
+            ptr::write(out, Buffer::of(rendered));
+            0
+        }
+        Err(failure) => report(failure, out),
+    }
+}
+
+/// # Safety
+/// `t` comes from `tandem_template_new`, no call uses it any more, and it is freed once.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_template_free(t: *mut Template) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    let t = Box::from_raw(t);
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(t)));
+}
+
+/// # Safety
+/// `b` was filled by this library and is freed once.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_buffer_free(b: Buffer) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    drop(Box::from_raw(ptr::slice_from_raw_parts_mut(b.ptr, b.len)));
+}
+
+#[no_mangle]
+pub extern "C" fn tandem_native_live() -> i64 {
+    LIVE.load(Ordering::Relaxed)
+}
+
+/// Go passes a nil pointer for an empty slice, which Rust's slices must not hold.
+unsafe fn bytes<'a>(p: *const u8, len: usize) -> &'a [u8] {
+    if len == 0 {
+        &[]
+    } else {
+        slice::from_raw_parts(p, len)
+    }
+}
+
+fn text<'a>(b: &'a [u8], what: &str) -> Result<&'a str, Failure> {
+    std::str::from_utf8(b).map_err(|e| {
+        let kind = if what == "template" { Kind::Syntax } else { Kind::Render };
+        Failure::new(kind, format!("{what}: invalid UTF-8 at byte {}", e.valid_up_to()))
+    })
+}
+
+unsafe fn report(failure: Failure, message: *mut Buffer) -> i32 {
+    let kind = failure.kind as i32;
+    ptr::write(message, Buffer::of(failure.message));
+    kind
+}
+
+fn guarded<T: Send>(f: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    thread::scope(|scope| {
+        let worker = thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, || {
+                catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|p| Err(panicked(p)))
+            });
+        match worker {
+            Ok(worker) => worker.join().unwrap_or_else(|p| Err(panicked(p))),
+            Err(e) => Err(Failure::new(
+                Kind::Render,
+                format!("no thread for the template: {e}"),
+            )),
+        }
+    })
+}
+
+fn panicked(payload: Box<dyn Any + Send>) -> Failure {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|s| s.to_string())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    Failure::new(Kind::Render, format!("internal error in the template engine: {text}"))
+}

@@ -1,0 +1,143 @@
+package native
+
+/*
+#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.0/libtandem_native.a
+#cgo linux LDFLAGS: -ldl -lpthread -lm
+#include "native.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// An ErrorKind says what stopped a template.
+type ErrorKind string
+
+const (
+	KindSyntax ErrorKind = "syntax" // the template does not compile
+	KindRaise  ErrorKind = "raise"  // the template called raise_exception
+	KindLimit  ErrorKind = "limit"  // the template ran into a limit
+	KindRender ErrorKind = "render" // anything else while rendering, bad variables included
+)
+
+// A TemplateError is the failure of a template.
+//
+// The limits: source 1 MiB, output 4 MiB, 256 MiB of text built on the way, 20 million
+// instructions, 10 s, variables nested 64 deep, values made by the template 100 deep, macros
+// nested 200 deep. They stand as constants in src/template/mod.rs, text.rs and src/json.rs.
+type TemplateError struct {
+	Kind    ErrorKind
+	Message string // for KindRaise the text of raise_exception and nothing else
+}
+
+func (e *TemplateError) Error() string {
+	if e.Kind == KindRaise {
+		return e.Message
+	}
+	return "chat template: " + e.Message
+}
+
+// A Template is a compiled chat template. Render may be called from any number of goroutines;
+// Close waits for them.
+type Template struct {
+	// Now is the time that strftime_now prints, time.Now if nil. To be set before the first
+	// Render. Only its wall clock reading counts, in its own location.
+	Now func() time.Time
+
+	mu     sync.RWMutex // held for reading by Render, for writing by Close
+	handle *C.tandem_template
+}
+
+// NewTemplate compiles a chat template. A *TemplateError names line and reason. The Template
+// holds memory of the library until Close.
+func NewTemplate(source string) (*Template, error) {
+	t := new(Template)
+	var message C.tandem_buffer
+	kind := C.tandem_template_new(
+		(*C.uint8_t)(unsafe.StringData(source)), C.size_t(len(source)), &t.handle, &message)
+	runtime.KeepAlive(source)
+	if kind != C.TANDEM_OK {
+		return nil, templateError(kind, message)
+	}
+	return t, nil
+}
+
+// Render renders the template with the variables of one JSON object: messages, tools,
+// add_generation_prompt, bos_token, eos_token and whatever else the template asks for. Objects
+// keep their key order, 1.0 stays a float, integers may have any length. A variable named like a
+// function of the template hides it.
+func (t *Template) Render(varsJSON []byte) (string, error) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if t.handle == nil {
+		return "", fmt.Errorf("render chat template: the template is closed")
+	}
+	now := time.Now
+	if t.Now != nil {
+		now = t.Now
+	}
+	var out C.tandem_buffer
+	kind := C.tandem_template_render(
+		t.handle, (*C.uint8_t)(unsafe.SliceData(varsJSON)), C.size_t(len(varsJSON)), clock(now()), &out)
+	runtime.KeepAlive(varsJSON)
+	if kind != C.TANDEM_OK {
+		return "", templateError(kind, out)
+	}
+	return take(out), nil
+}
+
+// Close frees the template. A second Close is an error.
+func (t *Template) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.handle == nil {
+		return fmt.Errorf("close chat template: already closed")
+	}
+	C.tandem_template_free(t.handle)
+	t.handle = nil
+	return nil
+}
+
+func clock(now time.Time) C.tandem_clock {
+	return C.tandem_clock{
+		year:        C.int32_t(now.Year()),
+		month:       C.int32_t(now.Month()),
+		day:         C.int32_t(now.Day()),
+		hour:        C.int32_t(now.Hour()),
+		minute:      C.int32_t(now.Minute()),
+		second:      C.int32_t(now.Second()),
+		microsecond: C.int32_t(now.Nanosecond() / 1000),
+		weekday:     C.int32_t(now.Weekday()),
+		yearday:     C.int32_t(now.YearDay()),
+	}
+}
+
+func templateError(kind C.int32_t, message C.tandem_buffer) *TemplateError {
+	e := &TemplateError{Kind: KindRender, Message: take(message)}
+	switch kind {
+	case C.TANDEM_SYNTAX:
+		e.Kind = KindSyntax
+	case C.TANDEM_RAISE:
+		e.Kind = KindRaise
+	case C.TANDEM_LIMIT:
+		e.Kind = KindLimit
+	}
+	return e
+}
+
+// take copies a buffer and frees it.
+func take(b C.tandem_buffer) string {
+	s := string(unsafe.Slice((*byte)(b.ptr), int(b.len)))
+	C.tandem_buffer_free(b)
+	return s
+}
+
+// live counts the templates and buffers the library has handed out and not got back.
+func live() int64 {
+	return int64(C.tandem_native_live())
+}
