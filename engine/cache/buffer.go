@@ -1,0 +1,212 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// growStep is the number of rows buffers grow by, as in mlx_lm.
+const growStep = 256
+
+// A buffer holds the rows of one layer and knows which lazy snapshots point
+// into it. Position p lies in row p, or in row p mod ring.
+//
+// It holds the only handle on its arrays between evaluations: that is what
+// lets MLX write them in place.
+type buffer struct {
+	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
+	ring   int         // rows of a full ring; 0 = grows without bound
+	lazy   []*Snapshot // ranges of it, not copied out
+	copied []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
+}
+
+// rows returns the capacity.
+func (b *buffer) rows() int {
+	if b.k == nil {
+		return 0
+	}
+	return b.k.Dim(2)
+}
+
+// A span is a range of rows of the buffer.
+type span struct{ start, stop int }
+
+// spans returns where positions [from, to) lie, in order: two spans where the
+// ring wraps.
+func (b *buffer) spans(from, to int) []span {
+	if b.ring == 0 {
+		return []span{{from, to}}
+	}
+	start, n := from%b.ring, to-from
+	if start+n <= b.ring {
+		return []span{{start, start + n}}
+	}
+	return []span{{start, b.ring}, {0, start + n - b.ring}}
+}
+
+// fits reports whether rows k and v are of the shape and type held.
+func (b *buffer) fits(k, v *mlx.Array) error {
+	ks, vs := k.Shape(), v.Shape()
+	if len(ks) != 4 || len(vs) != 4 || ks[0] != 1 || !slices.Equal(ks[:3], vs[:3]) {
+		return fmt.Errorf("cache: rows %v and %v are not (1, KV, n, D)", ks, vs)
+	}
+	if b.k == nil {
+		return nil
+	}
+	for _, x := range []struct{ new, held *mlx.Array }{{k, b.k}, {v, b.v}} {
+		n, h := x.new.Shape(), x.held.Shape()
+		if n[1] != h[1] || n[3] != h[3] || x.new.Dtype() != x.held.Dtype() {
+			return fmt.Errorf("cache: rows %s%v do not fit a cache of %s%v", x.new.Dtype(), n, x.held.Dtype(), h)
+		}
+	}
+	return nil
+}
+
+// reserve makes room for row numbers below need. like gives shape and type.
+// An unbounded buffer grows by a quarter at least, so that appending n rows
+// copies O(n) in all and at most a fifth of the buffer lies idle.
+func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
+	have := b.rows()
+	if need <= have {
+		return
+	}
+	rows := max(need, have+have/4)
+	rows = (rows + growStep - 1) / growStep * growStep
+	if b.ring > 0 {
+		rows = min(rows, b.ring)
+	}
+	grow := func(held, like *mlx.Array) *mlx.Array {
+		zeros := s.Zeros(like.Dtype(), 1, like.Dim(1), rows-have, like.Dim(3))
+		if held == nil {
+			return zeros
+		}
+		return s.Concat(2, held, zeros)
+	}
+	b.set(s, grow(b.k, k), grow(b.v, v))
+}
+
+// set replaces the arrays. The old handles go now, before anything is
+// evaluated; the graph keeps what it still needs of them.
+func (b *buffer) set(s *mlx.Scope, k, v *mlx.Array) {
+	if s.Err() != nil {
+		return
+	}
+	b.k.Free()
+	b.v.Free()
+	b.k, b.v = s.Keep(k), s.Keep(v)
+}
+
+// write puts rows k and v at positions from on, in place once evaluated.
+func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
+	to := from + k.Dim(2)
+	b.copyOut(s, from, to)
+	spans := b.spans(from, to)
+	need := 0
+	for _, w := range spans {
+		need = max(need, w.stop)
+	}
+	b.reserve(s, need, k, v)
+	if len(spans) == 1 {
+		b.set(s, s.SliceUpdate(b.k, k, 2, spans[0].start), s.SliceUpdate(b.v, v, 2, spans[0].start))
+		return
+	}
+	done := 0
+	for _, w := range spans {
+		n := w.stop - w.start
+		b.set(s,
+			s.SliceUpdate(b.k, s.Slice(k, 2, done, done+n), 2, w.start),
+			s.SliceUpdate(b.v, s.Slice(v, 2, done, done+n), 2, w.start))
+		done += n
+	}
+}
+
+// read returns the rows of positions [from, to) in order, nil if there are none.
+func (b *buffer) read(s *mlx.Scope, from, to int) (k, v *mlx.Array) {
+	if from == to {
+		return nil, nil
+	}
+	var ks, vs []*mlx.Array
+	for _, w := range b.spans(from, to) {
+		ks = append(ks, s.Slice(b.k, 2, w.start, w.stop))
+		vs = append(vs, s.Slice(b.v, 2, w.start, w.stop))
+	}
+	return s.Concat(2, ks...), s.Concat(2, vs...)
+}
+
+// snapshot makes a lazy snapshot of positions [from, to).
+func (b *buffer) snapshot(from, to int) *Snapshot {
+	p := &Snapshot{from: from, to: to, refs: 1}
+	if to > from {
+		p.owner = b
+		b.lazy = append(b.lazy, p)
+	}
+	return p
+}
+
+// copyOut copies out the snapshots that a write of positions [from, to) would
+// damage.
+func (b *buffer) copyOut(s *mlx.Scope, from, to int) {
+	b.lazy = slices.DeleteFunc(b.lazy, func(p *Snapshot) bool {
+		if !b.overlap(p.from, p.to, from, to) {
+			return false
+		}
+		p.copyOut(s)
+		b.copied = append(b.copied, p)
+		return true
+	})
+}
+
+// overlap reports whether positions [a0, a1) and [c0, c1) share rows. Neither
+// range is empty.
+func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
+	if b.ring == 0 {
+		return a0 < c1 && c0 < a1
+	}
+	ahead := ((c0-a0)%b.ring + b.ring) % b.ring // rows from a0 to c0 around the ring
+	return ahead < a1-a0 || b.ring-ahead < c1-c0
+}
+
+// forget drops a lazy snapshot that was released.
+func (b *buffer) forget(p *Snapshot) {
+	b.lazy = slices.DeleteFunc(b.lazy, func(q *Snapshot) bool { return q == p })
+}
+
+// arrays returns what an evaluation has to include.
+func (b *buffer) arrays() []*mlx.Array {
+	if b.k == nil {
+		return nil
+	}
+	out := []*mlx.Array{b.k, b.v}
+	for _, p := range b.copied {
+		if p.refs > 0 {
+			out = append(out, p.k, p.v)
+		}
+	}
+	return out
+}
+
+func (b *buffer) bytes() int64 {
+	if b.k == nil {
+		return 0
+	}
+	return b.k.Bytes() + b.v.Bytes()
+}
+
+// free releases the arrays after copying out every lazy snapshot.
+func (b *buffer) free(s *mlx.Scope) {
+	var copies []*mlx.Array
+	for _, p := range b.lazy {
+		p.copyOut(s)
+		copies = append(copies, p.k, p.v)
+	}
+	b.lazy, b.copied = nil, nil
+	b.k.Free()
+	b.v.Free()
+	b.k, b.v = nil, nil
+	if len(copies) > 0 {
+		// Otherwise the copies would hold the buffer until someone used them.
+		s.Eval(copies...)
+	}
+}

@@ -1,0 +1,127 @@
+package cache
+
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
+
+// A KV keeps every row, position p in row p. With a window it stands for a
+// sliding-window layer in Layout Full: the same rows, masked.
+type KV struct {
+	window int // 0 = none
+	offset int
+	buf    buffer
+	sched  schedule
+}
+
+// NewKV makes an empty cache that keeps every row. Queries attend the last
+// window positions, their own included; all of them if window is 0.
+func NewKV(window int) *KV { return &KV{window: window} }
+
+// Offset implements Cache.
+func (c *KV) Offset() int { return c.offset }
+
+// Update implements Cache. The number of rows is not bounded.
+func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
+	if err := c.buf.fits(k, v); err != nil {
+		s.Fail(err)
+	}
+	n := k.Dim(2)
+	if n == 0 {
+		s.Fail(fmt.Errorf("cache: update with no rows"))
+	}
+	if s.Err() != nil {
+		return View{K: k, V: v}
+	}
+	c.buf.copied = nil
+	c.buf.write(s, k, v, c.offset)
+	offset := c.offset
+	c.offset += n
+	c.sched.cross(c.offset, c.buf.snapshot)
+
+	view := View{K: s.Slice(c.buf.k, 2, 0, c.offset), V: s.Slice(c.buf.v, 2, 0, c.offset)}
+	switch {
+	case c.window > 0 && c.offset > c.window:
+		view.Mask = windowMask(s, c.window, 0, offset, n)
+	case n > 1:
+		view.Causal = true
+	}
+	return view
+}
+
+// Trim implements Cache: any number of rows may go.
+func (c *KV) Trim(n int) error {
+	if n < 0 || n > c.offset {
+		return fmt.Errorf("cache: cannot drop %d of %d rows", n, c.offset)
+	}
+	c.offset -= n
+	c.sched.rewind(c.offset)
+	return nil
+}
+
+// NeedsExact implements Cache.
+func (c *KV) NeedsExact() bool { return false }
+
+// Schedule implements Cache. A capture spans the rows from the previous one's
+// end, the first those from Offset.
+func (c *KV) Schedule(offsets ...int) error { return c.sched.set(c.offset, offsets) }
+
+// Captured implements Cache.
+func (c *KV) Captured() []*Snapshot { return c.sched.take() }
+
+// Snapshot implements Cache.
+func (c *KV) Snapshot(_ *mlx.Scope, from int) (*Snapshot, error) {
+	if from < 0 || from > c.offset {
+		return nil, fmt.Errorf("cache: no rows from position %d in a cache of %d", from, c.offset)
+	}
+	return c.buf.snapshot(from, c.offset), nil
+}
+
+// Restore implements Cache. Lazy snapshots of this very cache are in place
+// already: restoring them only moves Offset.
+func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
+	end := 0
+	for _, p := range snapshots {
+		if err := p.usable(); err != nil {
+			return err
+		}
+		if p.from != end {
+			return fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d", p.from, end)
+		}
+		end = p.to
+		if err := p.fits(&c.buf); err != nil {
+			return err
+		}
+	}
+	if to < 0 || to > end {
+		return fmt.Errorf("cache: cannot restore to %d from snapshots of %d rows", to, end)
+	}
+	c.sched.clear()
+	c.buf.copied = nil
+	for _, p := range snapshots {
+		n := min(p.to, to) - p.from
+		if n <= 0 {
+			break
+		}
+		if p.owner != &c.buf {
+			k, v := p.Rows(s)
+			c.buf.write(s, s.Slice(k, 2, 0, n), s.Slice(v, 2, 0, n), p.from)
+		}
+	}
+	c.offset = to
+	return s.Err()
+}
+
+// Arrays implements Cache.
+func (c *KV) Arrays() []*mlx.Array { return c.buf.arrays() }
+
+// Bytes implements Cache.
+func (c *KV) Bytes() int64 { return c.buf.bytes() }
+
+// Free implements Cache.
+func (c *KV) Free(s *mlx.Scope) {
+	c.sched.clear()
+	c.offset = 0
+	c.buf.free(s)
+}

@@ -1,0 +1,165 @@
+package cache
+
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
+
+// A Rotating is the ring of a sliding-window layer. It keeps
+//
+//	R = window-1 + slack rows, slack = max(chunk, MaxBlock)
+//
+// and position p lies in slot p mod R from the first row on. An Update first
+// writes its rows and then attends the ring in slot order, under a mask made
+// from absolute positions: every way of cutting a text into updates adds up
+// the same numbers in the same order. The slack is what lets the newest rows
+// be dropped: writing n <= slack rows overwrites none that the first of them
+// attends.
+type Rotating struct {
+	window int
+	slack  int
+	offset int
+
+	// low is the least position such that all of [low, offset) are held.
+	// Writing up to end overwrites what lies R before, so low >= end-R for
+	// the highest end since the last Restore, trimmed rows included. The next
+	// query attends positions from offset-(window-1) on, hence
+	//
+	//	max(0, offset-(window-1)) >= low
+	//
+	// always, and Trim is refused where it would not hold.
+	low   int
+	buf   buffer
+	sched schedule
+}
+
+// NewRotating makes an empty ring for queries that attend the last window
+// positions, their own included, and updates of at most max(chunk, MaxBlock)
+// rows. A chunk of 0, or one beyond MaxChunk, means MaxChunk.
+func NewRotating(window, chunk int) *Rotating {
+	if window < 1 {
+		panic(fmt.Sprintf("cache: ring for a window of %d", window))
+	}
+	if chunk <= 0 || chunk > MaxChunk {
+		chunk = MaxChunk
+	}
+	slack := max(chunk, MaxBlock)
+	return &Rotating{window: window, slack: slack, buf: buffer{ring: window - 1 + slack}}
+}
+
+// Offset implements Cache.
+func (c *Rotating) Offset() int { return c.offset }
+
+// first returns the lowest position that a query at offset attends.
+func (c *Rotating) first(offset int) int { return max(0, offset-(c.window-1)) }
+
+// Update implements Cache. More rows than the slack are refused.
+func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
+	if err := c.buf.fits(k, v); err != nil {
+		s.Fail(err)
+	}
+	n := k.Dim(2)
+	if n == 0 || n > c.slack {
+		s.Fail(fmt.Errorf("cache: update with %d rows; a ring takes 1 to %d at a time", n, c.slack))
+	}
+	if s.Err() != nil {
+		return View{K: k, V: v}
+	}
+	c.buf.copied = nil
+	c.buf.write(s, k, v, c.offset)
+	offset := c.offset
+	c.offset += n
+	c.low = max(c.low, c.offset-c.buf.ring)
+	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
+
+	rows := min(c.offset, c.buf.ring)
+	view := View{K: s.Slice(c.buf.k, 2, 0, rows), V: s.Slice(c.buf.v, 2, 0, rows)}
+	switch {
+	case c.offset > c.window:
+		view.Mask = windowMask(s, c.window, c.buf.ring, offset, n)
+	case n > 1:
+		view.Causal = true
+	}
+	return view
+}
+
+// snapshot captures the window before at, which Update may have gone beyond
+// by no more than the slack.
+func (c *Rotating) snapshot(at int) *Snapshot { return c.buf.snapshot(c.first(at), at) }
+
+// Trim implements Cache.
+func (c *Rotating) Trim(n int) error {
+	if n < 0 || n > c.offset {
+		return fmt.Errorf("cache: cannot drop %d of %d rows", n, c.offset)
+	}
+	if first := c.first(c.offset - n); first < c.low {
+		return fmt.Errorf("cache: cannot drop %d rows: position %d is attended again and the ring holds only %d to %d; restore a snapshot",
+			n, first, c.low, c.offset)
+	}
+	c.offset -= n
+	c.sched.rewind(c.offset)
+	return nil
+}
+
+// NeedsExact implements Cache.
+func (c *Rotating) NeedsExact() bool { return true }
+
+// Schedule implements Cache. A capture holds the window before its offset.
+func (c *Rotating) Schedule(offsets ...int) error { return c.sched.set(c.offset, offsets) }
+
+// Captured implements Cache.
+func (c *Rotating) Captured() []*Snapshot { return c.sched.take() }
+
+// Snapshot implements Cache. It holds the window before Offset; from is not used.
+func (c *Rotating) Snapshot(_ *mlx.Scope, from int) (*Snapshot, error) {
+	if from < 0 || from > c.offset {
+		return nil, fmt.Errorf("cache: no rows from position %d in a cache of %d", from, c.offset)
+	}
+	return c.snapshot(c.offset), nil
+}
+
+// Restore implements Cache: the last snapshot alone is the state. Rows return
+// to the slots they came from.
+func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
+	if len(snapshots) == 0 {
+		if to != 0 {
+			return fmt.Errorf("cache: cannot restore to %d without a snapshot", to)
+		}
+		c.sched.clear()
+		c.offset, c.low = 0, 0
+		return nil
+	}
+	p := snapshots[len(snapshots)-1]
+	if err := p.usable(); err != nil {
+		return err
+	}
+	if p.to != to || p.from > c.first(to) {
+		return fmt.Errorf("cache: a ring can be restored to %d only from a capture there, not from one of positions %d to %d", to, p.from, p.to)
+	}
+	if err := p.fits(&c.buf); err != nil {
+		return err
+	}
+	c.sched.clear()
+	c.buf.copied = nil
+	from := c.first(to)
+	if p.owner != &c.buf && to > from {
+		k, v := p.Rows(s)
+		c.buf.write(s, s.Slice(k, 2, from-p.from, to-p.from), s.Slice(v, 2, from-p.from, to-p.from), from)
+	}
+	c.offset, c.low = to, from
+	return s.Err()
+}
+
+// Arrays implements Cache.
+func (c *Rotating) Arrays() []*mlx.Array { return c.buf.arrays() }
+
+// Bytes implements Cache.
+func (c *Rotating) Bytes() int64 { return c.buf.bytes() }
+
+// Free implements Cache.
+func (c *Rotating) Free(s *mlx.Scope) {
+	c.sched.clear()
+	c.offset, c.low = 0, 0
+	c.buf.free(s)
+}

@@ -1,0 +1,64 @@
+package cache
+
+import "fmt"
+
+// A schedule is the list of offsets to capture at, and what was captured.
+type schedule struct {
+	start    int // Offset when it was made, or what Trim went back to
+	offsets  []int
+	captured []*Snapshot // of the first len(captured) offsets
+}
+
+func (c *schedule) set(offset int, offsets []int) error {
+	if len(c.offsets) > 0 {
+		return fmt.Errorf("cache: captures are scheduled already; take them with Captured first")
+	}
+	last := offset
+	for _, o := range offsets {
+		if o <= last {
+			return fmt.Errorf("cache: capture scheduled at %d, not beyond %d", o, last)
+		}
+		last = o
+	}
+	c.start = offset
+	c.offsets = append(c.offsets, offsets...)
+	return nil
+}
+
+// cross captures at every offset up to end. capture gets the position the
+// previous capture ended at, and the offset.
+func (c *schedule) cross(end int, capture func(from, at int) *Snapshot) {
+	for i := len(c.captured); i < len(c.offsets) && c.offsets[i] <= end; i++ {
+		from := c.start
+		if i > 0 {
+			from = c.offsets[i-1]
+		}
+		c.captured = append(c.captured, capture(from, c.offsets[i]))
+	}
+}
+
+// rewind undoes the captures beyond offset: they are taken again when the
+// rows are written again.
+func (c *schedule) rewind(offset int) {
+	n := len(c.captured)
+	for n > 0 && c.captured[n-1].to > offset {
+		n--
+		c.captured[n].Release()
+	}
+	c.captured = c.captured[:n]
+	c.start = min(c.start, offset)
+}
+
+// take returns the captures and empties the schedule.
+func (c *schedule) take() []*Snapshot {
+	captured := c.captured
+	*c = schedule{}
+	return captured
+}
+
+// clear releases the captures and empties the schedule.
+func (c *schedule) clear() {
+	for _, p := range c.take() {
+		p.Release()
+	}
+}

@@ -1,0 +1,116 @@
+package cache
+
+import (
+	"fmt"
+
+	"tandem/engine/mlx"
+)
+
+// A Snapshot holds rows of one cache, as they were when it was captured.
+//
+// It is lazy at first: a range in the buffer of the cache it was taken from,
+// its owner, without an MLX handle and without bytes of its own. The owner
+// copies the rows out before it overwrites or frees them. Snapshots are shared
+// by reference count and, like caches, used on the MLX thread only.
+type Snapshot struct {
+	from, to int
+	owner    *buffer    // holds the rows while the snapshot is lazy
+	k, v     *mlx.Array // (1, KV, to-from, D) once copied out
+	refs     int
+	observe  func(bytes int64)
+}
+
+// From returns the position of the first row held.
+func (p *Snapshot) From() int { return p.from }
+
+// To returns the position after the last row: the Offset it was captured at.
+func (p *Snapshot) To() int { return p.to }
+
+// Lazy reports whether the rows still lie in the owner's buffer.
+func (p *Snapshot) Lazy() bool { return p.owner != nil }
+
+// Bytes returns what the snapshot occupies by itself: zero while it is lazy.
+func (p *Snapshot) Bytes() int64 {
+	if p.k == nil {
+		return 0
+	}
+	return p.k.Bytes() + p.v.Bytes()
+}
+
+// Observe calls fn with the snapshot's bytes when they appear, at once if they
+// already have. There is one observer; nil removes it.
+func (p *Snapshot) Observe(fn func(bytes int64)) {
+	p.observe = fn
+	if n := p.Bytes(); n > 0 && fn != nil {
+		fn(n)
+	}
+}
+
+// Retain adds a reference and returns p.
+func (p *Snapshot) Retain() *Snapshot {
+	if p.refs <= 0 {
+		panic("cache: snapshot retained after its last release")
+	}
+	p.refs++
+	return p
+}
+
+// Release drops a reference; the last one frees the rows.
+func (p *Snapshot) Release() {
+	if p.refs <= 0 {
+		panic("cache: snapshot released too often")
+	}
+	if p.refs--; p.refs > 0 {
+		return
+	}
+	if p.owner != nil {
+		p.owner.forget(p)
+	}
+	p.k.Free()
+	p.v.Free()
+}
+
+// Rows returns the rows in order of position, (1, KV, To-From, D). They are
+// nil if there are none. The arrays belong to s or to the snapshot.
+func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
+	if p.owner != nil {
+		return p.owner.read(s, p.from, p.to)
+	}
+	return p.k, p.v
+}
+
+// copyOut gives the snapshot rows of its own. The caller takes it off the
+// owner's list and sees to it that the copies are evaluated.
+func (p *Snapshot) copyOut(s *mlx.Scope) {
+	k, v := p.owner.read(s, p.from, p.to)
+	p.owner = nil
+	// Contiguous lets go of the owner's buffer, which Copy would share.
+	p.k, p.v = s.Keep(s.Contiguous(k)), s.Keep(s.Contiguous(v))
+	if n := p.Bytes(); n > 0 && p.observe != nil {
+		p.observe(n)
+	}
+}
+
+// usable reports why the snapshot cannot be restored, if it cannot.
+func (p *Snapshot) usable() error {
+	switch {
+	case p == nil:
+		return fmt.Errorf("cache: no snapshot to restore; recompute the rows")
+	case p.refs <= 0:
+		return fmt.Errorf("cache: snapshot of positions %d to %d was released", p.from, p.to)
+	case p.owner == nil && p.to > p.from && p.Bytes() == 0:
+		return fmt.Errorf("cache: snapshot of positions %d to %d was lost with the cache it was taken from; recompute them", p.from, p.to)
+	}
+	return nil
+}
+
+// fits reports why the rows cannot be written to b, if they cannot.
+func (p *Snapshot) fits(b *buffer) error {
+	switch {
+	case p.to == p.from:
+		return nil
+	case p.owner != nil:
+		return b.fits(p.owner.k, p.owner.v)
+	}
+	return b.fits(p.k, p.v)
+}

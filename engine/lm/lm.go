@@ -1,0 +1,66 @@
+// Package lm says what a language model is to the engine: the seam between
+// architectures, which compute, and the engine, which decides what is computed
+// when. It is small and below everything that needs it.
+package lm
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// A Sequence is a run of adjacent tokens of one request.
+type Sequence struct {
+	Tokens *mlx.Array    // (N) int32, may be unevaluated
+	N      int           // number of tokens
+	Pos    int           // absolute position of the first
+	Caches []cache.Cache // of this request, one per layer, all at offset Pos
+}
+
+// A Batch is evaluated by one forward. Linear layers run on the rows of all
+// sequences, rope and attention on each sequence. There is no padding.
+type Batch []Sequence
+
+// Rows returns the number of tokens in the batch.
+func (b Batch) Rows() int {
+	n := 0
+	for _, q := range b {
+		n += q.N
+	}
+	return n
+}
+
+// Output is the result of a forward.
+type Output struct {
+	Hidden *mlx.Array   // (rows, H) after the final norm, sequences in order
+	Taps   []*mlx.Array // (rows, H) outputs of the layers asked for, in that order
+}
+
+// Config is what the engine needs to know of a model.
+type Config struct {
+	VocabSize     int
+	HiddenSize    int
+	Layers        int
+	ContextLength int     // positions the model was made for
+	EOS           []int32 // ids that end a generation
+	Dtype         mlx.Dtype
+}
+
+// A Model computes hidden states and logits. It is used on the MLX thread
+// only. Errors are recorded in the scope.
+type Model interface {
+	// Forward evaluates the batch, appends to its caches and returns the
+	// hidden states, with the outputs of the layers named in taps.
+	Forward(s *mlx.Scope, b Batch, taps []int) Output
+
+	// Unembed turns hidden states (rows, H) into logits (rows, V), in the
+	// model's own type.
+	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
+
+	// NewCaches makes the empty caches of one sequence, one per layer.
+	NewCaches(opts cache.Options) []cache.Cache
+
+	Config() Config
+
+	// Free releases the weights.
+	Free()
+}
