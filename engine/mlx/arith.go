@@ -75,6 +75,15 @@ func (s *Scope) And(a, b *Array) *Array {
 	return s.done(r, C.mlx_logical_and(&r.c, a.c, b.c, s.stream))
 }
 
+// Or returns a || b (mlx_logical_or).
+func (s *Scope) Or(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_logical_or(&r.c, a.c, b.c, s.stream))
+}
+
 // Equal returns a == b elementwise (mlx_equal).
 func (s *Scope) Equal(a, b *Array) *Array {
 	if !s.ready(a, b) {

@@ -60,6 +60,10 @@ func (s *Scope) SetWiredLimit(bytes int64) {
 	s.untimed(C.mlx_set_wired_limit(&old, C.size_t(bytes)))
 }
 
+// TimeInC returns the time spent inside C calls since TimeC turned the
+// measurement on; zero while it is off.
+func (s *Scope) TimeInC() time.Duration { return s.t.inC }
+
 // TimeC starts or stops measuring the time spent inside C calls, for benches,
 // and returns what was measured since the last call.
 func (t *Thread) TimeC(ctx context.Context, on bool) (time.Duration, error) {

@@ -1,0 +1,187 @@
+package mlx
+
+/*
+#include <stdlib.h>
+#include "mlx/c/mlx.h"
+
+static mlx_array tandem_new_managed(void* data, const int* shape, int dim, mlx_dtype dtype) {
+	return mlx_array_new_data_managed(data, shape, dim, dtype, free);
+}
+
+// tandem_page_alloc returns whole pages, which Metal can use without a copy.
+static void* tandem_page_alloc(size_t bytes, size_t page) {
+	void* p = NULL;
+	size_t n = (bytes + page - 1) / page * page;
+	return posix_memalign(&p, page, n > 0 ? n : page) == 0 ? p : NULL;
+}
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"unsafe"
+)
+
+// Tensors is a safetensors file whose header has been read and checked. It
+// may be listed from any goroutine; Load runs on the thread.
+type Tensors struct {
+	r        io.ReaderAt
+	infos    map[string]TensorInfo
+	metadata map[string]string
+}
+
+// OpenTensors reads and checks the header of a safetensors file of the given
+// size. r must stay readable as long as tensors are loaded. The error is one
+// sentence about the file, without its name.
+func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
+	var prefix [8]byte
+	if size < int64(len(prefix)) {
+		return nil, fmt.Errorf("%d bytes are too few for a safetensors file; download it again", size)
+	}
+	if _, err := r.ReadAt(prefix[:], 0); err != nil {
+		return nil, fmt.Errorf("read the safetensors header: %w", err)
+	}
+	n := binary.LittleEndian.Uint64(prefix[:])
+	if n > MaxSafetensorsHeader {
+		return nil, fmt.Errorf("not a safetensors file: it claims a header of %d bytes, at most %d are allowed", n, MaxSafetensorsHeader)
+	}
+	dataStart := int64(len(prefix)) + int64(n)
+	if missing := dataStart - size; missing > 0 {
+		return nil, truncated(missing)
+	}
+	text := make([]byte, n)
+	if _, err := r.ReadAt(text, int64(len(prefix))); err != nil {
+		return nil, fmt.Errorf("read the safetensors header: %w", err)
+	}
+	h, err := parseHeader(text, dataStart, size)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tensors{r: r, infos: make(map[string]TensorInfo, len(h.tensors)), metadata: h.metadata}
+	for _, info := range h.tensors {
+		t.infos[info.Name] = info
+	}
+	return t, nil
+}
+
+// Names returns the tensors' names, sorted.
+func (t *Tensors) Names() []string { return slices.Sorted(maps.Keys(t.infos)) }
+
+// Info describes the tensor of that name.
+func (t *Tensors) Info(name string) (TensorInfo, bool) {
+	info, ok := t.infos[name]
+	return info, ok
+}
+
+// Metadata returns the file's own notes; the map is shared.
+func (t *Tensors) Metadata() map[string]string { return t.metadata }
+
+// Load reads one tensor into memory of its own and returns it as an array of
+// the scope. On Metal the array uses that memory, on the CPU MLX copies it.
+func (t *Tensors) Load(s *Scope, name string) *Array {
+	info, ok := t.infos[name]
+	if !ok {
+		s.Fail(fmt.Errorf("the file has no tensor %q", name))
+		return s.dead
+	}
+	dtype, ok := parseDtype(info.Dtype)
+	if !ok {
+		s.Fail(fmt.Errorf("tensor %q has type %s, which MLX does not compute with", name, info.Dtype))
+		return s.dead
+	}
+	if !s.ready() {
+		return s.dead
+	}
+	p := C.tandem_page_alloc(C.size_t(info.Bytes), C.size_t(os.Getpagesize()))
+	if p == nil {
+		s.Fail(fmt.Errorf("no memory for the %d bytes of tensor %q", info.Bytes, name))
+		return s.dead
+	}
+	if n, err := t.r.ReadAt(unsafe.Slice((*byte)(p), info.Bytes), info.offset); int64(n) < info.Bytes {
+		C.free(p)
+		s.Fail(fmt.Errorf("read tensor %q: %w", name, err))
+		return s.dead
+	}
+	var d dims
+	a := s.new()
+	a.c = C.tandem_new_managed(p, d.set(info.Shape), C.int(len(info.Shape)), C.mlx_dtype(dtype))
+	return s.made(a)
+}
+
+// A NamedArray is an array to be written.
+type NamedArray struct {
+	Name  string
+	Array *Array
+}
+
+// WriteTensors evaluates the arrays and writes a safetensors file with them
+// in the given order. An array that is not in row order is copied first.
+func (s *Scope) WriteTensors(w io.Writer, tensors []NamedArray, metadata map[string]string) error {
+	type entry struct {
+		Dtype   string   `json:"dtype"`
+		Shape   []int    `json:"shape"`
+		Offsets [2]int64 `json:"data_offsets"`
+	}
+	if !s.ready() {
+		return s.err
+	}
+	// Built by hand, because maps lose the order and a name must not come twice.
+	text := []byte("{")
+	field := func(name string, v any) error {
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return err
+		}
+		value, err := json.Marshal(v)
+		text = slices.Concat(text, key, []byte(":"), value)
+		return err
+	}
+	if metadata != nil {
+		if err := field("__metadata__", metadata); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{"__metadata__": true}
+	end := int64(0)
+	for _, t := range tensors {
+		if seen[t.Name] {
+			return fmt.Errorf("write safetensors: %q comes twice", t.Name)
+		}
+		seen[t.Name] = true
+		begin := end
+		end += t.Array.Bytes()
+		if err := field(t.Name, entry{t.Array.Dtype().String(), t.Array.Shape(), [2]int64{begin, end}}); err != nil {
+			return err
+		}
+	}
+	text = append(text, '}')
+	for len(text)%8 != 0 {
+		text = append(text, ' ')
+	}
+	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text)))); err != nil {
+		return fmt.Errorf("write safetensors: %w", err)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write safetensors: %w", err)
+	}
+	for _, t := range tensors {
+		a := s.Contiguous(t.Array)
+		p, err := s.data(a)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(unsafe.Slice((*byte)(p), a.Bytes())); err != nil {
+			return fmt.Errorf("write safetensors: %w", err)
+		}
+	}
+	return nil
+}

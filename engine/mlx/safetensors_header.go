@@ -1,0 +1,246 @@
+package mlx
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// Limits of a safetensors file. A file beyond them is refused.
+const (
+	MaxSafetensorsHeader = 100 << 20 // bytes, the format's own limit
+	MaxTensorDims        = maxDims
+)
+
+// TensorInfo describes one tensor of a safetensors file.
+type TensorInfo struct {
+	Name  string
+	Dtype string // the file's spelling, such as BF16; MLX may not have it
+	Shape []int
+	Bytes int64
+
+	offset int64 // in the file
+}
+
+// Size returns the number of elements.
+func (t TensorInfo) Size() int64 {
+	n := int64(1)
+	for _, d := range t.Shape {
+		n *= int64(d)
+	}
+	return n
+}
+
+// tensorBits holds the bits per element of every type the format names, also
+// of those MLX can't load, so that any valid file can be listed.
+var tensorBits = map[string]int64{
+	"BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64,
+	"F16": 16, "BF16": 16, "F32": 32, "F64": 64, "C64": 64,
+	"F8_E4M3": 8, "F8_E5M2": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+	"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4,
+}
+
+// A safetensors file is 8 bytes of header length (little endian), a JSON
+// header, and the data. The header maps each name to dtype, shape and the
+// range of its bytes in the data.
+type header struct {
+	tensors  []TensorInfo // in file order
+	metadata map[string]string
+}
+
+// parseHeader reads a header and checks everything it claims against the
+// size of the whole file, dataStart being the offset of the first data byte.
+func parseHeader(text []byte, dataStart, size int64) (*header, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	h := &header{}
+	if err := h.decode(dec); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends early")
+		}
+		return nil, fmt.Errorf("the safetensors header is damaged: %w", err)
+	}
+	slices.SortFunc(h.tensors, func(a, b TensorInfo) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
+	})
+	end := int64(0)
+	for i := range h.tensors {
+		t := &h.tensors[i]
+		if t.offset != end {
+			what := "leaves a gap before"
+			if t.offset < end {
+				what = "overlaps another with"
+			}
+			return nil, fmt.Errorf("the safetensors header is damaged: it %s tensor %q", what, t.Name)
+		}
+		if t.Bytes > math.MaxInt64-dataStart-end {
+			return nil, fmt.Errorf("the safetensors header is damaged: tensor %q ends beyond any file", t.Name)
+		}
+		end += t.Bytes
+		t.offset += dataStart
+	}
+	switch missing := dataStart + end - size; {
+	case missing > 0:
+		return nil, truncated(missing)
+	case missing < 0:
+		return nil, fmt.Errorf("the safetensors file has %d bytes after its last tensor", -missing)
+	}
+	return h, nil
+}
+
+func truncated(missing int64) error {
+	return fmt.Errorf("the file is cut short: %d bytes are missing; download it again", missing)
+}
+
+// decode walks the JSON token by token: its nesting is fixed, and a name that
+// comes twice must not pass, which json.Unmarshal would let it.
+func (h *header) decode(dec *json.Decoder) error {
+	seen := map[string]bool{}
+	err := decodeObject(dec, func(name string) error {
+		if seen[name] {
+			return fmt.Errorf("it names %q twice", name)
+		}
+		seen[name] = true
+		if name == "__metadata__" {
+			return h.decodeMetadata(dec)
+		}
+		t, err := decodeTensor(dec, name)
+		if err != nil {
+			return fmt.Errorf("tensor %q %w", name, err)
+		}
+		h.tensors = append(h.tensors, t)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Writers pad the header with spaces; anything else is not a header.
+	if _, err := dec.Token(); err != io.EOF {
+		return errors.New("there is more after its object")
+	}
+	return nil
+}
+
+func (h *header) decodeMetadata(dec *json.Decoder) error {
+	h.metadata = map[string]string{}
+	return decodeObject(dec, func(key string) error {
+		v, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		text, ok := v.(string)
+		if _, twice := h.metadata[key]; !ok || twice {
+			return fmt.Errorf("__metadata__ %q is not one string", key)
+		}
+		h.metadata[key] = text
+		return nil
+	})
+}
+
+// decodeTensor reads {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}.
+// The returned offset counts from the start of the data.
+func decodeTensor(dec *json.Decoder, name string) (TensorInfo, error) {
+	t := TensorInfo{Name: name}
+	var shape, offsets []int64
+	err := decodeObject(dec, func(key string) (err error) {
+		switch {
+		case key == "dtype" && t.Dtype == "":
+			v, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			t.Dtype, _ = v.(string)
+			if tensorBits[t.Dtype] == 0 {
+				return fmt.Errorf("has an unknown dtype %v", v)
+			}
+		case key == "shape" && shape == nil:
+			if shape, err = decodeExtents(dec, MaxTensorDims); err != nil {
+				return fmt.Errorf("has a bad shape: %w", err)
+			}
+		case key == "data_offsets" && offsets == nil:
+			if offsets, err = decodeExtents(dec, 2); err != nil {
+				return fmt.Errorf("has bad data_offsets: %w", err)
+			}
+		default:
+			return fmt.Errorf("has an unexpected field %q", key)
+		}
+		return nil
+	})
+	if err != nil {
+		return t, err
+	}
+	if t.Dtype == "" || shape == nil || len(offsets) != 2 {
+		return t, errors.New("lacks dtype, shape or data_offsets")
+	}
+	bits := tensorBits[t.Dtype]
+	t.Shape = make([]int, len(shape))
+	for i, d := range shape {
+		if d > math.MaxInt32 {
+			return t, fmt.Errorf("has extent %d, more than MLX can address", d)
+		}
+		if d > 0 && bits > math.MaxInt64/d {
+			return t, fmt.Errorf("has a shape %v that overflows", shape)
+		}
+		bits *= d
+		t.Shape[i] = int(d)
+	}
+	t.offset, t.Bytes = offsets[0], offsets[1]-offsets[0]
+	if t.Bytes < 0 {
+		return t, fmt.Errorf("ends at %d before it begins at %d", offsets[1], offsets[0])
+	}
+	if bits%8 != 0 || bits/8 != t.Bytes {
+		return t, fmt.Errorf("has %d bytes, but %s %v needs %d", t.Bytes, t.Dtype, shape, bits/8)
+	}
+	return t, nil
+}
+
+// decodeExtents reads an array of at most n non-negative integers.
+func decodeExtents(dec *json.Decoder, n int) ([]int64, error) {
+	if v, err := dec.Token(); err != nil || v != json.Delim('[') {
+		return nil, cmp.Or(err, fmt.Errorf("%v is not an array", v))
+	}
+	out := []int64{}
+	for dec.More() {
+		v, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		number, ok := v.(json.Number)
+		if !ok {
+			return nil, fmt.Errorf("%v is not a number", v)
+		}
+		x, err := number.Int64()
+		if err != nil || x < 0 {
+			return nil, fmt.Errorf("%s is no count", number)
+		}
+		if len(out) == n {
+			return nil, fmt.Errorf("more than %d numbers", n)
+		}
+		out = append(out, x)
+	}
+	_, err := dec.Token()
+	return out, err
+}
+
+// decodeObject reads an object, calling field after each key.
+func decodeObject(dec *json.Decoder, field func(key string) error) error {
+	if v, err := dec.Token(); err != nil || v != json.Delim('{') {
+		return cmp.Or(err, fmt.Errorf("%v is not an object", v))
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		if err := field(key.(string)); err != nil {
+			return err
+		}
+	}
+	_, err := dec.Token()
+	return err
+}
