@@ -1,0 +1,294 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"tandem/app/control"
+)
+
+const (
+	maxBody     = 32 << 20         // bytes
+	maxDrain    = 64 << 20         // bytes read past maxBody so that the client hears why
+	maxNesting  = 64               // levels of arrays and objects
+	bodyTimeout = 60 * time.Second // for the whole body to arrive
+)
+
+// readBody reads a JSON body: checked for type, size, UTF-8 and nesting, not
+// yet for syntax.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if err := checkJSON(r.Header); err != nil {
+		return nil, err
+	}
+	rc := http.NewResponseController(w)
+	// Errors of deadlines are those of writers without a connection.
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
+	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+
+	tooLarge := control.Errorf(codeTooLarge, "The body is larger than %d MiB; send a shorter request.", maxBody>>20)
+	if r.ContentLength > maxBody {
+		if r.Header.Get("Expect") == "" { // otherwise it was not sent yet
+			_, _ = io.CopyN(io.Discard, r.Body, min(r.ContentLength, maxBody+maxDrain))
+		}
+		return nil, tooLarge
+	}
+	var b bytes.Buffer
+	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1)); err != nil {
+		return nil, control.Errorf(control.CodeInvalid, "The body could not be read: %w.", err)
+	}
+	if b.Len() > maxBody {
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
+		return nil, tooLarge
+	}
+	return b.Bytes(), checkText(b.Bytes())
+}
+
+// checkJSON refuses every body that is not declared as plain JSON. A page of
+// another site cannot declare it without asking first.
+func checkJSON(h http.Header) error {
+	t, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := params["charset"]
+	if err != nil || t != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return control.Errorf(codeMediaType, "The body must be JSON in UTF-8: send it with Content-Type: application/json.")
+	}
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return control.Errorf(codeMediaType, "The body must not be compressed (Content-Encoding: %s).", e)
+	}
+	return nil
+}
+
+func checkText(b []byte) error {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return control.Errorf(control.CodeInvalid, "The body is empty; send a JSON object.")
+	}
+	if !utf8.Valid(b) {
+		return control.Errorf(control.CodeInvalid, "The body is not valid UTF-8.")
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxNesting {
+				return control.Errorf(control.CodeInvalid, "The body nests deeper than %d levels.", maxNesting)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
+// fields is a JSON object whose values are read one by one, by exact name, so
+// that an error names its field. The first error sticks. A field that is null
+// counts as absent, and unknown fields are nobody's business.
+type fields struct {
+	values map[string]json.RawMessage
+	path   string // before the names in errors, e.g. "messages[0]."
+	err    error
+}
+
+// parseFields reads one object and nothing after it.
+func parseFields(b []byte, path string) (*fields, error) {
+	where := "The body"
+	if path != "" {
+		where = strings.TrimSuffix(path, ".")
+	}
+	f := &fields{values: map[string]json.RawMessage{}, path: path}
+	err := eachMember(b, func(key string, value json.RawMessage) error {
+		if _, twice := f.values[key]; twice {
+			return invalid(path+key, "%s names %q twice.", where, key)
+		}
+		f.values[key] = value
+		return nil
+	})
+	if _, ok := errors.AsType[*control.Error](err); ok {
+		return nil, err
+	}
+	if err != nil {
+		return nil, invalid(strings.TrimSuffix(path, "."), "%s is not a valid JSON object: %v.", where, err)
+	}
+	return f, nil
+}
+
+// eachMember calls f for each member of the object b, in b's order.
+func eachMember(b []byte, f func(key string, value json.RawMessage) error) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	t, err := d.Token()
+	if err != nil {
+		return syntax(err)
+	}
+	if t != json.Delim('{') {
+		return errors.New("it does not start with {")
+	}
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return syntax(err)
+		}
+		key, ok := k.(string)
+		if !ok {
+			return errors.New("a name is not a string")
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return syntax(err)
+		}
+		if err := f(key, v); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return syntax(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("something follows it at byte %d", d.InputOffset())
+	}
+	return nil
+}
+
+func syntax(err error) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%w at byte %d", err, e.Offset)
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("it ends early")
+	}
+	return err
+}
+
+func (f *fields) fail(key, format string, args ...any) {
+	if f.err == nil {
+		f.err = invalid(f.path+key, "%s "+format, append([]any{f.path + key}, args...)...)
+	}
+}
+
+// raw returns the value, or nil if it is absent.
+func (f *fields) raw(key string) json.RawMessage {
+	v := f.values[key]
+	if string(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+func isNumber(v json.RawMessage) bool {
+	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
+}
+
+func (f *fields) string(key string) (s string) {
+	if v := f.raw(key); v != nil && json.Unmarshal(v, &s) != nil {
+		f.fail(key, "must be a string.")
+	}
+	return s
+}
+
+func (f *fields) bool(key string) (b bool) {
+	if v := f.raw(key); v != nil && json.Unmarshal(v, &b) != nil {
+		f.fail(key, "must be true or false.")
+	}
+	return b
+}
+
+// number returns nil for an absent field.
+func (f *fields) number(key string, least, most float64) *float64 {
+	v := f.raw(key)
+	if v == nil {
+		return nil
+	}
+	x, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case err != nil || !isNumber(v):
+		f.fail(key, "must be a number.")
+	case x < least && most == math.MaxFloat64:
+		f.fail(key, "must be at least %v, not %s.", least, v)
+	case x < least || x > most:
+		f.fail(key, "must lie between %v and %v, not %s.", least, most, v)
+	default:
+		return &x
+	}
+	return nil
+}
+
+// int returns nil for an absent field.
+func (f *fields) int(key string, least, most int) *int {
+	v := f.raw(key)
+	if v == nil {
+		return nil
+	}
+	x, ok := wholeNumber(v)
+	switch {
+	case !ok:
+		f.fail(key, "must be a whole number.")
+	case x < int64(least) && most == math.MaxInt32:
+		f.fail(key, "must be at least %d, not %d.", least, x)
+	case x < int64(least) || x > int64(most):
+		f.fail(key, "must lie between %d and %d, not %d.", least, most, x)
+	default:
+		return new(int(x))
+	}
+	return nil
+}
+
+// wholeNumber reads an integer, also one that a client wrote as 16.0.
+func wholeNumber(v json.RawMessage) (int64, bool) {
+	if !isNumber(v) {
+		return 0, false
+	}
+	if x, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return x, true
+	}
+	x, err := strconv.ParseFloat(string(v), 64)
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= 1<<53
+}
+
+// strings reads a string or a list of strings.
+func (f *fields) strings(key string) []string {
+	v := f.raw(key)
+	var one string
+	var many []string
+	switch {
+	case v == nil:
+	case json.Unmarshal(v, &one) == nil:
+		return []string{one}
+	case json.Unmarshal(v, &many) != nil:
+		f.fail(key, "must be a string or a list of strings.")
+	}
+	return many
+}
+
+// object returns nil for an absent field.
+func (f *fields) object(key string) *fields {
+	v := f.raw(key)
+	if v == nil || f.err != nil {
+		return nil
+	}
+	o, err := parseFields(v, f.path+key+".")
+	if err != nil {
+		f.err = err
+		return nil
+	}
+	return o
+}
+
+// take keeps the first error of a nested object as this one's.
+func (f *fields) take(o *fields) {
+	if f.err == nil && o != nil {
+		f.err = o.err
+	}
+}

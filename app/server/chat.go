@@ -1,0 +1,334 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A chatRequest is the body of /v1/chat/completions.
+type chatRequest struct {
+	params
+	vars []byte // what the template gets, a JSON object
+}
+
+func readChat(f *fields) (request, error) {
+	c := &chatRequest{params: params{promptParam: "messages"}}
+	c.read(f)
+	c.maxTokens = f.int("max_tokens", 0, math.MaxInt32)
+	if n := f.int("max_completion_tokens", 0, math.MaxInt32); n != nil {
+		c.maxTokens = n
+	}
+	c.logprobs = f.bool("logprobs")
+	if n := f.int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil {
+		if *n > 0 && !c.logprobs {
+			f.fail("top_logprobs", "needs logprobs to be true.")
+		}
+		c.topLogprobs = *n
+	}
+	checkOutput(f)
+
+	messages := readMessages(f)
+	tools := readTools(f)
+	kwargs := f.raw("chat_template_kwargs")
+	if f.err != nil {
+		return nil, f.err
+	}
+	var err error
+	c.vars, err = templateVars(messages, tools, kwargs)
+	return c, err
+}
+
+// checkOutput refuses what would change the kind of the answer.
+func checkOutput(f *fields) {
+	for _, key := range []string{"audio", "web_search_options"} {
+		if f.raw(key) != nil {
+			f.fail(key, "is not supported: the answer is text from the model alone.")
+		}
+	}
+	if f.raw("modalities") == nil {
+		return
+	}
+	for _, m := range f.strings("modalities") {
+		if m != "text" {
+			f.fail("modalities", "holds %q; only \"text\" is supported.", clip(m))
+		}
+	}
+}
+
+// templateVars writes the object of the template's variables, everything in
+// the order the client gave: a template prints tools as they come.
+func templateVars(messages, tools, kwargs json.RawMessage) ([]byte, error) {
+	vars := append([]byte(`{"messages":`), messages...)
+	if tools != nil {
+		vars = append(append(vars, `,"tools":`...), tools...)
+	}
+	generate := true
+	if kwargs != nil {
+		const param = "chat_template_kwargs"
+		err := eachMember(kwargs, func(key string, value json.RawMessage) error {
+			switch key {
+			case "messages", "tools":
+				return invalid(param, "%s must not set %s; it is a field of the request.", param, key)
+			case "add_generation_prompt":
+				generate = false
+			}
+			vars = appendString(append(vars, ','), key)
+			vars = append(append(vars, ':'), value...)
+			return nil
+		})
+		if _, ok := errors.AsType[*control.Error](err); ok {
+			return nil, err
+		}
+		if err != nil {
+			return nil, invalid(param, "%s must be a JSON object.", param)
+		}
+	}
+	if generate {
+		vars = append(vars, `,"add_generation_prompt":true`...)
+	}
+	return append(vars, '}'), nil
+}
+
+// readMessages returns the messages as templates expect them.
+func readMessages(f *fields) json.RawMessage {
+	var list []json.RawMessage
+	v := f.raw("messages")
+	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
+		f.fail("messages", "must be a list of at least one message.")
+		return nil
+	}
+	out := []byte{'['}
+	for i, v := range list {
+		m, err := parseFields(v, fmt.Sprintf("messages[%d].", i))
+		if err != nil {
+			f.take(&fields{err: err})
+			return nil
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendMessage(out, v, m); err != nil {
+			f.take(&fields{err: err})
+			return nil
+		}
+	}
+	return append(out, ']')
+}
+
+var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
+
+// appendMessage writes one message in its own order of names, except that
+// newer and older forms of the protocol become the one templates know:
+// developer is system, function is tool, content is text, arguments are objects.
+func appendMessage(dst []byte, v json.RawMessage, m *fields) ([]byte, error) {
+	role := m.string("role")
+	if m.err == nil && !slices.Contains(roles, role) {
+		m.fail("role", "is one of %s, not %q.", strings.Join(roles, ", "), clip(role))
+	}
+	switch role {
+	case "developer":
+		role = "system"
+	case "function":
+		role = "tool"
+	}
+	content := readContent(m)
+	calls := readToolCalls(m)
+	if m.err != nil {
+		return nil, m.err
+	}
+
+	dst = appendString(append(dst, `{"role":`...), role)
+	dst = appendString(append(dst, `,"content":`...), content)
+	if calls != nil {
+		dst = append(append(dst, `,"tool_calls":`...), calls...)
+	}
+	err := eachMember(v, func(key string, value json.RawMessage) error {
+		switch key {
+		case "role", "content", "tool_calls", "function_call":
+			return nil
+		case "reasoning": // some servers' name for reasoning_content
+			if m.raw("reasoning_content") != nil {
+				return nil
+			}
+			key = "reasoning_content"
+		}
+		if string(value) == "null" {
+			return nil // SDKs echo every field they know; a template tests for presence
+		}
+		dst = appendString(append(dst, ','), key)
+		dst = append(append(dst, ':'), value...)
+		return nil
+	})
+	return append(dst, '}'), err
+}
+
+// readContent joins the parts of a message's content, which must be text.
+func readContent(m *fields) string {
+	v := m.raw("content")
+	if v == nil {
+		return "" // an assistant that only called tools
+	}
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(v, &parts) != nil {
+		m.fail("content", "must be a string, null or a list of text parts.")
+		return ""
+	}
+	var b strings.Builder
+	for i, v := range parts {
+		p, err := parseFields(v, fmt.Sprintf("%scontent[%d].", m.path, i))
+		if err != nil {
+			m.take(&fields{err: err})
+			return ""
+		}
+		switch t := p.string("type"); {
+		case p.err != nil:
+		case t == "text" || t == "refusal":
+			if p.raw(t) == nil {
+				p.fail(t, "is missing.")
+			}
+			b.WriteString(p.string(t))
+		case slices.Contains([]string{"image_url", "input_audio", "file", "video_url"}, t):
+			p.fail("type", "%q is not supported: this endpoint takes text only.", t)
+		default:
+			p.fail("type", "must be \"text\", not %q.", clip(t))
+		}
+		m.take(p)
+	}
+	return b.String()
+}
+
+// readToolCalls returns the calls an assistant made, their arguments as
+// objects where they parse, because most templates want to walk them. The
+// older function_call is one call.
+func readToolCalls(m *fields) []byte {
+	var calls []json.RawMessage
+	param := "tool_calls"
+	if v := m.raw("tool_calls"); v != nil {
+		if json.Unmarshal(v, &calls) != nil {
+			m.fail(param, "must be a list.")
+		}
+	} else if v := m.raw("function_call"); v != nil {
+		param = "function_call"
+		calls = []json.RawMessage{slices.Concat(json.RawMessage(`{"type":"function","function":`), v, json.RawMessage(`}`))}
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	out := []byte{'['}
+	for i, call := range calls {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		var err error
+		if out, err = appendMembers(out, call, "function", func(dst []byte, fn json.RawMessage) ([]byte, error) {
+			return appendMembers(dst, fn, "arguments", appendArguments)
+		}); err != nil {
+			m.fail(param, "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}.")
+			return nil
+		}
+	}
+	return append(out, ']')
+}
+
+// appendMembers copies the object v, the member called key through f.
+func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error)) ([]byte, error) {
+	dst = append(dst, '{')
+	start := len(dst)
+	err := eachMember(v, func(k string, value json.RawMessage) (err error) {
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = append(appendString(dst, k), ':')
+		if k == key {
+			dst, err = f(dst, value)
+			return err
+		}
+		dst = append(dst, value...)
+		return nil
+	})
+	return append(dst, '}'), err
+}
+
+// appendArguments unwraps a string that holds a JSON object.
+func appendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		inner := bytes.TrimSpace([]byte(text))
+		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) && checkText(inner) == nil {
+			return append(dst, inner...), nil
+		}
+	}
+	return append(dst, v...), nil
+}
+
+// readTools returns the tools as the client wrote them, or nil.
+func readTools(f *fields) json.RawMessage {
+	var list []json.RawMessage
+	tools := f.raw("tools")
+	if tools == nil && f.raw("functions") != nil { // the older form
+		if json.Unmarshal(f.raw("functions"), &list) != nil {
+			f.fail("functions", "must be a list.")
+		}
+		tools = []byte{'['}
+		for i, fn := range list {
+			if i > 0 {
+				tools = append(tools, ',')
+			}
+			tools = slices.Concat(tools, json.RawMessage(`{"type":"function","function":`), fn, json.RawMessage(`}`))
+		}
+		tools = append(tools, ']')
+	}
+	if tools == nil {
+		return nil
+	}
+	var objects []map[string]json.RawMessage
+	if json.Unmarshal(tools, &objects) != nil {
+		f.fail("tools", "must be a list of objects.")
+		return nil
+	}
+	switch choice := f.raw("tool_choice"); {
+	case choice == nil || string(choice) == `"auto"`:
+	case string(choice) == `"none"`:
+		return nil
+	default:
+		f.fail("tool_choice", "must be \"auto\" or \"none\": a call cannot be forced in this version of Tandem.")
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return tools
+}
+
+// common implements request.
+func (c *chatRequest) common() *params { return &c.params }
+
+// prompts implements request.
+func (c *chatRequest) prompts(m Model) ([]prompt, error) {
+	text, err := m.RenderChat(c.vars)
+	if errors.Is(err, ErrNoTemplate) {
+		return nil, invalid("messages", "The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())
+	}
+	if _, ok := errors.AsType[*engine.Error](err); ok {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &control.Error{Code: control.CodeInvalid, Param: "messages",
+			Message: fmt.Sprintf("The model's chat template refuses these messages: %v", err), Err: err}
+	}
+	return []prompt{{ids: m.Encode(text, false)}}, nil
+}
+
+// form implements request.
+func (c *chatRequest) form() form { return chatForm{} }

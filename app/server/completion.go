@@ -1,0 +1,103 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// A completionRequest is the body of /v1/completions.
+type completionRequest struct {
+	params
+	texts  []string          // prompts as text, or
+	tokens []json.RawMessage // as lists of token ids
+	suffix string
+}
+
+// maxLegacyLogprobs is the older API's bound.
+const maxLegacyLogprobs = 5
+
+func readCompletion(f *fields) (request, error) {
+	c := &completionRequest{params: params{promptParam: "prompt"}}
+	c.read(f)
+	c.maxTokens = f.int("max_tokens", 0, math.MaxInt32)
+	if n := f.int("logprobs", 0, maxLegacyLogprobs); n != nil {
+		c.logprobs, c.topLogprobs = true, *n
+	}
+	c.keepPrompt = f.bool("echo")
+	c.promptLogprobs = c.keepPrompt && c.logprobs
+	if n := f.int("best_of", 1, maxN); n != nil && *n != c.n {
+		f.fail("best_of", "must equal n (%d): Tandem returns every continuation it computes.", c.n)
+	}
+	c.readPrompt(f)
+	if c.suffix = f.string("suffix"); c.suffix != "" {
+		if len(c.texts) == 0 {
+			f.fail("suffix", "needs the prompt as text.")
+		}
+		if c.keepPrompt {
+			f.fail("echo", "cannot be combined with suffix.")
+		}
+	}
+	return c, f.err
+}
+
+// readPrompt takes the four forms of a prompt.
+func (c *completionRequest) readPrompt(f *fields) {
+	v := f.raw("prompt")
+	var list []json.RawMessage
+	switch {
+	case v == nil:
+		f.fail("prompt", "is missing.")
+	case v[0] == '"':
+		c.texts = []string{f.string("prompt")}
+	case json.Unmarshal(v, &list) != nil || len(list) == 0:
+		f.fail("prompt", "must be a string, a list of strings, a list of token ids or a list of such lists, and not empty.")
+	case list[0][0] == '"':
+		c.texts = f.strings("prompt")
+	case list[0][0] == '[':
+		c.tokens = list
+	default:
+		c.tokens = []json.RawMessage{v}
+	}
+	if n := max(len(c.texts), len(c.tokens)) * c.n; n > maxChoices {
+		f.fail("prompt", "asks for %d continuations (prompts times n); %d are allowed in one request.", n, maxChoices)
+	}
+}
+
+// common implements request.
+func (c *completionRequest) common() *params { return &c.params }
+
+// form implements request.
+func (c *completionRequest) form() form { return completionForm{} }
+
+// prompts implements request.
+func (c *completionRequest) prompts(m Model) ([]prompt, error) {
+	var out []prompt
+	for i, v := range c.tokens {
+		param := "prompt"
+		if len(c.tokens) > 1 {
+			param = fmt.Sprintf("prompt[%d]", i)
+		}
+		ids, err := tokenIDs(v, m.VocabSize(), param)
+		if err != nil {
+			return nil, err
+		}
+		p := prompt{ids: ids}
+		if c.keepPrompt {
+			p.text = m.Decode(ids)
+		}
+		out = append(out, p)
+	}
+	for _, text := range c.texts {
+		if c.suffix == "" {
+			out = append(out, prompt{ids: m.Encode(text, true), text: text})
+			continue
+		}
+		fim, ok := m.FIM()
+		if !ok {
+			return nil, invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
+		}
+		out = append(out, prompt{ids: m.Encode(fim.Prefix+text+fim.Suffix+c.suffix+fim.Middle, true)})
+	}
+	return out, nil
+}

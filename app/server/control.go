@@ -1,0 +1,194 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"tandem/app/control"
+)
+
+// readObject reads a body that is one JSON object.
+func readObject(w http.ResponseWriter, r *http.Request) (*fields, error) {
+	b, err := readBody(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return parseFields(b, "")
+}
+
+// writeJSON answers with v.
+func writeJSON(w http.ResponseWriter, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	_, err = w.Write(b)
+	if err != nil {
+		return nil // the client left
+	}
+	return nil
+}
+
+// currentState is the backend's state with the runs in flight.
+func (s *Server) currentState() control.State {
+	st := s.backend.State()
+	st.Active = s.active()
+	return st
+}
+
+func (s *Server) state(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, s.currentState())
+}
+
+func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
+	f, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	id := f.string("model")
+	if f.err == nil && id == "" {
+		f.fail("model", "is missing: name a registered model.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if err := s.backend.Load(r.Context(), id); err != nil {
+		return err
+	}
+	return s.state(w, r)
+}
+
+func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
+	if _, err := readObject(w, r); err != nil {
+		return err
+	}
+	if err := s.backend.Unload(r.Context()); err != nil {
+		return err
+	}
+	return s.state(w, r)
+}
+
+// models is the body of GET /app/models.
+type models struct {
+	Models []control.Model `json:"models"`
+}
+
+func (s *Server) registry(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.backend.Models(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, models{append([]control.Model{}, list...)})
+}
+
+func (s *Server) addModel(w http.ResponseWriter, r *http.Request) error {
+	f, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	add := control.AddRequest{Path: f.string("path"), ID: f.string("id")}
+	if f.err == nil && add.Path == "" {
+		f.fail("path", "is missing: give the model's folder.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	m, err := s.backend.AddModel(r.Context(), add)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, m)
+}
+
+func (s *Server) removeModel(w http.ResponseWriter, r *http.Request) error {
+	if err := s.backend.RemoveModel(r.Context(), r.PathValue("id")); err != nil {
+		return err
+	}
+	return writeJSON(w, struct{}{})
+}
+
+// pull streams the progress of a download; its last event has the model or
+// the error. A client that leaves stops the download, which can be resumed.
+func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
+	f, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	req := control.PullRequest{ID: f.string("id"), Revision: f.string("revision")}
+	if f.err == nil && req.ID == "" {
+		f.fail("id", "is missing: name a model of the hub, org/name.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	out := newEventStream(w)
+	send := func(p control.Progress) {
+		b, err := json.Marshal(p)
+		if err != nil {
+			panic(err) // numbers and strings only
+		}
+		out.send(b) // a reader this far behind is cut by serve
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m, err := s.backend.Pull(r.Context(), req, send)
+		if err == nil {
+			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
+		}
+		out.end(err)
+	}()
+	began, err := out.serve(r.Context())
+	<-done
+	if began {
+		return nil
+	}
+	return err
+}
+
+// runs is the body of GET /app/runs.
+type runs struct {
+	Runs []control.Run `json:"runs"`
+}
+
+func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	q := control.RunQuery{Model: query.Get("model")}
+	number := func(name string, most int64) (n int64, err error) {
+		v := query.Get(name)
+		if v == "" {
+			return 0, nil
+		}
+		if n, err = strconv.ParseInt(v, 10, 64); err != nil || n < 0 || n > most {
+			return 0, invalid(name, "%s must be a whole number between 0 and %d.", name, most)
+		}
+		return n, nil
+	}
+	limit, err := number("limit", 1000)
+	if err != nil {
+		return err
+	}
+	if q.Before, err = number("before", 1<<62); err != nil {
+		return err
+	}
+	q.Limit = int(limit)
+	list, err := s.backend.Runs(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, runs{append([]control.Run{}, list...)})
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
+	if _, err := readObject(w, r); err != nil {
+		return err
+	}
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || !s.cancelRun(id) {
+		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
+	}
+	return writeJSON(w, struct{}{})
+}

@@ -1,0 +1,30 @@
+// Package server is Tandem's HTTP side: the OpenAI routes that editors call,
+// the control routes of the menu and the command line, /health, /metrics, and
+// a small page at /.
+//
+// It knows the engine by its types and everything else by the interfaces of
+// backend.go; it never touches MLX, files or the database. One Server answers
+// through two doors:
+//
+//   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked
+//     on every route, POST is JSON only. The control routes (/app/...) answer
+//     loopback peers that carry a session, which is bought once with a code of
+//     sixty seconds.
+//   - [Server.Socket], for the Unix socket. Opening it is the authority.
+//
+// A request is read and checked whole before the first byte of an answer. Its
+// continuations are generated on goroutines of their own and written by the
+// handler's: the generating side appends to a bounded buffer and never waits
+// for the reader, so a client that stops reading loses its connection and
+// nobody else notices. A client that leaves cancels its generation. Every
+// request to a generating route leaves a row in the history, a refused one too.
+//
+// Wire forms are OpenAI's (chat completions, and the older completions with
+// echo, scoring and fill-in-the-middle); names of extensions are their
+// inventors': return_token_ids and ignore_eos as in vLLM, timings as in
+// llama.cpp. Errors carry one sentence and a machine code, mapped to a status
+// in one table (errors.go).
+//
+// Dependencies: prometheus/client_golang, because /metrics has a format, and
+// histograms and process figures in it are worth not writing again.
+package server

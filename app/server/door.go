@@ -1,0 +1,128 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// A door decides who may speak to the endpoint over TCP. It keeps web pages
+// out: those of other names that resolve to this machine by the Host header,
+// those that call across sites by Origin and Sec-Fetch-Site.
+type door struct {
+	hosts   []string // lower case, without port
+	origins []string
+	cross   *http.CrossOriginProtection
+}
+
+func newDoor(o Options) door {
+	d := door{origins: o.AllowedOrigins, cross: http.NewCrossOriginProtection()}
+	for _, h := range o.AllowedHosts {
+		d.hosts = append(d.hosts, hostname(h))
+	}
+	return d
+}
+
+// check refuses a request or lets it in. done means that it was answered: a
+// preflight of an allowed origin.
+func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	if !d.knowsHost(r) {
+		return false, control.Errorf(control.CodeForbidden,
+			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or add the name to the allowed hosts.", clip(r.Host))
+	}
+	origins := r.Header.Values("Origin")
+	if len(origins) == 1 && slices.Contains(d.origins, origins[0]) && !isControl(r.URL.Path) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", origins[0])
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		h.Add("Vary", "Origin")
+		if r.Method == http.MethodOptions {
+			h.Set("Access-Control-Allow-Methods", "GET, POST")
+			h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return true, nil
+		}
+		return false, nil
+	}
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+	for _, o := range origins {
+		if !sameOrigin(o, r) {
+			return false, control.Errorf(control.CodeForbidden,
+				"The origin %q may not call this endpoint; add it to the allowed origins if it should.", clip(o))
+		}
+	}
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
+		return false, control.Errorf(control.CodeForbidden, "Pages of other sites may not call this endpoint.")
+	}
+	return false, nil
+}
+
+// knowsHost reports whether the Host header is a name that only this machine
+// has: DNS cannot lend it to another site.
+func (d *door) knowsHost(r *http.Request) bool {
+	host := hostname(r.Host)
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(d.hosts, host) {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	if ip.IsLoopback() {
+		return true
+	}
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	own, err := netip.ParseAddrPort(local.String())
+	return err == nil && own.Addr().Unmap().WithZone("") == ip.Unmap().WithZone("")
+}
+
+// hostname is host in lower case, without port, brackets and final dot.
+func hostname(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// sameOrigin reports whether the origin is the page we serve ourselves.
+func sameOrigin(origin string, r *http.Request) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Scheme == "http" && strings.EqualFold(u.Host, r.Host)
+}
+
+// opensPage reports a link to our page that was followed on another site.
+func opensPage(r *http.Request) bool {
+	return r.URL.Path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead) &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }
+
+// checkControl guards the control routes over TCP.
+func (s *Server) checkControl(r *http.Request) error {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+		return control.Errorf(control.CodeForbidden, "The control routes answer this machine only.")
+	}
+	if err := s.door.cross.Check(r); err != nil {
+		return control.Errorf(control.CodeForbidden, "Pages of other sites may not call this endpoint.")
+	}
+	if r.URL.Path == "/app/session" {
+		return nil // it takes a code instead
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok || !s.sessions.valid(token) {
+		return control.Errorf(control.CodeUnauthorized, "This needs a session: run `tandem open`, or open the link that `tandem serve` printed.")
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// Codes that only HTTP has, beside those of the engine and of control.
+const (
+	codeTooLarge  control.Code = "request_too_large"
+	codeMediaType control.Code = "unsupported_media_type"
+	codeMethod    control.Code = "method_not_allowed"
+	codeNoRoute   control.Code = "not_found"
+	codeCancelled control.Code = "cancelled"
+)
+
+// statusClientGone is logged and counted for a client that left before its
+// answer; nobody receives it.
+const statusClientGone = 499
+
+// An outcome is how a code looks over HTTP.
+type outcome struct {
+	status int
+	kind   string // OpenAI's error.type
+	again  bool   // worth trying again in a second
+}
+
+// outcomes maps every code there is. A code missing here is an internal error.
+var outcomes = map[string]outcome{
+	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
+	string(engine.CodeContextLength): {http.StatusBadRequest, "invalid_request_error", false},
+	string(engine.CodeQueueFull):     {http.StatusServiceUnavailable, "server_error", true},
+	string(engine.CodeClosed):        {http.StatusServiceUnavailable, "server_error", true},
+	string(engine.CodeInternal):      {http.StatusInternalServerError, "server_error", false},
+
+	string(control.CodeModelNotFound): {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
+	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},
+	string(control.CodeUnauthorized):  {http.StatusUnauthorized, "authentication_error", false},
+	string(control.CodeForbidden):     {http.StatusForbidden, "permission_error", false},
+	string(control.CodeGated):         {http.StatusForbidden, "permission_error", false},
+	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
+
+	string(codeTooLarge):  {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
+	string(codeMediaType): {http.StatusUnsupportedMediaType, "invalid_request_error", false},
+	string(codeMethod):    {http.StatusMethodNotAllowed, "invalid_request_error", false},
+	string(codeNoRoute):   {http.StatusNotFound, "invalid_request_error", false},
+	string(codeCancelled): {statusClientGone, "server_error", false},
+}
+
+// A failure is an error as a client sees it.
+type failure struct {
+	outcome
+	body errorBody
+}
+
+type errorBody struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    string  `json:"code"`
+}
+
+// failureOf translates err, whatever it is.
+func failureOf(err error) failure {
+	code, param := string(engine.CodeInternal), ""
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		code, param = string(e.Code), e.Param
+	} else if e, ok := errors.AsType[*engine.Error](err); ok {
+		code = string(e.Code)
+	} else if errors.Is(err, context.Canceled) {
+		code = string(codeCancelled)
+	}
+	o, ok := outcomes[code]
+	if !ok {
+		code = string(engine.CodeInternal)
+		o = outcomes[code]
+	}
+	f := failure{o, errorBody{Message: err.Error(), Type: o.kind, Code: code}}
+	if param != "" {
+		f.body.Param = &param
+	}
+	return f
+}
+
+// json is the body of an error answer, and the data of an error event.
+func (f failure) json() []byte {
+	b, err := json.Marshal(map[string]errorBody{"error": f.body})
+	if err != nil {
+		panic(err) // strings only
+	}
+	return b
+}
+
+// write sends the failure as the whole answer.
+func (f failure) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if f.again {
+		h.Set("Retry-After", "1")
+	} else {
+		h.Set("X-Should-Retry", "false") // openai-python repeats 409 and 5xx unasked
+	}
+	if f.status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	body := f.json()
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(f.status)
+	w.Write(body)
+}
+
+// invalid refuses a request because of one field.
+func invalid(param, format string, args ...any) *control.Error {
+	return &control.Error{Code: control.CodeInvalid, Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// contextError says what clients search for when they decide to compact.
+func contextError(param string, limit, got int) error {
+	return &control.Error{
+		Code:  control.Code(engine.CodeContextLength),
+		Param: param,
+		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. "+
+			"Please shorten it.", limit, got),
+	}
+}

@@ -1,0 +1,314 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A fakeBackend serves one scripted model, whose tokens are bytes, and keeps
+// runs in memory.
+type fakeBackend struct {
+	mu     sync.Mutex
+	runs   []control.Run
+	phase  control.Phase
+	model  fakeModel
+	held   int // models acquired and not released
+	unload int
+	pulls  func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
+}
+
+func newFake() *fakeBackend {
+	f := &fakeBackend{phase: control.PhaseReady}
+	f.model = fakeModel{id: "acme/coder", context: 64, output: "héllo wörld", finish: engine.FinishStop, template: fakeTemplate, fim: true}
+	return f
+}
+
+// A fakeModel answers every prompt with its output, a byte a token. Ids from
+// 256 on are special.
+type fakeModel struct {
+	id       string
+	context  int
+	output   string
+	finish   engine.Finish
+	template func(vars []byte) (string, error)
+	fim      bool
+	defaults Defaults
+
+	// generate replaces the script, if set.
+	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
+
+	mu       sync.Mutex
+	requests []engine.Request
+	vars     []string
+}
+
+var fakeSpecials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
+
+// fakeTemplate prints what it is given.
+func fakeTemplate(vars []byte) (string, error) {
+	var v struct {
+		Messages []struct{ Role, Content string }
+	}
+	if err := json.Unmarshal(vars, &v); err != nil {
+		return "", &engine.Error{Code: engine.CodeInternal, Message: "the server wrote bad variables: " + string(vars)}
+	}
+	var b strings.Builder
+	for _, m := range v.Messages {
+		if m.Content == "forbidden" {
+			return "", errors.New("no such talk")
+		}
+		fmt.Fprintf(&b, "%c%s\n", m.Role[0], m.Content)
+	}
+	return b.String(), nil
+}
+
+func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
+	added := time.Unix(1700000000, 0).UTC()
+	return []control.Model{
+		{ID: "other", Source: "folder", ContextLength: 4096, AddedAt: added},
+		{ID: f.model.id, Source: "hub", ContextLength: f.model.context, AddedAt: added},
+	}, nil
+}
+
+func (f *fakeBackend) Acquire(_ context.Context, name string) (Model, error) {
+	switch name {
+	case control.Alias, f.model.id:
+		f.mu.Lock()
+		f.held++
+		f.mu.Unlock()
+		return &heldModel{&f.model, f}, nil
+	case "other":
+		return nil, control.Errorf(control.CodeModelBusy, "acme/coder is answering requests; other can be loaded when it is idle.")
+	}
+	return nil, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", name)
+}
+
+type heldModel struct {
+	*fakeModel
+	f *fakeBackend
+}
+
+func (h *heldModel) Release() {
+	h.f.mu.Lock()
+	defer h.f.mu.Unlock()
+	h.f.held--
+}
+
+func (f *fakeBackend) BeginRun(_ context.Context, r control.Run) (int64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.ID = int64(len(f.runs) + 1)
+	f.runs = append(f.runs, r)
+	return r.ID, nil
+}
+
+func (f *fakeBackend) FinishRun(ctx context.Context, r control.Run) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !f.runs[r.ID-1].EndedAt.IsZero() {
+		return errors.New("finished twice")
+	}
+	f.runs[r.ID-1] = r
+	return nil
+}
+
+func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := slices.Clone(f.runs)
+	slices.Reverse(list)
+	if q.Limit > 0 {
+		list = list[:min(q.Limit, len(list))]
+	}
+	return list, nil
+}
+
+// lastRun waits for the newest row to be finished.
+func (f *fakeBackend) lastRun() control.Run {
+	for {
+		f.mu.Lock()
+		r := f.runs[len(f.runs)-1]
+		f.mu.Unlock()
+		if !r.EndedAt.IsZero() {
+			return r
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (f *fakeBackend) State() control.State {
+	return control.State{Version: "test", PID: 42, Phase: f.phase, Choice: f.model.id, Address: "http://127.0.0.1:8263",
+		Loaded: &control.Loaded{ID: f.model.id, ContextLength: f.model.context, Device: "cpu", Dtype: "float32"}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20}
+}
+
+func (f *fakeBackend) Load(_ context.Context, id string) error {
+	_, err := f.Acquire(context.Background(), id)
+	return err
+}
+
+func (f *fakeBackend) Unload(context.Context) error { f.unload++; return nil }
+
+func (f *fakeBackend) AddModel(_ context.Context, r control.AddRequest) (control.Model, error) {
+	if r.Path != "/models/new" {
+		return control.Model{}, control.Errorf(control.CodeModelInvalid, "%s has no config.json; give the folder of a model.", r.Path)
+	}
+	return control.Model{ID: "new", Path: r.Path, Source: "folder"}, nil
+}
+
+func (f *fakeBackend) RemoveModel(_ context.Context, id string) error {
+	if id != f.model.id {
+		return control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+	}
+	return nil
+}
+
+func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+	if f.pulls != nil {
+		return f.pulls(ctx, progress)
+	}
+	progress(control.Progress{File: "model.safetensors", Done: 5, Total: 10})
+	if r.ID == "acme/gated" {
+		return control.Model{}, control.Errorf(control.CodeGated, "acme/gated wants a token.")
+	}
+	return control.Model{ID: r.ID, Source: "hub", Bytes: 10}, nil
+}
+
+func (m *fakeModel) ID() string         { return m.id }
+func (m *fakeModel) ContextLength() int { return m.context }
+func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
+func (m *fakeModel) Defaults() Defaults { return m.defaults }
+
+func (m *fakeModel) Encode(text string, addSpecial bool) []int32 {
+	var ids []int32
+	if addSpecial {
+		ids = append(ids, 256)
+	}
+next:
+	for text != "" {
+		for i, s := range fakeSpecials {
+			if rest, ok := strings.CutPrefix(text, s); ok {
+				ids, text = append(ids, int32(256+i)), rest
+				continue next
+			}
+		}
+		ids, text = append(ids, int32(text[0])), text[1:]
+	}
+	return ids
+}
+
+func (m *fakeModel) Decode(ids []int32) string {
+	var b []byte
+	for _, id := range ids {
+		b = append(b, m.TokenBytes(id)...)
+	}
+	return string(b)
+}
+
+func (m *fakeModel) TokenBytes(id int32) []byte {
+	if id >= 256 {
+		return []byte(fakeSpecials[id-256])
+	}
+	return []byte{byte(id)}
+}
+
+func (m *fakeModel) FIM() (FIM, bool) { return FIM{"<pre>", "<suf>", "<mid>"}, m.fim }
+
+func (m *fakeModel) RenderChat(vars []byte) (string, error) {
+	m.mu.Lock()
+	m.vars = append(m.vars, string(vars))
+	m.mu.Unlock()
+	if m.template == nil {
+		return "", ErrNoTemplate
+	}
+	return m.template(vars)
+}
+
+// Generate keeps the engine's promises: whole runes in Text, Finish on the
+// last token, Done before the end.
+func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	m.mu.Lock()
+	m.requests = append(m.requests, r)
+	m.mu.Unlock()
+	if m.generate != nil {
+		return m.generate(ctx, r)
+	}
+	return func(yield func(engine.Token, error) bool) {
+		st := engine.Stats{PromptTokens: len(r.Prompt), Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
+		if r.Seed != nil {
+			st.Seed = *r.Seed
+		}
+		defer func() { r.Done(st) }()
+		if r.PromptLogprobs {
+			for i, id := range r.Prompt {
+				t := engine.Token{ID: id, Prompt: true}
+				if i > 0 {
+					t.Logprobs = fakeLogprobs(id, r.TopLogprobs)
+				}
+				if !yield(t, nil) {
+					return
+				}
+			}
+		}
+		if r.Progress != nil {
+			r.Progress(len(r.Prompt), len(r.Prompt))
+		}
+		out, finish := m.output, m.finish
+		for _, stop := range r.Stop {
+			if before, _, ok := strings.Cut(out, stop); ok {
+				out, finish = before, engine.FinishStop
+			}
+		}
+		if n := m.context - len(r.Prompt); len(out) > n {
+			out, finish = out[:n], engine.FinishLength
+		}
+		if r.MaxTokens != nil && len(out) > *r.MaxTokens {
+			out, finish = out[:*r.MaxTokens], engine.FinishLength
+		}
+		held := ""
+		for i := range len(out) {
+			if ctx.Err() != nil {
+				yield(engine.Token{}, ctx.Err())
+				return
+			}
+			t := engine.Token{ID: int32(out[i])}
+			if held += out[i : i+1]; utf8.ValidString(held) {
+				t.Text, held = held, ""
+			}
+			if r.Logprobs {
+				t.Logprobs = fakeLogprobs(t.ID, r.TopLogprobs)
+			}
+			st.CompletionTokens++
+			st.Rounds++
+			st.Syncs++
+			st.Decode += time.Millisecond
+			if i == len(out)-1 {
+				t.Finish, st.Finish = finish, finish
+			}
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+func fakeLogprobs(id int32, top int) *engine.Logprobs {
+	l := &engine.Logprobs{Logprob: -0.5}
+	for k := range top {
+		l.Top = append(l.Top, engine.TokenLogprob{ID: id + int32(k), Logprob: -0.5 * float32(k+1)})
+	}
+	return l
+}

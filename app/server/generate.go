@@ -1,0 +1,234 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A request is the body of one of the generating routes, read and checked as
+// far as that goes without a model.
+type request interface {
+	common() *params
+	// prompts turns the request into token ids for the model.
+	prompts(Model) ([]prompt, error)
+	form() form
+}
+
+// A prompt is what one or more choices continue.
+type prompt struct {
+	ids  []int32
+	text string // for echo
+}
+
+// A choice is one continuation in the making. One goroutine at a time owns it.
+type choice struct {
+	index  int // in the reply
+	prompt *prompt
+	echo   bool
+	req    engine.Request
+	toks   []engine.Token // without a stream: all of them
+	scored []engine.Token // the prompt's, under PromptLogprobs
+	runes  int            // of this choice's text so far, for text_offset
+	began  bool           // its first chunk is out
+	buf    []byte         // its event in the making, under a stream
+	finish engine.Finish
+	stats  engine.Stats
+}
+
+// generation answers a generating route.
+func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		run := s.begin(r, endpoint)
+		err := s.answer(w, r, run, read)
+		run.finish(err)
+		if run.streaming {
+			return nil // the stream has told
+		}
+		return err
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read func(*fields) (request, error)) error {
+	body, err := readBody(w, r)
+	if err != nil {
+		return err
+	}
+	f, err := parseFields(body, "")
+	if err != nil {
+		return err
+	}
+	req, err := read(f)
+	if err != nil {
+		return err
+	}
+	p := req.common()
+	run.setModel(clip(p.model))
+	m, err := s.acquire(run, p.model)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	choices, err := s.choices(m, req)
+	if err != nil {
+		return err
+	}
+	run.promptTokens.Store(int64(countPrompts(choices)))
+	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, run: run, params: p, form: req.form(), choices: choices}
+	run.reply = rep
+	if p.stream {
+		return s.stream(w, rep)
+	}
+	if err := s.generateAll(rep, func(c *choice, t engine.Token) { c.toks = append(c.toks, t) }, func(*choice) {}); err != nil {
+		return err
+	}
+	return rep.write(w)
+}
+
+func (s *Server) acquire(run *run, name string) (Model, error) {
+	m, err := s.backend.Acquire(run.ctx, name)
+	run.loaded()
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = "model"
+		return nil, &named
+	}
+	if err != nil {
+		return nil, err
+	}
+	run.setModel(m.ID())
+	return m, nil
+}
+
+// choices lays out the continuations: those of the first prompt, then those
+// of the second, as OpenAI numbers them.
+func (s *Server) choices(m Model, req request) ([]*choice, error) {
+	p := req.common()
+	prompts, err := req.prompts(m)
+	if err != nil {
+		return nil, err
+	}
+	var all []*choice
+	for i := range prompts {
+		prompt := &prompts[i]
+		switch n, limit := len(prompt.ids), m.ContextLength(); {
+		case n == 0:
+			return nil, invalid(p.promptParam, "The %s come to no tokens at all; send some text.", p.promptParam)
+		case n > limit:
+			return nil, contextError(p.promptParam, limit, n)
+		}
+		for k := range p.n {
+			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, req: p.request(prompt.ids, m.Defaults(), k)}
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// countPrompts counts the tokens of each prompt once.
+func countPrompts(choices []*choice) int {
+	n, last := 0, (*prompt)(nil)
+	for _, c := range choices {
+		if c.prompt != last {
+			n, last = n+len(c.prompt.ids), c.prompt
+		}
+	}
+	return n
+}
+
+// generateAll runs every choice, a few at a time. token and end are called on
+// the choices' own goroutines; end only for a choice that ended well. The
+// first error cancels the rest and is returned.
+func (s *Server) generateAll(rep *reply, token func(*choice, engine.Token), end func(*choice)) error {
+	ctx, cancel := context.WithCancelCause(rep.run.ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxParallel)
+	for _, c := range rep.choices {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if err := s.generate(ctx, rep, c, token); err != nil {
+				cancel(err)
+				return
+			}
+			end(c)
+		})
+	}
+	wg.Wait()
+	if err := context.Cause(ctx); err != errRunCancelled {
+		return err
+	}
+	return nil
+}
+
+// generate runs one choice to its end. A run cancelled from the menu ends
+// like one cut short by its limit: what was generated is the client's.
+func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func(*choice, engine.Token)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
+			err = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
+		}
+	}()
+	run, evaluated := rep.run, 0
+	c.req.Done = func(st engine.Stats) { c.stats = st }
+	c.req.Progress = func(done, _ int) {
+		run.promptDone.Add(int64(done - evaluated))
+		evaluated = done
+	}
+	for t, err := range rep.model.Generate(ctx, c.req) {
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return generateError(err, rep, c)
+		}
+		if t.Finish != "" {
+			c.finish = t.Finish
+		}
+		if t.Prompt {
+			c.scored = append(c.scored, t)
+			continue
+		}
+		run.token()
+		token(c, t)
+	}
+	if c.finish == "" {
+		c.finish = engine.FinishLength
+	}
+	if err := context.Cause(ctx); err != errRunCancelled {
+		return err
+	}
+	return nil
+}
+
+// generateError gives the engine's refusals the fields and numbers they have here.
+func generateError(err error, rep *reply, c *choice) error {
+	e, ok := errors.AsType[*engine.Error](err)
+	if !ok {
+		return err
+	}
+	switch e.Code {
+	case engine.CodeContextLength:
+		return contextError(rep.params.promptParam, rep.model.ContextLength(), len(c.prompt.ids))
+	case engine.CodeInvalid:
+		// The engine begins with the field, as the API spells it.
+		param, _, _ := strings.Cut(e.Message, " ")
+		if !slices.Contains(samplingFields, param) {
+			param = ""
+		}
+		return &control.Error{Code: control.CodeInvalid, Param: param, Message: e.Message, Err: err}
+	}
+	return err
+}
+
+// samplingFields are those the engine checks.
+var samplingFields = []string{"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop"}

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"tandem/engine"
+)
+
+// appendChatLogprobs appends the value of a chat choice's logprobs:
+// {"content":[{token, logprob, bytes, top_logprobs}]}.
+func appendChatLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
+	dst = append(dst, `{"content":[`...)
+	n := 0
+	for _, t := range toks {
+		if t.Logprobs == nil {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		dst = appendTokenLogprob(dst, tk, t.ID, t.Logprobs.Logprob)
+		dst = append(dst, `,"top_logprobs":[`...)
+		for i, top := range t.Logprobs.Top {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendTokenLogprob(dst, tk, top.ID, top.Logprob), '}')
+		}
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, `],"refusal":null}`...)
+}
+
+// appendTokenLogprob leaves the object open.
+func appendTokenLogprob(dst []byte, tk Tokenizer, id int32, logprob float32) []byte {
+	b := tk.TokenBytes(id)
+	dst = appendString(append(dst, `{"token":`...), string(b))
+	dst = appendLogprob(append(dst, `,"logprob":`...), logprob)
+	return appendInts(append(dst, `,"bytes":`...), b)
+}
+
+// appendLegacyLogprobs appends the value of a completion choice's logprobs:
+// four parallel lists. runes is the number of runes before the first token in
+// the choice's text; the new number is returned. The alternatives of a token
+// hold the token itself, so that its own value is never missing.
+func appendLegacyLogprobs(dst []byte, tk Tokenizer, toks []engine.Token, runes int) ([]byte, int) {
+	list := func(name string, item func(engine.Token)) {
+		dst = append(dst, name...)
+		dst = append(dst, ":["...)
+		for i, t := range toks {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			item(t)
+		}
+		dst = append(dst, ']')
+	}
+	list(`{"tokens"`, func(t engine.Token) { dst = appendString(dst, legacyToken(tk.TokenBytes(t.ID))) })
+	list(`,"token_logprobs"`, func(t engine.Token) {
+		if t.Logprobs == nil { // the prompt's first token follows nothing
+			dst = append(dst, "null"...)
+			return
+		}
+		dst = appendLogprob(dst, t.Logprobs.Logprob)
+	})
+	list(`,"top_logprobs"`, func(t engine.Token) { dst = appendLegacyTop(dst, tk, t) })
+	list(`,"text_offset"`, func(t engine.Token) {
+		dst = strconv.AppendInt(dst, int64(runes), 10)
+		for _, c := range tk.TokenBytes(t.ID) {
+			if utf8.RuneStart(c) {
+				runes++
+			}
+		}
+	})
+	return append(dst, '}'), runes
+}
+
+func appendLegacyTop(dst []byte, tk Tokenizer, t engine.Token) []byte {
+	if t.Logprobs == nil {
+		return append(dst, "null"...)
+	}
+	// An object's names must differ, though two ids may have the same text.
+	own := legacyToken(tk.TokenBytes(t.ID))
+	seen := map[string]bool{own: true}
+	dst = appendString(append(dst, '{'), own)
+	dst = appendLogprob(append(dst, ':'), t.Logprobs.Logprob)
+	for _, top := range t.Logprobs.Top {
+		name := legacyToken(tk.TokenBytes(top.ID))
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		dst = appendString(append(dst, ','), name)
+		dst = appendLogprob(append(dst, ':'), top.Logprob)
+	}
+	return append(dst, '}')
+}
+
+// legacyToken names a token that is part of a rune by its bytes, as OpenAI's
+// older API does.
+func legacyToken(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	s := "bytes:"
+	for _, c := range b {
+		s += fmt.Sprintf(`\x%02x`, c)
+	}
+	return s
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// A modelEntry is one model of /v1/models. context_length and max_model_len
+// are what clients that ask read.
+type modelEntry struct {
+	ID            string `json:"id"`
+	Object        string `json:"object"`
+	Created       int64  `json:"created"` // Unix seconds
+	OwnedBy       string `json:"owned_by"`
+	ContextLength int    `json:"context_length"`
+	MaxModelLen   int    `json:"max_model_len"`
+	Root          string `json:"root"` // the model behind an alias, as in vLLM
+}
+
+// entries lists the alias first, then the registry.
+func (s *Server) entries(ctx context.Context) ([]modelEntry, error) {
+	list, err := s.backend.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	choice := s.backend.State().Choice
+	out := []modelEntry{}
+	for _, m := range list {
+		owner, _, ok := strings.Cut(m.ID, "/")
+		if !ok {
+			owner = "tandem"
+		}
+		e := modelEntry{m.ID, "model", m.AddedAt.Unix(), owner, m.ContextLength, m.ContextLength, m.ID}
+		out = append(out, e)
+		if m.ID == choice {
+			e.ID, e.OwnedBy = control.Alias, "tandem"
+			out = append([]modelEntry{e}, out...)
+		}
+	}
+	return out, nil
+}
+
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.entries(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, struct {
+		Object string       `json:"object"`
+		Data   []modelEntry `json:"data"`
+	}{"list", list})
+}
+
+func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.entries(r.Context())
+	if err != nil {
+		return err
+	}
+	id := r.PathValue("id")
+	for _, e := range list {
+		if e.ID == id {
+			return writeJSON(w, e)
+		}
+	}
+	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /v1/models lists those that are.", clip(id))
+}
+
+// health is 200 as soon as requests can be served.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	switch st := s.backend.State(); st.Phase {
+	case control.PhaseReady, control.PhaseNoModel:
+		return writeJSON(w, map[string]string{"status": "ok"})
+	case control.PhaseFailed:
+		return control.Errorf(control.CodeNotReady, "No model can be served: %s", st.Error)
+	default:
+		return control.Errorf(control.CodeNotReady, "Tandem is not ready: %s.", st.Phase)
+	}
+}

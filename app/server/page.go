@@ -1,0 +1,41 @@
+package server
+
+import (
+	"embed"
+	"net/http"
+
+	"tandem/app/control"
+)
+
+// pageFiles is the built-in page. It speaks to /v1 alone and so needs no
+// session; with one it shows the state as well.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pagePolicy lets the page load its own two files and call its own endpoint.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var pageTypes = map[string]string{
+	"/":         "text/html; charset=utf-8",
+	"/page.js":  "text/javascript; charset=utf-8",
+	"/page.css": "text/css; charset=utf-8",
+}
+
+func servePage(w http.ResponseWriter, r *http.Request) error {
+	name := r.URL.Path
+	if name == "/" {
+		name = "/page.html"
+	}
+	b, err := pageFiles.ReadFile("page" + name)
+	if err != nil {
+		return &control.Error{Code: control.CodeInternal, Message: "The page is missing from this program.", Err: err}
+	}
+	h := w.Header()
+	h.Set("Content-Type", pageTypes[r.URL.Path])
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Cache-Control", "no-cache")
+	_, _ = w.Write(b)
+	return nil
+}

@@ -1,0 +1,227 @@
+package server
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"tandem/engine"
+)
+
+const (
+	maxN        = 8  // continuations of one prompt
+	maxChoices  = 64 // continuations of one request, over all its prompts
+	maxParallel = 8  // of one request's continuations generated at once
+)
+
+// params are what both generating routes take.
+type params struct {
+	model          string
+	n              int
+	maxTokens      *int // nil = what the context leaves
+	stop           []string
+	ignoreEOS      bool
+	returnTokenIDs bool
+	stream         bool
+	includeUsage   bool
+	seed           *uint64
+
+	temperature, topP, minP  *float64
+	repetition               *float64
+	presence, frequency      *float64
+	topK                     *int
+	logitBias                map[int32]float32
+	logprobs, promptLogprobs bool
+	topLogprobs              int
+	keepPrompt               bool   // echo
+	promptParam              string // how this route spells it, for errors
+}
+
+// readParams reads the shared fields of a request into p.
+func (p *params) read(f *fields) {
+	p.model = f.string("model")
+	if f.err == nil && p.model == "" {
+		f.fail("model", "is missing: name a model of /v1/models, or \"tandem\" for the chosen one.")
+	}
+	p.stream = f.bool("stream")
+	if o := f.object("stream_options"); o != nil {
+		p.includeUsage = o.bool("include_usage")
+		f.take(o)
+	}
+	p.n = 1
+	if n := f.int("n", 1, maxN); n != nil {
+		p.n = *n
+	}
+	p.temperature = f.number("temperature", 0, math.MaxFloat64)
+	p.topP = f.number("top_p", 0, 1)
+	p.minP = f.number("min_p", 0, 1)
+	p.topK = f.int("top_k", -1, math.MaxInt32)
+	p.presence = f.number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.frequency = f.number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.repetition = f.number("repetition_penalty", 0, math.MaxFloat64)
+	if p.repetition != nil && *p.repetition == 0 {
+		f.fail("repetition_penalty", "must be above 0 (1 = off).")
+	}
+	p.logitBias = readLogitBias(f)
+	p.seed = readSeed(f)
+	p.stop = readStop(f)
+	p.ignoreEOS = f.bool("ignore_eos")
+	p.returnTokenIDs = f.bool("return_token_ids")
+	checkSpeculation(f)
+	checkResponseFormat(f)
+}
+
+func readSeed(f *fields) *uint64 {
+	v := f.raw("seed")
+	if v == nil {
+		return nil
+	}
+	if x, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+		return &x
+	}
+	x, ok := wholeNumber(v)
+	if !ok {
+		f.fail("seed", "must be a whole number.")
+		return nil
+	}
+	return new(uint64(x))
+}
+
+func readStop(f *fields) []string {
+	// An empty stop text comes from forms left blank; it stops nothing.
+	stop := slices.DeleteFunc(f.strings("stop"), func(s string) bool { return s == "" })
+	if len(stop) > engine.MaxStops {
+		f.fail("stop", "may hold %d texts, not %d.", engine.MaxStops, len(stop))
+	}
+	for _, s := range stop {
+		if len(s) > engine.MaxStopBytes {
+			f.fail("stop", "holds a text of %d bytes; %d are allowed.", len(s), engine.MaxStopBytes)
+		}
+	}
+	return stop
+}
+
+func readLogitBias(f *fields) map[int32]float32 {
+	o := f.object("logit_bias")
+	if o == nil || len(o.values) == 0 {
+		return nil
+	}
+	bias := make(map[int32]float32, len(o.values))
+	for key := range o.values {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || id < 0 {
+			f.fail("logit_bias", "must map token ids to numbers; %q is no token id.", clip(key))
+			return nil
+		}
+		if x := o.number(key, -100, 100); x != nil {
+			bias[int32(id)] = float32(*x)
+		}
+	}
+	f.take(o)
+	return bias
+}
+
+// checkSpeculation takes the choices there are: none, so far, but plain decoding.
+func checkSpeculation(f *fields) {
+	o := f.object("speculation")
+	if o == nil {
+		return
+	}
+	oneOf := func(key string, later, now []string) {
+		v := o.string(key)
+		switch {
+		case o.err != nil || v == "" || slices.Contains(now, v):
+		case slices.Contains(later, v):
+			o.fail(key, "%q is not available in this version of Tandem; leave it out.", v)
+		default:
+			o.fail(key, "is one of %q, not %q.", append(now, later...), clip(v))
+		}
+	}
+	oneOf("drafter", []string{"dflash", "ngram", "model", "mtp"}, []string{"auto", "none"})
+	oneOf("rollback", nil, []string{"auto", "trim", "snapshot"})
+	oneOf("rule", []string{"rejection"}, []string{"coupled"})
+	o.int("depth", 0, 31)
+	if o.bool("exact") {
+		o.fail("exact", "is not available in this version of Tandem; leave it out.")
+	}
+	f.take(o)
+}
+
+func checkResponseFormat(f *fields) {
+	o := f.object("response_format")
+	if o == nil {
+		return
+	}
+	if t := o.string("type"); o.err == nil && t != "text" {
+		o.fail("type", "%q is not available in this version of Tandem; only \"text\" is.", clip(t))
+	}
+	f.take(o)
+}
+
+// request fills an engine.Request for one prompt; d fills what the client left open.
+func (p *params) request(prompt []int32, d Defaults, index int) engine.Request {
+	r := engine.Request{
+		Prompt:         prompt,
+		MaxTokens:      p.maxTokens,
+		Stop:           p.stop,
+		IgnoreEOS:      p.ignoreEOS,
+		Logprobs:       p.logprobs,
+		TopLogprobs:    p.topLogprobs,
+		PromptLogprobs: p.promptLogprobs,
+	}
+	if p.seed != nil {
+		r.Seed = new(*p.seed + uint64(index))
+	}
+	s := &r.Sampling
+	s.Temperature = first(1, p.temperature, d.Temperature)
+	s.TopK = max(0, first(0, p.topK, d.TopK)) // -1 = off, as in vLLM
+	s.TopP = first(1, p.topP, d.TopP)
+	if s.TopP == 0 {
+		s.TopP = math.SmallestNonzeroFloat32 // the engine's 0 is off; the client's means the likeliest only
+	}
+	s.MinP = first(0, p.minP, d.MinP)
+	s.RepetitionPenalty = first(1, p.repetition, d.RepetitionPenalty)
+	s.PresencePenalty = first(0, p.presence)
+	s.FrequencyPenalty = first(0, p.frequency)
+	s.LogitBias = p.logitBias
+	return r
+}
+
+// first returns the first value that is set, or otherwise.
+func first[T any](otherwise T, values ...*T) T {
+	for _, v := range values {
+		if v != nil {
+			return *v
+		}
+	}
+	return otherwise
+}
+
+// clip shortens a client's text for an error message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "..."
+}
+
+// tokenIDs reads a list of token ids below vocab.
+func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
+	var ids []int32
+	if err := json.Unmarshal(v, &ids); err != nil {
+		return nil, invalid(param, "%s must be a list of token ids.", param)
+	}
+	for _, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			return nil, invalid(param, "%s holds token id %d; the model's ids are below %d.", param, id, vocab)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"tandem/engine"
+)
+
+// A reply is the answer to one generating request, whole or in chunks.
+type reply struct {
+	id      string
+	created int64 // Unix seconds
+	model   Model
+	run     *run
+	params  *params
+	form    form
+	choices []*choice
+}
+
+func newID(prefix string) string { return prefix + rand.Text() }
+
+// appendHead appends everything before the first choice.
+func (r *reply) appendHead(dst []byte, chunk bool) []byte {
+	dst = appendString(append(dst, `{"id":`...), r.id)
+	dst = appendString(append(dst, `,"object":`...), r.form.object(chunk))
+	dst = strconv.AppendInt(append(dst, `,"created":`...), r.created, 10)
+	dst = appendString(append(dst, `,"model":`...), r.model.ID())
+	return append(dst, `,"choices":[`...)
+}
+
+// write sends the reply as one JSON object.
+func (r *reply) write(w http.ResponseWriter) error {
+	b := r.appendHead(nil, false)
+	for i, c := range r.choices {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = r.appendChoice(b, c)
+	}
+	b = append(b, ']')
+	b = appendMember(b, "usage", r.usage())
+	b = appendMember(b, "timings", r.timings())
+	b = append(b, '}')
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readerPatience))
+	_, err := w.Write(b)
+	return err
+}
+
+func (r *reply) appendChoice(dst []byte, c *choice) []byte {
+	var text strings.Builder
+	var ids []int32
+	if c.echo {
+		text.WriteString(c.prompt.text)
+	}
+	for _, t := range c.toks {
+		text.WriteString(t.Text)
+		ids = append(ids, t.ID)
+	}
+	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.index), 10)
+	dst = r.form.appendWhole(append(dst, ','), text.String())
+	dst = append(dst, `,"logprobs":`...)
+	if r.params.logprobs {
+		dst = r.form.appendLogprobs(dst, r.model, c, append(c.scored, c.toks...))
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = appendString(append(dst, `,"finish_reason":`...), string(c.finish))
+	if r.params.returnTokenIDs {
+		dst = appendInts(append(dst, `,"prompt_token_ids":`...), c.prompt.ids)
+		dst = appendInts(append(dst, `,"token_ids":`...), ids)
+	}
+	return append(dst, '}')
+}
+
+// appendMember appends a member after another one.
+func appendMember(dst []byte, name string, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and strings only
+	}
+	dst = appendString(append(dst, ','), name)
+	return append(append(dst, ':'), b...)
+}
+
+// usage is OpenAI's.
+type usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	TotalTokens      int `json:"total_tokens"`
+
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+}
+
+func (r *reply) usage() usage {
+	t := r.total()
+	u := usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, TotalTokens: t.PromptTokens + t.CompletionTokens}
+	u.PromptTokensDetails.CachedTokens = t.CachedTokens
+	return u
+}
+
+// timings has llama.cpp's fields, then ours.
+type timings struct {
+	CacheN              int     `json:"cache_n"`
+	PromptN             int     `json:"prompt_n"` // evaluated, so without cache_n
+	PromptMS            float64 `json:"prompt_ms"`
+	PromptPerTokenMS    float64 `json:"prompt_per_token_ms"`
+	PromptPerSecond     float64 `json:"prompt_per_second"`
+	PredictedN          int     `json:"predicted_n"`
+	PredictedMS         float64 `json:"predicted_ms"` // first token until the last
+	PredictedPerTokenMS float64 `json:"predicted_per_token_ms"`
+	PredictedPerSecond  float64 `json:"predicted_per_second"`
+	DraftN              int     `json:"draft_n"`
+	DraftNAccepted      int     `json:"draft_n_accepted"`
+
+	Rounds       int     `json:"rounds"`
+	Syncs        int     `json:"syncs"`
+	QueueMS      float64 `json:"queue_ms"`
+	FirstTokenMS float64 `json:"first_token_ms"` // arrival in the engine until the first token
+	RestoreMS    float64 `json:"restore_ms"`
+	MatchedN     int     `json:"matched_n"`
+	MissReason   string  `json:"miss_reason"`
+	RunID        int64   `json:"run_id"`
+}
+
+func (r *reply) timings() timings {
+	t := r.total()
+	out := timings{
+		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
+		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
+		DraftN: t.Drafted, DraftNAccepted: t.Accepted,
+		Rounds: t.Rounds, Syncs: t.Syncs, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		MatchedN: t.CachedTokens, RunID: r.run.row.ID,
+	}
+	if out.PromptN > 0 && t.Prefill > 0 {
+		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
+		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
+	}
+	// Decode spans the gaps between tokens: one less than there are tokens,
+	// in every choice.
+	if gaps := t.CompletionTokens - len(r.choices); gaps > 0 && t.Decode > 0 {
+		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)
+		out.PredictedPerSecond = float64(gaps) / t.Decode.Seconds()
+	}
+	return out
+}
+
+// ms is d in milliseconds, with microseconds behind the point.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// total adds the choices up as control.Run says: counts are sums, a shared
+// prompt counts once, durations are the longest.
+func (r *reply) total() engine.Stats {
+	t := engine.Stats{PromptTokens: countPrompts(r.choices)}
+	var last *prompt
+	for i, c := range r.choices {
+		st := c.stats
+		if i == 0 {
+			t.Seed, t.Finish = st.Seed, st.Finish
+		}
+		if c.prompt != last {
+			t.CachedTokens += st.CachedTokens
+			last = c.prompt
+		}
+		t.CompletionTokens += st.CompletionTokens
+		t.Drafted += st.Drafted
+		t.Accepted += st.Accepted
+		t.Rounds += st.Rounds
+		t.Syncs += st.Syncs
+		t.Queue = max(t.Queue, st.Queue)
+		t.Prefill = max(t.Prefill, st.Prefill)
+		t.FirstToken = max(t.FirstToken, st.FirstToken)
+		t.Decode = max(t.Decode, st.Decode)
+		t.Total = max(t.Total, st.Total)
+		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
+	}
+	return t
+}

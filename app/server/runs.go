@@ -1,0 +1,184 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tandem/app/control"
+)
+
+// errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
+var errRunCancelled = errors.New("the run was cancelled")
+
+// errStopping is the cause after Server.Close.
+var errStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")
+
+// A run is one request to a generating route, from its arrival to its row in
+// the history.
+type run struct {
+	s      *Server
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	start  time.Time
+	key    int64 // in the table of runs: row.ID, or below 0 if there is no row
+
+	row       control.Run // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
+	reply     *reply      // nil until the request is understood
+	streaming bool        // a status line is out
+
+	// For GET /app/state and the histograms.
+	model            atomic.Pointer[string]
+	promptDone       atomic.Int64
+	promptTokens     atomic.Int64
+	completionTokens atomic.Int64
+	lastToken        atomic.Int64 // since start, nanoseconds; 0 before the first
+}
+
+// runTable holds the runs in flight.
+type runTable struct {
+	mu      sync.Mutex
+	runs    map[int64]*run
+	unnamed int64 // runs the database has no row for count down from here
+	closed  bool
+}
+
+// begin opens the row of a request that has just arrived.
+func (s *Server) begin(r *http.Request, endpoint string) *run {
+	u := &run{s: s, start: time.Now()}
+	u.ctx, u.cancel = context.WithCancelCause(r.Context())
+	u.row = control.Run{StartedAt: u.start.UTC(), Client: clientName(r), Endpoint: endpoint}
+	u.model.Store(new(string))
+	id, err := s.backend.BeginRun(context.WithoutCancel(r.Context()), u.row)
+	if err != nil {
+		s.log.Error("the history takes no row", "err", err)
+	}
+	u.row.ID = id
+
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	if u.key = id; err != nil {
+		s.runs.unnamed--
+		u.key = s.runs.unnamed
+	}
+	s.runs.runs[u.key] = u
+	if s.runs.closed {
+		u.cancel(errStopping)
+	}
+	return u
+}
+
+// clientName is the User-Agent, made fit for a table.
+func clientName(r *http.Request) string {
+	name := strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, strings.ToValidUTF8(r.UserAgent(), ""))
+	return clip(name)
+}
+
+func (u *run) setModel(id string) {
+	u.row.Model = id
+	u.model.Store(&id)
+}
+
+// loaded notes that the model is there, or is not coming.
+func (u *run) loaded() { u.row.LoadMS = ms(time.Since(u.start)) }
+
+// token notes a generated token.
+func (u *run) token() {
+	u.completionTokens.Add(1)
+	now := int64(time.Since(u.start))
+	if last := u.lastToken.Swap(now); last == 0 {
+		u.row.FirstTokenMS = ms(time.Duration(now))
+		u.s.metrics.firstToken.Observe(time.Duration(now).Seconds())
+	} else {
+		u.s.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
+	}
+}
+
+// finish completes the row. err is what the request ended with.
+func (u *run) finish(err error) {
+	u.cancel(nil)
+	s := u.s
+	s.runs.mu.Lock()
+	delete(s.runs.runs, u.key)
+	s.runs.mu.Unlock()
+
+	row := &u.row
+	if u.reply != nil {
+		t := u.reply.total()
+		row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
+		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
+		row.PrefillMS = ms(t.Prefill)
+		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
+		row.FinishReason = string(u.reply.choices[0].finish)
+		s.metrics.tokens(t)
+	}
+	status := http.StatusOK
+	switch cause := context.Cause(u.ctx); {
+	case err != nil && failureOf(err).status == statusClientGone || cause == errRunCancelled:
+		row.FinishReason = control.FinishCancel
+		status = statusClientGone
+	case err != nil:
+		row.FinishReason, row.Error = control.FinishError, err.Error()
+		status = failureOf(err).status
+	}
+	row.EndedAt = time.Now().UTC()
+	row.TotalMS = ms(time.Since(u.start))
+	s.metrics.request(row.Endpoint, status, time.Since(u.start))
+	if u.key > 0 {
+		if err := s.backend.FinishRun(context.WithoutCancel(u.ctx), *row); err != nil {
+			s.log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
+		}
+	}
+	s.log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
+		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+}
+
+// active lists the runs in flight, oldest first.
+func (s *Server) active() []control.Active {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	list := []control.Active{}
+	for _, u := range s.runs.runs {
+		list = append(list, control.Active{
+			RunID: u.key, Endpoint: u.row.Endpoint, Model: *u.model.Load(), Client: u.row.Client, StartedAt: u.row.StartedAt,
+			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
+		})
+	}
+	slices.SortFunc(list, func(a, b control.Active) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	return list
+}
+
+// cancelRun ends a run in flight; false if there is none of that id.
+func (s *Server) cancelRun(id int64) bool {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	u := s.runs.runs[id]
+	if u != nil {
+		u.cancel(errRunCancelled)
+	}
+	return u != nil
+}
+
+// Close cancels the requests in flight and those to come. The owner of the
+// listeners calls it when a drain has taken long enough.
+func (s *Server) Close() {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	s.runs.closed = true
+	for _, u := range s.runs.runs {
+		u.cancel(errStopping)
+	}
+}

@@ -1,0 +1,230 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"tandem/app/control"
+)
+
+// Options configure a Server. The zero value is a careful endpoint for this
+// machine alone.
+type Options struct {
+	Logger *slog.Logger // nil discards
+
+	// AllowedHosts are names a client may call the endpoint by, beside the
+	// loopback names and the address it reached.
+	AllowedHosts []string
+
+	// AllowedOrigins are pages and apps that may call the standard routes
+	// from a browser, e.g. app://obsidian.md. The control routes are never
+	// open to them.
+	AllowedOrigins []string
+}
+
+// A Server answers requests by asking its backend. It owns no listener: see
+// HTTP. Its methods may be called by many goroutines.
+type Server struct {
+	backend  Backend
+	log      *slog.Logger
+	door     door
+	runs     runTable
+	sessions sessions
+	metrics  *metrics
+}
+
+// New returns a Server for the backend.
+func New(b Backend, o Options) *Server {
+	s := &Server{backend: b, log: o.Logger, door: newDoor(o)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.runs.runs = map[int64]*run{}
+	s.metrics = newMetrics(b.State, func() int {
+		s.runs.mu.Lock()
+		defer s.runs.mu.Unlock()
+		return len(s.runs.runs)
+	})
+	return s
+}
+
+// HTTP returns a server for one of the handlers with the timeouts they count
+// on. Writing has none: each answer sets its own.
+func HTTP(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+// Endpoint is the handler for TCP.
+func (s *Server) Endpoint() http.Handler {
+	mux := s.mux(s.exchangeCode)
+	return s.wrap(func(w http.ResponseWriter, r *http.Request) error {
+		if done, err := s.door.check(w, r); done || err != nil {
+			return err
+		}
+		if isControl(r.URL.Path) {
+			if err := s.checkControl(r); err != nil {
+				return err
+			}
+		}
+		mux.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// Socket is the handler for the Unix socket: the same routes, nothing asked.
+func (s *Server) Socket() http.Handler {
+	mux := s.mux(s.issueCode)
+	return s.wrap(func(w http.ResponseWriter, r *http.Request) error {
+		mux.ServeHTTP(w, r)
+		return nil
+	})
+}
+
+// A handler answers a request or returns the error to answer with; once it
+// has written it returns nil.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// mux lays out the routes; session is what POST /app/session does at this door.
+func (s *Server) mux(session handler) *http.ServeMux {
+	mux := http.NewServeMux()
+	route := func(path string, methods map[string]handler) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			method := r.Method
+			if method == http.MethodHead && methods[method] == nil {
+				method = http.MethodGet
+			}
+			h := methods[method]
+			if h == nil {
+				h = methodNotAllowed(methods)
+			}
+			if err := h(w, r); err != nil {
+				s.fail(w, r, err)
+			}
+		})
+	}
+	get := func(path string, h handler) { route(path, map[string]handler{http.MethodGet: h}) }
+	post := func(path string, h handler) { route(path, map[string]handler{http.MethodPost: h}) }
+
+	get("/{$}", servePage)
+	get("/page.js", servePage)
+	get("/page.css", servePage)
+	get("/health", s.health)
+	get("/metrics", func(w http.ResponseWriter, r *http.Request) error {
+		s.metrics.handler().ServeHTTP(w, r)
+		return nil
+	})
+
+	get("/v1/models", s.listModels)
+	get("/v1/models/{id...}", s.getModel)
+	post("/v1/chat/completions", s.generation("/v1/chat/completions", readChat))
+	post("/v1/completions", s.generation("/v1/completions", readCompletion))
+
+	get("/app/state", s.state)
+	post("/app/session", session)
+	post("/app/load", s.load)
+	post("/app/unload", s.unload)
+	post("/app/pull", s.pull)
+	route("/app/models", map[string]handler{http.MethodGet: s.registry, http.MethodPost: s.addModel})
+	route("/app/models/{id...}", map[string]handler{http.MethodDelete: s.removeModel})
+	get("/app/runs", s.history)
+	post("/app/runs/{id}/cancel", s.cancel)
+
+	route("/", map[string]handler{"": nil})
+	return mux
+}
+
+// methodNotAllowed answers for a route that exists; the route that has no
+// methods stands for all that do not.
+func methodNotAllowed(methods map[string]handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var allow []string
+		for m, h := range methods {
+			if h != nil {
+				allow = append(allow, m)
+			}
+		}
+		if len(allow) == 0 {
+			return control.Errorf(codeNoRoute, "There is no %s here; the routes begin at /v1/models.", clip(r.URL.Path))
+		}
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		return control.Errorf(codeMethod, "%s takes %s, not %s.", clip(r.URL.Path), strings.Join(allow, " or "), clip(r.Method))
+	}
+}
+
+// wrap does what every answer needs: an id, the safe headers, one spelling of
+// the path, and an answer even if we panic.
+func (s *Server) wrap(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("X-Request-Id", newID("req_"))
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		header.Set("Referrer-Policy", "no-referrer")
+		began := &beganWriter{ResponseWriter: w}
+		defer func() {
+			if p := recover(); p != nil {
+				if p == http.ErrAbortHandler {
+					panic(p)
+				}
+				s.log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				if began.began {
+					panic(http.ErrAbortHandler)
+				}
+				failureOf(control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")).write(w)
+			}
+		}()
+		r.URL.Path, r.URL.RawPath = canonical(r.URL.Path), ""
+		if err := h(began, r); err != nil {
+			s.fail(began, r, err)
+		}
+	})
+}
+
+// A beganWriter remembers whether a status line is out.
+type beganWriter struct {
+	http.ResponseWriter
+	began bool
+}
+
+func (w *beganWriter) WriteHeader(status int) {
+	w.began = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *beganWriter) Write(b []byte) (int, error) {
+	w.began = true
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController through.
+func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// canonical forgives what base URLs get wrong: a missing /v1, and slashes at
+// the end.
+func canonical(path string) string {
+	path = "/" + strings.Trim(path, "/")
+	for _, p := range []string{"/models", "/chat/completions", "/completions"} {
+		if path == p || p == "/models" && strings.HasPrefix(path, p+"/") {
+			return "/v1" + path
+		}
+	}
+	return path
+}
+
+// fail answers with err.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	f := failureOf(err)
+	if f.status == http.StatusInternalServerError {
+		s.log.Error("request failed", "path", r.URL.Path, "err", err)
+	}
+	f.write(w)
+}

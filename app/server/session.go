@@ -1,0 +1,121 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	codeLife    = 60 * time.Second
+	sessionLife = 12 * time.Hour // without use
+	maxSessions = 64             // of each, codes and sessions; the oldest goes
+)
+
+// sessions holds the codes not yet spent and the sessions they bought, by
+// hash, so that looking one up takes no longer for a near miss. Both end with
+// the process.
+type sessions struct {
+	mu    sync.Mutex
+	codes map[[32]byte]time.Time // expiry
+	live  map[[32]byte]time.Time // expiry
+}
+
+// issue returns a fresh code and when it expires.
+func (s *sessions) issue() (code string, expires time.Time) {
+	code, expires = rand.Text(), time.Now().Add(codeLife)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keep(&s.codes, code, expires)
+	return code, expires
+}
+
+// exchange spends a code.
+func (s *sessions) exchange(code string) (session string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sha256.Sum256([]byte(code))
+	expires, ok := s.codes[key]
+	delete(s.codes, key)
+	if !ok || !time.Now().Before(expires) {
+		return "", false
+	}
+	session = rand.Text() + rand.Text()
+	keep(&s.live, session, time.Now().Add(sessionLife))
+	return session, true
+}
+
+// valid reports whether the session lives, and prolongs it.
+func (s *sessions) valid(session string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := sha256.Sum256([]byte(session))
+	expires, ok := s.live[key]
+	if !ok {
+		return false
+	}
+	if !time.Now().Before(expires) {
+		delete(s.live, key)
+		return false
+	}
+	s.live[key] = time.Now().Add(sessionLife)
+	return true
+}
+
+// keep adds a secret and drops what expires first if there are too many.
+func keep(m *map[[32]byte]time.Time, secret string, expires time.Time) {
+	if *m == nil {
+		*m = map[[32]byte]time.Time{}
+	}
+	for len(*m) >= maxSessions {
+		var oldest [32]byte
+		first := time.Time{}
+		for k, t := range *m {
+			if first.IsZero() || t.Before(first) {
+				oldest, first = k, t
+			}
+		}
+		delete(*m, oldest)
+	}
+	(*m)[sha256.Sum256([]byte(secret))] = expires
+}
+
+// NewCode returns a code that buys one session, and the address to open with it.
+func (s *Server) NewCode() control.SessionCode {
+	code, expires := s.sessions.issue()
+	c := control.SessionCode{Code: code, ExpiresAt: expires.UTC()}
+	if a := s.backend.State().Address; a != "" {
+		c.URL = strings.TrimSuffix(a, "/") + "/#" + code
+	}
+	return c
+}
+
+// issueCode is POST /app/session on the socket.
+func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
+	if _, err := readObject(w, r); err != nil {
+		return err
+	}
+	return writeJSON(w, s.NewCode())
+}
+
+// exchangeCode is POST /app/session over TCP.
+func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
+	f, err := readObject(w, r)
+	if err != nil {
+		return err
+	}
+	code := f.string("code")
+	if f.err != nil {
+		return f.err
+	}
+	session, ok := s.sessions.exchange(code)
+	if !ok {
+		return control.Errorf(control.CodeUnauthorized, "This link was used before or is older than a minute; run `tandem open` for a new one.")
+	}
+	return writeJSON(w, control.Session{Session: session})
+}
