@@ -5,8 +5,8 @@ import "C"
 
 import "fmt"
 
-// Dtype is the element type of an Array (mlx_dtype).
-type Dtype C.mlx_dtype
+// Dtype is the element type of an Array (mlx_dtype, an unsigned enum).
+type Dtype uint32
 
 const (
 	Bool     Dtype = C.MLX_BOOL
