@@ -38,7 +38,14 @@ type verb struct {
 // verbs returns the table in the order that help prints it.
 func verbs() []verb {
 	return []verb{
+		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
+		{"test", "[--race]", "everything deterministic, the openai client included", testVerb},
+		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
+		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},
+		{"bench", "[--pairs N] NAME", "measure against a rival", benchVerb},
+		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
+		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 	}
 }
 
@@ -55,7 +62,7 @@ var errUsage = errors.New("usage")
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := dispatch(ctx, os.Args[1:])
+	err := dispatch(ctx, os.Args[1:], os.Stderr)
 	switch {
 	case err == nil:
 	case errors.Is(err, flag.ErrHelp):
@@ -67,11 +74,11 @@ func main() {
 	}
 }
 
-// dispatch runs the verb that args name.
-func dispatch(ctx context.Context, args []string) error {
+// dispatch runs the verb that args name; mistakes in args are explained on stderr.
+func dispatch(ctx context.Context, args []string, stderr io.Writer) error {
 	table := verbs()
 	if len(args) == 0 {
-		usage(os.Stderr, table)
+		usage(stderr, table)
 		return errUsage
 	}
 	if slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
@@ -80,8 +87,8 @@ func dispatch(ctx context.Context, args []string) error {
 	}
 	i := slices.IndexFunc(table, func(v verb) bool { return v.name == args[0] })
 	if i < 0 {
-		fmt.Fprintf(os.Stderr, "build: there is no verb %q\n", args[0])
-		usage(os.Stderr, table)
+		fmt.Fprintf(stderr, "build: there is no verb %q\n", args[0])
+		usage(stderr, table)
 		return errUsage
 	}
 	b, err := newBuilder()

@@ -33,6 +33,9 @@ func (b *builder) setup(ctx context.Context) error {
 	if err := b.setupMLX(ctx, pip); err != nil {
 		return err
 	}
+	if err := b.setupNative(ctx); err != nil {
+		return err
+	}
 	fmt.Fprintf(b.out, "setup: ready in %s\n", seconds(time.Since(start)))
 	return nil
 }

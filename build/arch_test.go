@@ -1,0 +1,285 @@
+package main
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// arrows is the architecture: the packages of this module that each package may import directly. "x/*" stands for
+// every package one level below x. A package without a row may not exist; the most exact row counts. Tests may
+// also import engine/enginetest and the package they test.
+var arrows = []struct {
+	from string
+	to   []string
+}{
+	{"app/cmd/tandem", []string{"app", "app/control", "frontend"}},
+	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
+	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
+	{"app", []string{"models", "engine", "engine/*", "storage", "app/*"}},
+	{"app/server", []string{"engine", "app/control"}}, // engine's types only
+	{"app/control", nil},
+
+	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx"}},
+	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},
+	{"models/nn", []string{"engine/lm", "engine/cache", "engine/mlx"}},
+	{"models/pocket", nil}, // weights and files only
+
+	{"engine", []string{"engine/*"}},
+	{"engine/enginetest", []string{"engine", "engine/*"}},
+	{"engine/checkpoint", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
+	{"engine/draft", []string{"engine/lm", "engine/cache", "engine/sample", "engine/mlx"}},
+	{"engine/lm", []string{"engine/cache", "engine/mlx"}},
+	{"engine/cache", []string{"engine/mlx"}},
+	{"engine/sample", []string{"engine/mlx"}},
+	{"engine/mlx", nil},
+	{"engine/native", nil},
+	{"engine/tokenizer", nil},
+
+	{"storage", nil},
+	{"frontend", nil},
+	{"build", nil},
+}
+
+// testsMayImport is what tests may import beyond their package's row.
+const testsMayImport = "engine/enginetest"
+
+// cgoPackages are the only ones that may import "C".
+var cgoPackages = []string{"engine/mlx", "engine/native", "app/cmd/menubar"}
+
+// topFiles are the files at the top of the checkout beside topDirs and dot files.
+var topFiles = []string{"go.mod", "go.sum", "README.md", "wails.json"}
+
+// maxDepth is how many levels below the root a library folder may lie; mains lie in app/cmd/NAME.
+const maxDepth = 2
+
+// A goPackage is one folder's Go files, whatever their build tags.
+type goPackage struct {
+	path        string              // relative to the module
+	imports     map[string][]string // import path to files, tests left out
+	testImports map[string][]string
+	documented  bool
+}
+
+func TestArchitecture(t *testing.T) {
+	tree := os.DirFS("..")
+	packages, err := readPackages(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range violations(packages) {
+		t.Error(v)
+	}
+	for _, v := range strangers(tree) {
+		t.Error(v)
+	}
+}
+
+// readPackages parses the package clauses and imports of every Go file of the module.
+func readPackages(tree fs.FS) ([]*goPackage, error) {
+	byPath := map[string]*goPackage{}
+	fset := token.NewFileSet()
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := d.Name()
+		if d.IsDir() {
+			if name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") ||
+				slices.Contains([]string{"testdata", "node_modules"}, base) || name == "build/out") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(base, ".go") || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(fset, name, text, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(name)
+		p := byPath[dir]
+		if p == nil {
+			p = &goPackage{path: dir, imports: map[string][]string{}, testImports: map[string][]string{}}
+			byPath[dir] = p
+		}
+		imports := p.imports
+		if strings.HasSuffix(base, "_test.go") {
+			imports = p.testImports
+		} else if file.Doc != nil && strings.TrimSpace(file.Doc.Text()) != "" {
+			p.documented = true
+		}
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			imports[imported] = append(imports[imported], name)
+		}
+		return nil
+	})
+	packages := make([]*goPackage, 0, len(byPath))
+	for _, p := range byPath {
+		packages = append(packages, p)
+	}
+	slices.SortFunc(packages, func(a, b *goPackage) int { return strings.Compare(a.path, b.path) })
+	return packages, err
+}
+
+// violations returns what breaks the table, one sentence each.
+func violations(packages []*goPackage) []string {
+	var found []string
+	for _, p := range packages {
+		if !p.documented {
+			found = append(found, fmt.Sprintf("%s has no package comment", p.path))
+		}
+		if depth := strings.Count(p.path, "/") + 1; depth > maxDepth && !strings.HasPrefix(p.path, "app/cmd/") {
+			found = append(found, fmt.Sprintf("%s lies %d levels deep, at most %d are allowed", p.path, depth, maxDepth))
+		}
+		allowed, ok := allowedImports(p.path)
+		if !ok {
+			found = append(found, fmt.Sprintf("%s has no row in the table of arrows", p.path))
+			continue
+		}
+		for _, set := range []struct {
+			imports map[string][]string
+			test    bool
+		}{{p.imports, false}, {p.testImports, true}} {
+			for imported, files := range set.imports {
+				if !importAllowed(p.path, imported, allowed, set.test) {
+					found = append(found, fmt.Sprintf("%s may not import %s (%s)", p.path, imported, strings.Join(files, ", ")))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// allowedImports returns the row of a package: its own, else that of its parent's "/*".
+func allowedImports(pkg string) ([]string, bool) {
+	for _, from := range []string{pkg, path.Dir(pkg) + "/*"} {
+		for _, row := range arrows {
+			if row.from == from {
+				return row.to, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// importAllowed judges one import of pkg.
+func importAllowed(pkg, imported string, allowed []string, test bool) bool {
+	if imported == "C" {
+		return slices.Contains(cgoPackages, pkg)
+	}
+	own, inModule := strings.CutPrefix(imported, "tandem/")
+	if !inModule {
+		first, _, _ := strings.Cut(imported, "/")
+		standard := !strings.Contains(first, ".")
+		return standard || pkg != "build" // build uses the standard library only
+	}
+	if test && (own == testsMayImport || own == pkg) {
+		return true
+	}
+	return slices.Contains(allowed, own) || slices.Contains(allowed, path.Dir(own)+"/*")
+}
+
+// strangers returns what doesn't belong at the top of the checkout.
+func strangers(tree fs.FS) []string {
+	entries, err := fs.ReadDir(tree, ".")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var found []string
+	for _, e := range entries {
+		name := e.Name()
+		expected := topFiles
+		if e.IsDir() {
+			expected = topDirs
+		}
+		if !strings.HasPrefix(name, ".") && !slices.Contains(expected, name) {
+			found = append(found, fmt.Sprintf("%s does not belong at the top of the checkout", name))
+		}
+	}
+	return found
+}
+
+// TestViolationsFound plants one fault of each kind in a tree that is right otherwise.
+func TestViolationsFound(t *testing.T) {
+	const doc = "// Package x is documented.\n"
+	right := map[string]string{
+		"engine/engine.go":               doc + "package engine\nimport _ \"tandem/engine/mlx\"\n",
+		"engine/engine_test.go":          "package engine_test\nimport (\n_ \"tandem/engine\"\n_ \"tandem/engine/enginetest\"\n)\n",
+		"engine/enginetest/fake.go":      doc + "package enginetest\nimport _ \"tandem/engine\"\n",
+		"engine/mlx/mlx.go":              doc + "package mlx\nimport \"C\"\n",
+		"models/llama/llama.go":          doc + "package llama\nimport _ \"tandem/models/nn\"\n",
+		"models/nn/linear.go":            doc + "package nn\n",
+		"storage/storage.go":             doc + "package storage\nimport _ \"modernc.org/sqlite\"\n",
+		"app/cmd/tandem/main.go":         doc + "package main\nimport _ \"tandem/app\"\n",
+		"app/app.go":                     doc + "package app\n",
+		"frontend/node_modules/x/x.go":   "package broken",
+		"engine/tokenizer/testdata/x.go": "package broken",
+	}
+	tests := []struct {
+		name, file, text, want string
+	}{
+		{"nothing", "", "", ""},
+		{"upward import", "engine/bad.go", "package engine\nimport _ \"tandem/models\"\n", "engine may not import tandem/models (engine/bad.go)"},
+		{"sideways import", "models/llama/bad.go", "package llama\nimport _ \"tandem/engine\"\n", "models/llama may not import tandem/engine"},
+		{"leaf import", "storage/bad.go", "package storage\nimport _ \"tandem/engine/enginetest\"\n", "storage may not import tandem/engine/enginetest"},
+		{"test import", "engine/mlx/bad_test.go", "package mlx\nimport _ \"tandem/engine/cache\"\n", "engine/mlx may not import tandem/engine/cache"},
+		{"behind a build tag", "engine/bad.go", "//go:build windows\n\npackage engine\nimport _ \"tandem/app\"\n", "engine may not import tandem/app"},
+		{"cgo", "storage/bad.go", "package storage\nimport \"C\"\n", "storage may not import C"},
+		{"library in build", "build/bad.go", doc + "package main\nimport _ \"golang.org/x/sys/unix\"\n", "build may not import golang.org/x/sys/unix"},
+		{"no row", "engine/util/util.go", doc + "package util\n", "engine/util has no row"},
+		{"no comment", "models/qwen3/qwen3.go", "package qwen3\n", "models/qwen3 has no package comment"},
+		{"too deep", "models/llama/v3/v3.go", doc + "package v3\n", "models/llama/v3 lies 3 levels deep"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for name, text := range right {
+				tree[name] = &fstest.MapFile{Data: []byte(text)}
+			}
+			if test.file != "" {
+				tree[test.file] = &fstest.MapFile{Data: []byte(test.text)}
+			}
+			packages, err := readPackages(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := violations(packages)
+			if test.want == "" {
+				if len(got) > 0 {
+					t.Fatalf("violations of a right tree: %q", got)
+				}
+				return
+			}
+			if !slices.ContainsFunc(got, func(v string) bool { return strings.HasPrefix(v, test.want) }) {
+				t.Fatalf("got %q, want one that begins %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestStrangersFound(t *testing.T) {
+	tree := fstest.MapFS{"go.mod": {}, ".gitignore": {}, "engine/x.go": {}, "docs/x.md": {}, "notes.txt": {}}
+	got := strangers(tree)
+	if len(got) != 2 {
+		t.Fatalf("got %q, want docs and notes.txt", got)
+	}
+}

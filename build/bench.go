@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A bench pairs two long-lived processes that measure the same thing, `tandem bench NAME --json --wait` and the
+// rival's build/bench/NAME.py, and lets them take turns, so that whatever slows the machine slows both.
+//
+// Both speak JSON lines: a header first, then one measurement for every line they read; they end when their
+// standard input does. Without a rival the output of `tandem bench NAME --json` is kept as it is.
+
+// minPairs is how many pairs of measurements a comparison takes at least.
+const minPairs = 20
+
+// A benchHeader is the first line of a side: what must be equal for the comparison to be fair.
+type benchHeader struct {
+	Side     string             `json:"side"`
+	DType    string             `json:"dtype"`
+	Threads  int                `json:"threads"`
+	BLAS     string             `json:"blas"` // path of the library that does the products
+	Versions map[string]string  `json:"versions"`
+	Tokens   []int              `json:"tokens"`         // the first 64 ids of the benched generation
+	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio, from tandem's side
+}
+
+// A benchRow compares one metric. Ratio is above 1 where tandem is better.
+type benchRow struct {
+	Metric string  `json:"metric"`
+	Ours   float64 `json:"ours"`  // median
+	Rival  float64 `json:"rival"` // median
+	Ratio  float64 `json:"ratio"` // median of the pairs' ratios
+	Low    float64 `json:"low"`   // bootstrap 95 % interval of that median
+	High   float64 `json:"high"`
+	Bar    float64 `json:"bar,omitzero"`
+	Met    *bool   `json:"met,omitempty"`
+}
+
+type benchPair struct{ ours, rival float64 }
+
+// A benchReport is what build/out/bench/NAME.json holds.
+type benchReport struct {
+	Name        string        `json:"name"`
+	Date        time.Time     `json:"date"`
+	Machine     string        `json:"machine"`
+	Sides       []benchHeader `json:"sides"`
+	TokensEqual bool          `json:"tokens_equal"`
+	Pairs       int           `json:"pairs"`
+	Rows        []benchRow    `json:"rows"`
+}
+
+// benchVerb runs one bench and keeps its numbers.
+func benchVerb(ctx context.Context, b *builder, args []string) error {
+	set := newFlags("bench")
+	pairs := set.Int("pairs", minPairs, "pairs of measurements; fewer than the default is for trying a bench out")
+	if err := parse(set, args, 1); err != nil {
+		return err
+	}
+	if err := b.setup(ctx); err != nil {
+		return err
+	}
+	program, err := b.buildTandem(ctx)
+	if err != nil {
+		return err
+	}
+	if set.NArg() == 0 {
+		return b.watched(b.command(ctx, program, "bench"))
+	}
+	name := set.Arg(0)
+	result := filepath.Join(b.root, "build", "out", "bench", name+".json")
+	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
+		return err
+	}
+	rival := filepath.Join("build", "bench", name+".py")
+	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
+		text, err := b.output(b.command(ctx, program, "bench", name, "--json"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(b.out, text)
+		return os.WriteFile(result, []byte(text+"\n"), 0o644)
+	}
+	python, err := b.venv(ctx, "reference", referenceRequirements)
+	if err != nil {
+		return err
+	}
+	report, err := b.compare(ctx, *pairs, b.command(ctx, program, "bench", name, "--json", "--wait"), b.withOpenBLAS(ctx, b.command(ctx, python, rival)))
+	if err != nil {
+		return fmt.Errorf("bench %s: %w", name, err)
+	}
+	report.Name = name
+	report.print(b.out)
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(result, append(text, '\n'), 0o644)
+}
+
+// withOpenBLAS makes the Python wheel of MLX use the BLAS that our own program is linked with.
+func (b *builder) withOpenBLAS(ctx context.Context, cmd *exec.Cmd) *exec.Cmd {
+	if runtime.GOOS == "linux" {
+		if path, err := b.output(b.command(ctx, "cc", "-print-file-name=libopenblas.so.0")); err == nil {
+			cmd.Env = append(cmd.Env, "LD_PRELOAD="+path)
+		}
+	}
+	return cmd
+}
+
+// compare lets both sides measure in turns. Where a row's interval contains its bar, the pairs are doubled once and
+// that result stands.
+func (b *builder) compare(ctx context.Context, pairs int, oursCmd, rivalCmd *exec.Cmd) (*benchReport, error) {
+	ours, err := startSide(oursCmd)
+	if err != nil {
+		return nil, err
+	}
+	defer ours.close()
+	rival, err := startSide(rivalCmd)
+	if err != nil {
+		return nil, err
+	}
+	defer rival.close()
+	report := &benchReport{
+		Date:        time.Now().UTC().Truncate(time.Second),
+		Machine:     fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		Sides:       []benchHeader{ours.header, rival.header},
+		TokensEqual: len(ours.header.Tokens) > 0 && slices.Equal(ours.header.Tokens, rival.header.Tokens),
+	}
+	samples := map[string][]benchPair{}
+	for _, doubled := range []bool{false, true} {
+		for range pairs {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err := measurePair(ours, rival, samples); err != nil {
+				return nil, err
+			}
+			report.Pairs++
+			fmt.Fprintf(b.out, "\rpair %d ", report.Pairs)
+		}
+		report.Rows = compareRows(samples, ours.header.Bars)
+		if doubled || !slices.ContainsFunc(report.Rows, benchRow.undecided) {
+			break
+		}
+	}
+	fmt.Fprintln(b.out)
+	return report, errors.Join(ours.close(), rival.close())
+}
+
+// measurePair asks ours, then the rival, and adds what both report.
+func measurePair(ours, rival *benchSide, samples map[string][]benchPair) error {
+	a, err := ours.measure()
+	if err != nil {
+		return err
+	}
+	r, err := rival.measure()
+	if err != nil {
+		return err
+	}
+	for metric, x := range a {
+		if y, ok := r[metric]; ok {
+			samples[metric] = append(samples[metric], benchPair{x, y})
+		}
+	}
+	return nil
+}
+
+// compareRows computes a row per metric, in alphabetical order.
+func compareRows(samples map[string][]benchPair, bars map[string]float64) []benchRow {
+	var rows []benchRow
+	for _, metric := range slices.Sorted(maps.Keys(samples)) {
+		row := benchRow{Metric: metric, Bar: bars[metric]}
+		var ours, rival, ratios []float64
+		for _, p := range samples[metric] {
+			ours, rival = append(ours, p.ours), append(rival, p.rival)
+			ratio := p.ours / p.rival
+			if !strings.HasSuffix(metric, "_per_second") { // a cost: less is better
+				ratio = p.rival / p.ours
+			}
+			ratios = append(ratios, ratio)
+		}
+		row.Ours, row.Rival, row.Ratio = median(ours), median(rival), median(ratios)
+		row.Low, row.High = bootstrap(ratios)
+		if row.Bar != 0 {
+			row.Met = new(row.Ratio >= row.Bar)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// undecided reports whether the interval contains the bar.
+func (r benchRow) undecided() bool {
+	return r.Bar != 0 && r.Low <= r.Bar && r.Bar <= r.High
+}
+
+// print writes the table for a person.
+func (r *benchReport) print(w io.Writer) {
+	for _, s := range r.Sides {
+		fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", s.Side, s.DType, s.Threads, s.BLAS, s.Versions)
+	}
+	fmt.Fprintf(w, "first tokens equal: %t, pairs: %d\n", r.TokensEqual, r.Pairs)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "metric\ttandem\trival\tratio\t95 % interval\tat least\t")
+	for _, row := range r.Rows {
+		bar := ""
+		if row.Met != nil {
+			bar = fmt.Sprintf("%.2f missed", row.Bar)
+			if *row.Met {
+				bar = fmt.Sprintf("%.2f met", row.Bar)
+			}
+		}
+		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t%.3f to %.3f\t%s\t\n", row.Metric, row.Ours, row.Rival, row.Ratio, row.Low, row.High, bar)
+	}
+	table.Flush()
+}
+
+// A benchSide is one running process of a comparison.
+type benchSide struct {
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	stdout *bufio.Reader
+	header benchHeader
+	closed bool
+}
+
+// startSide starts a process and reads its header.
+func startSide(cmd *exec.Cmd) (*benchSide, error) {
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &benchSide{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}
+	if err := s.read(&s.header); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// measure lets the side take one measurement.
+func (s *benchSide) measure() (map[string]float64, error) {
+	if _, err := io.WriteString(s.stdin, "go\n"); err != nil {
+		return nil, fmt.Errorf("%s: %w", s.header.Side, err)
+	}
+	var metrics map[string]float64
+	return metrics, s.read(&metrics)
+}
+
+func (s *benchSide) read(v any) error {
+	line, err := s.stdout.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("%s ended: %w", strings.Join(s.cmd.Args, " "), err)
+	}
+	if err := json.Unmarshal(line, v); err != nil {
+		return fmt.Errorf("%s: %w in %q", strings.Join(s.cmd.Args, " "), err, line)
+	}
+	return nil
+}
+
+// close ends the side and waits for it; a second call does nothing.
+func (s *benchSide) close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.stdin.Close()
+	return s.cmd.Wait()
+}

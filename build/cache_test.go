@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestEnsureFillsOnce(t *testing.T) {
+	c := cache{dir: filepath.Join(t.TempDir(), "cache")}
+	e := entry{name: "x", inputs: []string{"1"}}
+	var fills atomic.Int32
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			dir, err := c.ensure(t.Context(), e, func(dir string) error {
+				fills.Add(1)
+				return os.WriteFile(filepath.Join(dir, "made"), []byte("made"), 0o644)
+			})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if n := fills.Load(); n != 1 {
+		t.Fatalf("filled %d times", n)
+	}
+}
+
+func TestEnsureStartsOverAfterFailure(t *testing.T) {
+	c := cache{dir: t.TempDir()}
+	e := entry{name: "x"}
+	broken := errors.New("broken")
+	if _, err := c.ensure(t.Context(), e, func(dir string) error {
+		os.WriteFile(filepath.Join(dir, "half"), nil, 0o644)
+		return broken
+	}); !errors.Is(err, broken) {
+		t.Fatalf("got %v", err)
+	}
+	if c.complete(e) {
+		t.Fatal("a failed entry is complete")
+	}
+	dir, err := c.ensure(t.Context(), e, func(string) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "half")); err == nil {
+		t.Fatal("what the failed run left is still there")
+	}
+}
+
+func TestEntryPathFollowsInputs(t *testing.T) {
+	c := cache{dir: "/cache"}
+	seen := map[string]bool{}
+	for _, inputs := range [][]string{nil, {""}, {"ab"}, {"a", "b"}, {"b", "a"}} {
+		p := c.path(entry{name: "x", inputs: inputs})
+		if seen[p] {
+			t.Errorf("inputs %q share the folder %s", inputs, p)
+		}
+		seen[p] = true
+		if p != c.path(entry{name: "x", inputs: inputs}) {
+			t.Errorf("inputs %q have two folders", inputs)
+		}
+	}
+}
+
+// TestCleanWaits lets clean meet an entry that is being made: it must neither take it away nor be ignored.
+func TestCleanWaits(t *testing.T) {
+	c := cache{dir: t.TempDir()}
+	e := entry{name: "x"}
+	started, finish := make(chan struct{}), make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := c.ensure(t.Context(), e, func(dir string) error {
+			close(started)
+			<-finish
+			_, err := os.Stat(dir)
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-started
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.clean(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("clean beside a running ensure: %v", err)
+	}
+	close(finish)
+	group.Wait()
+	if !c.complete(e) {
+		t.Fatal("the entry is gone before clean had its turn")
+	}
+	if err := c.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c.complete(e) {
+		t.Fatal("the entry is still there after clean")
+	}
+}
+
+func TestLink(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, ".deps", "1")
+	for _, target := range []string{"/a", "/a", "/b"} { // new, unchanged, changed
+		if err := link(path, target); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.Readlink(path); err != nil || got != target {
+			t.Fatalf("link is %q, %v; want %q", got, err, target)
+		}
+	}
+	folder := filepath.Join(dir, "folder")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := link(folder, "/a"); err == nil {
+		t.Fatal("link replaced a folder")
+	}
+}
+
+func newTestBuilder(t *testing.T) *builder {
+	return &builder{root: t.TempDir(), cache: cache{dir: t.TempDir()}, out: io.Discard}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// checkVerb runs the static checks. All of them run, whatever the first ones find.
+func checkVerb(ctx context.Context, b *builder, args []string) error {
+	if err := parse(newFlags("check"), args, 0); err != nil {
+		return err
+	}
+	if err := b.setup(ctx); err != nil {
+		return err
+	}
+	checks := []struct {
+		name string
+		run  func(context.Context) error
+	}{
+		{"gofmt", b.checkFormat},
+		{"go vet", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "vet", "./...") }},
+		{"staticcheck", func(ctx context.Context) error {
+			return b.checkCommand(ctx, "go", "tool", "-modfile=build/tools.mod", "staticcheck", "./...")
+		}},
+		{"arrows, layout and pins", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "test", "./build") }},
+		{"types for darwin/arm64", b.checkDarwin},
+		{"version of the Rust crate", func(context.Context) error { return b.checkNative() }},
+	}
+	var errs []error
+	for _, c := range checks {
+		start := time.Now()
+		err := c.run(ctx)
+		mark := "ok"
+		if err != nil {
+			mark = "FAIL"
+			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
+		}
+		fmt.Fprintf(b.out, "%-4s  %7.1f s  %s\n", mark, time.Since(start).Seconds(), c.name)
+	}
+	return errors.Join(errs...)
+}
+
+// checkCommand runs a checker whose output is its finding.
+func (b *builder) checkCommand(ctx context.Context, name string, args ...string) error {
+	out, err := b.command(ctx, name, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// checkFormat lists the Go files that gofmt would change.
+func (b *builder) checkFormat(ctx context.Context) error {
+	args := []string{"-l"}
+	for _, dir := range topDirs {
+		if _, err := os.Stat(filepath.Join(b.root, dir)); err == nil {
+			args = append(args, dir)
+		}
+	}
+	out, err := b.output(b.command(ctx, "gofmt", args...))
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		return fmt.Errorf("run gofmt -w on\n  %s", strings.ReplaceAll(out, "\n", "\n  "))
+	}
+	return nil
+}
+
+// topDirs are the folders at the top of the checkout; nothing is added beside them.
+var topDirs = []string{"app", "build", "engine", "frontend", "models", "storage"}

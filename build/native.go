@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// nativeDir is the folder of the Rust crate, below the checkout.
+const nativeDir = "engine/native"
+
+// nativeRecord is the committed file that holds the crate's version and the hash of its sources: "0.1.0 3f2a...".
+// Go's build cache sees the version, which stands in the #cgo line, but not the library behind it; so sources that
+// change without a new version would link stale code on other machines.
+const nativeRecord = nativeDir + "/SOURCES.sha256"
+
+var crateVersion = regexp.MustCompile(`(?m)^version\s*=\s*"([0-9A-Za-z.+-]+)"`)
+
+// nativeVersion reads the crate's version.
+func (b *builder) nativeVersion() (string, error) {
+	text, err := os.ReadFile(filepath.Join(b.root, nativeDir, "Cargo.toml"))
+	if err != nil {
+		return "", err
+	}
+	m := crateVersion.FindSubmatch(text)
+	if m == nil {
+		return "", fmt.Errorf("%s/Cargo.toml names no version", nativeDir)
+	}
+	return string(m[1]), nil
+}
+
+// nativeHash hashes names and contents of the crate's manifest, lock file and Rust sources.
+func (b *builder) nativeHash() (string, error) {
+	dir := filepath.Join(b.root, nativeDir)
+	names := []string{"Cargo.lock", "Cargo.toml"}
+	err := filepath.WalkDir(filepath.Join(dir, "src"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".rs") {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		names = append(names, filepath.ToSlash(rel))
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(h, "%s\n%d\n%s", name, len(text), text)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// setupNative builds the crate's static library into the cache and links its folder into the checkout under the
+// crate's version. Dependencies are compiled in one target folder that all versions share.
+func (b *builder) setupNative(ctx context.Context) error {
+	version, err := b.nativeVersion()
+	if err != nil {
+		return err
+	}
+	hash, err := b.nativeHash()
+	if err != nil {
+		return err
+	}
+	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
+	dir, err := b.cache.ensure(ctx, e, func(dir string) error {
+		target := filepath.Join(b.cache.dir, "native-target")
+		cmd := b.command(ctx, "cargo", "build", "--release", "--locked",
+			"--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target)
+		if err := b.step("Rust crate "+version+": build", cmd); err != nil {
+			return err
+		}
+		const name = "libtandem_native.a"
+		return copyFile(filepath.Join(dir, name), filepath.Join(target, "release", name))
+	})
+	if err != nil {
+		return err
+	}
+	if err := link(filepath.Join(b.root, nativeDir, ".deps", version), dir); err != nil {
+		return err
+	}
+	return b.recordNative(version, hash)
+}
+
+// recordNative writes the record of a version that has none yet; check refuses any other difference.
+func (b *builder) recordNative(version, hash string) error {
+	path := filepath.Join(b.root, nativeRecord)
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if recorded, _, _ := strings.Cut(string(old), " "); recorded == version {
+		return nil
+	}
+	fmt.Fprintf(b.out, "%s: record version %s\n", nativeRecord, version)
+	return os.WriteFile(path, []byte(version+" "+hash+"\n"), 0o644)
+}
+
+// checkNative fails if the crate's sources are not those recorded for its version.
+func (b *builder) checkNative() error {
+	version, err := b.nativeVersion()
+	if err != nil {
+		return err
+	}
+	hash, err := b.nativeHash()
+	if err != nil {
+		return err
+	}
+	record, err := os.ReadFile(filepath.Join(b.root, nativeRecord))
+	if err != nil {
+		return err
+	}
+	recordedVersion, recordedHash, _ := strings.Cut(strings.TrimSpace(string(record)), " ")
+	switch {
+	case recordedVersion != version:
+		return fmt.Errorf("%s records version %s, Cargo.toml says %s: run setup and commit the record", nativeRecord, recordedVersion, version)
+	case recordedHash != hash:
+		return fmt.Errorf("the sources of %s changed but their version is still %s: raise it in Cargo.toml and in the #cgo lines, then run setup", nativeDir, version)
+	}
+	return nil
+}

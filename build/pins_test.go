@@ -1,0 +1,73 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var depsPath = regexp.MustCompile(`\.deps/([^/\s"]+)`)
+
+// TestPinsInCgoLines holds the #cgo lines to the pins: a line that lags behind would link another version, or
+// nothing at all on a fresh machine.
+func TestPinsInCgoLines(t *testing.T) {
+	b := &builder{root: ".."}
+	crate, err := b.nativeVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, pin := range map[string]string{"engine/mlx": mlxPin, "engine/native": crate} {
+		found := 0
+		err := filepath.WalkDir(filepath.Join(b.root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(string(text), "\nimport \"C\"\n") {
+				return nil // only prose speaks of #cgo lines there
+			}
+			for line := range strings.Lines(string(text)) {
+				if !strings.Contains(line, "#cgo") {
+					continue
+				}
+				for _, m := range depsPath.FindAllStringSubmatch(line, -1) {
+					found++
+					if m[1] != pin {
+						t.Errorf("%s refers to .deps/%s, the pin is %s", path, m[1], pin)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found == 0 {
+			t.Errorf("no #cgo line of %s refers to .deps/%s", dir, pin)
+		}
+	}
+}
+
+func TestPinsInManifests(t *testing.T) {
+	for file, want := range map[string][]string{
+		"mlx/wheels.txt":            {"mlx-cpu==" + mlxVersion, "mlx-metal==" + mlxVersion},
+		"mlx/Cargo.toml":            {`mlx-sys = "=` + mlxcVersion + `"`},
+		"fixtures/requirements.txt": {"mlx==" + mlxVersion, "mlx-lm==" + mlxVersion, "mlx-cpu==" + mlxVersion, "mlx-metal==" + mlxVersion},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(text), w) {
+				t.Errorf("%s does not say %s", file, w)
+			}
+		}
+	}
+}

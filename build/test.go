@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// testVerb runs everything deterministic: the Go tests, then the official openai client against a server. A test
+// that skips fails the verb: what can't run here must be installed, not left out.
+func testVerb(ctx context.Context, b *builder, args []string) error {
+	set := newFlags("test")
+	race := set.Bool("race", false, "run the Go tests under the race detector")
+	if err := parse(set, args, 0); err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := b.setup(ctx); err != nil {
+		return err
+	}
+	err := errors.Join(b.goTests(ctx, *race), b.clientTest(ctx))
+	fmt.Fprintf(b.out, "test: %s\n", seconds(time.Since(start)))
+	return err
+}
+
+// goTests runs go test on every package and prints a line for each.
+func (b *builder) goTests(ctx context.Context, race bool) error {
+	args := []string{"test", "-json", "-timeout", "15m"}
+	if race {
+		args = append(args, "-race")
+	}
+	cmd := b.command(ctx, "go", append(args, "./...")...)
+	cmd.Stderr = os.Stderr
+	events, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	report := newTestReport(b.out)
+	readErr := report.read(events)
+	if err := cmd.Wait(); err != nil && len(report.failed) == 0 {
+		return fmt.Errorf("go test: %w", err)
+	}
+	return errors.Join(readErr, report.err())
+}
+
+// A testEvent is one line of go test -json (go doc test2json).
+type testEvent struct {
+	Action     string
+	Package    string
+	ImportPath string // of build-output
+	Test       string
+	Elapsed    float64 // seconds
+	Output     string
+}
+
+// A testReport turns events into one line per package. Output is kept per test and printed only for failures.
+type testReport struct {
+	out     io.Writer
+	output  map[string]*strings.Builder // key: package, or package/test
+	failed  []string
+	skipped []string
+}
+
+func newTestReport(out io.Writer) *testReport {
+	return &testReport{out: out, output: map[string]*strings.Builder{}}
+}
+
+// read consumes events until their end.
+func (r *testReport) read(events io.Reader) error {
+	lines := bufio.NewReader(events)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e testEvent
+			if json.Unmarshal(line, &e) == nil {
+				r.add(e)
+			} else {
+				r.out.Write(line)
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *testReport) add(e testEvent) {
+	key := e.Package
+	if e.Test != "" {
+		key += " " + e.Test
+	}
+	switch e.Action {
+	case "build-output":
+		io.WriteString(r.out, e.Output)
+	case "output":
+		if r.output[key] == nil {
+			r.output[key] = new(strings.Builder)
+		}
+		r.output[key].WriteString(e.Output)
+	case "pass", "fail", "skip":
+		r.finish(e, key)
+		delete(r.output, key)
+	}
+}
+
+// finish handles the last event of a test or a package.
+func (r *testReport) finish(e testEvent, key string) {
+	text := ""
+	if r.output[key] != nil {
+		text = r.output[key].String()
+	}
+	switch {
+	case e.Test != "" && e.Action == "skip":
+		r.skipped = append(r.skipped, key)
+	case e.Action == "fail":
+		r.failed = append(r.failed, key)
+		io.WriteString(r.out, text)
+	case e.Test == "" && e.Action == "skip":
+		fmt.Fprintf(r.out, "-     %9s  %s (no tests)\n", "", e.Package)
+		return
+	}
+	if e.Test == "" {
+		mark, note := "ok", ""
+		if e.Action == "fail" {
+			mark = "FAIL"
+		}
+		if strings.Contains(text, "(cached)") {
+			note = " (cached)"
+		}
+		fmt.Fprintf(r.out, "%-4s  %7.1f s  %s%s\n", mark, e.Elapsed, e.Package, note)
+	}
+}
+
+// err is nil if nothing failed and nothing was skipped.
+func (r *testReport) err() error {
+	var errs []error
+	if len(r.failed) > 0 {
+		errs = append(errs, fmt.Errorf("failed:\n  %s", strings.Join(r.failed, "\n  ")))
+	}
+	if len(r.skipped) > 0 {
+		errs = append(errs, fmt.Errorf("skipped (tests here must not skip):\n  %s", strings.Join(r.skipped, "\n  ")))
+	}
+	return errors.Join(errs...)
+}
+
+// clientTest runs the official openai Python client against a server on the pocket model.
+func (b *builder) clientTest(ctx context.Context) error {
+	python, err := b.venv(ctx, "clients", "build/clients/requirements.txt")
+	if err != nil {
+		return err
+	}
+	program, err := b.buildTandem(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := b.startServer(ctx, program, "--model", "pocket")
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	script := filepath.Join("build", "clients", "openai_client.py")
+	err = errors.Join(b.watched(b.command(ctx, python, script, s.url)), s.stop())
+	if err == nil {
+		fmt.Fprintf(b.out, "ok    %7.1f s  %s\n", time.Since(start).Seconds(), script)
+	}
+	return err
+}
