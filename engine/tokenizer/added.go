@@ -1,0 +1,113 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// addedToken is a token that is found in the text itself, before the model.
+type addedToken struct {
+	ID         int64  `json:"id"`
+	Content    string `json:"content"`
+	SingleWord bool   `json:"single_word"` // only between non-word characters
+	LStrip     bool   `json:"lstrip"`      // takes the white space on its left
+	RStrip     bool   `json:"rstrip"`
+	Normalized bool   `json:"normalized"` // found in the normalized text
+	Special    bool   `json:"special"`
+}
+
+// addedSet finds tokens in a text, the leftmost first and of those the longest.
+type addedSet struct {
+	first  [256]bool // bytes a token begins with
+	next   map[uint64]int32
+	ends   []int32 // by node: index in tokens, or -1
+	tokens []addedToken
+}
+
+func newAddedSet() *addedSet {
+	return &addedSet{next: make(map[uint64]int32), ends: []int32{-1}}
+}
+
+// add makes pattern stand for the token; it reports whether the pattern is new.
+func (s *addedSet) add(pattern string, token addedToken) bool {
+	s.first[pattern[0]] = true
+	node := int32(0)
+	for i := range len(pattern) {
+		key := uint64(node)<<8 | uint64(pattern[i])
+		child, ok := s.next[key]
+		if !ok {
+			child = int32(len(s.ends))
+			s.ends = append(s.ends, -1)
+			s.next[key] = child
+		}
+		node = child
+	}
+	if s.ends[node] >= 0 {
+		return false
+	}
+	s.ends[node] = int32(len(s.tokens))
+	s.tokens = append(s.tokens, token)
+	return true
+}
+
+// longest returns the longest token text begins with and its length, or nil.
+func (s *addedSet) longest(text string) (*addedToken, int) {
+	var found *addedToken
+	length := 0
+	node := int32(0)
+	for i := range len(text) {
+		child, ok := s.next[uint64(node)<<8|uint64(text[i])]
+		if !ok {
+			break
+		}
+		node = child
+		if e := s.ends[node]; e >= 0 {
+			found, length = &s.tokens[e], i+1
+		}
+	}
+	return found, length
+}
+
+// split calls between for the text before, between and after the tokens, where
+// there is any, and found for each token, in order.
+func (s *addedSet) split(text string, noSpecial bool, between func(start, end int), found func(id int32)) {
+	done := 0 // text[:done] has been handed out
+	for i := 0; i < len(text); {
+		if !s.first[text[i]] {
+			i++
+			continue
+		}
+		token, n := s.longest(text[i:])
+		if token == nil {
+			i++
+			continue
+		}
+		start, end := i, i+n
+		i = end
+		if noSpecial && token.Special {
+			continue
+		}
+		if token.SingleWord {
+			before, _ := utf8.DecodeLastRuneInString(text[:start])
+			after, _ := utf8.DecodeRuneInString(text[end:])
+			if start > 0 && isWord(before) || end < len(text) && isWord(after) {
+				continue
+			}
+		}
+		if token.LStrip && start > done {
+			start = done + len(strings.TrimRightFunc(text[done:start], unicode.IsSpace))
+		}
+		if token.RStrip {
+			end = len(text) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+		}
+		if done < start {
+			between(done, start)
+		}
+		found(int32(token.ID))
+		done = end
+	}
+	if done < len(text) {
+		between(done, len(text))
+	}
+}

@@ -1,0 +1,34 @@
+// Package tokenizer reads a model's tokenizer.json and turns text into token
+// ids and back, exactly as the Python tokenizers package does.
+//
+// It covers byte pair encoding in its two forms: byte-level (GPT-2, Llama 3,
+// Qwen) and SentencePiece-style with byte fallback (Llama 2, Gemma). Encode is
+//
+//	added tokens -> normalizer -> normalized added tokens -> pre-tokenizer -> BPE -> post-processor
+//
+// and decode is the decoder's stages run over the tokens' spellings. A
+// component, option or pattern that is not known here is refused at Load, by
+// name: a tokenizer that is nearly right spoils every answer without a sign of it.
+//
+// A Tokenizer is immutable but for its word cache, which has locks of its own:
+// it is safe for concurrent use. A Stream belongs to one goroutine.
+//
+// Where this package decides for itself:
+//
+//   - Text that is not valid UTF-8 has each ill-formed run replaced by one
+//     U+FFFD before it is encoded.
+//   - Byte tokens (<0xE5>) that form no UTF-8 come out as one U+FFFD per
+//     ill-formed byte. The reference replaces a whole run of byte tokens,
+//     well-formed characters included, when any part of it is ill-formed; a
+//     stream would have to hold back every newline to do that.
+//   - Truncation and padding settings are ignored: they belong to training.
+//   - add_bos_token and add_eos_token of tokenizer_config.json, where they are
+//     given, override the post-processor.
+//   - A split pattern is run with a time limit (see pattern.go). Past it the
+//     rest of the text is taken as one word: the text survives, in other tokens.
+//
+// Character classes and normalization follow the Unicode versions of the
+// reference (see unicode.go). The pattern matcher is dlclark/regexp2, since the
+// families' split patterns use look-ahead, which the standard library's lacks;
+// canonical decomposition comes from golang.org/x/text.
+package tokenizer

@@ -1,0 +1,301 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+)
+
+// A preTokenizer cuts a piece, which is not empty, into smaller ones; it may
+// yield empty ones, which are dropped.
+type preTokenizer interface {
+	split(p piece, yield func(piece))
+}
+
+// preTokenizers is what the file's pre_tokenizer becomes: the stages in order,
+// sequences flattened, and whether the model sees bytes in the place of characters.
+type preTokenizers struct {
+	stages    []preTokenizer
+	byteLevel bool
+}
+
+func (p *preTokenizers) parse(raw json.RawMessage, depth int) error {
+	if absent(raw) {
+		return nil
+	}
+	name, err := typeOf("pre_tokenizer", raw)
+	if err != nil {
+		return err
+	}
+	where := "pre_tokenizer " + name
+	if depth > maxDepth || len(p.stages) >= maxStages {
+		return tooLarge(where, "there are more than %d stages or %d sequences in each other", maxStages, maxDepth)
+	}
+	if p.byteLevel && name != "Sequence" {
+		return unsupported("pre_tokenizer", name+" after ByteLevel")
+	}
+	switch name {
+	case "Sequence":
+		var c struct {
+			Type          string            `json:"type"`
+			PreTokenizers []json.RawMessage `json:"pretokenizers"`
+		}
+		if err := component(where, raw, &c); err != nil {
+			return err
+		}
+		for _, sub := range c.PreTokenizers {
+			if err := p.parse(sub, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "ByteLevel":
+		c, err := parseByteLevel(where, raw)
+		if err != nil {
+			return err
+		}
+		p.byteLevel = true
+		if c.AddPrefixSpace {
+			p.stages = append(p.stages, prefixSpace{})
+		}
+		if c.UseRegex == nil || *c.UseRegex {
+			p.stages = append(p.stages, scanSplit{scanGPT2})
+		}
+		return nil
+	case "Split":
+		s, err := parseSplit(where, raw)
+		if err != nil {
+			return err
+		}
+		p.stages = append(p.stages, s)
+		return nil
+	case "Digits":
+		var c struct {
+			Type       string `json:"type"`
+			Individual *bool  `json:"individual_digits"`
+		}
+		if err := component(where, raw, &c); err != nil {
+			return err
+		}
+		s := split{matcher: runeMatcher(isNumber), behavior: contiguous}
+		if c.Individual != nil && *c.Individual {
+			s.behavior = isolated
+		}
+		p.stages = append(p.stages, s)
+		return nil
+	case "Metaspace":
+		m, err := parseMetaspace(where, raw)
+		if err != nil {
+			return err
+		}
+		p.stages = append(p.stages, m)
+		return nil
+	}
+	return unsupported("pre_tokenizer", name)
+}
+
+// each runs the stages from i on and yields the words for the model.
+func (p *preTokenizers) each(i int, in piece, yield func(piece)) {
+	if in.text == "" {
+		return
+	}
+	if i == len(p.stages) {
+		yield(in)
+		return
+	}
+	p.stages[i].split(in, func(q piece) { p.each(i+1, q, yield) })
+}
+
+type byteLevelJSON struct {
+	Type           string `json:"type"`
+	AddPrefixSpace bool   `json:"add_prefix_space"`
+	TrimOffsets    bool   `json:"trim_offsets"` // offsets only: no effect on ids
+	UseRegex       *bool  `json:"use_regex"`
+}
+
+func parseByteLevel(where string, raw json.RawMessage) (byteLevelJSON, error) {
+	var c byteLevelJSON
+	err := component(where, raw, &c)
+	return c, err
+}
+
+// prefixSpace is ByteLevel's add_prefix_space.
+type prefixSpace struct{}
+
+func (prefixSpace) split(p piece, yield func(piece)) {
+	if p.text[0] != ' ' {
+		p.text = " " + p.text
+	}
+	yield(p)
+}
+
+// scanSplit is an isolated split by a scanner, whose matches cover the text.
+type scanSplit struct{ scan scanner }
+
+func (s scanSplit) split(p piece, yield func(piece)) {
+	for rest, first := p.text, p.first; rest != ""; first = false {
+		n := s.scan(rest)
+		yield(piece{rest[:n], first})
+		rest = rest[n:]
+	}
+}
+
+type behavior string
+
+const (
+	removed            behavior = "Removed"
+	isolated           behavior = "Isolated"
+	mergedWithPrevious behavior = "MergedWithPrevious"
+	mergedWithNext     behavior = "MergedWithNext"
+	contiguous         behavior = "Contiguous"
+)
+
+// split cuts at the matches of a pattern; invert swaps matches and the rest.
+type split struct {
+	matcher  matcher
+	behavior behavior
+	invert   bool
+}
+
+func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
+	var c struct {
+		Type     string      `json:"type"`
+		Pattern  patternJSON `json:"pattern"`
+		Behavior behavior    `json:"behavior"`
+		Invert   bool        `json:"invert"`
+	}
+	if err := component(where, raw, &c); err != nil {
+		return nil, err
+	}
+	s := split{behavior: c.Behavior, invert: c.Invert}
+	switch c.Behavior {
+	case removed, isolated, mergedWithPrevious, mergedWithNext, contiguous:
+	default:
+		return nil, unsupported(where, "behavior "+string(c.Behavior))
+	}
+	switch {
+	case c.Pattern.String != nil && *c.Pattern.String != "":
+		s.matcher = literalMatcher(*c.Pattern.String)
+	case c.Pattern.Regex != nil && *c.Pattern.Regex != "":
+		// Every character matches, so that all behaviors but these two leave
+		// the pieces alone or drop all or none; they take the general path.
+		if scan := scannerFor(*c.Pattern.Regex); scan != nil &&
+			(c.Behavior == isolated || c.Behavior == removed && c.Invert) {
+			return scanSplit{scan}, nil
+		}
+		m, err := newRegexMatcher(where, *c.Pattern.Regex)
+		if err != nil {
+			return nil, err
+		}
+		s.matcher = m
+	default:
+		return nil, invalid(where, "the pattern is missing or empty")
+	}
+	return s, nil
+}
+
+func (s split) split(p piece, yield func(piece)) {
+	spans := s.matcher.spans(p.text)
+	if s.invert {
+		for i := range spans {
+			spans[i].match = !spans[i].match
+		}
+	}
+	emit := func(start, end int) {
+		yield(piece{p.text[start:end], p.first && start == 0})
+	}
+	switch s.behavior {
+	case isolated:
+		for _, sp := range spans {
+			emit(sp.start, sp.end)
+		}
+	case removed:
+		for _, sp := range spans {
+			if !sp.match {
+				emit(sp.start, sp.end)
+			}
+		}
+	case contiguous:
+		// Neighbours of one kind belong together.
+		for i := 0; i < len(spans); {
+			j := i + 1
+			for j < len(spans) && spans[j].match == spans[i].match {
+				j++
+			}
+			emit(spans[i].start, spans[j-1].end)
+			i = j
+		}
+	case mergedWithPrevious:
+		// A match joins what is before it, unless that is a match itself.
+		for i := 0; i < len(spans); {
+			j := i + 1
+			if !spans[i].match && j < len(spans) && spans[j].match {
+				j++
+			}
+			emit(spans[i].start, spans[j-1].end)
+			i = j
+		}
+	case mergedWithNext:
+		// A match joins what is after it, unless that is a match itself.
+		for i := 0; i < len(spans); {
+			j := i + 1
+			if spans[i].match && j < len(spans) && !spans[j].match {
+				j++
+			}
+			emit(spans[i].start, spans[j-1].end)
+			i = j
+		}
+	}
+}
+
+// metaspace writes spaces as a visible character, as SentencePiece does. It
+// stands in the pre-tokenizer and in the decoder.
+type metaspace struct {
+	replacement string // one character
+	scheme      string // always, first or never
+	cut         bool
+}
+
+func parseMetaspace(where string, raw json.RawMessage) (metaspace, error) {
+	var c struct {
+		Type           string  `json:"type"`
+		Replacement    string  `json:"replacement"`
+		StrRep         *string `json:"str_rep"` // older files; the same text
+		AddPrefixSpace *bool   `json:"add_prefix_space"`
+		PrependScheme  string  `json:"prepend_scheme"`
+		Split          *bool   `json:"split"`
+	}
+	if err := component(where, raw, &c); err != nil {
+		return metaspace{}, err
+	}
+	if utf8.RuneCountInString(c.Replacement) != 1 {
+		return metaspace{}, invalid(where, "replacement %q is not one character", c.Replacement)
+	}
+	scheme := c.PrependScheme
+	if c.AddPrefixSpace != nil && !*c.AddPrefixSpace {
+		if scheme != "" && scheme != "never" {
+			return metaspace{}, invalid(where, "add_prefix_space is false but prepend_scheme is %q", scheme)
+		}
+		scheme = "never"
+	}
+	switch scheme {
+	case "":
+		scheme = "always"
+	case "always", "first", "never":
+	default:
+		return metaspace{}, unsupported(where, "prepend_scheme "+scheme)
+	}
+	return metaspace{c.Replacement, scheme, c.Split == nil || *c.Split}, nil
+}
+
+func (m metaspace) split(p piece, yield func(piece)) {
+	p.text = strings.ReplaceAll(p.text, " ", m.replacement)
+	if !strings.HasPrefix(p.text, m.replacement) && (m.scheme == "always" || m.scheme == "first" && p.first) {
+		p.text = m.replacement + p.text
+	}
+	if !m.cut {
+		yield(p)
+		return
+	}
+	split{matcher: literalMatcher(m.replacement), behavior: mergedWithNext}.split(p, yield)
+}

@@ -1,0 +1,165 @@
+package tokenizer
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// The split patterns of the common families, which have scanners of their own:
+// the pattern matcher takes about ten times as long for the same pieces.
+const (
+	patternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+	patternLlama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+	patternQwen   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+)
+
+// A scanner returns the length of the piece at the start of s, which is not
+// empty. The known patterns match at every position, so the pieces cover the text.
+type scanner func(s string) int
+
+func scannerFor(pattern string) scanner {
+	switch pattern {
+	case patternGPT2:
+		return scanGPT2
+	case patternLlama3:
+		return func(s string) int { return scanWords(s, 3) }
+	case patternQwen:
+		return func(s string) int { return scanWords(s, 1) }
+	}
+	return nil
+}
+
+func scanGPT2(s string) int {
+	if s[0] == '\'' {
+		for _, suffix := range [...]string{"s", "t", "re", "ve", "m", "ll", "d"} {
+			if strings.HasPrefix(s[1:], suffix) {
+				return 1 + len(suffix)
+			}
+		}
+	}
+	c, n := classAt(s)
+	switch c {
+	case letter, number, other:
+		return n + runOf(s[n:], c)
+	}
+	if s[0] == ' ' && len(s) > 1 {
+		if c, n := classAt(s[1:]); c == letter || c == number || c == other {
+			return 1 + n + runOf(s[1+n:], c)
+		}
+	}
+	return spaceRun(s)
+}
+
+// scanWords is the pattern of Llama 3, which keeps up to three digits together,
+// and of Qwen, which keeps each by itself.
+func scanWords(s string, digits int) int {
+	if s[0] == '\'' {
+		if n := contraction(s[1:]); n > 0 {
+			return 1 + n
+		}
+	}
+	c, n := classAt(s)
+	switch c {
+	case letter:
+		return n + runOf(s[n:], letter)
+	case number:
+		end := n
+		for range digits - 1 {
+			c, n := classAt(s[end:])
+			if c != number {
+				break
+			}
+			end += n
+		}
+		return end
+	case other, space:
+		if next, m := classAt(s[n:]); next == letter {
+			return n + m + runOf(s[n+m:], letter)
+		}
+	}
+	punct := 0
+	if s[0] == ' ' {
+		punct = 1
+	}
+	if run := runOf(s[punct:], other); run > 0 {
+		end := punct + run
+		for end < len(s) && (s[end] == '\r' || s[end] == '\n') {
+			end++
+		}
+		return end
+	}
+	// White space: up to its last newline if it has one.
+	run := whiteSpace(s)
+	if i := strings.LastIndexAny(s[:run], "\r\n"); i >= 0 {
+		return i + 1
+	}
+	return spaceRun(s)
+}
+
+// contraction is the length of an English contraction after its apostrophe.
+// Case folding makes the long s an s.
+func contraction(s string) int {
+	if s == "" {
+		return 0
+	}
+	if strings.HasPrefix(s, "ſ") {
+		return len("ſ")
+	}
+	switch s[0] | 0x20 {
+	case 's', 't', 'm', 'd':
+		return 1
+	}
+	if len(s) > 1 {
+		switch string([]byte{s[0] | 0x20, s[1] | 0x20}) {
+		case "re", "ve", "ll":
+			return 2
+		}
+	}
+	return 0
+}
+
+// classAt classifies the first character of s; n is its length. At the end of
+// the text it returns newline, 0, which no caller runs on.
+func classAt(s string) (c class, n int) {
+	if s == "" {
+		return newline, 0
+	}
+	if b := s[0]; b < utf8.RuneSelf {
+		return asciiClass[b], 1
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return slowClass(r), n
+}
+
+// runOf is the length of the run of characters of class c that s begins with.
+func runOf(s string, c class) int {
+	for i, r := range s {
+		if classOf(r) != c {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// whiteSpace is the length of the white space, newlines included, that s begins with.
+func whiteSpace(s string) int {
+	for i, r := range s {
+		if c := classOf(r); c != space && c != newline {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// spaceRun is \s+(?!\S)|\s+: all the white space, less its last character where
+// text follows, which takes that one with it. A single character stays whole.
+func spaceRun(s string) int {
+	run := whiteSpace(s)
+	if run == len(s) {
+		return run
+	}
+	if _, last := utf8.DecodeLastRuneInString(s[:run]); last < run {
+		return run - last
+	}
+	return run
+}

@@ -1,0 +1,229 @@
+package tokenizer
+
+import (
+	"strings"
+)
+
+// Tokenizer is one model's tokenizer. It is safe for concurrent use.
+type Tokenizer struct {
+	tokens      []token // by id
+	addedIDs    map[string]int32
+	model       *bpe
+	normalizers []normalizer
+	words       preTokenizers
+	raw         *addedSet // added tokens found in the text as given
+	normalized  *addedSet // those found in the normalized text
+	template    template
+	decoder     *decoder
+	bos, eos    int32
+	hasBOS      bool
+	hasEOS      bool
+}
+
+// token is an entry of the vocabulary.
+type token struct {
+	spelling string
+	decoded  string // what the decoder sees: an added token's normalized form
+	known    bool   // false in the gaps between ids
+	special  bool
+}
+
+// Load reads the contents of tokenizer.json and, where there is one, of
+// tokenizer_config.json. Its errors are of type *Error.
+func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
+	f, err := parseFile(tokenizerJSON)
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseConfig(configJSON)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tokenizer{raw: newAddedSet(), normalized: newAddedSet(), addedIDs: make(map[string]int32)}
+	if err := t.words.parse(f.PreTokenizer, 0); err != nil {
+		return nil, err
+	}
+	if t.normalizers, err = parseNormalizer(f.Normalizer); err != nil {
+		return nil, err
+	}
+	if t.decoder, err = parseDecoder(f.Decoder); err != nil {
+		return nil, err
+	}
+	if err := t.template.parse(f.PostProcessor, 0); err != nil {
+		return nil, err
+	}
+	if t.model, err = parseBPE(f.Model, t.words.byteLevel); err != nil {
+		return nil, err
+	}
+	if err := t.setVocab(); err != nil {
+		return nil, err
+	}
+	for _, a := range f.AddedTokens {
+		if err := t.addToken(a); err != nil {
+			return nil, err
+		}
+	}
+	more, err := c.added()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range more {
+		if _, ok := t.addedIDs[a.Content]; ok {
+			continue
+		}
+		if err := t.addToken(a); err != nil {
+			return nil, err
+		}
+	}
+	for _, ids := range [][]int32{t.template.prefix, t.template.suffix} {
+		for _, id := range ids {
+			if !t.known(id) {
+				return nil, invalid("post_processor", "it adds the id %d, which is not in the vocabulary", id)
+			}
+		}
+	}
+	if len(t.template.prefix) > 0 {
+		t.bos, t.hasBOS = t.template.prefix[0], true
+	}
+	if err := c.apply(t); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *Tokenizer) setVocab() error {
+	for spelling, id := range t.model.vocab {
+		t.grow(id)
+		if t.tokens[id].known {
+			return invalid("model BPE", "tokens %q and %q have the same id %d", t.tokens[id].spelling, spelling, id)
+		}
+		t.tokens[id] = token{spelling: spelling, decoded: spelling, known: true}
+	}
+	return nil
+}
+
+func (t *Tokenizer) grow(id int32) {
+	for len(t.tokens) <= int(id) {
+		t.tokens = append(t.tokens, token{})
+	}
+}
+
+// addToken enters one added token.
+func (t *Tokenizer) addToken(a addedToken) error {
+	switch {
+	case a.Content == "":
+		return nil // the reference passes over it
+	case len(a.Content) > maxAddedBytes:
+		return tooLarge("added_tokens", "token %d has %d bytes; the limit is %d", a.ID, len(a.Content), maxAddedBytes)
+	case a.ID < 0 || a.ID >= maxVocab:
+		return invalid("added_tokens", "token %q has the id %d; ids lie between 0 and %d", a.Content, a.ID, maxVocab-1)
+	}
+	id := int32(a.ID)
+	if have, ok := t.ID(a.Content); ok && have != id {
+		return invalid("added_tokens", "token %q has the id %d, but %d in the vocabulary", a.Content, id, have)
+	}
+	if t.known(id) && t.tokens[id].spelling != a.Content {
+		return invalid("added_tokens", "tokens %q and %q have the same id %d", t.tokens[id].spelling, a.Content, id)
+	}
+	pattern, set := a.Content, t.raw
+	if a.Normalized {
+		set = t.normalized
+		if n := t.normalize(piece{text: a.Content}).text; n != "" {
+			pattern = n
+		}
+	}
+	if !set.add(pattern, a) {
+		return invalid("added_tokens", "two tokens are found by the text %q", pattern)
+	}
+	t.grow(id)
+	t.tokens[id] = token{spelling: a.Content, decoded: pattern, known: true, special: a.Special}
+	t.addedIDs[a.Content] = id
+	return nil
+}
+
+func (t *Tokenizer) normalize(p piece) piece {
+	for _, n := range t.normalizers {
+		p = n.normalize(p)
+	}
+	return p
+}
+
+func (t *Tokenizer) known(id int32) bool {
+	return id >= 0 && int(id) < len(t.tokens) && t.tokens[id].known
+}
+
+// EncodeOptions is the choice of an Encode; its zero value encodes a prompt
+// that was rendered by a chat template.
+type EncodeOptions struct {
+	// AddSpecial adds the tokens of the post-processor, like a leading BOS.
+	AddSpecial bool
+	// NoSpecial takes the text of special tokens as ordinary text. Added tokens
+	// that are not special are still found.
+	NoSpecial bool
+}
+
+// Encode returns the ids of text.
+func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	ids := make([]int32, 0, len(text)/3+8)
+	if opts.AddSpecial {
+		ids = append(ids, t.template.prefix...)
+	}
+	found := func(id int32) { ids = append(ids, id) }
+	word := func(p piece) { ids = t.model.appendWord(ids, p.text) }
+	t.raw.split(text, opts.NoSpecial, func(start, end int) {
+		p := t.normalize(piece{text[start:end], start == 0})
+		t.normalized.split(p.text, opts.NoSpecial, func(start, end int) {
+			t.words.each(0, piece{p.text[start:end], p.first && start == 0}, word)
+		}, found)
+	}, found)
+	if opts.AddSpecial {
+		ids = append(ids, t.template.suffix...)
+	}
+	return ids
+}
+
+// TokenBytes returns the bytes a token stands for, which need not be whole
+// characters; of a special token its text; nil of an id outside the vocabulary.
+// The caller owns the result.
+func (t *Tokenizer) TokenBytes(id int32) []byte {
+	if !t.known(id) {
+		return nil
+	}
+	if t.tokens[id].special {
+		return []byte(t.tokens[id].spelling)
+	}
+	return t.decoder.tokenBytes(t.tokens[id].decoded)
+}
+
+// Token returns the vocabulary's own spelling of a token, "" if it is unknown.
+func (t *Tokenizer) Token(id int32) string {
+	if !t.known(id) {
+		return ""
+	}
+	return t.tokens[id].spelling
+}
+
+// ID returns the token of that spelling.
+func (t *Tokenizer) ID(token string) (int32, bool) {
+	if id, ok := t.addedIDs[token]; ok {
+		return id, true
+	}
+	id, ok := t.model.vocab[token]
+	return id, ok
+}
+
+// IsSpecial reports whether id is a special token.
+func (t *Tokenizer) IsSpecial(id int32) bool {
+	return t.known(id) && t.tokens[id].special
+}
+
+// Size is the largest id plus one, added tokens included.
+func (t *Tokenizer) Size() int { return len(t.tokens) }
+
+// BOS returns the token a text begins with: the one tokenizer_config.json
+// names, otherwise the first the post-processor adds.
+func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.hasBOS }
+
+// EOS returns the token a text ends with, which only tokenizer_config.json names.
+func (t *Tokenizer) EOS() (int32, bool) { return t.eos, t.hasEOS }
