@@ -142,15 +142,13 @@ type PullRequest struct {
 }
 
 // Progress is one event of a pull. The stream ends with an event that has
-// Model or Error set.
+// Model set, or with an error event.
 type Progress struct {
 	File      string `json:"file,omitempty"` // being fetched
 	Done      int64  `json:"done"`           // bytes, all files together
 	Total     int64  `json:"total"`          // bytes, all files together
 	PerSecond int64  `json:"per_second"`     // bytes, over the last seconds
 	Model     *Model `json:"model,omitempty"`
-	Error     string `json:"error,omitempty"`
-	Code      Code   `json:"code,omitempty"`
 }
 
 // SessionCode is the answer of POST /app/session on the socket: a code that

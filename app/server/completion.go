@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 )
 
 // A completionRequest is the body of /v1/completions.
@@ -90,7 +92,13 @@ func (c *completionRequest) prompts(m Model) ([]prompt, error) {
 	}
 	for _, text := range c.texts {
 		if c.suffix == "" {
-			out = append(out, prompt{ids: m.Encode(text, true), text: text})
+			p := prompt{ids: m.Encode(text, true), text: text}
+			if c.promptLogprobs {
+				if lead, ok := strings.CutSuffix(m.Decode(p.ids), text); ok {
+					p.lead = utf8.RuneCountInString(lead)
+				}
+			}
+			out = append(out, p)
 			continue
 		}
 		fim, ok := m.FIM()

@@ -120,6 +120,9 @@ func (f failure) write(w http.ResponseWriter) {
 	w.Write(body)
 }
 
+// errPanic is what a request ends with that met a defect of ours.
+var errPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
+
 // invalid refuses a request because of one field.
 func invalid(param, format string, args ...any) *control.Error {
 	return &control.Error{Code: control.CodeInvalid, Param: param, Message: fmt.Sprintf(format, args...)}

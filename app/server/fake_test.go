@@ -156,7 +156,10 @@ func (f *fakeBackend) State() control.State {
 }
 
 func (f *fakeBackend) Load(_ context.Context, id string) error {
-	_, err := f.Acquire(context.Background(), id)
+	m, err := f.Acquire(context.Background(), id)
+	if err == nil {
+		m.Release()
+	}
 	return err
 }
 

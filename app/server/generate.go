@@ -26,6 +26,7 @@ type request interface {
 type prompt struct {
 	ids  []int32
 	text string // for echo
+	lead int    // runes that the ids have before text: a BOS the tokenizer added
 }
 
 // A choice is one continuation in the making. One goroutine at a time owns it.
@@ -36,7 +37,7 @@ type choice struct {
 	req    engine.Request
 	toks   []engine.Token // without a stream: all of them
 	scored []engine.Token // the prompt's, under PromptLogprobs
-	runes  int            // of this choice's text so far, for text_offset
+	runes  int            // of this choice's text so far, for text_offset; below 0 in what precedes it
 	began  bool           // its first chunk is out
 	buf    []byte         // its event in the making, under a stream
 	finish engine.Finish
@@ -47,8 +48,9 @@ type choice struct {
 func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		run := s.begin(r, endpoint)
-		err := s.answer(w, r, run, read)
-		run.finish(err)
+		err := error(errPanic) // until answer returns
+		defer func() { run.finish(err) }()
+		err = s.answer(w, r, run, read)
 		if run.streaming {
 			return nil // the stream has told
 		}
@@ -125,7 +127,7 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 			return nil, contextError(p.promptParam, limit, n)
 		}
 		for k := range p.n {
-			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, req: p.request(prompt.ids, m.Defaults(), k)}
+			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
 			all = append(all, c)
 		}
 	}
@@ -175,7 +177,7 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
-			err = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
+			err = errPanic
 		}
 	}()
 	run, evaluated := rep.run, 0

@@ -67,7 +67,7 @@ func appendLegacyLogprobs(dst []byte, tk Tokenizer, toks []engine.Token, runes i
 	})
 	list(`,"top_logprobs"`, func(t engine.Token) { dst = appendLegacyTop(dst, tk, t) })
 	list(`,"text_offset"`, func(t engine.Token) {
-		dst = strconv.AppendInt(dst, int64(runes), 10)
+		dst = strconv.AppendInt(dst, int64(max(0, runes)), 10)
 		for _, c := range tk.TokenBytes(t.ID) {
 			if utf8.RuneStart(c) {
 				runes++

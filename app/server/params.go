@@ -214,14 +214,16 @@ func clip(s string) string {
 
 // tokenIDs reads a list of token ids below vocab.
 func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
-	var ids []int32
-	if err := json.Unmarshal(v, &ids); err != nil {
+	var list []*int32 // so that a null is no 0
+	if err := json.Unmarshal(v, &list); err != nil || slices.Contains(list, nil) {
 		return nil, invalid(param, "%s must be a list of token ids.", param)
 	}
-	for _, id := range ids {
-		if id < 0 || int(id) >= vocab {
-			return nil, invalid(param, "%s holds token id %d; the model's ids are below %d.", param, id, vocab)
+	ids := make([]int32, len(list))
+	for i, id := range list {
+		if *id < 0 || int(*id) >= vocab {
+			return nil, invalid(param, "%s holds token id %d; the model's ids are below %d.", param, *id, vocab)
 		}
+		ids[i] = *id
 	}
 	return ids, nil
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,6 +156,7 @@ func methodNotAllowed(methods map[string]handler) handler {
 		if len(allow) == 0 {
 			return control.Errorf(codeNoRoute, "There is no %s here; the routes begin at /v1/models.", clip(r.URL.Path))
 		}
+		slices.Sort(allow)
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		return control.Errorf(codeMethod, "%s takes %s, not %s.", clip(r.URL.Path), strings.Join(allow, " or "), clip(r.Method))
 	}
@@ -179,7 +181,7 @@ func (s *Server) wrap(h handler) http.Handler {
 				if began.began {
 					panic(http.ErrAbortHandler)
 				}
-				failureOf(control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")).write(w)
+				failureOf(errPanic).write(w)
 			}
 		}()
 		r.URL.Path, r.URL.RawPath = canonical(r.URL.Path), ""

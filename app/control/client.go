@@ -1,0 +1,231 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxEvent bounds the data of one event.
+const maxEvent = 32 << 20 // bytes
+
+// A Client calls the process that serves a home folder, over its socket.
+type Client struct {
+	http *http.Client
+}
+
+// Dial returns a client for the home folder. It connects with the first call:
+// where nobody serves, that one returns CodeUnavailable.
+func Dial(home string) *Client {
+	path := SocketPath(home)
+	d := net.Dialer{Timeout: 2 * time.Second}
+	return &Client{&http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			err := checkOwner(filepath.Dir(path))
+			if errors.Is(err, fs.ErrNotExist) {
+				err = unavailable(err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return d.DialContext(ctx, "unix", path)
+		},
+	}}}
+}
+
+// Close drops idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// State asks what the process is doing.
+func (c *Client) State(ctx context.Context) (State, error) {
+	return call[State](ctx, c, http.MethodGet, "/app/state", nil)
+}
+
+// Load makes a registered model the choice and waits until it is loaded.
+func (c *Client) Load(ctx context.Context, id string) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/load", ModelRequest{id})
+}
+
+// Unload frees the model in memory.
+func (c *Client) Unload(ctx context.Context) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/unload", struct{}{})
+}
+
+// Models lists the registry.
+func (c *Client) Models(ctx context.Context) ([]Model, error) {
+	list, err := call[struct{ Models []Model }](ctx, c, http.MethodGet, "/app/models", nil)
+	return list.Models, err
+}
+
+// AddModel registers a folder.
+func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
+	return call[Model](ctx, c, http.MethodPost, "/app/models", r)
+}
+
+// RemoveModel takes a model off the list, and deletes what Tandem downloaded.
+func (c *Client) RemoveModel(ctx context.Context, id string) error {
+	// An id may hold slashes, and anything else a folder's name may.
+	path := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
+	_, err := call[struct{}](ctx, c, http.MethodDelete, path, nil)
+	return err
+}
+
+// Runs lists the history, newest first.
+func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
+	v := url.Values{}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Before != 0 {
+		v.Set("before", strconv.FormatInt(q.Before, 10))
+	}
+	if q.Model != "" {
+		v.Set("model", q.Model)
+	}
+	list, err := call[struct{ Runs []Run }](ctx, c, http.MethodGet, "/app/runs?"+v.Encode(), nil)
+	return list.Runs, err
+}
+
+// CancelRun ends a run in flight; its client gets what was generated.
+func (c *Client) CancelRun(ctx context.Context, id int64) error {
+	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id), struct{}{})
+	return err
+}
+
+// SessionCode asks for a code that opens the page with a session.
+func (c *Client) SessionCode(ctx context.Context) (SessionCode, error) {
+	return call[SessionCode](ctx, c, http.MethodPost, "/app/session", struct{}{})
+}
+
+// Pull downloads a model and registers it. Cancelling ctx stops the download
+// in a state that a later pull resumes.
+func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Model, error) {
+	resp, err := c.Do(ctx, http.MethodPost, "/app/pull", r)
+	if err != nil {
+		return Model{}, err
+	}
+	defer resp.Body.Close()
+	for data, err := range Events(resp.Body) {
+		if err != nil {
+			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
+		}
+		var p Progress
+		if err := json.Unmarshal(data, &p); err != nil {
+			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
+		}
+		if p.Model != nil {
+			return *p.Model, nil
+		}
+		progress(p)
+	}
+	return Model{}, Errorf(CodeUnavailable, "The download of %s was cut off; pull it again to resume.", r.ID)
+}
+
+// Do sends body as JSON and returns the answer, whose body the caller closes.
+// Any status but 2xx comes back as an *Error. It serves the standard routes
+// too.
+func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var b []byte
+	if body != nil {
+		var err error
+		if b, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://tandem"+path, bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("User-Agent", "tandem")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return nil, e
+		}
+		if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+			return nil, unavailable(err)
+		}
+		return nil, err
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	b, err = io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	if err != nil {
+		return nil, err
+	}
+	return nil, errorOf(b, resp.Status)
+}
+
+func unavailable(err error) *Error {
+	return &Error{Code: CodeUnavailable, Message: "Tandem is not running; start it with `tandem serve`.", Err: err}
+}
+
+func call[T any](ctx context.Context, c *Client, method, path string, body any) (v T, err error) {
+	resp, err := c.Do(ctx, method, path, body)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		return v, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return v, nil
+}
+
+// errorOf reads the body of an error answer, or of an error event.
+func errorOf(b []byte, otherwise string) *Error {
+	var body struct {
+		Error struct {
+			Message string
+			Param   string
+			Code    Code
+		}
+	}
+	if json.Unmarshal(b, &body) != nil || body.Error.Message == "" {
+		return Errorf(CodeInternal, "Tandem answered %s.", otherwise)
+	}
+	return &Error{Code: body.Error.Code, Message: body.Error.Message, Param: body.Error.Param}
+}
+
+// Events yields the data of each server-sent event of a stream of ours. An
+// error event ends it with an *Error, [DONE] without one.
+func Events(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, maxEvent)
+		for lines.Scan() {
+			data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+			switch {
+			case !ok: // a comment, or the empty line behind an event
+			case string(data) == "[DONE]":
+				return
+			case bytes.HasPrefix(data, []byte(`{"error":{`)):
+				yield(nil, errorOf(data, strings.TrimSpace(string(data))))
+				return
+			case !yield(data, nil):
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(nil, err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// postTo sends a body to a generating route of a fresh server.
+func postTo(t testing.TB, s *Server, path, contentType, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	r.Host = "localhost:8263"
+	r.Header.Set("Content-Type", contentType)
+	w := httptest.NewRecorder()
+	s.Endpoint().ServeHTTP(w, r)
+	return w
+}
+
+func decodeError(t testing.TB, w *httptest.ResponseRecorder) errorBody {
+	t.Helper()
+	var body struct{ Error errorBody }
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Message == "" {
+		t.Fatalf("%d with no error in OpenAI's form: %s", w.Code, w.Body)
+	}
+	return body.Error
+}
+
+// TestBadInput: each mistake gets one answer that names the field, leaves a
+// row in the history, and leaves the server fit for the next request.
+func TestBadInput(t *testing.T) {
+	chat := func(fields string) string {
+		return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + fields + `}`
+	}
+	message := func(m string) string { return `{"model":"tandem","messages":[` + m + `]}` }
+	text := func(fields string) string { return `{"model":"tandem","prompt":"x",` + fields + `}` }
+	const chatPath, textPath = "/v1/chat/completions", "/v1/completions"
+	for _, c := range []struct {
+		path, body, param, says string
+	}{
+		{chatPath, ``, "", "empty"},
+		{chatPath, `{`, "", "ends early"},
+		{chatPath, `[]`, "", "does not start with {"},
+		{chatPath, `"x"`, "", "does not start with {"},
+		{chatPath, `{"model":tandem}`, "", "byte"},
+		{chatPath, `{"model":"tandem"} {}`, "", "follows"},
+		{chatPath, `{"model":"tandem"}]`, "", "follows"},
+		{chatPath, `{"model":"tandem","model":"x"}`, "model", "twice"},
+		{chatPath, "{\"model\":\"\xff\"}", "", "UTF-8"},
+		{chatPath, `{"x":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "", "deeper"},
+		{chatPath, `{"messages":[{"role":"user","content":"x"}]}`, "model", "missing"},
+		{chatPath, `{"model":7}`, "model", "string"},
+		{chatPath, `{"model":"tandem"}`, "messages", "list"},
+		{chatPath, `{"model":"tandem","messages":[]}`, "messages", "at least one"},
+		{chatPath, `{"model":"tandem","messages":"hi"}`, "messages", "list"},
+		{chatPath, message(`"hi"`), "messages[0]", "object"},
+		{chatPath, message(`{"content":"x"}`), "messages[0].role", "one of"},
+		{chatPath, message(`{"role":"wizard","content":"x"}`), "messages[0].role", "wizard"},
+		{chatPath, message(`{"role":"user","content":7}`), "messages[0].content", "string"},
+		{chatPath, message(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}`), "messages[0].content[0].type", "text only"},
+		{chatPath, message(`{"role":"user","content":[{"type":"text","text":"a"},{"type":"input_audio"}]}`), "messages[0].content[1].type", "text only"},
+		{chatPath, message(`{"role":"user","content":[{"type":"hologram"}]}`), "messages[0].content[0].type", "hologram"},
+		{chatPath, message(`{"role":"user","content":[{"type":"text"}]}`), "messages[0].content[0].text", "missing"},
+		{chatPath, message(`{"role":"user","content":["x"]}`), "messages[0].content[0]", "object"},
+		{chatPath, message(`{"role":"assistant","tool_calls":{}}`), "messages[0].tool_calls", "list"},
+		{chatPath, message(`{"role":"assistant","tool_calls":[7]}`), "messages[0].tool_calls", "function"},
+		{chatPath, chat(`"tools":{}`), "tools", "list"},
+		{chatPath, chat(`"tools":[7]`), "tools", "list"},
+		{chatPath, chat(`"tools":[{}],"tool_choice":"required"`), "tool_choice", "forced"},
+		{chatPath, chat(`"chat_template_kwargs":[]`), "chat_template_kwargs", "object"},
+		{chatPath, chat(`"chat_template_kwargs":{"messages":[]}`), "chat_template_kwargs", "must not"},
+		{chatPath, chat(`"response_format":{"type":"json_object"}`), "response_format.type", "not available"},
+		{chatPath, chat(`"response_format":"json"`), "response_format", "object"},
+		{chatPath, chat(`"audio":{"voice":"x"}`), "audio", "text"},
+		{chatPath, chat(`"modalities":["text","audio"]`), "modalities", "audio"},
+		{chatPath, chat(`"top_logprobs":2`), "top_logprobs", "logprobs"},
+		{chatPath, chat(`"logprobs":true,"top_logprobs":21`), "top_logprobs", "between"},
+		{chatPath, chat(`"logprobs":5`), "logprobs", "true or false"},
+		{chatPath, chat(`"max_tokens":-1`), "max_tokens", "at least 0"},
+		{chatPath, chat(`"max_completion_tokens":-5`), "max_completion_tokens", "at least 0"},
+		{chatPath, chat(`"max_tokens":1.5`), "max_tokens", "whole"},
+		{chatPath, chat(`"max_tokens":"5"`), "max_tokens", "whole"},
+		{chatPath, chat(`"max_tokens":1e99`), "max_tokens", "whole"},
+		{chatPath, chat(`"n":0`), "n", "between"},
+		{chatPath, chat(`"n":9`), "n", "between 1 and 8"},
+		{chatPath, chat(`"stream":"yes"`), "stream", "true or false"},
+		{chatPath, chat(`"stream_options":7`), "stream_options", "object"},
+		{chatPath, chat(`"stream_options":{"include_usage":7}`), "stream_options.include_usage", "true or false"},
+		{chatPath, chat(`"temperature":-0.1`), "temperature", "at least 0"},
+		{chatPath, chat(`"temperature":"hot"`), "temperature", "number"},
+		{chatPath, chat(`"temperature":1e999`), "temperature", "number"},
+		{chatPath, chat(`"top_p":1.1`), "top_p", "between"},
+		{chatPath, chat(`"min_p":-1`), "min_p", "between"},
+		{chatPath, chat(`"top_k":-2`), "top_k", "at least -1"},
+		{chatPath, chat(`"repetition_penalty":0`), "repetition_penalty", "above 0"},
+		{chatPath, chat(`"presence_penalty":"x"`), "presence_penalty", "number"},
+		{chatPath, chat(`"logit_bias":[1]`), "logit_bias", "object"},
+		{chatPath, chat(`"logit_bias":{"x":1}`), "logit_bias", "token id"},
+		{chatPath, chat(`"logit_bias":{"5":101}`), "logit_bias.5", "between"},
+		{chatPath, chat(`"seed":1.5`), "seed", "whole"},
+		{chatPath, chat(`"stop":7`), "stop", "string"},
+		{chatPath, chat(`"stop":["` + strings.Repeat("s", 1025) + `"]`), "stop", "bytes"},
+		{chatPath, chat(`"stop":[` + strings.Repeat(`"s",`, 16) + `"s"]`), "stop", "16"},
+		{chatPath, chat(`"ignore_eos":1`), "ignore_eos", "true or false"},
+		{chatPath, chat(`"speculation":"fast"`), "speculation", "object"},
+		{chatPath, chat(`"speculation":{"drafter":"dflash"}`), "speculation.drafter", "not available"},
+		{chatPath, chat(`"speculation":{"drafter":"psychic"}`), "speculation.drafter", "one of"},
+		{chatPath, chat(`"speculation":{"depth":-1}`), "speculation.depth", "between"},
+		{chatPath, chat(`"speculation":{"rule":"rejection"}`), "speculation.rule", "not available"},
+		{chatPath, chat(`"speculation":{"rollback":"hope"}`), "speculation.rollback", "one of"},
+		{chatPath, chat(`"speculation":{"exact":true}`), "speculation.exact", "not available"},
+
+		{textPath, `{"model":"tandem"}`, "prompt", "missing"},
+		{textPath, `{"model":"tandem","prompt":7}`, "prompt", "string"},
+		{textPath, `{"model":"tandem","prompt":[]}`, "prompt", "not empty"},
+		{textPath, `{"model":"tandem","prompt":["a",7]}`, "prompt", "list of strings"},
+		{textPath, `{"model":"tandem","prompt":[1,"a"]}`, "prompt", "token ids"},
+		{textPath, `{"model":"tandem","prompt":[1,null]}`, "prompt", "token ids"},
+		{textPath, `{"model":"tandem","prompt":[-1]}`, "prompt", "below 261"},
+		{textPath, `{"model":"tandem","prompt":[[1],[261]]}`, "prompt[1]", "below 261"},
+		{textPath, `{"model":"tandem","prompt":[[]]}`, "prompt", "no tokens"},
+		{textPath, `{"model":"tandem","prompt":["a"` + strings.Repeat(`,"a"`, 64) + `]}`, "prompt", "64"},
+		{textPath, text(`"logprobs":6`), "logprobs", "between 0 and 5"},
+		{textPath, text(`"logprobs":true`), "logprobs", "whole"},
+		{textPath, text(`"best_of":2`), "best_of", "equal n"},
+		{textPath, text(`"echo":"yes"`), "echo", "true or false"},
+		{textPath, text(`"suffix":"y","echo":true`), "echo", "suffix"},
+		{textPath, `{"model":"tandem","prompt":[1],"suffix":"y"}`, "suffix", "text"},
+		{textPath, `{"model":"tandem","prompt":"` + strings.Repeat("x", 64) + `"}`, "prompt", "maximum context length is 64 tokens. However, you requested 65 tokens"},
+	} {
+		fake := newFake()
+		s := New(fake, Options{})
+		w := postTo(t, s, c.path, "application/json", c.body)
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%.90s: status %d %s", c.body, w.Code, w.Body)
+			continue
+		}
+		e := decodeError(t, w)
+		param := ""
+		if e.Param != nil {
+			param = *e.Param
+		}
+		if param != c.param || !strings.Contains(e.Message, c.says) || e.Type != "invalid_request_error" || e.Code == "" {
+			t.Errorf("%.90s: param %q (want %q), message %q (want %q), type %q, code %q", c.body, param, c.param, e.Message, c.says, e.Type, e.Code)
+		}
+		if r := fake.lastRun(); r.Error != e.Message || r.FinishReason != "error" || r.Endpoint != c.path {
+			t.Errorf("%.90s: the history has %+v", c.body, r)
+		}
+		if fake.held != 0 || len(s.active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.active()))
+		}
+	}
+}
+
+func TestContentType(t *testing.T) {
+	const good = `{"model":"tandem","prompt":"x"}`
+	for ct, want := range map[string]int{
+		"application/json":                  200,
+		"application/json; charset=UTF-8":   200,
+		"application/json; charset=latin1":  415,
+		"":                                  415,
+		"text/plain":                        415,
+		"text/plain; application/json":      415,
+		"application/x-www-form-urlencoded": 415,
+		"multipart/form-data; boundary=x":   415,
+		"application/jsonp":                 415,
+	} {
+		if w := postTo(t, New(newFake(), Options{}), "/v1/completions", ct, good); w.Code != want {
+			t.Errorf("%q: %d, want %d: %s", ct, w.Code, want, w.Body)
+		}
+	}
+}
+
+// TestLargeBody sends 64 MB over a real connection, with its length told and
+// not: the client hears 413 either way and the server answers the next one.
+func TestLargeBody(t *testing.T) {
+	srv := httptest.NewServer(New(newFake(), Options{}).Endpoint())
+	defer srv.Close()
+	body := `{"model":"tandem","prompt":"` + strings.Repeat("x", 64_000_000) + `"}`
+	for _, chunked := range []bool{false, true} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if chunked {
+			req.ContentLength = -1
+		}
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatalf("chunked %v: %v", chunked, err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusRequestEntityTooLarge {
+			t.Errorf("chunked %v: %s", chunked, resp.Status)
+		}
+	}
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("the next request: %v %v", resp, err)
+	}
+	resp.Body.Close()
+}
+
+// TestLimitsThatFit is the other side of TestBadInput: what lies just inside.
+func TestLimitsThatFit(t *testing.T) {
+	stop := `"` + strings.Repeat("s", 1024) + `"`
+	for _, body := range []string{
+		`{"model":"tandem","prompt":"x","n":8,"best_of":8,"logprobs":5,"stop":[` + strings.Repeat(stop+",", 15) + stop + `]}`,
+		`{"model":"tandem","prompt":"x","max_tokens":16.0,"seed":-3,"top_k":-1,"top_p":0,"stop":"","logit_bias":{}}`,
+		`{"model":"tandem","prompt":"x","seed":18446744073709551615,"temperature":null,"n":null,"suffix":null,"logit_bias":{"5":-100}}`,
+		`{"model":"tandem","prompt":"` + strings.Repeat("x", 63) + `"}`,
+		`{"model":"tandem","prompt":"x","y":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
+		fmt.Sprintf(`{"model":"tandem","prompt":%q}`, "line\n\"quote\" 日本"),
+	} {
+		if w := postTo(t, New(newFake(), Options{}), "/v1/completions", "application/json", body); w.Code != 200 {
+			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)
+		}
+	}
+}

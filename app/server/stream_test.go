@@ -1,0 +1,369 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/engine"
+)
+
+// A scriptedWriter is a connection whose client reads when it is told to.
+type scriptedWriter struct {
+	header   http.Header
+	status   int
+	start    time.Time
+	events   []string // "seconds: text" of each flush
+	pending  bytes.Buffer
+	blocked  bool // the client reads nothing
+	deadline time.Time
+}
+
+func newWriter() *scriptedWriter { return &scriptedWriter{header: http.Header{}, start: time.Now()} }
+
+func (w *scriptedWriter) Header() http.Header                { return w.header }
+func (w *scriptedWriter) WriteHeader(status int)             { w.status = status }
+func (w *scriptedWriter) SetReadDeadline(time.Time) error    { return nil }
+func (w *scriptedWriter) SetWriteDeadline(t time.Time) error { w.deadline = t; return nil }
+
+func (w *scriptedWriter) Write(b []byte) (int, error) {
+	if w.blocked {
+		time.Sleep(time.Until(w.deadline))
+		return 0, os.ErrDeadlineExceeded
+	}
+	return w.pending.Write(b)
+}
+
+func (w *scriptedWriter) FlushError() error {
+	w.events = append(w.events, fmt.Sprintf("%v: %s", time.Since(w.start), strings.TrimSpace(w.pending.String())))
+	w.pending.Reset()
+	return nil
+}
+
+func streamRequest(ctx context.Context) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	r.Host = "localhost"
+	r.Header.Set("Content-Type", "application/json")
+	return r
+}
+
+// script is a Generate that does what f says between the tokens it yields.
+func script(f func(ctx context.Context, yield func(string, error) bool)) func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+	return func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		return func(yield func(engine.Token, error) bool) {
+			st := engine.Stats{PromptTokens: len(r.Prompt)}
+			defer func() { r.Done(st) }()
+			f(ctx, func(text string, err error) bool {
+				if err == nil {
+					st.CompletionTokens++
+				}
+				return yield(engine.Token{Text: text}, err)
+			})
+		}
+	}
+}
+
+func TestKeepAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake()
+		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			time.Sleep(8 * time.Second) // a long prefill
+			yield("a", nil)
+			time.Sleep(time.Second) // no silence worth a comment
+			yield("b", nil)
+		})
+		w := newWriter()
+		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		var got []string
+		for _, e := range w.events {
+			got = append(got, strings.SplitN(e, `{"id"`, 2)[0])
+		}
+		want := []string{"2s: : keep-alive", "7s: : keep-alive", "8s: data: ", "9s: data: "}
+		if strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if w.header.Get("Content-Type") != "text/event-stream" || w.status != 200 {
+			t.Errorf("status %d, headers %v", w.status, w.header)
+		}
+		if last := w.events[len(w.events)-1]; !strings.HasSuffix(last, "data: [DONE]") {
+			t.Errorf("the stream ends with %q", last)
+		}
+	})
+}
+
+// TestErrorInStream: before the first byte an error is an answer of its own,
+// behind it an event.
+func TestErrorInStream(t *testing.T) {
+	full := &engine.Error{Code: engine.CodeQueueFull, Message: "64 requests wait already; try again in a second."}
+	for _, c := range []struct {
+		wait   time.Duration
+		before string
+		status int
+		body   string
+	}{
+		{0, "", 503, `{"error":{"message":"64 requests wait already; try again in a second.","type":"server_error","param":null,"code":"queue_full"}}`},
+		{0, "a", 200, `data: {"error":{`},
+		{3 * time.Second, "", 200, `: keep-alive data: {"error":{`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := newFake()
+			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+				time.Sleep(c.wait)
+				if c.before != "" {
+					yield(c.before, nil)
+				}
+				yield("", full)
+			})
+			w := newWriter()
+			New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+			text := w.pending.String()
+			for _, e := range w.events {
+				_, e, _ = strings.Cut(e, ": ")
+				text += e + " "
+			}
+			if w.status != c.status || !strings.Contains(text, c.body) || strings.Contains(text, "[DONE]") {
+				t.Errorf("%+v: %d %s", c, w.status, text)
+			}
+			if again := w.header.Get("Retry-After"); (again == "1") != (c.status == 503) {
+				t.Errorf("%+v: Retry-After %q", c, again)
+			}
+			if r := fake.lastRun(); r.FinishReason != "error" || r.Error != full.Message {
+				t.Errorf("the history has %+v", r)
+			}
+		})
+	}
+}
+
+// TestSlowReader: the engine's iterator runs to its end at its own pace while
+// the client reads nothing, and the client is cut after its patience.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const tokens = 10_000
+		fake := newFake()
+		generated := time.Duration(-1)
+		start := time.Now()
+		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			for range tokens {
+				if !yield("token", nil) {
+					return
+				}
+			}
+			generated = time.Since(start)
+		})
+		w := newWriter()
+		w.blocked = true
+		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		if generated != 0 {
+			t.Errorf("generating took %v of waiting for the reader", generated)
+		}
+		if took := time.Since(start); took != readerPatience {
+			t.Errorf("the client was cut after %v", took)
+		}
+		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != tokens {
+			t.Errorf("the history has %+v", r)
+		}
+	})
+}
+
+// TestEndlessSlowReader: a client that lags too far behind is cut before its
+// time, so that the buffer stays bounded.
+func TestEndlessSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake()
+		text, sent := strings.Repeat("x", 1<<20), 0
+		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+			for ctx.Err() == nil && sent < 1000 {
+				sent++
+				if !yield(text, nil) {
+					return
+				}
+			}
+		})
+		w := newWriter()
+		w.blocked = true
+		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		if sent > maxPending/len(text)+2 {
+			t.Errorf("%d MiB were generated for a reader that is not there", sent)
+		}
+	})
+}
+
+// TestDisconnect: a client that leaves ends its generation, under a stream or not.
+func TestDisconnect(t *testing.T) {
+	for _, stream := range []bool{true, false} {
+		t.Run(fmt.Sprint("stream ", stream), func(t *testing.T) {
+			fake := newFake()
+			started := make(chan struct{})
+			var once sync.Once
+			fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+				for ctx.Err() == nil {
+					if !yield("x", nil) {
+						return
+					}
+					once.Do(func() { close(started) })
+					time.Sleep(time.Millisecond)
+				}
+				yield("", ctx.Err())
+			})
+			srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+			defer srv.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() {
+				<-started
+				cancel()
+			}()
+			body := fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream)
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := http.DefaultClient.Do(req)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			if err == nil {
+				t.Error("the request came to its end")
+			}
+			if r := fake.lastRun(); r.FinishReason != "cancel" || r.Error != "" {
+				t.Errorf("the history has %+v", r)
+			}
+		})
+	}
+}
+
+// TestCancelRun: the client of a run that is cancelled from elsewhere keeps
+// what was generated.
+func TestCancelRun(t *testing.T) {
+	for _, stream := range []bool{true, false} {
+		fake := newFake()
+		s := New(fake, Options{})
+		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+			yield("kept", nil)
+			r := httptest.NewRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
+			r.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			s.Socket().ServeHTTP(w, r)
+			if w.Code != 200 {
+				t.Errorf("cancel: %d %s", w.Code, w.Body)
+			}
+			<-ctx.Done()
+			yield("", ctx.Err())
+		})
+		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
+		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) {
+			t.Errorf("stream %v: %d %s", stream, w.Code, w.Body)
+		}
+		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
+			t.Errorf("stream %v: the history has %+v", stream, r)
+		}
+	}
+}
+
+// TestClose: a server that stops answers what is in flight, and what comes.
+func TestClose(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		s.Close()
+		<-ctx.Done()
+		yield("", ctx.Err())
+	})
+	for range 2 {
+		w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+		if e := decodeError(t, w); w.Code != 503 || e.Code != "not_ready" {
+			t.Errorf("%d %+v", w.Code, e)
+		}
+	}
+}
+
+// TestPanic: a defect costs one request.
+func TestPanic(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	fake.model.generate = script(func(context.Context, func(string, error) bool) { panic("broken") })
+	fake.model.template = func([]byte) (string, error) { panic("broken") }
+	for _, c := range [][2]string{
+		{"/v1/completions", `{"model":"tandem","prompt":"x"}`},
+		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`},
+	} {
+		w := postTo(t, s, c[0], "application/json", c[1])
+		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" || w.Header().Get("X-Should-Retry") != "false" {
+			t.Errorf("%s: %d %+v", c[1], w.Code, e)
+		}
+		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 || len(s.active()) != 0 {
+			t.Errorf("%s: the history has %+v; %d held, %d in flight", c[1], r, fake.held, len(s.active()))
+		}
+	}
+	fake.model.generate = nil
+	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
+		t.Errorf("the next request: %d %s", w.Code, w.Body)
+	}
+}
+
+// BenchmarkStream is the endpoint's own cost of one token, from the engine's
+// yield to the client's read, over a real connection.
+func BenchmarkStream(b *testing.B) {
+	fake := newFake()
+	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		for range b.N {
+			if !yield(" token", nil) {
+				return
+			}
+		}
+	})
+	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	defer srv.Close()
+	b.ResetTimer()
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkStreamPaced is the same when each token is flushed alone: the
+// generator waits for the writer's goroutine after each.
+func BenchmarkStreamPaced(b *testing.B) {
+	fake := newFake()
+	read := make(chan struct{})
+	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		for range b.N {
+			if !yield(" token", nil) {
+				return
+			}
+			<-read
+		}
+	})
+	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	defer srv.Close()
+	b.ResetTimer()
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	buf := make([]byte, 64<<10)
+	for n := 0; n < b.N; n++ {
+		if _, err := resp.Body.Read(buf); err != nil {
+			b.Fatal(err)
+		}
+		read <- struct{}{}
+	}
+}
