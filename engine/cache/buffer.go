@@ -102,12 +102,12 @@ func (b *buffer) set(s *mlx.Scope, k, v *mlx.Array) {
 func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
 	to := from + k.Dim(2)
 	b.copyOut(s, from, to)
-	spans := b.spans(from, to)
-	need := 0
-	for _, w := range spans {
-		need = max(need, w.stop)
+	need := to
+	if b.ring > 0 {
+		need = min(to, b.ring) // attended whole, whatever it holds
 	}
 	b.reserve(s, need, k, v)
+	spans := b.spans(from, to)
 	if len(spans) == 1 {
 		b.set(s, s.SliceUpdate(b.k, k, 2, spans[0].start), s.SliceUpdate(b.v, v, 2, spans[0].start))
 		return

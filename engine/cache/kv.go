@@ -101,10 +101,7 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	c.buf.copied = nil
 	for _, p := range snapshots {
 		n := min(p.to, to) - p.from
-		if n <= 0 {
-			break
-		}
-		if p.owner != &c.buf {
+		if n > 0 && p.owner != &c.buf {
 			k, v := p.Rows(s)
 			c.buf.write(s, s.Slice(k, 2, 0, n), s.Slice(v, 2, 0, n), p.from)
 		}

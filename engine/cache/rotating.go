@@ -72,6 +72,10 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
+	// What the next update of this size would overwrite is copied out now,
+	// in the evaluation of this one: there it would compete with the write
+	// for the buffer, and MLX would copy the whole ring.
+	c.buf.copyOut(s, c.offset, c.offset+n)
 
 	rows := min(c.offset, c.buf.ring)
 	view := View{K: s.Slice(c.buf.k, 2, 0, rows), V: s.Slice(c.buf.v, 2, 0, rows)}

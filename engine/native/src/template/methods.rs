@@ -37,17 +37,17 @@ impl Arguments {
                 _ => return Err(invalid(format!("{name} has no argument {key} to set"))),
             }
         }
-        // None asks for the default in every function below.
-        for slot in &mut values {
-            if slot.as_ref().is_some_and(Value::is_none) {
-                *slot = None;
-            }
-        }
         Ok(Arguments { name, values })
     }
 
+    /// What the caller passed, None included.
+    pub fn given(&self, i: usize) -> Option<Value> {
+        self.values[i].clone()
+    }
+
+    /// What the caller passed, where None asks for the default.
     pub fn get(&self, i: usize) -> Option<&Value> {
-        self.values[i].as_ref()
+        self.values[i].as_ref().filter(|v| !v.is_none())
     }
 
     fn string(&self, i: usize) -> Result<&str, Error> {
@@ -106,6 +106,11 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
             let mut chars = s.chars();
             let first = chars.next().map(titlecase).unwrap_or_default();
             Ok(Value::from(first + &chars.as_str().to_lowercase()))
+        }
+        "swapcase" => {
+            Arguments::bind("swapcase", args, &[])?;
+            let swap = |c: char| if c.is_uppercase() { c.to_lowercase().to_string() } else { c.to_uppercase().to_string() };
+            Ok(Value::from(s.chars().map(swap).collect::<String>()))
         }
         "removeprefix" => {
             let args = Arguments::bind("removeprefix", args, &["prefix"])?;
@@ -374,6 +379,10 @@ pub fn pad(s: &str, width: usize, fill: char, side: Side) -> Result<String, Erro
 pub fn printf(format: &str, args: &[Value]) -> Result<Value, Error> {
     let conversions = check_widths(format, '%')?;
     let mut args = args.to_vec();
+    let mapping = args.len() == 1 && (text::is_dict(&args[0]) || args[0].is_kwargs());
+    if !mapping && args.len() != conversions.len() {
+        return Err(invalid(format!("a format with {} fields got {} values", conversions.len(), args.len())));
+    }
     for (arg, conversion) in args.iter_mut().zip(conversions) {
         // Only here can a float or a list print otherwise than in Python.
         if conversion == 's' && arg.as_str().is_none() && !arg.is_kwargs() && !text::is_dict(arg) {

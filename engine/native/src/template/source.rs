@@ -36,7 +36,15 @@ pub fn rewrite(source: &str) -> Result<String, String> {
         let tail = &source[start..];
         let end = match tail.as_bytes().get(1) {
             Some(b'#') => tail.find("#}").map(|i| start + i + 2),
-            Some(b'%') if tag_name(&tail[2..]) == "raw" => raw_end(source, start),
+            Some(b'%') if tag_name(&tail[2..]) == "raw" => {
+                // jinja2 keeps the line end behind {% raw %}; the plus makes minijinja keep it.
+                if let Some(close) = tail.find("%}").filter(|i| !tail[..*i].ends_with(['-', '+'])) {
+                    out.push_str(&source[at..start + close]);
+                    out.push('+');
+                    at = start + close;
+                }
+                raw_end(source, start)
+            }
             Some(b @ (b'%' | b'{')) => {
                 let marks = if *b == b'%' { "%}" } else { "}}" };
                 let mut open = start + 2;
@@ -167,6 +175,55 @@ fn number_len(s: &str, index: bool) -> usize {
     end
 }
 
+/// A string literal with Python's escapes resolved, of which minijinja knows fewer. None: nothing
+/// to resolve, or for minijinja to refuse.
+fn literal(text: &str) -> Option<String> {
+    let mut out = String::from(&text[..1]);
+    let mut rest = &text[1..text.len() - 1];
+    if !rest.contains('\\') {
+        return None;
+    }
+    while let Some(i) = rest.find('\\') {
+        out.push_str(&rest[..i]);
+        rest = &rest[i + 1..];
+        let c = rest.chars().next()?;
+        let octal = rest.chars().take(3).take_while(|c| c.is_digit(8)).count();
+        let (width, radix) = match c {
+            'x' => (2, 16),
+            'u' => (4, 16),
+            'U' => (8, 16),
+            '0'..='7' => (octal, 8),
+            _ => (0, 0),
+        };
+        if radix > 0 {
+            let skip = (radix == 16) as usize;
+            let code = u32::from_str_radix(rest.get(skip..skip + width)?, radix).ok()?;
+            match char::from_u32(code)? {
+                c @ ('\\' | '\'' | '"') => out.extend(['\\', c]),
+                '\n' => out.push_str("\\n"),
+                c => out.push(c),
+            }
+            rest = &rest[skip + width..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        match c {
+            '\\' | '\'' | '"' | 'n' | 'r' | 't' => out.extend(['\\', c]),
+            'a' => out.push('\x07'),
+            'b' => out.push('\x08'),
+            'f' => out.push('\x0c'),
+            'v' => out.push('\x0b'),
+            'N' => return None,
+            // The line goes on. Errors further down name a line too few.
+            '\n' => {}
+            c => out.extend(['\\', '\\', c]),
+        }
+    }
+    out.push_str(rest);
+    out.push_str(&text[..1]);
+    Some(out)
+}
+
 /// An operand as text; `plain` if a filter may follow it without parentheses.
 struct Operand {
     text: String,
@@ -213,7 +270,10 @@ impl<'a> Tag<'a> {
     fn copy(&mut self) -> String {
         let Some(t) = self.tokens.get(self.at) else { return String::new() };
         self.at += 1;
-        [t.space, t.text].concat()
+        match t.sort {
+            Sort::Text => t.space.to_owned() + &literal(t.text).unwrap_or(t.text.into()),
+            _ => [t.space, t.text].concat(),
+        }
     }
 
     fn statement(&mut self) -> Option<String> {

@@ -1,0 +1,46 @@
+package engine
+
+import "fmt"
+
+// check refuses what cannot be served and returns how many tokens may be
+// generated.
+func (e *Engine) check(r Request) (limit int, err error) {
+	invalid := func(format string, args ...any) (int, error) {
+		return 0, &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	}
+	if len(r.Prompt) == 0 {
+		return invalid("the prompt is empty; send at least one token")
+	}
+	for i, id := range r.Prompt {
+		if id < 0 || int(id) >= e.config.VocabSize {
+			return invalid("prompt token %d has id %d; the vocabulary has %d", i, id, e.config.VocabSize)
+		}
+	}
+	if len(r.Stop) > MaxStops {
+		return invalid("at most %d stop texts are possible, not %d", MaxStops, len(r.Stop))
+	}
+	for _, stop := range r.Stop {
+		if stop == "" || len(stop) > MaxStopBytes {
+			return invalid("a stop text has 1 to %d bytes, not %d", MaxStopBytes, len(stop))
+		}
+	}
+	if r.TopLogprobs < 0 || r.TopLogprobs > MaxTopLogprobs {
+		return invalid("top_logprobs must lie between 0 and %d, not %d", MaxTopLogprobs, r.TopLogprobs)
+	}
+	if r.MaxTokens != nil && *r.MaxTokens < 0 {
+		return invalid("max_tokens must be at least 0, not %d", *r.MaxTokens)
+	}
+	if err := r.Sampling.Check(e.config.VocabSize); err != nil {
+		return 0, &Error{Code: CodeInvalid, Message: err.Error()}
+	}
+	context, prompt := e.opts.ContextLength, len(r.Prompt)
+	if prompt > context {
+		return 0, &Error{Code: CodeContextLength, Message: fmt.Sprintf(
+			"This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. Please reduce the length of the prompt.", context, prompt)}
+	}
+	limit = context - prompt
+	if r.MaxTokens != nil {
+		limit = min(limit, *r.MaxTokens)
+	}
+	return limit, nil
+}

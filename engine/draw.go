@@ -1,0 +1,83 @@
+package engine
+
+import "tandem/engine/mlx"
+
+// A draw is a run of tokens on the device, one per row of logits, with their
+// log-probabilities where they are wanted. In decoding it is one sampled token
+// on its way: dispatched, not yet read.
+type draw struct {
+	token              *mlx.Array // (n) int32
+	chosen             *mlx.Array // (n, 1) float32, nil unless wanted
+	topIDs, topLogprob *mlx.Array // (n, top), nil unless wanted
+}
+
+// arrays lists what the draw has to have evaluated.
+func (d *draw) arrays() []*mlx.Array {
+	list := []*mlx.Array{d.token}
+	if d.chosen != nil {
+		list = append(list, d.chosen)
+	}
+	if d.topIDs != nil {
+		list = append(list, d.topIDs, d.topLogprob)
+	}
+	return list
+}
+
+// keep moves the arrays out of the scope, to outlive the round.
+func (d *draw) keep(s *mlx.Scope) {
+	for _, a := range d.arrays() {
+		s.Keep(a)
+	}
+}
+
+func (d *draw) free() {
+	if d == nil {
+		return
+	}
+	for _, a := range d.arrays() {
+		a.Free()
+	}
+}
+
+// read waits for the draw and returns its tokens. All its arrays come from one
+// evaluation, so only the first read can block.
+func (d *draw) read(s *mlx.Scope) ([]Token, error) {
+	ids, err := mlx.Read[int32](s, d.token)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]Token, len(ids))
+	for i, id := range ids {
+		tokens[i].ID = id
+	}
+	if d.chosen == nil {
+		return tokens, nil
+	}
+	chosen, err := mlx.Read[float32](s, d.chosen)
+	if err != nil {
+		return nil, err
+	}
+	for i := range tokens {
+		tokens[i].Logprobs = &Logprobs{Logprob: chosen[i]}
+	}
+	if d.topIDs == nil {
+		return tokens, nil
+	}
+	topIDs, err := mlx.Read[int32](s, d.topIDs)
+	if err != nil {
+		return nil, err
+	}
+	topLogprob, err := mlx.Read[float32](s, d.topLogprob)
+	if err != nil {
+		return nil, err
+	}
+	n := len(topIDs) / len(tokens)
+	for i := range tokens {
+		top := make([]TokenLogprob, n)
+		for j := range top {
+			top[j] = TokenLogprob{ID: topIDs[i*n+j], Logprob: topLogprob[i*n+j]}
+		}
+		tokens[i].Logprobs.Top = top
+	}
+	return tokens, nil
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/tokenizer"
+)
+
+// Limits of one engine.
+const (
+	MaxQueue  = 64 // requests waiting; one more is refused with CodeQueueFull
+	MaxActive = 8  // requests that share the model; the others wait
+)
+
+// Options of an Engine. The zero value is what serving wants.
+type Options struct {
+	ContextLength int          // positions; zero or more than the model's means the model's
+	Chunk         int          // prompt rows per forward; zero means cache.MaxChunk, more is cut to it
+	Layout        cache.Layout // of sliding-window layers
+	Queue         int          // zero means MaxQueue
+	Active        int          // zero means MaxActive
+	Logger        *slog.Logger // nil discards
+}
+
+// An Engine owns one model's queue and schedules its requests on the MLX
+// thread. Its methods may be called from any goroutine.
+type Engine struct {
+	thread *mlx.Thread
+	model  lm.Model
+	config lm.Config
+	tok    *tokenizer.Tokenizer
+	opts   Options
+	retire func(*mlx.Scope, *task) // called with the rolled-back task before its caches are freed
+
+	mu      sync.Mutex
+	waiting []*task
+	closed  bool
+	wake    chan struct{} // capacity 1: something arrived or was cancelled
+	stopped chan struct{} // closed when the scheduler has ended
+}
+
+// New starts an engine for a loaded model. The model and the thread belong to
+// the caller and must outlive the engine.
+func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Options) *Engine {
+	config := model.Config()
+	if opts.ContextLength <= 0 || opts.ContextLength > config.ContextLength {
+		opts.ContextLength = config.ContextLength
+	}
+	if opts.Chunk <= 0 || opts.Chunk > cache.MaxChunk {
+		opts.Chunk = cache.MaxChunk
+	}
+	if opts.Queue <= 0 {
+		opts.Queue = MaxQueue
+	}
+	if opts.Active <= 0 {
+		opts.Active = MaxActive
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	e := &Engine{
+		thread: thread, model: model, config: config, tok: tok, opts: opts,
+		retire:  func(*mlx.Scope, *task) {},
+		wake:    make(chan struct{}, 1),
+		stopped: make(chan struct{}),
+	}
+	go e.schedule()
+	return e
+}
+
+// ContextLength returns the positions a request may use.
+func (e *Engine) ContextLength() int { return e.opts.ContextLength }
+
+// Queued returns the number of requests that wait for a place.
+func (e *Engine) Queued() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.waiting)
+}
+
+// Close ends all requests with CodeClosed, waits for the running round and
+// frees their caches.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.signal()
+	<-e.stopped
+	return nil
+}
+
+// Generate continues r.Prompt. Nothing happens before the result is ranged
+// over. Leaving the range, or cancelling ctx, ends the generation within one
+// round. An error is yielded once, last, with a zero Token; it is an *Error or
+// ctx's.
+func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		t, err := e.submit(ctx, r)
+		if err != nil {
+			if r.Done != nil {
+				r.Done(Stats{PromptTokens: len(r.Prompt), Err: err})
+			}
+			yield(Token{}, err)
+			return
+		}
+		left := false // the consumer left the range
+		t.mail.each(ctx, func(tok Token) bool {
+			left = !yield(tok, nil)
+			return !left
+		}, r.Progress)
+		// However the loop ended, the scheduler lets go of the task within
+		// one round.
+		t.cancel()
+		e.signal()
+		<-t.left
+		if left {
+			t.stats.Err = nil // leaving early is no failure
+		}
+		if r.Done != nil {
+			r.Done(t.stats)
+		}
+		if t.stats.Err != nil {
+			yield(Token{}, t.stats.Err)
+		}
+	}
+}
+
+// submit checks r and puts it into the queue.
+func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
+	limit, err := e.check(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	seed := rand.Uint64()
+	if r.Seed != nil {
+		seed = *r.Seed
+	}
+	t := newTask(ctx, r, seed, limit, e.tok)
+	t.arrived = time.Now()
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return nil, errClosed
+	case len(e.waiting) >= e.opts.Queue:
+		return nil, &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
+	}
+	e.waiting = append(e.waiting, t)
+	e.signal()
+	return t, nil
+}
+
+var errClosed = &Error{Code: CodeClosed, Message: "the model was unloaded; send the request again"}
+
+// signal wakes the scheduler.
+func (e *Engine) signal() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}

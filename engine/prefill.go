@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// scoreRows bounds the logits held at once while a prompt is scored:
+// scoreRows x vocabulary x 4 bytes.
+const scoreRows = 64
+
+// prefill evaluates the next chunk of a task's prompt. After the last one the
+// first token is in flight.
+func (e *Engine) prefill(tasks []*task) error {
+	t := tasks[0]
+	if t.begun.IsZero() {
+		t.begun = time.Now()
+		t.stats.Queue = t.begun.Sub(t.arrived)
+	}
+	var scored []Token
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
+		if t.caches == nil {
+			t.caches = e.model.NewCaches(cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk})
+			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
+		}
+		from, n := t.fed, min(e.opts.Chunk, t.remaining())
+		out := e.model.Forward(s, lm.Batch{{
+			Tokens: mlx.New(s, t.req.Prompt[from:from+n], n), N: n, Pos: from, Caches: t.caches,
+		}}, nil)
+		live := t.live()
+		if t.req.PromptLogprobs {
+			// Evaluated first and kept, so that scoring in pieces does not
+			// evaluate the chunk again.
+			hidden := s.Keep(out.Hidden)
+			defer hidden.Free()
+			if err := s.Eval(append(live, hidden)...); err != nil {
+				return err
+			}
+			if scored, err = e.score(s, t, hidden, from, n); err != nil {
+				return err
+			}
+			out.Hidden = hidden
+		}
+		if from+n < len(t.req.Prompt) || t.limit == 0 {
+			err = s.Eval(live...)
+		} else {
+			last := s.Slice(out.Hidden, 0, n-1, n)
+			first := t.draw(s, e.model.Unembed(s, last), from+n)
+			if err = s.AsyncEval(append(live, first.arrays()...)...); err == nil {
+				first.keep(s)
+				t.flight = first
+			}
+		}
+		s.ClearCache()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	t.fed = min(t.fed+e.opts.Chunk, len(t.req.Prompt))
+	for _, tok := range scored {
+		t.mail.post(tok)
+	}
+	t.mail.progress(t.fed, len(t.req.Prompt))
+	if !t.prefilling() && t.limit == 0 {
+		t.stats.Prefill = time.Since(t.begun)
+		t.stats.Finish = FinishLength
+		e.leave(t, nil)
+	}
+	return nil
+}
+
+// live lists the arrays that carry the task from round to round.
+func (t *task) live() []*mlx.Array {
+	var list []*mlx.Array
+	for _, c := range t.caches {
+		list = append(list, c.Arrays()...)
+	}
+	return list
+}
+
+// score returns the prompt tokens that rows [from, from+n) predict, with their
+// log-probabilities. The first chunk also brings the very first token, which
+// nothing predicts. hidden (n, H) is kept by the caller.
+func (e *Engine) score(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
+	prompt := t.req.Prompt
+	var out []Token
+	if from == 0 {
+		out = append(out, Token{ID: prompt[0], Text: t.stream.Push(prompt[0]), Prompt: true})
+	}
+	n = min(n, len(prompt)-1-from) // the last row predicts the first generated token
+	for lo := 0; lo < n; lo += scoreRows {
+		hi := min(lo+scoreRows, n)
+		next := prompt[from+lo+1 : from+hi+1]
+		logits := e.model.Unembed(s, s.Slice(hidden, 0, lo, hi)) // (rows, V)
+		d := &draw{token: mlx.New(s, next, len(next))}
+		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
+		if err := s.Eval(d.arrays()...); err != nil {
+			return nil, err
+		}
+		tokens, err := d.read(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, tok := range tokens {
+			tok.Prompt, tok.Text = true, t.stream.Push(tok.ID)
+			out = append(out, tok)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,165 @@
+package sample
+
+import (
+	"maps"
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// A Sampler draws the tokens of one request. It is used on the MLX thread only.
+type Sampler struct {
+	params Params
+	seed   uint64
+	vocab  int
+
+	// Kept arrays of shape (1, V), present only where params ask for them.
+	seen   *mlx.Array // bool: in prompt or output
+	counts *mlx.Array // float32: occurrences in the output
+	bias   *mlx.Array // float32
+}
+
+// New makes a sampler for a prompt. Params must have passed Check.
+func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sampler {
+	m := &Sampler{params: p, seed: seed, vocab: vocab}
+	if p.penalised() {
+		seen := make([]bool, vocab)
+		for _, id := range prompt {
+			if int(id) < vocab {
+				seen[id] = true
+			}
+		}
+		m.seen = s.Keep(mlx.New(s, seen, 1, vocab))
+		m.counts = s.Keep(s.Zeros(mlx.Float32, 1, vocab))
+	}
+	if len(p.LogitBias) > 0 {
+		bias := make([]float32, vocab)
+		for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
+			bias[id] = p.LogitBias[id]
+		}
+		m.bias = s.Keep(mlx.New(s, bias, 1, vocab))
+	}
+	return m
+}
+
+// Draw returns the token (1) int32 that follows position pos-1 from the logits
+// (1, V) computed there; pos is the absolute position the token will take.
+func (m *Sampler) Draw(s *mlx.Scope, logits *mlx.Array, pos int) *mlx.Array {
+	x := m.Process(s, logits)
+	if !m.params.Greedy() {
+		noise := s.Gumbel(s.Key(positionKey(m.seed, pos)), 1, m.vocab)
+		x = s.Add(x, noise)
+	}
+	return s.AsType(s.Argmax(x, -1), mlx.Int32)
+}
+
+// Process returns the processed distribution as unnormalised float32
+// log-probabilities (1, V), -inf where it has no mass. For greedy requests only
+// penalties and bias apply.
+func (m *Sampler) Process(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
+	x := s.AsType(logits, mlx.Float32)
+	if m.seen != nil {
+		x = m.penalise(s, x)
+	}
+	if m.bias != nil {
+		x = s.Add(x, m.bias)
+	}
+	if m.params.Greedy() {
+		return x
+	}
+	x = s.Mul(x, s.Scalar(1/m.params.Temperature, mlx.Float32))
+	if k := m.params.TopK; k > 0 && k < m.vocab {
+		x = keep(s, x, atLeastKth(s, x, k))
+	}
+	if p := m.params.TopP; p > 0 && p < 1 {
+		x = m.topP(s, x, p)
+	}
+	if p := m.params.MinP; p > 0 {
+		probs := s.Softmax(x, -1)
+		floor := s.Mul(s.Max(probs, -1, true), s.Scalar(p, mlx.Float32))
+		x = keep(s, x, s.LessEqual(floor, probs))
+	}
+	return x
+}
+
+// penalise applies the repetition, presence and frequency penalties.
+func (m *Sampler) penalise(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if r := m.params.RepetitionPenalty; r != 0 && r != 1 {
+		rep := s.Scalar(r, mlx.Float32)
+		zero := s.Scalar(0, mlx.Float32)
+		x = s.Where(m.seen, s.Where(s.Less(x, zero), s.Mul(x, rep), s.Div(x, rep)), x)
+	}
+	if f := m.params.FrequencyPenalty; f != 0 {
+		x = s.Sub(x, s.Mul(m.counts, s.Scalar(f, mlx.Float32)))
+	}
+	if p := m.params.PresencePenalty; p != 0 {
+		present := s.AsType(s.Less(s.Scalar(0, mlx.Float32), m.counts), mlx.Float32)
+		x = s.Sub(x, s.Mul(present, s.Scalar(p, mlx.Float32)))
+	}
+	return x
+}
+
+// Observe adds a drawn token (1) int32, which may be unevaluated, to the
+// history that penalties count.
+func (m *Sampler) Observe(s *mlx.Scope, token *mlx.Array) {
+	if m.seen == nil {
+		return
+	}
+	at := s.Reshape(token, 1, 1)
+	seen := s.Keep(s.PutAlong(m.seen, at, mlx.New(s, []bool{true}, 1, 1), -1))
+	counts := s.Keep(s.ScatterAdd(m.counts, at, mlx.New(s, []float32{1}, 1, 1), -1))
+	s.Adopt(m.seen)
+	s.Adopt(m.counts)
+	m.seen, m.counts = seen, counts
+}
+
+// Arrays returns the kept arrays, for Eval.
+func (m *Sampler) Arrays() []*mlx.Array {
+	if m.seen == nil {
+		return nil
+	}
+	return []*mlx.Array{m.seen, m.counts}
+}
+
+// Free releases the sampler's arrays.
+func (m *Sampler) Free() {
+	m.seen.Free()
+	m.counts.Free()
+	m.bias.Free()
+}
+
+// topP keeps the smallest set of the likeliest tokens whose mass reaches p:
+// every token before which less than p has been taken. Where top-k already
+// bounds the candidates only those are sorted.
+func (m *Sampler) topP(s *mlx.Scope, x *mlx.Array, p float64) *mlx.Array {
+	probs := s.Softmax(x, -1)
+	var order *mlx.Array
+	if k := m.params.TopK; k > 0 && k < m.vocab {
+		order = descending(s, x, k)
+	} else {
+		order = s.Argsort(s.Neg(x), -1)
+	}
+	sorted := s.TakeAlong(probs, order, -1)
+	before := s.Sub(s.Cumsum(sorted, -1), sorted)
+	kept := s.Less(before, s.Scalar(p, mlx.Float32))
+	return keep(s, x, s.PutAlong(s.Zeros(mlx.Bool, 1, m.vocab), order, kept, -1))
+}
+
+// keep replaces x by -inf where mask is false.
+func keep(s *mlx.Scope, x, mask *mlx.Array) *mlx.Array {
+	return s.Where(mask, x, s.Scalar(negInf, mlx.Float32))
+}
+
+// positionKey mixes seed and position into one key (SplitMix64), so that
+// neighbouring seeds and positions share nothing.
+func positionKey(seed uint64, pos int) uint64 {
+	z := mix(seed) + uint64(pos)*0x9e3779b97f4a7c15
+	return mix(z)
+}
+
+func mix(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,52 @@
+package sample
+
+import (
+	"math"
+
+	"tandem/engine/mlx"
+)
+
+var negInf = math.Inf(-1)
+
+// atLeastKth marks the k largest elements of each row of x (n, V), bool (n, V). Of equal
+// elements at the border the lowest ids are taken, so exactly k are marked.
+func atLeastKth(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
+	v := x.Dim(-1)
+	at := s.Slice(s.Argpartition(x, v-k, -1), -1, v-k, v-k+1)
+	kth := s.TakeAlong(x, at, -1) // (n, 1)
+	above := s.Less(kth, x)
+	tied := s.Equal(x, kth)
+	room := s.Sub(s.Scalar(float64(k), mlx.Int32), s.Sum(s.AsType(above, mlx.Int32), -1, true))
+	rank := s.Cumsum(s.AsType(tied, mlx.Int32), -1)
+	return s.Or(above, s.And(tied, s.LessEqual(rank, room)))
+}
+
+// descending returns the ids (n, k) int32 of the k largest elements of each row
+// of x (n, V), largest first, ties by lower id.
+func descending(s *mlx.Scope, x *mlx.Array, k int) *mlx.Array {
+	v := x.Dim(-1)
+	if k < v {
+		// Only the k marked elements stay finite, so the partition has no tie
+		// to break; sorting the ids makes the stable sort by value break ties
+		// by id.
+		x = keep(s, x, atLeastKth(s, x, k))
+	}
+	ids := s.Slice(s.Argpartition(s.Neg(x), k-1, -1), -1, 0, k)
+	ids = s.Sort(s.AsType(ids, mlx.Int32), -1)
+	order := s.Argsort(s.Neg(s.TakeAlong(x, ids, -1)), -1)
+	return s.TakeAlong(ids, order, -1)
+}
+
+// Logprobs returns for tokens (n) int32 their log-probabilities (n, 1) under
+// the model's own logits (n, V), and the ids (n, top) int32 and
+// log-probabilities (n, top) of the likeliest tokens, nil for top = 0.
+func Logprobs(s *mlx.Scope, logits, tokens *mlx.Array, top int) (chosen, ids, values *mlx.Array) {
+	x := s.AsType(logits, mlx.Float32)
+	lp := s.Sub(x, s.LogSumExp(x, -1, true))
+	chosen = s.TakeAlong(lp, s.Reshape(tokens, -1, 1), -1)
+	if top > 0 {
+		ids = descending(s, lp, min(top, lp.Dim(-1)))
+		values = s.TakeAlong(lp, ids, -1)
+	}
+	return chosen, ids, values
+}

@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"tandem/engine/mlx"
+)
+
+// schedule runs rounds until the engine is closed. A round is at most one
+// prefill chunk and one decode step, so a request that arrives while a long
+// prompt is being read waits for one chunk, and running answers go on between
+// the chunks.
+func (e *Engine) schedule() {
+	defer close(e.stopped)
+	var active []*task
+	for turn := 0; ; turn++ {
+		closed := false
+		active, closed = e.admit(active)
+		if closed {
+			for _, t := range active {
+				e.leave(t, errClosed)
+			}
+			return
+		}
+		active = slices.DeleteFunc(active, func(t *task) bool {
+			if err := t.ctx.Err(); err != nil {
+				e.leave(t, err)
+			}
+			return t.finished
+		})
+		if len(active) == 0 {
+			<-e.wake
+			continue
+		}
+		if t := nextPrefill(active, turn); t != nil {
+			e.round([]*task{t}, e.prefill)
+		}
+		var decoding []*task
+		for _, t := range active {
+			if t.flight != nil && !t.finished {
+				decoding = append(decoding, t)
+			}
+		}
+		if len(decoding) > 0 {
+			e.round(decoding, e.step)
+		}
+		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
+	}
+}
+
+// admit moves waiting requests to the active ones while there is room, and
+// lets go of those cancelled in the queue. After Close it moves all.
+func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	kept := e.waiting[:0]
+	for _, t := range e.waiting {
+		switch {
+		case t.ctx.Err() != nil && !e.closed:
+			e.leave(t, t.ctx.Err())
+		case len(active) < e.opts.Active || e.closed:
+			active = append(active, t)
+		default:
+			kept = append(kept, t)
+		}
+	}
+	clear(e.waiting[len(kept):])
+	e.waiting = kept
+	return active, e.closed
+}
+
+// nextPrefill picks whose chunk comes next: the shortest rest, so that a short
+// request is not stuck behind a long one, and every fourth turn the oldest, so
+// that a long one is not starved by many short ones.
+func nextPrefill(active []*task, turn int) *task {
+	var list []*task
+	for _, t := range active {
+		if t.prefilling() && !t.finished {
+			list = append(list, t)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if turn%4 == 3 {
+		return slices.MinFunc(list, func(a, b *task) int { return a.arrived.Compare(b.arrived) })
+	}
+	return slices.MinFunc(list, func(a, b *task) int {
+		return cmp.Or(cmp.Compare(a.remaining(), b.remaining()), a.arrived.Compare(b.arrived))
+	})
+}
+
+// round runs one piece of work. If it fails, all tasks that took part do; the
+// next round starts afresh.
+func (e *Engine) round(tasks []*task, work func([]*task) error) {
+	err := work(tasks)
+	if err == nil {
+		return
+	}
+	failed := &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
+	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
+		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
+	}
+	for _, t := range tasks {
+		t.broken = true
+		e.leave(t, failed)
+	}
+}
+
+// leave ends a task: it frees what it holds, completes its stats and closes
+// its mailbox. err is nil for a generation that came to its end.
+func (e *Engine) leave(t *task, err error) {
+	if t.finished {
+		return
+	}
+	t.finished = true
+	if t.caches != nil {
+		freed := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			if t.broken {
+				return nil
+			}
+			if err := t.rollback(); err != nil {
+				return err
+			}
+			e.retire(s, t)
+			return nil
+		})
+		// Apart, so that a failed rollback still frees.
+		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+			t.free(s)
+			return nil
+		}))
+		if freed != nil {
+			e.opts.Logger.Error("letting go of a request", "error", freed)
+		}
+	}
+	now := time.Now()
+	t.stats.Err = err
+	t.stats.CompletionTokens = t.generated()
+	t.stats.Total = now.Sub(t.arrived)
+	if !t.first.IsZero() {
+		t.stats.Decode = now.Sub(t.first)
+	}
+	t.stats.PeakBytes = e.thread.Memory().Peak
+	t.mail.close()
+	close(t.left)
+}
+
+// rollback drops the row of the step in flight, so that the caches hold what
+// was read and nothing after it.
+func (t *task) rollback() error {
+	for _, c := range t.caches {
+		if n := c.Offset() - t.fed; n > 0 {
+			if err := c.Trim(n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

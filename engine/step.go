@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// step advances all decoding tasks by one token in one forward.
+//
+// The graph of step n+1 is built while step n still runs, on its unread
+// tokens; then step n is read, and at once step n+1 is dispatched. Dispatching
+// before the read would overlap a little more, but step n still holds the
+// cache buffers while it runs, and each write of step n+1 would copy a whole
+// cache (engine/LOG.md). The row of step n+1 is in the caches from here on: a
+// task that ends with token n rolls it back.
+func (e *Engine) step(tasks []*task) error {
+	// The last allowed token needs no successor.
+	going := slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return t.generated()+1 >= t.limit })
+	read := make([]Token, len(tasks))
+	var syncs int64
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		before := e.thread.Syncs()
+		next := e.build(s, going)
+		for i, t := range tasks {
+			tokens, err := t.flight.read(s)
+			if err != nil {
+				return err
+			}
+			read[i] = tokens[0]
+		}
+		readAt, inC := time.Now(), s.TimeInC()
+		if err := e.dispatch(s, going, next); err != nil {
+			return err
+		}
+		host := time.Since(readAt) - (s.TimeInC() - inC)
+		for _, t := range tasks {
+			t.stats.Host += host
+			t.flight.free()
+			t.flight = nil
+		}
+		for i, t := range going {
+			next[i].keep(s)
+			t.flight = next[i]
+			t.stats.Rounds++
+		}
+		syncs = e.thread.Syncs() - before
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, t := range tasks {
+		t.stats.Syncs += int(syncs)
+		e.accept(t, read[i])
+	}
+	return nil
+}
+
+// build makes the graph of the next forward of all tasks and of the draws from
+// it.
+func (e *Engine) build(s *mlx.Scope, tasks []*task) []*draw {
+	if len(tasks) == 0 {
+		return nil
+	}
+	batch := make(lm.Batch, len(tasks))
+	for i, t := range tasks {
+		batch[i] = lm.Sequence{Tokens: t.flight.token, N: 1, Pos: len(t.tokens), Caches: t.caches}
+	}
+	out := e.model.Forward(s, batch, nil)
+	logits := e.model.Unembed(s, out.Hidden) // (B, V)
+	next := make([]*draw, len(tasks))
+	for i, t := range tasks {
+		t.sampler.Observe(s, t.flight.token)
+		row := logits
+		if len(tasks) > 1 {
+			row = s.Slice(logits, 0, i, i+1)
+		}
+		next[i] = t.draw(s, row, len(t.tokens)+1)
+	}
+	return next
+}
+
+// dispatch starts the evaluation of a built step.
+func (e *Engine) dispatch(s *mlx.Scope, tasks []*task, next []*draw) error {
+	if len(tasks) == 0 {
+		return s.Err()
+	}
+	var keep []*mlx.Array
+	for i, t := range tasks {
+		keep = append(keep, next[i].arrays()...)
+		keep = append(keep, t.sampler.Arrays()...)
+	}
+	return s.AsyncEval(keep...)
+}
+
+// accept takes the token that was read: it is recorded, then emitted, and may
+// end the task.
+func (e *Engine) accept(t *task, tok Token) {
+	now := time.Now()
+	if t.first.IsZero() {
+		t.first = now
+		t.stats.FirstToken = now.Sub(t.arrived)
+		t.stats.Prefill = now.Sub(t.begun)
+	}
+	t.tokens = append(t.tokens, tok.ID)
+	eos := !t.req.IgnoreEOS && slices.Contains(e.config.EOS, tok.ID)
+	hit := false
+	if !eos {
+		tok.Text, hit = t.stops.push(t.stream.Push(tok.ID))
+	}
+	switch {
+	case eos || hit:
+		tok.Finish = FinishStop
+	case t.generated() >= t.limit:
+		tok.Finish = FinishLength
+	}
+	if tok.Finish != "" && !hit {
+		// What was held back is certain now; it may itself complete a stop.
+		rest, late := t.stops.push(t.stream.Flush())
+		tok.Text += rest
+		if late {
+			tok.Finish = FinishStop
+		} else {
+			tok.Text += t.stops.flush()
+		}
+	}
+	// The row of a token that ends the generation is rolled back with the
+	// step in flight; every other token's row is in the caches.
+	if tok.Finish == "" {
+		t.fed = len(t.tokens)
+	}
+	t.mail.post(tok)
+	if tok.Finish != "" {
+		t.stats.Finish = tok.Finish
+		e.leave(t, nil)
+	}
+}

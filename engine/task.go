@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+	"tandem/engine/tokenizer"
+)
+
+// A task is one request in flight. The scheduler owns it; mail and left are
+// its connection to the goroutine that ranges over the generation.
+type task struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	mail   *mailbox
+	left   chan struct{} // closed by the scheduler when it has let go; stats is final
+	req    Request
+	seed   uint64
+	limit  int // tokens to generate at most
+
+	// tokens is the prompt and what was generated. caches is the live path:
+	// at the end of each round every cache holds fed of these tokens, and one
+	// row more while a step is in flight.
+	tokens []int32
+	fed    int
+	caches []cache.Cache
+
+	sampler *sample.Sampler
+	flight  *draw // the token being computed, nil before the prompt is evaluated
+	stream  *tokenizer.Stream
+	stops   stopMatcher
+
+	arrived, begun, first time.Time
+	stats                 Stats
+	broken                bool // a round failed: the caches are undefined
+	finished              bool
+}
+
+func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokenizer.Tokenizer) *task {
+	ctx, cancel := context.WithCancel(ctx)
+	t := &task{
+		ctx: ctx, cancel: cancel, mail: newMailbox(), left: make(chan struct{}),
+		req: r, seed: seed, limit: limit,
+		tokens: append([]int32(nil), r.Prompt...),
+		stream: tok.NewStream(!r.KeepSpecial),
+		stops:  stopMatcher{stops: r.Stop},
+	}
+	t.stats = Stats{PromptTokens: len(r.Prompt), Seed: seed}
+	return t
+}
+
+// prefilling reports whether part of the prompt is still to be evaluated.
+func (t *task) prefilling() bool { return t.fed < len(t.req.Prompt) }
+
+// remaining returns how many prompt tokens are to be evaluated.
+func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
+
+// generated returns how many tokens were read so far.
+func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
+
+// draw samples the token at position pos from the logits (1, V) before it. Its
+// arrays belong to s, unevaluated.
+func (t *task) draw(s *mlx.Scope, logits *mlx.Array, pos int) *draw {
+	d := &draw{token: t.sampler.Draw(s, logits, pos)}
+	if t.req.Logprobs {
+		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
+	}
+	return d
+}
+
+// free releases everything the task holds on the MLX thread.
+func (t *task) free(s *mlx.Scope) {
+	for _, c := range t.caches {
+		c.Free(s)
+	}
+	t.caches = nil
+	t.flight.free()
+	t.flight = nil
+	if t.sampler != nil {
+		t.sampler.Free()
+		t.sampler = nil
+	}
+}
