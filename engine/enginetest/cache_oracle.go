@@ -1,0 +1,345 @@
+package enginetest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// The shape of the rows: grouped queries, values narrower than keys.
+const (
+	kvHeads  = 2
+	heads    = 4
+	keyDim   = 8
+	valueDim = 4
+)
+
+// A cacheRow is what a cache keeps for one position: (KV, D) and (KV, Dv).
+type cacheRow struct{ k, v []float32 }
+
+type cacheTest struct {
+	t     *testing.T
+	th    *mlx.Thread
+	kind  CacheKind
+	rng   *rand.Rand
+	start int64 // active memory before
+}
+
+func newCacheTest(t *testing.T, kind CacheKind) *cacheTest {
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cacheTest{t: t, th: th, kind: kind, rng: rand.New(rand.NewPCG(7, 7))}
+	c.do(func(s *mlx.Scope) error { return s.Eval(s.Zeros(mlx.Float32, 1)) })
+	c.start = c.active()
+	t.Cleanup(func() {
+		if after := c.active(); !t.Failed() && after != c.start {
+			t.Errorf("active memory went from %d to %d bytes", c.start, after)
+		}
+		th.Close()
+	})
+	return c
+}
+
+func (c *cacheTest) do(fn func(*mlx.Scope) error) {
+	c.t.Helper()
+	if err := c.th.Do(c.t.Context(), fn); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cacheTest) active() int64 { return c.th.Memory().Active }
+
+func (c *cacheTest) mustPanic(what string, fn func()) {
+	c.t.Helper()
+	defer func() {
+		if recover() == nil {
+			c.t.Errorf("%s did not panic", what)
+		}
+	}()
+	fn()
+}
+
+// most returns the rows of the largest update worth testing.
+func (c *cacheTest) most() int {
+	if c.kind.Most > 0 {
+		return c.kind.Most
+	}
+	return 70
+}
+
+// horizon returns a number of rows after which a ring has wrapped.
+func (c *cacheTest) horizon() int { return c.kind.Window + c.most() }
+
+func (c *cacheTest) floats(n int) []float32 {
+	out := make([]float32, n)
+	for i := range out {
+		out[i] = float32(c.rng.NormFloat64())
+	}
+	return out
+}
+
+func (c *cacheTest) newRows(n int) []cacheRow {
+	rows := make([]cacheRow, n)
+	for i := range rows {
+		rows[i] = cacheRow{c.floats(kvHeads * keyDim), c.floats(kvHeads * valueDim)}
+	}
+	return rows
+}
+
+// queries returns (H, n, D).
+func (c *cacheTest) queries(n int) []float32 { return c.floats(heads * n * keyDim) }
+
+// A liveCache is a cache and the rows it should hold.
+type liveCache struct {
+	c     *cacheTest
+	cache cache.Cache
+	rows  []cacheRow
+}
+
+func (c *cacheTest) open() *liveCache { return &liveCache{c: c, cache: c.kind.New()} }
+
+func (l *liveCache) free() { l.c.do(func(s *mlx.Scope) error { l.cache.Free(s); return nil }) }
+
+func (l *liveCache) update(n int) { l.c.t.Helper(); l.append(l.c.newRows(n)) }
+
+// append writes rows and compares what their queries attend with the oracle.
+func (l *liveCache) append(rows []cacheRow) {
+	l.c.t.Helper()
+	if len(rows) == 0 {
+		return
+	}
+	n, q := len(rows), l.c.queries(len(rows))
+	pos := len(l.rows)
+	got := l.attend(rows, q)
+	for i := range n {
+		for h := range heads {
+			want := l.oracle(q[(h*n+i)*keyDim:][:keyDim], h*kvHeads/heads, pos+i)
+			for d, w := range want {
+				if g := float64(got[(h*n+i)*valueDim+d]); math.Abs(g-w) > 1e-5 {
+					l.c.t.Fatalf("position %d of an update of %d rows at %d, head %d: got %g, want %g", pos+i, n, pos, h, g, w)
+				}
+			}
+		}
+	}
+}
+
+// attend writes rows and returns the attention of queries q (H, n, D) at their
+// positions, (H, n, Dv).
+func (l *liveCache) attend(rows []cacheRow, q []float32) []float32 {
+	l.c.t.Helper()
+	n := len(rows)
+	var k, v []float32
+	for h := range kvHeads {
+		for _, r := range rows {
+			k = append(k, r.k[h*keyDim:][:keyDim]...)
+			v = append(v, r.v[h*valueDim:][:valueDim]...)
+		}
+	}
+	var out []float32
+	l.c.do(func(s *mlx.Scope) (err error) {
+		view := l.cache.Update(s, mlx.New(s, k, 1, kvHeads, n, keyDim), mlx.New(s, v, 1, kvHeads, n, valueDim))
+		a := s.Contiguous(Attend(s, mlx.New(s, q, 1, heads, n, keyDim), view, float32(1/math.Sqrt(keyDim))))
+		if err := s.Eval(append(l.cache.Arrays(), a)...); err != nil {
+			return err
+		}
+		out, err = mlx.Read[float32](s, a)
+		return err
+	})
+	l.rows = append(l.rows[:len(l.rows):len(l.rows)], rows...)
+	if got := l.cache.Offset(); got != len(l.rows) {
+		l.c.t.Fatalf("offset %d after %d rows", got, len(l.rows))
+	}
+	return out
+}
+
+// Attend is the attention of queries q (1, H, n, D) over a view.
+func Attend(s *mlx.Scope, q *mlx.Array, view cache.View, scale float32) *mlx.Array {
+	if view.Causal {
+		return s.CausalAttention(q, view.K, view.V, scale)
+	}
+	return s.Attention(q, view.K, view.V, scale, view.Mask)
+}
+
+// oracle is the attention of one query at a position, over kv head h.
+func (l *liveCache) oracle(q []float32, h, pos int) []float64 {
+	first := 0
+	if w := l.c.kind.Window; w > 0 {
+		first = max(0, pos-w+1)
+	}
+	sum, out := 0.0, make([]float64, valueDim)
+	for _, r := range l.rows[first : pos+1] {
+		dot := 0.0
+		for d, x := range r.k[h*keyDim:][:keyDim] {
+			dot += float64(x) * float64(q[d])
+		}
+		weight := math.Exp(dot / math.Sqrt(keyDim))
+		sum += weight
+		for d, x := range r.v[h*valueDim:][:valueDim] {
+			out[d] += weight * float64(x)
+		}
+	}
+	for d := range out {
+		out[d] /= sum
+	}
+	return out
+}
+
+func (l *liveCache) trim(n int) {
+	l.c.t.Helper()
+	if err := l.cache.Trim(n); err != nil {
+		l.c.t.Fatal(err)
+	}
+	l.rows = l.rows[:len(l.rows)-n]
+}
+
+func (l *liveCache) restore(ch cacheChain, to int) {
+	l.c.t.Helper()
+	snapshots := make([]*cache.Snapshot, len(ch))
+	for i, p := range ch {
+		snapshots[i] = p.snap
+	}
+	l.c.do(func(s *mlx.Scope) error {
+		if err := l.cache.Restore(s, snapshots, to); err != nil {
+			return err
+		}
+		return s.Eval(l.cache.Arrays()...)
+	})
+	if got := l.cache.Offset(); got != to {
+		l.c.t.Fatalf("offset %d after a restore to %d", got, to)
+	}
+	l.rows = ch[len(ch)-1].rows[:to]
+	now := l.snapshot(0)
+	now.check(l.c)
+	now.release(l.c)
+}
+
+// A heldRows is a snapshot and the rows of its sequence when it was taken.
+type heldRows struct {
+	snap     *cache.Snapshot
+	rows     []cacheRow
+	observed int64
+}
+
+func (l *liveCache) hold(p *cache.Snapshot) *heldRows {
+	h := &heldRows{snap: p, rows: l.rows[:p.To()]}
+	p.Observe(func(n int64) { h.observed += n })
+	return h
+}
+
+func (l *liveCache) snapshot(from int) (h *heldRows) {
+	l.c.t.Helper()
+	l.c.do(func(s *mlx.Scope) error {
+		p, err := l.cache.Snapshot(s, from)
+		if err == nil {
+			h = l.hold(p)
+		}
+		return err
+	})
+	return h
+}
+
+func (l *liveCache) captured() (ch cacheChain) {
+	for _, p := range l.cache.Captured() {
+		ch = append(ch, l.hold(p))
+	}
+	return ch
+}
+
+// captureChain snapshots what there is and schedules captures across the
+// next update.
+func (l *liveCache) captureChain() cacheChain {
+	l.c.t.Helper()
+	base := l.snapshot(0)
+	n := min(l.c.most(), 12)
+	if err := l.cache.Schedule(base.to()+1, base.to()+n/2, base.to()+n); err != nil {
+		l.c.t.Fatal(err)
+	}
+	l.update(n)
+	return append(cacheChain{base}, l.captured()...)
+}
+
+func (h *heldRows) to() int { return h.snap.To() }
+
+func (h *heldRows) release(c *cacheTest) {
+	c.do(func(*mlx.Scope) error { h.snap.Release(); return nil })
+}
+
+// read returns the rows held, keys then values.
+func (h *heldRows) read(c *cacheTest) (out [2][]float32) {
+	c.t.Helper()
+	c.do(func(s *mlx.Scope) error {
+		k, v := h.snap.Rows(s)
+		for i, a := range []*mlx.Array{k, v} {
+			if a == nil {
+				continue
+			}
+			var err error
+			if out[i], err = mlx.Read[float32](s, s.Contiguous(a)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return out
+}
+
+// check compares the rows held with those written, and the bytes with what
+// was observed.
+func (h *heldRows) check(c *cacheTest) {
+	c.t.Helper()
+	var want [2][]float32
+	for head := range kvHeads {
+		for _, r := range h.rows[h.snap.From():h.snap.To()] {
+			want[0] = append(want[0], r.k[head*keyDim:][:keyDim]...)
+			want[1] = append(want[1], r.v[head*valueDim:][:valueDim]...)
+		}
+	}
+	c.sameRows("held", h.read(c), want)
+	if got := h.snap.Bytes(); got != h.observed || h.snap.Lazy() && got != 0 {
+		c.t.Fatalf("snapshot of %d to %d: %d bytes, observed %d, lazy %v", h.snap.From(), h.to(), got, h.observed, h.snap.Lazy())
+	}
+}
+
+func (c *cacheTest) sameRows(what string, got, want [2][]float32) {
+	c.t.Helper()
+	for i, name := range []string{"keys", "values"} {
+		if len(got[i]) != len(want[i]) {
+			c.t.Fatalf("%s %s: %d numbers, want %d", what, name, len(got[i]), len(want[i]))
+		}
+		for j := range got[i] {
+			if math.Float32bits(got[i][j]) != math.Float32bits(want[i][j]) {
+				c.t.Fatalf("%s %s differ at %d: %g, want %g", what, name, j, got[i][j], want[i][j])
+			}
+		}
+	}
+}
+
+// A cacheChain is a list of adjacent snapshots.
+type cacheChain []*heldRows
+
+func (ch cacheChain) release(c *cacheTest) {
+	for _, h := range ch {
+		h.release(c)
+	}
+}
+
+func (ch cacheChain) check(c *cacheTest) {
+	c.t.Helper()
+	for _, h := range ch {
+		h.check(c)
+	}
+}
+
+// target returns a position to restore to.
+func (ch cacheChain) target(c *cacheTest) int {
+	end := ch[len(ch)-1].to()
+	if c.kind.New().NeedsExact() {
+		return end
+	}
+	return c.rng.IntN(end + 1)
+}

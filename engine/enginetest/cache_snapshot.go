@@ -1,0 +1,256 @@
+package enginetest
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// testCacheRestore takes a snapshot, writes on, by another branch too, and
+// restores it: into the same cache while it is lazy, after it was copied out,
+// and into a fresh one.
+func testCacheRestore(c *cacheTest) {
+	for _, more := range []int{0, 1, 8, 2 * c.horizon()} {
+		l, fresh := c.open(), c.open()
+		for l.cache.Offset() < c.horizon()+5 {
+			l.update(min(11, c.most()))
+		}
+		old := l.snapshot(0)
+		write := func() {
+			for done := 0; done < more; {
+				n := min(c.most(), more-done)
+				l.update(n)
+				done += n
+			}
+		}
+		write()
+		old.check(c)
+		l.restore(cacheChain{old}, old.to())
+		l.update(1) // overwrites the other branch
+		l.update(min(9, c.most()))
+		l.trim(2)
+		write()
+		old.check(c)
+		fresh.restore(cacheChain{old}, old.to())
+		fresh.update(2)
+		l.restore(cacheChain{old}, old.to())
+		l.update(min(17, c.most()))
+		old.release(c)
+		fresh.update(1)
+		l.free()
+		fresh.update(3)
+		fresh.free()
+	}
+}
+
+// testCacheRestoreSeveral restores adjacent snapshots, some copied out, some
+// lazy, up to every boundary and to positions between where that is allowed.
+func testCacheRestoreSeveral(c *cacheTest) {
+	l := c.open()
+	l.update(min(9, c.most()))
+	ch := l.captureChain()
+	for range 3 {
+		l.trim(1) // the last capture is copied out when its rows are written again
+		l.update(min(4, c.most()))
+		ch.check(c)
+		end := l.cache.Offset()
+		part := l.snapshot(ch[len(ch)-1].to() - 1)
+		if !l.cache.NeedsExact() {
+			all := l.snapshot(0)
+			l.restore(cacheChain{all}, end-2)
+			all.release(c)
+		}
+		part.check(c)
+		part.release(c)
+	}
+	for _, other := range []*liveCache{l, c.open()} {
+		for n := range ch {
+			other.restore(ch[:n+1], ch[n].to())
+			other.update(1)
+			if !other.cache.NeedsExact() {
+				other.restore(ch[:n+1], ch[n].to()-1)
+				other.update(2)
+			}
+		}
+		if other != l {
+			other.free()
+		}
+	}
+	ch.release(c)
+	l.free()
+}
+
+// testCacheSchedule compares captures taken while a write crosses them with
+// snapshots taken by cutting the writes there.
+func testCacheSchedule(c *cacheTest) {
+	for _, start := range []int{0, 1, c.horizon() - 3, c.horizon() + 20} {
+		whole, cut := c.open(), c.open()
+		for whole.cache.Offset() < start {
+			rows := c.newRows(min(c.most(), start-whole.cache.Offset()))
+			whole.append(rows)
+			cut.append(rows)
+		}
+		n := min(24, c.most())
+		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2, start + 10*n}
+		if err := whole.cache.Schedule(offsets...); err != nil {
+			c.t.Fatal(err)
+		}
+		rows := c.newRows(n + 5)
+		whole.append(rows[:n])
+		whole.append(rows[n:])
+		var want cacheChain
+		from, done := start, 0
+		for _, o := range offsets[:5] {
+			cut.append(rows[done : o-start])
+			want = append(want, cut.snapshot(from))
+			from, done = o, o-start
+		}
+		got := whole.captured()
+		if len(got) != len(want) {
+			c.t.Fatalf("captured %d of the 5 offsets crossed from %d", len(got), start)
+		}
+		for i := range got {
+			if got[i].snap.From() != want[i].snap.From() || got[i].to() != want[i].to() {
+				c.t.Errorf("capture %d holds %d to %d, want %d to %d", i, got[i].snap.From(), got[i].to(), want[i].snap.From(), want[i].to())
+			}
+			c.sameRows("captured", got[i].read(c), want[i].read(c))
+			got[i].check(c)
+		}
+		if again := whole.captured(); len(again) != 0 {
+			c.t.Errorf("captures handed over twice")
+		}
+		// What was not reached is forgotten.
+		whole.append(c.newRows(min(9, c.most())))
+		if late := whole.captured(); len(late) != 0 {
+			c.t.Errorf("an offset of the old schedule was captured")
+		}
+		got.release(c)
+		want.release(c)
+		whole.free()
+		cut.free()
+	}
+}
+
+// testCacheScheduleTrimmed rejects rows across a scheduled offset: the capture
+// has to hold the rows written later.
+func testCacheScheduleTrimmed(c *cacheTest) {
+	l := c.open()
+	for l.cache.Offset() < c.horizon()+3 {
+		l.update(min(10, c.most()))
+	}
+	at := l.cache.Offset()
+	base := l.snapshot(0)
+	if err := l.cache.Schedule(at+2, at+4); err != nil {
+		c.t.Fatal(err)
+	}
+	l.update(6)
+	l.trim(3)
+	l.update(6)
+	got := l.captured()
+	if len(got) != 2 || got[0].to() != at+2 || got[1].to() != at+4 {
+		c.t.Fatalf("got captures %v", got)
+	}
+	for _, p := range got {
+		p.check(c)
+	}
+	l.restore(append(cacheChain{base}, got...), at+4)
+	l.update(3)
+
+	// A schedule that is freed with its cache, or by a restore, leaks nothing.
+	if err := l.cache.Schedule(l.cache.Offset() + 1); err != nil {
+		c.t.Fatal(err)
+	}
+	l.update(2)
+	l.restore(cacheChain{base}, base.to())
+	if late := l.captured(); len(late) != 0 {
+		c.t.Errorf("a capture survived a restore")
+	}
+	if err := l.cache.Schedule(l.cache.Offset() + 1); err != nil {
+		c.t.Fatal(err)
+	}
+	l.update(2)
+	got.release(c)
+	base.release(c)
+	l.free()
+}
+
+// testCacheAccounting follows the bytes of snapshots from zero to copied out.
+func testCacheAccounting(c *cacheTest) {
+	l := c.open()
+	if n := l.cache.Bytes(); n != 0 {
+		c.t.Errorf("an empty cache has %d bytes", n)
+	}
+	for l.cache.Offset() < c.horizon()+7 {
+		l.update(min(13, c.most()))
+	}
+	if got, want := l.cache.Bytes(), sizeOf(l.cache.Arrays()); got != want || got == 0 {
+		c.t.Errorf("Bytes is %d, buffers hold %d", got, want)
+	}
+	p := l.snapshot(0)
+	shared := p.snap.Retain()
+	if !shared.Lazy() || shared.Bytes() != 0 || p.observed != 0 {
+		c.t.Errorf("a new snapshot has %d bytes, observed %d", shared.Bytes(), p.observed)
+	}
+	rows := int64(p.to() - p.snap.From())
+	want := rows * kvHeads * (keyDim + valueDim) * 4
+	// Write until every row has been overwritten.
+	at := l.cache.Offset()
+	if l.cache.NeedsExact() {
+		for l.cache.Offset() < at+2*c.horizon() {
+			l.update(1)
+		}
+	} else {
+		l.trim(1)
+		l.update(1)
+	}
+	if shared.Lazy() || shared.Bytes() != want || p.observed != want {
+		c.t.Errorf("copied out: lazy %v, %d bytes, observed %d, want %d", shared.Lazy(), shared.Bytes(), p.observed, want)
+	}
+	late := int64(0)
+	shared.Observe(func(n int64) { late += n })
+	if late != want {
+		c.t.Errorf("a late observer heard of %d bytes, want %d", late, want)
+	}
+	p.check(c)
+	p.release(c)
+	c.do(func(*mlx.Scope) error { shared.Release(); return nil })
+	l.free()
+	if n := l.cache.Bytes(); n != 0 {
+		c.t.Errorf("a freed cache has %d bytes", n)
+	}
+}
+
+// testCacheFreeOwner frees a cache under its lazy snapshots.
+func testCacheFreeOwner(c *cacheTest) {
+	l := c.open()
+	for l.cache.Offset() < c.horizon()+7 {
+		l.update(min(13, c.most()))
+	}
+	p, gone := l.snapshot(0), l.snapshot(0)
+	gone.release(c)
+	full := c.active()
+	l.free()
+	if p.snap.Lazy() || p.observed != p.snap.Bytes() || p.observed == 0 {
+		c.t.Errorf("after Free: lazy %v, %d bytes, observed %d", p.snap.Lazy(), p.snap.Bytes(), p.observed)
+	}
+	// MLX shares a buffer that is at most 16 KB larger than the copy.
+	const shared = 2 * 16384
+	if n := c.active() - c.start; n > p.observed+shared || n > full-c.start {
+		c.t.Errorf("%d bytes stay active for a snapshot of %d", n, p.observed)
+	}
+	p.check(c)
+	next := c.open()
+	next.restore(cacheChain{p}, p.to())
+	p.release(c)
+	next.update(2)
+	next.free()
+}
+
+func sizeOf(arrays []*mlx.Array) int64 {
+	n := int64(0)
+	for _, a := range arrays {
+		n += a.Bytes()
+	}
+	return n
+}
+
+var _ cache.Cache = (*cache.KV)(nil)
