@@ -323,6 +323,7 @@ func TestLimitIsCutToTheContext(t *testing.T) {
 func TestCancelStopsWithinOneRound(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	n := 0
 	var last error
 	var stats Stats

@@ -1,0 +1,34 @@
+// Package engine continues prompts: it owns one model's queue, schedules its
+// requests on the MLX thread, and turns each into a stream of tokens.
+//
+// # Requests and rounds
+//
+// [Engine.Generate] puts a [Request] into the queue and returns its tokens as
+// an iterator. A scheduler goroutine works in rounds; a round is at most one
+// chunk of one prompt and one decode step that all running requests share.
+// Each is one mlx.Thread.Do. Tokens are handed over outside of it through a
+// mailbox, so a slow reader stalls nobody. Breaking the range, or cancelling
+// its context, ends a request within one round.
+//
+// # The live path
+//
+// Each request in flight owns its caches. A batch is a list of sequences, not
+// a padded rectangle: linear layers see the rows of all requests, rope and
+// attention each request by itself (package lm).
+//
+// # Plain decoding is pipelined
+//
+// While the device computes step n, the host builds the graph of step n+1 on
+// the unread token of step n. Then step n is read and step n+1 dispatched, in
+// this order. Dispatching first would seem to overlap more, but a step dispatched
+// while its predecessor runs finds the cache buffers in use and copies them
+// whole (LOG.md, 2026-11-21). The step in flight is a round of one row: where
+// a generation ends with the token just read, the row after it is rolled back.
+//
+// # Invariants
+//
+//   - Tokens are recorded before they are emitted.
+//   - Between rounds every cache holds the tokens that were fed, and at most
+//     one row more; when a request leaves, exactly those.
+//   - The package knows no SQL, no HTTP and no architecture.
+package engine
