@@ -318,7 +318,8 @@ func (c *chatRequest) common() *params { return &c.params }
 func (c *chatRequest) prompts(m Model) ([]prompt, error) {
 	text, err := m.RenderChat(c.vars)
 	if errors.Is(err, ErrNoTemplate) {
-		return nil, invalid("messages", "The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())
+		return nil, &control.Error{Code: control.CodeNoTemplate, Param: "messages",
+			Message: fmt.Sprintf("The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())}
 	}
 	if _, ok := errors.AsType[*engine.Error](err); ok {
 		return nil, err

@@ -35,6 +35,7 @@ type outcome struct {
 // outcomes maps every code there is. A code missing here is an internal error.
 var outcomes = map[string]outcome{
 	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
+	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
 	string(engine.CodeContextLength): {http.StatusBadRequest, "invalid_request_error", false},
 	string(engine.CodeQueueFull):     {http.StatusServiceUnavailable, "server_error", true},
 	string(engine.CodeClosed):        {http.StatusServiceUnavailable, "server_error", true},

@@ -15,7 +15,7 @@ import (
 
 const (
 	readerPatience = 30 * time.Second // a write that takes longer cuts the client
-	maxPending     = 16 << 20         // bytes a client may lag behind before it is cut
+	maxPending     = 16 << 20         // bytes that may wait behind a write before the client is cut
 	writeSize      = 32 << 10         // bytes of one write, so that patience means progress
 	quietFirst     = 2 * time.Second  // silence before the first keep-alive comment
 	quietNext      = 5 * time.Second  // and between the following

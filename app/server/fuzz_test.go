@@ -1,0 +1,62 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// seedBodies adds the bodies of the transcripts.
+func seedBodies(f *testing.F, path string) {
+	files, _ := filepath.Glob("testdata/*.http")
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for exchange := range strings.SplitSeq(string(b), "\n== ") {
+			request, _, _ := strings.Cut(exchange, "\n--\n")
+			head, body, _ := strings.Cut(request, "\n\n")
+			if strings.Contains(head, path) && body != "" {
+				f.Add(body)
+			}
+		}
+	}
+}
+
+// fuzzBody: no body makes the server panic, fail as its own fault, or hold on
+// to anything, and what a template gets is always JSON.
+func fuzzBody(f *testing.F, path string) {
+	f.Fuzz(func(t *testing.T, body string) {
+		fake := newFake()
+		s := New(fake, Options{})
+		w := postTo(t, s, path, "application/json", body)
+		switch {
+		case w.Code == 200:
+		case w.Code >= 400 && w.Code < 500:
+			decodeError(t, w)
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if strings.Contains(w.Body.String(), `"internal"`) && w.Code == 200 {
+			t.Fatalf("an error of our own in the stream: %s", w.Body)
+		}
+		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.active()), r)
+		}
+	})
+}
+
+func FuzzChatRequest(f *testing.F) {
+	seedBodies(f, "chat/completions")
+	f.Add(`{"model":"tandem","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}],"function_call":{}}],"tools":[{"a":1}],"functions":[1],"chat_template_kwargs":{"a":[]}}`)
+	f.Add(`{"model":"tandem","messages":[{"role":"user","content":[{"type":"text","text":"\ud800"}]}],"seed":-1,"logit_bias":{"1":2}}`)
+	fuzzBody(f, "/v1/chat/completions")
+}
+
+func FuzzCompletionRequest(f *testing.F) {
+	seedBodies(f, "completions")
+	f.Add(`{"model":"tandem","prompt":[[1,2],[3]],"echo":true,"logprobs":2,"n":3,"stop":["a"],"seed":1,"stream":true}`)
+	fuzzBody(f, "/v1/completions")
+}
