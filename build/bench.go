@@ -94,7 +94,7 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		fmt.Fprintln(b.out, text)
 		return os.WriteFile(result, []byte(text+"\n"), 0o644)
 	}
-	python, err := b.venv(ctx, "reference", referenceRequirements)
+	python, err := b.referencePython(ctx)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -85,8 +86,8 @@ func (c cache) ensure(ctx context.Context, e entry, fill func(dir string) error)
 	return dir, os.WriteFile(filepath.Join(dir, stampName), []byte(stamp), 0o644)
 }
 
-// clean removes every entry, after waiting for those who make one.
-func (c cache) clean(ctx context.Context) error {
+// clean removes everything but what keep names, after waiting for those who make an entry.
+func (c cache) clean(ctx context.Context, keep ...string) error {
 	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -100,7 +101,7 @@ func (c cache) clean(ctx context.Context) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == "lock" { // others may wait on this very file
+		if e.Name() == "lock" || slices.Contains(keep, e.Name()) { // others may wait on this very lock
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(c.dir, e.Name())); err != nil {

@@ -102,11 +102,18 @@ func TestCleanWaits(t *testing.T) {
 	if !c.complete(e) {
 		t.Fatal("the entry is gone before clean had its turn")
 	}
-	if err := c.clean(t.Context()); err != nil {
+	kept := filepath.Join(c.dir, "kept", "file")
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.clean(t.Context(), "kept"); err != nil {
 		t.Fatal(err)
 	}
 	if c.complete(e) {
 		t.Fatal("the entry is still there after clean")
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Fatal("clean removed what it was to keep")
 	}
 }
 

@@ -16,9 +16,6 @@ import (
 // one case per architecture. Names that begin with an underscore are their helpers.
 const fixturesDir = "build/fixtures"
 
-// referenceRequirements lists the reference implementations that fixtures and benches are made with.
-const referenceRequirements = fixturesDir + "/requirements.txt"
-
 // fixturesVerb re-records parity data, or records a sample elsewhere and compares it with what is committed.
 func fixturesVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("fixtures")
@@ -30,7 +27,7 @@ func fixturesVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	python, err := b.venv(ctx, "reference", referenceRequirements)
+	python, err := b.referencePython(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,13 +9,13 @@ import (
 // setupVerb installs everything that go build needs, or empties the cache.
 func setupVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("setup")
-	clean := set.Bool("clean", false, "empty the cache that all checkouts share, and set nothing up")
+	clean := set.Bool("clean", false, "empty the cache that all checkouts share, all but the training of the pocket model, and set nothing up")
 	if err := parse(set, args, 0); err != nil {
 		return err
 	}
 	if *clean {
-		fmt.Fprintf(b.out, "empty %s\n", b.cache.dir)
-		return b.cache.clean(ctx)
+		fmt.Fprintf(b.out, "empty %s (hours of training in %s stay)\n", b.cache.dir, pocketCache)
+		return b.cache.clean(ctx, pocketCache)
 	}
 	return b.setup(ctx)
 }

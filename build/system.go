@@ -29,7 +29,7 @@ func requirements() []requirement {
 		{what: "CMake", apt: "cmake", brew: "cmake", present: onPath("cmake")},
 		{what: "Ninja", apt: "ninja-build", brew: "ninja", present: onPath("ninja")},
 		{what: "Rust (cargo)", hint: "install Rust from https://rustup.rs", present: onPath("cargo")},
-		{what: "Python 3", apt: "python3", brew: "python3", present: onPath("python3")},
+		{what: "Python 3.11 or later", apt: "python3", brew: "python3", present: python311},
 		{what: "Python's venv with pip", apt: "python3-venv", present: pythonVenv},
 	}
 	if runtime.GOOS == "linux" {
@@ -49,6 +49,11 @@ func onPath(names ...string) func(context.Context, *builder) bool {
 			return err == nil
 		})
 	}
+}
+
+// python311 asks for the oldest Python that the reference implementations run on.
+func python311(ctx context.Context, b *builder) bool {
+	return b.command(ctx, "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil
 }
 
 // pythonVenv looks for ensurepip too, which Debian keeps apart from python3.

@@ -158,7 +158,7 @@ func (r *testReport) err() error {
 
 // clientTest runs the official openai Python client against a server on the pocket model.
 func (b *builder) clientTest(ctx context.Context) error {
-	python, err := b.venv(ctx, "clients", "build/clients/requirements.txt")
+	python, err := b.venv(ctx, venv{name: "clients", requirements: "build/clients/requirements.txt"})
 	if err != nil {
 		return err
 	}
