@@ -1,0 +1,127 @@
+package control
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// shortDir is a temporary folder whose name leaves room for a socket's address.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func TestSocketPath(t *testing.T) {
+	tmp := shortDir(t)
+	t.Setenv("TMPDIR", tmp)
+	if got := SocketPath("/h"); got != "/h/run/control.sock" {
+		t.Errorf("got %s", got)
+	}
+	a, b := "/"+strings.Repeat("a", 100), "/"+strings.Repeat("b", 100)
+	got := SocketPath(a)
+	if !strings.HasPrefix(got, tmp+"/tandem-") || len(got) > maxSocketPath || got != SocketPath(a) || got == SocketPath(b) {
+		t.Errorf("long homes: %s, %s", got, SocketPath(b))
+	}
+	t.Setenv("TMPDIR", b)
+	if got := SocketPath(a); len(got) > maxSocketPath {
+		t.Errorf("a long temporary folder: %s", got)
+	}
+}
+
+func TestListen(t *testing.T) {
+	tmp := shortDir(t)
+	t.Setenv("TMPDIR", tmp)
+	for _, home := range []string{filepath.Join(tmp, "home"), filepath.Join(tmp, strings.Repeat("long", 30))} {
+		for range 2 { // the second time over the first one's dead socket
+			l, err := Listen(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := SocketPath(home)
+			for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+				if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s: %v %v", name, info.Mode(), err)
+				}
+			}
+			// What a crash leaves behind: the file without a listener.
+			l.Close()
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestListenElsewhere: a link where the folder should be belongs to somebody
+// who wants the socket elsewhere.
+func TestListenElsewhere(t *testing.T) {
+	tmp := shortDir(t)
+	t.Setenv("TMPDIR", tmp)
+	home := filepath.Join(tmp, strings.Repeat("long", 30))
+	if err := os.Symlink(t.TempDir(), filepath.Dir(SocketPath(home))); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Listen(home)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeForbidden {
+		t.Errorf("Listen: %v", err)
+	}
+	_, err = Dial(home).State(t.Context())
+	if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeForbidden {
+		t.Errorf("State: %v", err)
+	}
+}
+
+func TestNobodyServes(t *testing.T) {
+	home := shortDir(t)
+	dead := func(when string) {
+		_, err := Dial(home).State(t.Context())
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeUnavailable {
+			t.Errorf("%s: %v", when, err)
+		}
+	}
+	dead("no folder")
+	if err := os.Mkdir(filepath.Join(home, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dead("no socket")
+	l, err := Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	if err := os.WriteFile(SocketPath(home), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dead("a dead socket")
+}
+
+func TestEvents(t *testing.T) {
+	read := func(s string) (out []string, err error) {
+		for data, e := range Events(strings.NewReader(s)) {
+			if e != nil {
+				return out, e
+			}
+			out = append(out, string(data))
+		}
+		return out, nil
+	}
+	got, err := read(": keep-alive\n\ndata: {\"a\":1}\n\ndata: {\"b\":2}\n\ndata: [DONE]\n\ndata: late\n\n")
+	if err != nil || strings.Join(got, "|") != `{"a":1}|{"b":2}` {
+		t.Errorf("%q %v", got, err)
+	}
+	got, err = read("data: {\"a\":1}\n\ndata: {\"error\":{\"message\":\"No.\",\"code\":\"disk_full\",\"param\":null}}\n\n")
+	if e, ok := errors.AsType[*Error](err); len(got) != 1 || !ok || e.Code != CodeDiskFull || e.Message != "No." {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err = read("data: " + strings.Repeat("x", maxEvent+1)); err == nil {
+		t.Error("an endless line is an event")
+	}
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestClient plays control.Client against the socket.
+func TestClient(t *testing.T) {
+	home, err := os.MkdirTemp("/tmp", "s") // short enough for a socket's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	l, err := control.Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fake := newFake()
+	srv := HTTP(New(fake, Options{}).Socket(), slog.New(slog.DiscardHandler))
+	go srv.Serve(l)
+	defer srv.Close()
+	c := control.Dial(home)
+	defer c.Close()
+	ctx := t.Context()
+	codeOf := func(err error) control.Code {
+		if e, ok := errors.AsType[*control.Error](err); ok {
+			return e.Code
+		}
+		return ""
+	}
+
+	state, err := c.State(ctx)
+	if err != nil || state.Phase != control.PhaseReady || state.Loaded.ID != "acme/coder" || state.Active == nil {
+		t.Errorf("state: %+v %v", state, err)
+	}
+	if _, err := c.Load(ctx, "acme/coder"); err != nil {
+		t.Errorf("load: %v", err)
+	}
+	if _, err := c.Load(ctx, "no/such"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "no/such") {
+		t.Errorf("load an unknown model: %v", err)
+	}
+	if _, err := c.Unload(ctx); err != nil || fake.unload != 1 {
+		t.Errorf("unload: %v", err)
+	}
+	if list, err := c.Models(ctx); err != nil || len(list) != 2 || list[1].ID != "acme/coder" || list[1].AddedAt.IsZero() {
+		t.Errorf("models: %+v %v", list, err)
+	}
+	if m, err := c.AddModel(ctx, control.AddRequest{Path: "/models/new"}); err != nil || m.ID != "new" {
+		t.Errorf("add: %+v %v", m, err)
+	}
+	if err := c.RemoveModel(ctx, "acme/coder"); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "odd ?#%2F name") {
+		t.Errorf("remove an odd name: %v", err)
+	}
+	if code, err := c.SessionCode(ctx); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {
+		t.Errorf("session: %+v %v", code, err)
+	}
+
+	var seen []control.Progress
+	m, err := c.Pull(ctx, control.PullRequest{ID: "acme/coder"}, func(p control.Progress) { seen = append(seen, p) })
+	if err != nil || m.Bytes != 10 || len(seen) != 1 || seen[0].Done != 5 {
+		t.Errorf("pull: %+v %v after %+v", m, err, seen)
+	}
+	if _, err := c.Pull(ctx, control.PullRequest{ID: "acme/gated"}, func(control.Progress) {}); codeOf(err) != control.CodeGated {
+		t.Errorf("pull a gated model: %v", err)
+	}
+	if _, err := c.Pull(ctx, control.PullRequest{}, func(control.Progress) {}); codeOf(err) != control.CodeInvalid {
+		t.Errorf("pull nothing: %v", err)
+	}
+
+	// The standard routes answer on the socket too.
+	resp, err := c.Do(ctx, http.MethodPost, "/v1/completions", map[string]any{"model": "tandem", "prompt": "x", "stream": true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := 0
+	for _, err := range control.Events(resp.Body) {
+		if err != nil {
+			t.Error(err)
+		}
+		events++
+	}
+	resp.Body.Close()
+	if events != 12 { // 11 runes, and the end
+		t.Errorf("%d events", events)
+	}
+	if _, err := c.Do(ctx, http.MethodPost, "/v1/completions", map[string]any{"model": "tandem"}); codeOf(err) != control.CodeInvalid {
+		t.Errorf("no prompt: %v", err)
+	}
+	runs, err := c.Runs(ctx, control.RunQuery{Limit: 1, Model: "tandem"})
+	if err != nil || len(runs) != 1 || runs[0].ID != 2 || runs[0].Client != "tandem" || runs[0].FinishReason != "error" {
+		t.Errorf("runs: %+v %v", runs, err)
+	}
+	if err := c.CancelRun(ctx, 1); codeOf(err) != control.CodeRunNotFound {
+		t.Errorf("cancel a finished run: %v", err)
+	}
+}
+
+// TestPullStops: a client that leaves stops the download.
+func TestPullStops(t *testing.T) {
+	fake := newFake()
+	stopped := make(chan error, 1)
+	started := make(chan struct{})
+	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+		progress(control.Progress{File: "a"})
+		close(started)
+		<-ctx.Done()
+		stopped <- ctx.Err()
+		return control.Model{}, ctx.Err()
+	}
+	home, err := os.MkdirTemp("/tmp", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	l, err := control.Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := HTTP(New(fake, Options{}).Socket(), slog.New(slog.DiscardHandler))
+	go srv.Serve(l)
+	defer srv.Close()
+	c := control.Dial(home)
+	defer c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-started
+		cancel()
+	}()
+	if _, err := c.Pull(ctx, control.PullRequest{ID: "a/b"}, func(control.Progress) {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("pull: %v", err)
+	}
+	if err := <-stopped; !errors.Is(err, context.Canceled) {
+		t.Errorf("the download ended with %v", err)
+	}
+}
