@@ -1,0 +1,155 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockPoll is how often a lock that another holds is tried: a blocking flock could not be cancelled.
+const lockPoll = 250 * time.Millisecond
+
+// A repo is the folder of one model in the cache.
+type repo struct {
+	cache string
+	id    string
+}
+
+func (r repo) folder() string             { return "models--" + strings.ReplaceAll(r.id, "/", "--") }
+func (r repo) dir() string                { return filepath.Join(r.cache, r.folder()) }
+func (r repo) blob(etag string) string    { return filepath.Join(r.dir(), "blobs", etag) }
+func (r repo) partial(etag string) string { return r.blob(etag) + ".incomplete" }
+func (r repo) snapshot(c string) string   { return filepath.Join(r.dir(), "snapshots", c) }
+func (r repo) ref(revision string) string {
+	return filepath.Join(r.dir(), "refs", filepath.FromSlash(revision))
+}
+func (r repo) lockFile(etag string) string {
+	return filepath.Join(r.cache, ".locks", r.folder(), etag+".lock")
+}
+
+// commit returns the commit that a revision stands for on disk, "" if that is not known.
+func (r repo) commit(revision string) (string, error) {
+	if isCommit(revision) {
+		return revision, nil
+	}
+	data, err := os.ReadFile(r.ref(revision))
+	if errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", diskError(r.id, err)
+	}
+	if c := strings.TrimSpace(string(data)); isCommit(c) {
+		return c, nil
+	}
+	return "", nil // damaged, as good as none
+}
+
+// setRef notes the commit of a revision.
+func (r repo) setRef(revision, commit string) error {
+	if revision == commit {
+		return nil
+	}
+	name := r.ref(revision)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(name), ".ref-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.WriteString(commit)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), name)
+	}
+	if err != nil {
+		os.Remove(tmp.Name())
+	}
+	return err
+}
+
+// link makes a file of a snapshot, replacing what stands in its place. The folder is opened as a root, so that no name can
+// lead out of it.
+func (r repo) link(snapshot *os.Root, name, etag string) error {
+	if dir := path.Dir(name); dir != "." {
+		if err := snapshot.MkdirAll(dir, 0o777); err != nil {
+			return err
+		}
+	}
+	target := strings.Repeat("../", 2+strings.Count(name, "/")) + "blobs/" + etag
+	if old, err := snapshot.Readlink(name); err == nil && old == target {
+		return nil
+	}
+	tmp := name + ".link"
+	snapshot.Remove(tmp) // left from a crash
+	if err := snapshot.Symlink(target, tmp); err != nil {
+		return err
+	}
+	return snapshot.Rename(tmp, name)
+}
+
+// lock takes the lock of a blob, calling waiting each time it finds another holder.
+func (r repo) lock(ctx context.Context, etag string, waiting func()) (unlock func(), err error) {
+	for {
+		unlock, err = r.tryLock(etag)
+		if unlock != nil || err != nil {
+			return unlock, err
+		}
+		waiting()
+		if err := sleep(ctx, lockPoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tryLock returns nil without an error if another holds the lock.
+func (r repo) tryLock(etag string) (unlock func(), err error) {
+	name := r.lockFile(etag)
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		f.Close()
+		return nil, nil
+	case err != nil:
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil // closing releases; the file stays, as removing it would let two hold it
+}
+
+// freeSpace returns the bytes that a user may still write to the disk of a folder, which need not exist yet.
+func freeSpace(dir string) (int64, error) {
+	for {
+		var st unix.Statfs_t
+		err := unix.Statfs(dir, &st)
+		if errors.Is(err, unix.ENOENT) && filepath.Dir(dir) != dir {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		return int64(uint64(st.Bavail) * uint64(st.Bsize)), err
+	}
+}
+
+// sleep waits for d, or for ctx, whose error it returns.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

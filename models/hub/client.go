@@ -1,0 +1,316 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	maxRedirects  = 10
+	maxInfoBytes  = 32 << 20
+	infoAttempts  = 3 // a person waits for the first answer
+	fileAttempts  = 8 // in a row without a byte won
+	maxBackoff    = 30 * time.Second
+	maxRetryAfter = 5 * time.Minute
+)
+
+// errStalled is the cause of a request that was given up because nothing arrived.
+var errStalled = errors.New("nothing arrived for a while")
+
+// A client talks to one hub about one model.
+type client struct {
+	http     http.Client
+	endpoint *url.URL
+	token    string
+	stall    time.Duration
+	name     string // for errors
+	id       string
+	log      *slog.Logger
+}
+
+// A transient error is worth another attempt.
+type transient struct {
+	err   error
+	after time.Duration // at least, as the hub asked
+}
+
+func (t *transient) Error() string { return t.err.Error() }
+func (t *transient) Unwrap() error { return t.err }
+
+// retry calls f until it succeeds, fails for good, or fails the given number of times in a row without winning anything.
+func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Duration, error), f func() (won bool, err error)) error {
+	for n := 1; ; n++ {
+		won, err := f()
+		t, ok := errors.AsType[*transient](err)
+		if !ok {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if won {
+			n = 1
+		}
+		if n >= attempts {
+			return t.err
+		}
+		// Doubling from one second, with a quarter of chance so that parallel files do not come back at once.
+		d := min(time.Second<<(n-1), maxBackoff)
+		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
+		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err)
+		waiting(d, t.err)
+		if err := sleep(ctx, d); err != nil {
+			return err
+		}
+	}
+}
+
+// A reply is an HTTP response and what the hub said about the file on the way to it.
+type reply struct {
+	*http.Response
+	commit string
+	etag   string // as a blob is named
+	size   int64  // -1 if not known
+}
+
+// do sends a request and follows redirects by itself: each hop is a new request that carries the token only to the hub.
+// A HEAD stops at a redirect to another host, because what the hub says of the file is in that answer. The body must be
+// closed; reading it fails with errStalled if nothing arrives for a while.
+func (c *client) do(ctx context.Context, method, address string, header http.Header) (*reply, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watch := time.AfterFunc(c.stall, func() { cancel(errStalled) })
+	r := &reply{size: -1}
+	for range maxRedirects {
+		req, err := http.NewRequestWithContext(ctx, method, address, nil)
+		if err != nil {
+			break
+		}
+		if header != nil {
+			req.Header = header.Clone()
+		}
+		req.Header.Set("User-Agent", "tandem")
+		req.Header.Set("Accept-Encoding", "identity") // sizes and hashes are those of the content
+		if c.token != "" && c.isHub(req.URL) {
+			req.Header.Set("Authorization", "Bearer "+c.token)
+		}
+		resp, err := c.http.Do(req)
+		if err != nil {
+			watch.Stop()
+			err = c.networkError(ctx, err)
+			cancel(nil)
+			return nil, err
+		}
+		watch.Reset(c.stall)
+		r.Response = resp
+		r.note(c.isHub(req.URL))
+		location, err := resp.Location()
+		if resp.StatusCode/100 != 3 || err != nil || method == http.MethodHead && !c.isHub(location) {
+			resp.Body = &body{resp.Body, c, ctx, cancel, watch}
+			return r, nil
+		}
+		resp.Body.Close()
+		address = location.String()
+	}
+	watch.Stop()
+	cancel(nil)
+	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint", c.endpoint)
+}
+
+// isHub is true of addresses that may see the token: the endpoint's host, by its scheme or a safer one.
+func (c *client) isHub(u *url.URL) bool {
+	return strings.EqualFold(u.Host, c.endpoint.Host) && (u.Scheme == c.endpoint.Scheme || u.Scheme == "https")
+}
+
+// note keeps what one hop says of the file. The first answer wins, so that the hub's word stands against the storage's.
+func (r *reply) note(hub bool) {
+	h := r.Header
+	if r.commit == "" {
+		r.commit = h.Get("X-Repo-Commit")
+	}
+	if r.etag == "" {
+		r.etag = trimETag(h.Get("X-Linked-Etag"))
+	}
+	if n, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64); err == nil && n >= 0 && r.size < 0 {
+		r.size = n
+	}
+	// Without a linked file the hub's own answer is about the file itself.
+	if hub && r.StatusCode/100 == 2 {
+		if r.etag == "" {
+			r.etag = trimETag(h.Get("ETag"))
+		}
+		if r.size < 0 && r.StatusCode == http.StatusOK {
+			r.size = r.ContentLength
+		}
+	}
+}
+
+func trimETag(s string) string { return strings.Trim(strings.TrimPrefix(s, "W/"), `"`) }
+
+// A body resets the watch as bytes arrive.
+type body struct {
+	io.ReadCloser
+	c      *client
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  *time.Timer
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.watch.Reset(b.c.stall)
+	}
+	if err != nil && err != io.EOF {
+		err = b.c.networkError(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.watch.Stop()
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// networkError is the error of a request that got no answer, or lost it: worth another attempt unless the caller left.
+func (c *client) networkError(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause == errStalled:
+		return &transient{err: errorf(Unavailable, c.name, "nothing arrived from %s for %s: check the connection and pull again, what has arrived is kept (%w)", c.endpoint.Host, c.stall, errStalled)}
+	case cause != nil:
+		return cause
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // without the address, which may be signed
+	}
+	return &transient{err: errorf(Offline, c.name, "%s cannot be reached: check the connection, or choose another hub endpoint (%w)", c.endpoint, err)}
+}
+
+// statusError is the error of an answer that is not a success. What names the file if it is about one.
+func (c *client) statusError(r *reply, what string) error {
+	page := c.endpoint.JoinPath(c.id).String()
+	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests {
+		// The storage behind the hub: its signed address has run out, and the hub gives a new one.
+		return &transient{err: errorf(Unavailable, c.name, "the hub's storage refused %s (%s): pull again later", what, r.Status)}
+	}
+	code := r.Header.Get("X-Error-Code")
+	switch s := r.StatusCode; {
+	case s == http.StatusNotFound || s == http.StatusGone || s == http.StatusUnauthorized && (code == "RepoNotFound" || code == "RevisionNotFound"):
+		switch {
+		case code == "RevisionNotFound":
+			return errorf(NotFound, c.name, "the model has no such revision: see %s/tree/main for its branches", page)
+		case what != "":
+			return errorf(NotFound, c.name, "the hub lists %s but does not have it: try another revision", what)
+		}
+		return errorf(NotFound, c.name, "there is no such model at %s: check the spelling; if it is private, set a token that may read it", c.endpoint)
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		if c.token == "" {
+			return errorf(Gated, c.name, "the model asks for permission: open %s, accept its terms, and set a token (HF_TOKEN)", page)
+		}
+		return errorf(Gated, c.name, "the token may not read the model: open %s, accept its terms with the token's account, or set another token (HF_TOKEN)", page)
+	case s == http.StatusTooManyRequests:
+		after := retryAfter(r.Header.Get("Retry-After"))
+		if after > maxRetryAfter {
+			return errorf(RateLimited, c.name, "the hub allows no more requests for %s: pull again then, a token (HF_TOKEN) allows more", after.Round(time.Second))
+		}
+		return &transient{errorf(RateLimited, c.name, "the hub allows no more requests for now: pull again in some minutes, a token (HF_TOKEN) allows more"), after}
+	case s == http.StatusRequestTimeout || s >= 500:
+		after := min(retryAfter(r.Header.Get("Retry-After")), maxRetryAfter)
+		return &transient{errorf(Unavailable, c.name, "%s answers %q: pull again later, what has arrived is kept", r.Request.URL.Host, r.Status), after}
+	}
+	return errorf(BadReply, c.name, "%s answers %q: check the hub endpoint", r.Request.URL.Host, r.Status)
+}
+
+// retryAfter reads the header of that name: seconds or a date. 0 if there is none.
+func retryAfter(s string) time.Duration {
+	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
+		return time.Duration(max(0, n)) * time.Second
+	}
+	if t, err := http.ParseTime(s); err == nil {
+		return max(0, time.Until(t))
+	}
+	return 0
+}
+
+// info asks for the commit and the files of a revision.
+func (c *client) info(ctx context.Context, revision string, waiting func(time.Duration, error)) (info, error) {
+	address := c.endpoint.JoinPath("api", "models", c.id, "revision").String() + "/" + url.PathEscape(revision)
+	var in info
+	err := c.retry(ctx, infoAttempts, waiting, func() (bool, error) {
+		r, err := c.do(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return false, err
+		}
+		defer r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			return false, c.statusError(r, "")
+		}
+		data, err := io.ReadAll(io.LimitReader(r.Body, maxInfoBytes+1))
+		if err != nil {
+			return false, err
+		}
+		in, err = parseInfo(c.name, data)
+		return false, err
+	})
+	return in, err
+}
+
+// fileURL is the address of a file at a commit.
+func (c *client) fileURL(commit, name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return c.endpoint.JoinPath(c.id, "resolve", commit).String() + "/" + strings.Join(parts, "/")
+}
+
+// head asks for the hash and the size of a file.
+func (c *client) head(ctx context.Context, commit, name string, waiting func(time.Duration, error)) (etag string, size int64, err error) {
+	err = c.retry(ctx, fileAttempts, waiting, func() (bool, error) {
+		r, err := c.do(ctx, http.MethodHead, c.fileURL(commit, name), nil)
+		if err != nil {
+			return false, err
+		}
+		defer r.Body.Close()
+		switch {
+		case r.StatusCode >= 400:
+			return false, c.statusError(r, name)
+		case r.commit != "" && r.commit != commit:
+			return false, errorf(BadReply, c.name, "the hub answers with commit %q where %s was asked for: pull again", r.commit, commit)
+		case newHash(r.etag, 0) == nil:
+			return false, errorf(BadReply, c.name, "the hub gives no hash for %s (%q), so it could not be checked: choose another hub endpoint", name, r.etag)
+		case r.size < 0:
+			return false, errorf(BadReply, c.name, "the hub gives no size for %s: choose another hub endpoint", name)
+		}
+		etag, size = r.etag, r.size
+		return false, nil
+	})
+	return etag, size, err
+}
+
+// contentRange reads the start and the whole size out of "bytes 5-9/10"; the size is -1 if it says *.
+func contentRange(s string) (start, size int64, err error) {
+	s, ok := strings.CutPrefix(s, "bytes ")
+	span, whole, ok2 := strings.Cut(s, "/")
+	first, _, ok3 := strings.Cut(span, "-")
+	if !ok || !ok2 || !ok3 {
+		return 0, 0, fmt.Errorf("Content-Range %q", s)
+	}
+	if start, err = strconv.ParseInt(first, 10, 64); err != nil {
+		return 0, 0, err
+	}
+	if whole == "*" {
+		return start, -1, nil
+	}
+	size, err = strconv.ParseInt(whole, 10, 64)
+	return start, size, err
+}

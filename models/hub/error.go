@@ -1,0 +1,59 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// A Code says what kind of failure an [Error] is.
+type Code string
+
+const (
+	Invalid      Code = "invalid"       // the name of the model, or an option, is not one
+	NotFound     Code = "not_found"     // no such model, revision or file
+	Gated        Code = "gated"         // the hub wants a token, or its terms accepted
+	Unsupported  Code = "unsupported"   // the repository has no safetensors model in it
+	Unsafe       Code = "unsafe"        // the hub names files outside the model's folder
+	Offline      Code = "offline"       // the hub cannot be reached, or may not be
+	RateLimited  Code = "rate_limited"  // the hub asks for a long pause
+	Unavailable  Code = "unavailable"   // the hub failed again and again
+	BadReply     Code = "bad_reply"     // the hub's answer makes no sense
+	Truncated    Code = "truncated"     // the connection ended too early again and again
+	HashMismatch Code = "hash_mismatch" // a file is not what the hub announced; it was removed
+	DiskFull     Code = "disk_full"     // no room for the model
+	Disk         Code = "disk"          // the cache folder cannot be read or written
+	Incomplete   Code = "incomplete"    // the model on disk lacks files
+	Damaged      Code = "damaged"       // a file of the model on disk makes no sense
+	Busy         Code = "busy"          // another program is downloading the model
+)
+
+// An Error is what every function of this package returns, except for the error of a cancelled context.
+type Error struct {
+	Code    Code
+	Name    string // the model, as the caller named it
+	Message string // one sentence for a person, saying what to do
+	Err     error  // the cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Name == "" {
+		return e.Message
+	}
+	return e.Name + ": " + e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func errorf(code Code, name, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// diskError is the error of a file operation in the cache.
+func diskError(name string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return errorf(DiskFull, name, "the disk is full: free some space and pull again, what has arrived is kept (%w)", err)
+	}
+	return errorf(Disk, name, "the cache folder cannot be used: check its permissions and its disk (%w)", err)
+}

@@ -1,0 +1,275 @@
+package hub
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Found is a complete model on disk.
+type Found struct {
+	ID        string // org/name
+	Revision  string // commit; empty outside the hub's cache
+	Dir       string // the folder of config.json
+	ModelType string // model_type of config.json, "" if it has none
+	Bytes     int64  // of all its files
+}
+
+// maxConfigBytes bounds a config.json.
+const maxConfigBytes = 4 << 20
+
+// Find lists the complete models in a hub cache, one snapshot of each, by name: that of main if it is complete, otherwise
+// the newest that is. Models that are half downloaded, or have no safetensors weights, are left out; [Resolve] says what
+// they lack. A cache that does not exist holds none.
+func Find(cacheDir string) ([]Found, error) {
+	entries, err := os.ReadDir(cacheDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, diskError("", err)
+	}
+	var found []Found
+	for _, e := range entries {
+		folder, ok := strings.CutPrefix(e.Name(), "models--")
+		if !ok {
+			continue
+		}
+		id := strings.Replace(folder, "--", "/", 1)
+		if _, _, err := Parse(id); err != nil {
+			continue
+		}
+		r := repo{cache: cacheDir, id: id}
+		commit, missing, err := r.pick("main")
+		if err != nil || commit == "" || len(missing) > 0 {
+			continue // unreadable by us, or not whole
+		}
+		found = append(found, describe(id, commit, r.snapshot(commit)))
+	}
+	return found, nil
+}
+
+// FindLMStudio lists the complete models in a folder with the layout of LM Studio, DIR/org/name/*.safetensors.
+func FindLMStudio(dir string) ([]Found, error) {
+	orgs, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, diskError("", err)
+	}
+	var found []Found
+	for _, org := range orgs {
+		names, err := os.ReadDir(filepath.Join(dir, org.Name()))
+		if err != nil {
+			continue // a file, or not ours to read
+		}
+		for _, name := range names {
+			id, model := org.Name()+"/"+name.Name(), filepath.Join(dir, org.Name(), name.Name())
+			if _, _, err := Parse(id); err != nil {
+				continue
+			}
+			if missing, err := Missing(model); err == nil && len(missing) == 0 {
+				found = append(found, describe(id, "", model))
+			}
+		}
+	}
+	return found, nil
+}
+
+func describe(id, revision, dir string) Found {
+	f := Found{ID: id, Revision: revision, Dir: dir}
+	if data, err := readAtMost(filepath.Join(dir, "config.json"), maxConfigBytes); err == nil {
+		var config struct {
+			ModelType string `json:"model_type"`
+		}
+		json.Unmarshal(data, &config) // a damaged config is for the loader to refuse
+		f.ModelType = config.ModelType
+	}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			if st, err := os.Stat(path); err == nil {
+				f.Bytes += st.Size()
+			}
+		}
+		return nil
+	})
+	return f
+}
+
+// Resolve returns the folder of a model in the cache without asking the hub. Name is org/name, which means the snapshot
+// that [Find] lists, or org/name@revision. Errors: [Invalid], [NotFound], [Incomplete] naming what is missing,
+// [Damaged], [Disk].
+func Resolve(cacheDir, name string) (dir string, err error) {
+	id, revision, err := Parse(name)
+	if err != nil {
+		return "", err
+	}
+	r := repo{cache: cacheDir, id: id}
+	commit, missing, err := r.pick(revision)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case len(missing) > 0:
+		return "", errorf(Incomplete, name, "the model is only half downloaded, %s: run `tandem pull %s` to complete it", lacking(missing), name)
+	case commit != "":
+		return r.snapshot(commit), nil
+	}
+	if blobs, _ := os.ReadDir(filepath.Join(r.dir(), "blobs")); len(blobs) > 0 && revision == "main" {
+		return "", errorf(Incomplete, name, "the model is only half downloaded: run `tandem pull %s` to complete it", name)
+	}
+	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
+}
+
+func lacking(missing []string) string {
+	const most = 3
+	s := strings.Join(missing[:min(most, len(missing))], ", ")
+	switch {
+	case len(missing) > most:
+		return fmt.Sprintf("%s and %d more files are missing", s, len(missing)-most)
+	case len(missing) > 1:
+		return s + " are missing"
+	}
+	return s + " is missing"
+}
+
+// pick chooses the snapshot that a revision means: its own, or for main the newest complete one if its own is not
+// complete. Without a complete one it returns what the likeliest lacks. An empty commit means that there is none.
+func (r repo) pick(revision string) (commit string, missing []string, err error) {
+	if commit, err = r.commit(revision); err != nil {
+		return "", nil, err
+	}
+	if commit != "" {
+		missing, err = Missing(r.snapshot(commit))
+		if errors.Is(err, fs.ErrNotExist) {
+			commit, missing, err = "", nil, nil
+		}
+		if e, ok := errors.AsType[*Error](err); ok {
+			e.Name = r.id
+			return "", nil, e
+		}
+		if err != nil {
+			return "", nil, diskError(r.id, err)
+		}
+		if commit != "" && len(missing) == 0 {
+			return commit, nil, nil
+		}
+	}
+	if revision != "main" {
+		return commit, missing, nil
+	}
+	type candidate struct {
+		commit  string
+		missing []string
+		info    fs.FileInfo
+	}
+	var all []candidate
+	entries, err := os.ReadDir(filepath.Join(r.dir(), "snapshots"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, diskError(r.id, err)
+	}
+	for _, e := range entries {
+		if !isCommit(e.Name()) || e.Name() == commit {
+			continue
+		}
+		m, err := Missing(r.snapshot(e.Name()))
+		st, err2 := e.Info()
+		if err != nil || err2 != nil {
+			continue
+		}
+		all = append(all, candidate{e.Name(), m, st})
+	}
+	if commit == "" && len(all) == 0 {
+		return "", nil, nil
+	}
+	// Complete ones first, then the newest.
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		if (len(a.missing) == 0) != (len(b.missing) == 0) {
+			if len(a.missing) == 0 {
+				return -1
+			}
+			return 1
+		}
+		return b.info.ModTime().Compare(a.info.ModTime())
+	})
+	if len(all) > 0 && (len(all[0].missing) == 0 || commit == "") {
+		return all[0].commit, all[0].missing, nil
+	}
+	return commit, missing, nil
+}
+
+// Missing returns the files that a model's folder lacks, as far as the folder itself tells: config.json, weights, the
+// shards that the index or the name of another shard speaks of, and links that lead nowhere. None means complete.
+// Errors are those of the file system as they are, and [Damaged] if the index makes no sense or names files elsewhere.
+func Missing(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var missing, weights []string
+	lacks := func(name string) {
+		if !slices.Contains(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	there := make(map[string]bool)
+	for _, e := range entries {
+		name := e.Name()
+		if !wanted(name) {
+			continue
+		}
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			lacks(name)
+		} else if st.Mode().IsRegular() {
+			there[name] = true
+			if strings.HasSuffix(name, ".safetensors") {
+				weights = append(weights, name)
+			}
+		}
+	}
+	if !there["config.json"] {
+		lacks("config.json")
+	}
+	if there[indexName] {
+		index, err := readAtMost(filepath.Join(dir, indexName), maxIndexBytes)
+		if err != nil {
+			return nil, err
+		}
+		named, err := shards(index)
+		if err != nil {
+			return nil, errorf(Damaged, "", "%w: delete the model and fetch it again from a source you trust", err)
+		}
+		for _, name := range named {
+			if !there[name] {
+				lacks(name)
+			}
+		}
+		return missing, nil
+	}
+	if len(weights) == 0 && !slices.ContainsFunc(missing, func(f string) bool { return strings.HasSuffix(f, ".safetensors") }) {
+		lacks("model.safetensors")
+	}
+	for _, name := range weights {
+		for _, other := range siblingsOfShard(name) {
+			if !there[other] {
+				lacks(other)
+			}
+		}
+	}
+	return missing, nil
+}
+
+// readAtMost reads a file of at most n bytes.
+func readAtMost(name string, n int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, n+1))
+	if err == nil && int64(len(data)) > n {
+		err = fmt.Errorf("%s is larger than %d MiB", name, n>>20)
+	}
+	return data, err
+}

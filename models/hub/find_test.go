@@ -1,0 +1,234 @@
+package hub
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lay writes files into a folder; "-> target" as content makes a link.
+func lay(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		name = filepath.Join(dir, name)
+		err := os.MkdirAll(filepath.Dir(name), 0o777)
+		if target, ok := strings.CutPrefix(content, "-> "); ok {
+			err = errors.Join(err, os.Symlink(target, name))
+		} else {
+			err = errors.Join(err, os.WriteFile(name, []byte(content), 0o666))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+const twoShards = `{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}`
+
+func TestMissing(t *testing.T) {
+	tests := []struct {
+		name  string
+		files map[string]string
+		want  []string
+	}{
+		{"one file", map[string]string{"config.json": "{}", "model.safetensors": "w"}, nil},
+		{"any name", map[string]string{"config.json": "{}", "weights.safetensors": "w"}, nil},
+		{"two shards", map[string]string{"config.json": "{}", indexName: twoShards, "model-00001-of-00002.safetensors": "w", "model-00002-of-00002.safetensors": "w"}, nil},
+		{"nothing", nil, []string{"config.json", "model.safetensors"}},
+		{"no weights", map[string]string{"config.json": "{}", "tokenizer.json": "{}"}, []string{"model.safetensors"}},
+		{"pickled weights are none", map[string]string{"config.json": "{}", "pytorch_model.bin": "w"}, []string{"model.safetensors"}},
+		{"no config", map[string]string{"model.safetensors": "w"}, []string{"config.json"}},
+		{"a shard of the index", map[string]string{"config.json": "{}", indexName: twoShards, "model-00001-of-00002.safetensors": "w"}, []string{"model-00002-of-00002.safetensors"}},
+		{"no index yet, but a shard's name tells", map[string]string{"config.json": "{}", "model-00002-of-00003.safetensors": "w"},
+			[]string{"model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"}},
+		{"a name that is almost a shard's", map[string]string{"config.json": "{}", "model-00003-of-00002.safetensors": "w"}, nil},
+		{"a broken link", map[string]string{"config.json": "{}", "model.safetensors": "w", "tokenizer.json": "-> ../nowhere"}, []string{"tokenizer.json"}},
+		{"broken links all over", map[string]string{"config.json": "-> x", "model.safetensors": "-> y"}, []string{"config.json", "model.safetensors"}},
+		{"a folder in the place of a file", map[string]string{"config.json": "{}", "model.safetensors/x": "w"}, []string{"model.safetensors"}},
+	}
+	for _, test := range tests {
+		dir := t.TempDir()
+		lay(t, dir, test.files)
+		got, err := Missing(dir)
+		if err != nil || !slices.Equal(got, test.want) {
+			t.Errorf("%s: missing %q, %v, want %q", test.name, got, err, test.want)
+		}
+	}
+	for name, index := range map[string]string{
+		"another folder": `{"weight_map": {"a": "../x/model.safetensors"}}`,
+		"no object":      `[]`,
+		"cut off":        twoShards[:40],
+		"no files":       `{"weight_map": {}}`,
+		"a pickle":       `{"weight_map": {"a": "model.bin"}}`,
+	} {
+		dir := t.TempDir()
+		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w", indexName: index})
+		_, err := Missing(dir)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged || !strings.Contains(e.Message, indexName) {
+			t.Errorf("an index with %s gives %v", name, err)
+		}
+	}
+	if _, err := Missing(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no folder gives %v", err)
+	}
+}
+
+// inCache writes a snapshot, with its blobs, as the layout has it.
+func inCache(t *testing.T, cache, id, commit string, files map[string]string) {
+	t.Helper()
+	r := repo{cache: cache, id: id}
+	for name, content := range files {
+		etag := etagOf(name, []byte(content))
+		lay(t, r.dir(), map[string]string{
+			"blobs/" + etag:                    content,
+			"snapshots/" + commit + "/" + name: "-> " + strings.Repeat("../", 2+strings.Count(name, "/")) + "blobs/" + etag,
+		})
+	}
+}
+
+func TestFind(t *testing.T) {
+	cache := t.TempDir()
+	whole := map[string]string{"config.json": `{"model_type": "llama"}`, "model.safetensors": "weights", "sub/x.jinja": "x"}
+	half := map[string]string{"config.json": `{}`, "tokenizer.json": "{}"}
+	inCache(t, cache, "org/whole", commitA, whole)
+	lay(t, cache, map[string]string{"models--org--whole/refs/main": commitA + "\n"})
+	inCache(t, cache, "org/half", commitA, half)
+	lay(t, cache, map[string]string{"models--org--half/refs/main": commitA})
+	inCache(t, cache, "gpt2", commitA, whole) // no owner
+	lay(t, cache, map[string]string{"models--gpt2/refs/main": commitA})
+
+	// main is half downloaded, an earlier snapshot is whole.
+	inCache(t, cache, "org/update", commitA, whole)
+	inCache(t, cache, "org/update", commitB, half)
+	lay(t, cache, map[string]string{"models--org--update/refs/main": commitB, "models--org--update/refs/v1": commitA})
+	// Fetched by its commit, so that there is no ref.
+	inCache(t, cache, "org/noref", commitB, whole)
+	// Python's store beside the repositories: the blob is a link itself.
+	inCache(t, cache, "org/shared", commitA, map[string]string{"config.json": `{"model_type": "qwen3"}`})
+	lay(t, cache, map[string]string{
+		"blobs/ab/abcd": "weights", "models--org--shared/blobs/eeee": "-> ../../blobs/ab/abcd",
+		"models--org--shared/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee", "models--org--shared/refs/main": commitA,
+	})
+	// Only parts so far, and things that are no models.
+	lay(t, cache, map[string]string{
+		"models--org--parts/blobs/abc.incomplete": "x", "datasets--org--data/refs/main": commitA, "models--": "x", "version.txt": "1",
+		"models--org--bad/refs/main": "../../../etc", "models--org--bad/snapshots/notes.txt": "x", "models--..--x/refs/main": commitA,
+	})
+
+	found, err := Find(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot := func(id, commit string) string { return repo{cache, id}.snapshot(commit) }
+	size := int64(len(whole["config.json"] + whole["model.safetensors"] + whole["sub/x.jinja"]))
+	want := []Found{
+		{"gpt2", commitA, snapshot("gpt2", commitA), "llama", size},
+		{"org/noref", commitB, snapshot("org/noref", commitB), "llama", size},
+		{"org/shared", commitA, snapshot("org/shared", commitA), "qwen3", int64(len(`{"model_type": "qwen3"}weights`))},
+		{"org/update", commitA, snapshot("org/update", commitA), "llama", size},
+		{"org/whole", commitA, snapshot("org/whole", commitA), "llama", size},
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("found\n%+v\nwant\n%+v", found, want)
+	}
+
+	for name, want := range map[string]string{
+		"org/whole":            snapshot("org/whole", commitA),
+		"org/whole@main":       snapshot("org/whole", commitA),
+		"org/whole@" + commitA: snapshot("org/whole", commitA),
+		"gpt2":                 snapshot("gpt2", commitA),
+		"org/update":           snapshot("org/update", commitA),
+		"org/update@v1":        snapshot("org/update", commitA),
+		"org/noref":            snapshot("org/noref", commitB),
+		"org/noref@" + commitB: snapshot("org/noref", commitB),
+	} {
+		if got, err := Resolve(cache, name); err != nil || got != want {
+			t.Errorf("%s resolves to %s, %v, want %s", name, got, err, want)
+		}
+	}
+	for name, want := range map[string]struct {
+		code  Code
+		words []string
+	}{
+		"org/half":              {Incomplete, []string{"model.safetensors is missing", "tandem pull org/half"}},
+		"org/update@" + commitB: {Incomplete, []string{"model.safetensors is missing", "tandem pull org/update@" + commitB}},
+		"org/parts":             {Incomplete, []string{"half downloaded", "tandem pull org/parts"}},
+		"org/none":              {NotFound, []string{"tandem pull org/none"}},
+		"org/whole@v2":          {NotFound, []string{"tandem pull org/whole@v2"}},
+		"org/whole@" + commitB:  {NotFound, nil},
+		"org/bad":               {NotFound, nil},
+		"../x":                  {Invalid, nil},
+	} {
+		_, err := Resolve(cache, name)
+		wantCode(t, err, want.code, want.words...)
+	}
+
+	if found, err := Find(filepath.Join(cache, "none")); found != nil || err != nil {
+		t.Errorf("a cache that is not there holds %v, %v", found, err)
+	}
+	if _, err := Find(filepath.Join(cache, "version.txt")); err == nil {
+		t.Error("a file passes for a cache")
+	}
+}
+
+// TestFindNewest sees that without a ref the newest of several whole snapshots is taken.
+func TestFindNewest(t *testing.T) {
+	cache := t.TempDir()
+	whole := map[string]string{"config.json": `{}`, "model.safetensors": "weights"}
+	r := repo{cache, "org/name"}
+	for i, commit := range []string{commitB, commitA} {
+		inCache(t, cache, "org/name", commit, map[string]string{"config.json": whole["config.json"] + strings.Repeat(" ", i), "model.safetensors": strings.Repeat("w", i)})
+		at := time.Date(2026, 1, 1+i, 0, 0, 0, 0, time.UTC)
+		if err := os.Chtimes(r.snapshot(commit), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dir, err := Resolve(cache, "org/name"); err != nil || dir != r.snapshot(commitA) {
+		t.Errorf("resolved to %s, %v", dir, err)
+	}
+}
+
+func TestFindLMStudio(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{
+		"org/name/config.json": `{"model_type": "gemma3_text"}`, "org/name/model.safetensors": "w",
+		"org/gguf/model.gguf": "w", "org/half/config.json": "{}", "readme.txt": "x", "org/readme.txt": "x", "org/-bad-/config.json": "{}",
+		"org/-bad-/model.safetensors": "w",
+	})
+	found, err := FindLMStudio(dir)
+	want := []Found{{"org/name", "", filepath.Join(dir, "org/name"), "gemma3_text", int64(len(`{"model_type": "gemma3_text"}w`))}}
+	if err != nil || !slices.Equal(found, want) {
+		t.Errorf("found %+v, %v, want %+v", found, err, want)
+	}
+	if found, err := FindLMStudio(filepath.Join(dir, "none")); found != nil || err != nil {
+		t.Errorf("a folder that is not there holds %v, %v", found, err)
+	}
+}
+
+func TestParse(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"org/name":                      {"org/name", "main"},
+		"gpt2":                          {"gpt2", "main"},
+		"mlx-community/Qwen3-0.6B-4bit": {"mlx-community/Qwen3-0.6B-4bit", "main"},
+		"org/na.me_1@v1.0":              {"org/na.me_1", "v1.0"},
+		"org/name@refs/pr/1":            {"org/name", "refs/pr/1"},
+		"org/name@" + commitA:           {"org/name", commitA},
+	} {
+		id, revision, err := Parse(name)
+		if err != nil || id != want[0] || revision != want[1] {
+			t.Errorf("%q is %q at %q, %v", name, id, revision, err)
+		}
+	}
+	for _, name := range []string{"", "/", "org/", "/name", "a/b/c", "..", "../x", "org/..", "org/.name", "org/name.", "-x/y", "org--x/name", "org/na me",
+		"org/name@", "org/name@../x", "org/name@/x", "org/name@a//b", "org/name@a b", "org/name@.", "org/näme", "org/name\n", "https://huggingface.co/org/name",
+		strings.Repeat("a", 97), "org/name@" + strings.Repeat("a", 257), `org\name`} {
+		_, _, err := Parse(name)
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
+			t.Errorf("%q gives %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package hub
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+const (
+	maxNameLength     = 96 // of org/name, the hub's own limit
+	maxRevisionLength = 256
+	maxFileLength     = 512
+)
+
+// Parse splits a model's name, "org/name" or "org/name@revision", at the @. The revision is a branch, a tag or a commit,
+// "main" if the name has none. Error: [Invalid].
+func Parse(name string) (id, revision string, err error) {
+	id, revision, found := strings.Cut(name, "@")
+	if !found {
+		revision = "main"
+	}
+	parts := strings.Split(id, "/")
+	ok := len(parts) <= 2 && len(id) <= maxNameLength && !strings.Contains(id, "--") && !strings.Contains(id, "..")
+	for _, part := range parts {
+		ok = ok && part != "" && strings.Trim(part, "-.") == part && !strings.ContainsFunc(part, notWord)
+	}
+	if !ok {
+		return "", "", errorf(Invalid, "", "%q is not the name of a model at the hub: it looks like org/name, or org/name@revision", name)
+	}
+	if revision == "" || len(revision) > maxRevisionLength || !filepath.IsLocal(revision) || path.Clean(revision) != revision ||
+		revision == "." || strings.ContainsFunc(revision, func(r rune) bool { return r != '/' && notWord(r) }) {
+		return "", "", errorf(Invalid, "", "%q in %q is not a revision: it is a branch, a tag or a commit", revision, name)
+	}
+	return id, revision, nil
+}
+
+// notWord is true of what has no place in a name or a revision.
+func notWord(r rune) bool {
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
+}
+
+// isCommit is true of a full commit hash.
+func isCommit(s string) bool { return isHex(s, 40) }
+
+func isHex(s string, n int) bool {
+	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// safeFile is true of a path that stays inside the folder that it is relative to, on any system.
+func safeFile(name string) bool {
+	return len(name) <= maxFileLength && filepath.IsLocal(name) && path.Clean(name) == name && name != "." &&
+		!strings.ContainsAny(name, `\:`) && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
+// wanted is true of the files that a model needs. Weights count at the top only: folders hold them in other formats.
+func wanted(name string) bool {
+	switch path.Ext(name) {
+	case ".json", ".jinja", ".model", ".txt":
+		return true
+	case ".safetensors":
+		return !strings.Contains(name, "/")
+	}
+	return false
+}

@@ -1,0 +1,304 @@
+package hub
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultEndpoint is the public hub.
+	DefaultEndpoint = "https://huggingface.co"
+
+	parallel     = 4         // files at a time
+	diskReserve  = 512 << 20 // bytes that a pull leaves free for the rest of the system
+	defaultStall = 30 * time.Second
+)
+
+// Options of [Pull]. CacheDir must be set; otherwise the zero value is useful.
+type Options struct {
+	CacheDir  string                                  // the folder that holds models--ORG--NAME
+	Endpoint  string                                  // DefaultEndpoint if empty
+	Token     string                                  // sent to the endpoint's host, never to another
+	Client    *http.Client                            // http.DefaultClient if nil; its Timeout and CheckRedirect are not used
+	Offline   bool                                    // use what is on disk, or fail
+	Logger    *slog.Logger                            // discards if nil
+	FreeSpace func(dir string) (bytes int64, _ error) // of the folder's disk; asks the system if nil
+	Stall     time.Duration                           // without a byte, after which a request is given up; 30 s if 0
+}
+
+// A pull is one call of Pull.
+type pull struct {
+	name   string // as the caller gave it
+	repo   repo
+	client client
+	meter  *meter
+	commit string
+}
+
+// Pull makes a model of the hub complete on disk and returns the folder of its snapshot. Name is org/name or
+// org/name@revision. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
+// is continued. Progress, if not nil, is called from one goroutine, at most ten times a second, and for the last time
+// before Pull returns.
+//
+// Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass are tried again, with
+// growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
+// [Invalid], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply],
+// [Truncated], [HashMismatch], [DiskFull], [Disk].
+func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (dir string, err error) {
+	id, revision, err := Parse(name)
+	if err != nil {
+		return "", err
+	}
+	if opts.CacheDir == "" {
+		return "", errorf(Invalid, name, "no cache folder is set")
+	}
+	if opts.Offline {
+		dir, err := Resolve(opts.CacheDir, name)
+		if err != nil {
+			return "", errorf(Offline, name, "downloads are switched off and the model is not complete on disk: switch them on, or choose another model (%w)", err)
+		}
+		return dir, nil
+	}
+	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
+		return "", errorf(Invalid, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+	}
+	p := &pull{
+		name: name,
+		repo: repo{cache: opts.CacheDir, id: id},
+		client: client{
+			endpoint: endpoint, token: opts.Token, stall: cmp.Or(opts.Stall, defaultStall),
+			name: name, id: id, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+		},
+		meter: newMeter(progress),
+	}
+	defer p.meter.close()
+	if opts.Client != nil {
+		p.client.http = *opts.Client
+	}
+	p.client.http.Timeout = 0
+	p.client.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+	in, err := p.client.info(ctx, revision, p.waiting)
+	if err != nil {
+		return "", err
+	}
+	p.commit = in.commit
+	if err := os.MkdirAll(filepath.Join(p.repo.dir(), "blobs"), 0o777); err != nil {
+		return "", diskError(name, err)
+	}
+	files, err := p.plan(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	free := opts.FreeSpace
+	if free == nil {
+		free = freeSpace
+	}
+	if err := p.room(files, free); err != nil {
+		return "", err
+	}
+	if err := p.each(ctx, files, p.fetchCurrent); err != nil {
+		return "", err
+	}
+	if err := p.publish(files, revision); err != nil {
+		return "", diskError(name, err)
+	}
+	return p.repo.snapshot(p.commit), nil
+}
+
+// waiting shows a pause between attempts.
+func (p *pull) waiting(d time.Duration, err error) {
+	p.meter.wait(fmt.Sprintf("trying again in %s: %v", d.Round(time.Second), err))
+}
+
+// present is true if a file is in the snapshot already, and how large it is.
+func (p *pull) present(name string) (int64, bool) {
+	st, err := os.Stat(filepath.Join(p.repo.snapshot(p.commit), filepath.FromSlash(name)))
+	if err != nil || !st.Mode().IsRegular() {
+		return 0, false
+	}
+	return st.Size(), true
+}
+
+// plan chooses the files and learns the hash and size of those that are missing; a file that is in the snapshot has no
+// etag. The index is fetched at once, because it says which weights are the model's.
+func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
+	var index []byte
+	if slices.Contains(in.files, indexName) {
+		var err error
+		if index, err = p.index(ctx); err != nil {
+			return nil, err
+		}
+	}
+	names, err := in.choose(p.name, index)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]*file, len(names))
+	for i, name := range names {
+		files[i] = &file{name: name}
+	}
+	if err := p.each(ctx, files, p.look); err != nil {
+		return nil, err
+	}
+	p.meter.plan(files)
+	return files, nil
+}
+
+// look fills in what is known of a file, on disk or else at the hub.
+func (p *pull) look(ctx context.Context, f *file) error {
+	f.etag, f.have = "", 0
+	if size, ok := p.present(f.name); ok {
+		f.size, f.have = size, size
+		return nil
+	}
+	var err error
+	if f.etag, f.size, err = p.client.head(ctx, p.commit, f.name, p.waiting); err != nil {
+		return err
+	}
+	if p.repo.has(f) {
+		f.have = f.size
+	} else if st, err := os.Stat(p.repo.partial(f.etag)); err == nil && st.Size() <= f.size {
+		f.have = st.Size()
+	}
+	return nil
+}
+
+// index returns the content of the index, fetching it if it is missing.
+func (p *pull) index(ctx context.Context) ([]byte, error) {
+	f := &file{name: indexName}
+	if err := p.each(ctx, []*file{f}, p.look); err != nil {
+		return nil, err
+	}
+	if f.size > maxIndexBytes {
+		return nil, errorf(Unsupported, p.name, "%s is larger than %d MiB, which no model needs", indexName, maxIndexBytes>>20)
+	}
+	path := filepath.Join(p.repo.snapshot(p.commit), indexName)
+	if f.etag != "" {
+		if err := p.fetchCurrent(ctx, f); err != nil {
+			return nil, err
+		}
+		path = p.repo.blob(f.etag)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, diskError(p.name, err)
+	}
+	return data, nil
+}
+
+// room fails if the disk cannot hold what is missing.
+func (p *pull) room(files []*file, free func(string) (int64, error)) error {
+	var need int64
+	for _, f := range files {
+		need += f.size - f.have
+	}
+	have, err := free(p.repo.cache)
+	if err != nil {
+		return diskError(p.name, err)
+	}
+	if need > 0 && need+diskReserve > have {
+		return errorf(DiskFull, p.name, "%s are still to come and the disk of %s has %s free, of which %s stay free: free %s and pull again",
+			gigabytes(need), p.repo.cache, gigabytes(have), gigabytes(diskReserve), gigabytes(need+diskReserve-have))
+	}
+	return nil
+}
+
+// gigabytes is a size as the Finder shows it, in powers of ten.
+func gigabytes(n int64) string {
+	if n < 100e6 {
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+}
+
+// each calls f for every file, some at a time, and returns the first error, which ends the rest.
+func (p *pull) each(ctx context.Context, files []*file, f func(context.Context, *file) error) error {
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	next := make(chan *file)
+	var workers sync.WaitGroup
+	for range min(parallel, len(files)) {
+		workers.Go(func() {
+			for file := range next {
+				if err := f(inner, file); err != nil {
+					cancel(err) // the first one counts
+				}
+			}
+		})
+	}
+feed:
+	for _, file := range files {
+		select {
+		case next <- file:
+		case <-inner.Done():
+			break feed
+		}
+	}
+	close(next)
+	workers.Wait()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return context.Cause(inner)
+}
+
+// fetchCurrent fetches a file that the snapshot lacks, looking again if it turns out to have changed.
+func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
+	for range 3 {
+		if f.etag == "" {
+			return nil
+		}
+		err := p.fetch(ctx, f)
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+		if err := p.look(ctx, f); err != nil {
+			return err
+		}
+	}
+	return errorf(BadReply, p.name, "%s changes at the hub while it is fetched: pull again later", f.name)
+}
+
+// publish makes the links of the snapshot, config.json last, so that a snapshot with it is whole, and then the ref.
+func (p *pull) publish(files []*file, revision string) error {
+	dir := p.repo.snapshot(p.commit)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	last := func(f *file) int {
+		if f.name == "config.json" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(files, func(a, b *file) int { return last(a) - last(b) })
+	for _, f := range files {
+		if f.etag == "" {
+			continue
+		}
+		if err := p.repo.link(root, f.name, f.etag); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	return p.repo.setRef(revision, p.commit)
+}

@@ -1,0 +1,296 @@
+package hub
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A removal is what is to go, and what it frees.
+type removal struct {
+	blobs []string // names
+	bytes int64    // in all
+	plain int64    // of them, in files of the snapshot that are no links
+}
+
+// Removable returns how many bytes [Remove] would free.
+func Removable(cacheDir, id, commit string) (int64, error) {
+	r, err := removable(cacheDir, id, commit)
+	if err != nil {
+		return 0, err
+	}
+	plan, err := r.removal(commit)
+	if err != nil {
+		return 0, diskError(id, err)
+	}
+	return plan.bytes, nil
+}
+
+// Remove deletes one snapshot of a model from the cache: its refs, the blobs that no other snapshot refers to, and the
+// snapshot itself; with the last snapshot the model's folder goes. It returns the bytes that this freed. Whether the model
+// is ours to delete is for the caller to know: a model that another program fetched must not be passed here.
+// Errors: [Invalid], [NotFound], [Busy] if a program is downloading the model, [Disk].
+func Remove(cacheDir, id, commit string) (freed int64, err error) {
+	r, err := removable(cacheDir, id, commit)
+	if err != nil {
+		return 0, err
+	}
+	if freed, err = r.removeSnapshot(commit); err != nil {
+		return freed, err
+	}
+	if left, err := r.snapshots(); err != nil || len(left) > 0 {
+		return freed, nil
+	}
+	n, err := r.sweep()
+	return freed + n, err
+}
+
+// removeSnapshot deletes a snapshot and what is its own, while nothing of the model is being downloaded.
+func (r repo) removeSnapshot(commit string) (freed int64, err error) {
+	unlock, busy, err := r.lockPartials()
+	if err != nil {
+		return 0, diskError(r.id, err)
+	}
+	defer unlock()
+	if busy {
+		return 0, errorf(Busy, r.id, "the model is being downloaded: stop that first")
+	}
+	plan, err := r.removal(commit)
+	if err != nil {
+		return 0, diskError(r.id, err)
+	}
+	// The snapshot goes last: if this breaks off, it still says which blobs were its own.
+	if err := r.dropRefs(commit); err != nil {
+		return 0, diskError(r.id, err)
+	}
+	for _, name := range plan.blobs {
+		n, err := removeFile(r.blob(name))
+		freed += n
+		if err != nil {
+			return freed, diskError(r.id, err)
+		}
+	}
+	err = errors.Join(os.RemoveAll(r.snapshot(commit)), os.RemoveAll(filepath.Join(r.dir(), ".no_exist", commit)),
+		ignoreMissing(os.Remove(filepath.Join(r.dir(), "trees", commit+".json"))))
+	if err != nil {
+		return freed, diskError(r.id, err)
+	}
+	return freed + plan.plain, nil
+}
+
+// Discard deletes what a pull that ended early left of a model: parts of files, and files that no snapshot refers to.
+// Files that another program is downloading stay. It returns the bytes that this freed. Errors: [Invalid], [Disk].
+func Discard(cacheDir, id string) (freed int64, err error) {
+	if id, _, err = Parse(id); err != nil {
+		return 0, err
+	}
+	return repo{cache: cacheDir, id: id}.sweep()
+}
+
+func removable(cacheDir, id, commit string) (repo, error) {
+	if _, _, err := Parse(id); err != nil || strings.Contains(id, "@") || !isCommit(commit) {
+		return repo{}, errorf(Invalid, id, "%q at %q is not a snapshot in the cache", id, commit)
+	}
+	r := repo{cache: cacheDir, id: id}
+	if _, err := os.Stat(r.snapshot(commit)); err != nil {
+		return repo{}, errorf(NotFound, id, "the cache has no such snapshot, so there is nothing to delete (%w)", err)
+	}
+	return r, nil
+}
+
+// snapshots lists the commits in the cache.
+func (r repo) snapshots() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.dir(), "snapshots"))
+	var commits []string
+	for _, e := range entries {
+		commits = append(commits, e.Name())
+	}
+	return commits, ignoreMissing(err)
+}
+
+// blobsOf returns the names of the blobs that a snapshot links to, and the bytes of plain files in it.
+func (r repo) blobsOf(commit string) (names []string, plain int64, err error) {
+	err = filepath.WalkDir(r.snapshot(commit), func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		target, err := os.Readlink(file)
+		if err != nil {
+			st, err := e.Info()
+			if err == nil && st.Mode().IsRegular() {
+				plain += st.Size()
+			}
+			return err
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(file), target)
+		}
+		if filepath.Dir(target) == filepath.Join(r.dir(), "blobs") {
+			names = append(names, filepath.Base(target))
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), plain, err
+}
+
+// removal finds the blobs that only this snapshot refers to.
+func (r repo) removal(commit string) (removal, error) {
+	names, plain, err := r.blobsOf(commit)
+	if err != nil {
+		return removal{}, err
+	}
+	commits, err := r.snapshots()
+	if err != nil {
+		return removal{}, err
+	}
+	plan := removal{bytes: plain, plain: plain}
+	kept := make(map[string]bool)
+	for _, other := range commits {
+		if other == commit {
+			continue
+		}
+		names, _, err := r.blobsOf(other)
+		if err != nil {
+			return removal{}, err
+		}
+		for _, name := range names {
+			kept[name] = true
+		}
+	}
+	for _, name := range names {
+		if kept[name] {
+			continue
+		}
+		plan.blobs = append(plan.blobs, name)
+		plan.bytes += payload(r.blob(name))
+	}
+	return plan, nil
+}
+
+// payload is the bytes that go with a blob: none if it is a link into the store that other models share.
+func payload(blob string) int64 {
+	if st, err := os.Lstat(blob); err == nil && st.Mode().IsRegular() {
+		return st.Size()
+	}
+	return 0
+}
+
+func removeFile(name string) (freed int64, err error) {
+	freed = payload(name)
+	if err := ignoreMissing(os.Remove(name)); err != nil {
+		return 0, err
+	}
+	return freed, nil
+}
+
+// dropRefs removes the branches and tags that stand for a commit.
+func (r repo) dropRefs(commit string) error {
+	refs := filepath.Join(r.dir(), "refs")
+	return ignoreMissing(filepath.WalkDir(refs, func(file string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := readAtMost(file, 1<<10)
+		if err == nil && strings.TrimSpace(string(data)) == commit {
+			err = os.Remove(file)
+		}
+		return err
+	}))
+}
+
+// lockPartials takes the locks of everything half downloaded, so that no download runs meanwhile; busy if one does.
+func (r repo) lockPartials() (unlock func(), busy bool, err error) {
+	var held []func()
+	unlock = func() {
+		for _, u := range held {
+			u()
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
+	if err = ignoreMissing(err); err != nil {
+		return unlock, false, err
+	}
+	for _, etag := range etags(entries) {
+		u, err := r.tryLock(etag)
+		if err != nil || u == nil {
+			return unlock, u == nil, err
+		}
+		held = append(held, u)
+	}
+	return unlock, false, nil
+}
+
+// etags returns the ETags of the parts in a blobs folder. Newer Python names them ETAG.RANDOM.incomplete.
+func etags(entries []fs.DirEntry) []string {
+	var all []string
+	for _, e := range entries {
+		if stem, ok := strings.CutSuffix(e.Name(), ".incomplete"); ok {
+			etag, _, _ := strings.Cut(stem, ".")
+			all = append(all, etag)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// sweep deletes the blobs and parts that no snapshot refers to and nobody is writing, and the folder once nothing is left.
+func (r repo) sweep() (freed int64, err error) {
+	commits, err := r.snapshots()
+	if err != nil {
+		return 0, diskError(r.id, err)
+	}
+	kept := make(map[string]bool)
+	for _, commit := range commits {
+		names, _, err := r.blobsOf(commit)
+		if err != nil {
+			return 0, diskError(r.id, err)
+		}
+		for _, name := range names {
+			kept[name] = true
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
+	if err = ignoreMissing(err); err != nil {
+		return 0, diskError(r.id, err)
+	}
+	left := len(commits)
+	for _, e := range entries {
+		if kept[e.Name()] {
+			left++
+			continue
+		}
+		etag, _, _ := strings.Cut(e.Name(), ".")
+		unlock, err := r.tryLock(etag)
+		if err != nil {
+			return freed, diskError(r.id, err)
+		}
+		if unlock == nil {
+			left++
+			continue
+		}
+		n, err := removeFile(r.blob(e.Name()))
+		unlock()
+		freed += n
+		if err != nil {
+			return freed, diskError(r.id, err)
+		}
+	}
+	if left > 0 {
+		return freed, nil
+	}
+	if err := os.RemoveAll(r.dir()); err != nil {
+		return freed, diskError(r.id, err)
+	}
+	return freed, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

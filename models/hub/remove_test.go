@@ -1,0 +1,141 @@
+package hub
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRemove(t *testing.T) {
+	cache := t.TempDir()
+	r := repo{cache, "org/name"}
+	one := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000), "sub/x.jinja": "x"}
+	two := map[string]string{"config.json": `{"a": 1}`, "model.safetensors": one["model.safetensors"]}
+	inCache(t, cache, "org/name", commitA, one)
+	lay(t, r.dir(), map[string]string{"refs/v1": commitA, "refs/main": commitB, "trees/" + commitA + ".json": "{}", ".no_exist/" + commitA + "/x": ""})
+	for name, content := range two { // the weights are the same blob
+		etag := etagOf(name, []byte(content))
+		lay(t, r.dir(), map[string]string{"snapshots/" + commitB + "/" + name: "-> ../../blobs/" + etag})
+		if name == "config.json" {
+			lay(t, r.dir(), map[string]string{"blobs/" + etag: content})
+		}
+	}
+	inCache(t, cache, "org/other", commitA, one)
+
+	const own = int64(len("{}") + len("x"))
+	if n, err := Removable(cache, "org/name", commitA); err != nil || n != own {
+		t.Errorf("%d bytes could be freed, %v, want %d", n, err, own)
+	}
+	if n, err := Remove(cache, "org/name", commitA); err != nil || n != own {
+		t.Errorf("freed %d, %v, want %d: the weights belong to another snapshot too", n, err, own)
+	}
+	left := tree(t, r.dir())
+	want := []string{
+		"blobs/" + etagOf("config.json", []byte(two["config.json"])), "blobs/" + etagOf("model.safetensors", []byte(two["model.safetensors"])), "refs/main",
+		"snapshots/" + commitB + "/config.json -> ../../blobs/" + etagOf("config.json", []byte(two["config.json"])),
+		"snapshots/" + commitB + "/model.safetensors -> ../../blobs/" + etagOf("model.safetensors", []byte(two["model.safetensors"])),
+	}
+	slices.Sort(left)
+	slices.Sort(want)
+	if !slices.Equal(left, want) {
+		t.Errorf("left\n%s\nwant\n%s", strings.Join(left, "\n"), strings.Join(want, "\n"))
+	}
+	if n, err := Remove(cache, "org/name", commitB); err != nil || n != int64(len(two["config.json"])+1000) {
+		t.Errorf("freed %d, %v", n, err)
+	}
+	if _, err := os.Stat(r.dir()); err == nil {
+		t.Error("the folder is still there after its last snapshot")
+	}
+	if dir, err := Resolve(cache, "org/other"); err != nil {
+		t.Errorf("another model was touched: %s, %v", dir, err)
+	}
+	_, err := Remove(cache, "org/name", commitA)
+	wantCode(t, err, NotFound)
+	for _, bad := range [][2]string{{"../x", commitA}, {"org/other", "main"}, {"org/other", "../" + commitA}, {"org/other@main", commitA}, {"org/other", ""}} {
+		_, err := Remove(cache, bad[0], bad[1])
+		wantCode(t, err, Invalid)
+		_, err = Removable(cache, bad[0], bad[1])
+		wantCode(t, err, Invalid)
+	}
+}
+
+// TestRemoveForeign keeps away from what lies outside the model's folder, whatever links lead there.
+func TestRemoveForeign(t *testing.T) {
+	cache, elsewhere := t.TempDir(), t.TempDir()
+	lay(t, elsewhere, map[string]string{"mine.safetensors": "precious", "blobs/x": "precious"})
+	lay(t, cache, map[string]string{
+		"blobs/ab/abcd":                                                 "shared payload",
+		"models--org--name/blobs/eeee":                                  "-> ../../blobs/ab/abcd",
+		"models--org--name/blobs/ffff":                                  "12345",
+		"models--org--name/snapshots/" + commitA + "/config.json":       "plain",
+		"models--org--name/snapshots/" + commitA + "/model.safetensors": "-> ../../blobs/eeee",
+		"models--org--name/snapshots/" + commitA + "/tokenizer.json":    "-> ../../blobs/ffff",
+		"models--org--name/snapshots/" + commitA + "/mine.safetensors":  "-> " + elsewhere + "/mine.safetensors",
+		"models--org--name/snapshots/" + commitA + "/x.json":            "-> " + elsewhere + "/blobs/x",
+		"models--org--name/snapshots/" + commitA + "/up.json":           "-> ../../../blobs/ab/abcd",
+	})
+	const want = int64(len("plain") + len("12345"))
+	if n, err := Remove(cache, "org/name", commitA); err != nil || n != want {
+		t.Errorf("freed %d, %v, want %d", n, err, want)
+	}
+	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"), filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd")} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRemoveBusy(t *testing.T) {
+	cache := t.TempDir()
+	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
+	r := repo{cache, "org/name"}
+	lay(t, r.dir(), map[string]string{"blobs/abc.1234.incomplete": "part"})
+	unlock, err := r.tryLock("abc")
+	if err != nil || unlock == nil {
+		t.Fatal(unlock != nil, err)
+	}
+	_, err = Remove(cache, "org/name", commitA)
+	wantCode(t, err, Busy)
+	if _, err := Resolve(cache, "org/name"); err != nil {
+		t.Error(err)
+	}
+	unlock()
+	if n, err := Remove(cache, "org/name", commitA); err != nil || n != int64(len("{}w")+len("part")) {
+		t.Errorf("freed %d, %v", n, err)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	cache := t.TempDir()
+	r := repo{cache, "org/name"}
+	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
+	lay(t, r.dir(), map[string]string{"blobs/abc.incomplete": "part", "blobs/def.0123.incomplete": "part two", "blobs/whole": "no snapshot has it yet"})
+	unlock, err := r.tryLock("def") // another program writes it
+	if err != nil || unlock == nil {
+		t.Fatal(unlock != nil, err)
+	}
+	if n, err := Discard(cache, "org/name"); err != nil || n != int64(len("part")+len("no snapshot has it yet")) {
+		t.Errorf("freed %d, %v", n, err)
+	}
+	unlock()
+	if n, err := Discard(cache, "org/name"); err != nil || n != int64(len("part two")) {
+		t.Errorf("freed %d, %v", n, err)
+	}
+	if _, err := Resolve(cache, "org/name"); err != nil {
+		t.Errorf("the whole model was touched: %v", err)
+	}
+	// A model of which nothing is whole goes altogether, and one that is not there frees nothing.
+	lay(t, cache, map[string]string{"models--org--parts/blobs/abc.incomplete": "part", "models--org--parts/refs/main": commitA})
+	for _, want := range []int64{4, 0} {
+		if n, err := Discard(cache, "org/parts"); err != nil || n != want {
+			t.Errorf("freed %d, %v, want %d", n, err, want)
+		}
+	}
+	if _, err := os.Stat(repo{cache, "org/parts"}.dir()); err == nil {
+		t.Error("an empty folder was left")
+	}
+	_, err = Discard(cache, "../x")
+	wantCode(t, err, Invalid)
+}
