@@ -1,9 +1,7 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/json"
-	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -25,107 +23,50 @@ type bpe struct {
 	cache        wordCache
 }
 
-// mergeList reads merges as "a b" or as ["a", "b"].
-type mergeList [][2]string
-
-func (l *mergeList) UnmarshalJSON(data []byte) error {
-	inner := bytes.TrimLeft(data, "[ \t\r\n")
-	if len(inner) > 0 && inner[0] == '"' && bytes.Count(data[:len(data)-len(inner)], []byte("[")) == 1 {
-		return l.unmarshalStrings(data)
-	}
-	var pairs [][]string
-	if err := json.Unmarshal(data, &pairs); err != nil {
-		return err
-	}
-	*l = make(mergeList, len(pairs))
-	for i, p := range pairs {
-		if len(p) != 2 {
-			return invalid("merges", "entry %d has %d tokens instead of 2", i, len(p))
-		}
-		(*l)[i] = [2]string(p)
-	}
-	return nil
-}
-
-func (l *mergeList) unmarshalStrings(data []byte) error {
-	var old []string
-	if err := json.Unmarshal(data, &old); err != nil {
-		return err
-	}
-	*l = make(mergeList, len(old))
-	for i, m := range old {
-		a, b, ok := strings.Cut(m, " ")
-		if !ok || strings.Contains(b, " ") {
-			return invalid("merges", "entry %d, %q, is not two tokens with a space between them", i, m)
-		}
-		(*l)[i] = [2]string{a, b}
-	}
-	return nil
-}
-
 func parseBPE(raw json.RawMessage, byteLevel bool) (*bpe, error) {
 	if absent(raw) {
 		return nil, invalid("model", "it is missing")
 	}
-	var head struct {
-		Type   *string         `json:"type"`
-		Merges json.RawMessage `json:"merges"`
+	var c struct {
+		Type         *string         `json:"type"`
+		Dropout      *float64        `json:"dropout"`
+		Unk          *string         `json:"unk_token"`
+		Prefix       *string         `json:"continuing_subword_prefix"`
+		Suffix       *string         `json:"end_of_word_suffix"`
+		FuseUnk      bool            `json:"fuse_unk"`
+		ByteFallback bool            `json:"byte_fallback"`
+		IgnoreMerges bool            `json:"ignore_merges"`
+		Vocab        json.RawMessage `json:"vocab"`
+		Merges       json.RawMessage `json:"merges"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, invalid("model", "%v", err)
-	}
+	formErr := component("model BPE", raw, &c)
 	// Old files give no type; only BPE has merges.
 	switch {
-	case head.Type == nil && len(head.Merges) == 0:
+	case c.Type == nil && absent(c.Merges):
 		return nil, unsupported("model", "a model without a type")
-	case head.Type != nil && *head.Type != "BPE":
-		return nil, unsupported("model", *head.Type)
-	}
-	var c struct {
-		Type         string           `json:"type"`
-		Dropout      *float64         `json:"dropout"`
-		Unk          *string          `json:"unk_token"`
-		Prefix       *string          `json:"continuing_subword_prefix"`
-		Suffix       *string          `json:"end_of_word_suffix"`
-		FuseUnk      bool             `json:"fuse_unk"`
-		ByteFallback bool             `json:"byte_fallback"`
-		IgnoreMerges bool             `json:"ignore_merges"`
-		Vocab        map[string]int64 `json:"vocab"`
-		Merges       mergeList        `json:"merges"`
-	}
-	if err := component("model BPE", raw, &c); err != nil {
-		return nil, err
-	}
-	switch {
+	case c.Type != nil && *c.Type != "BPE":
+		return nil, unsupported("model", *c.Type)
+	case formErr != nil:
+		return nil, formErr
 	case c.Dropout != nil && *c.Dropout != 0:
 		return nil, unsupported("model BPE", "dropout")
 	case c.Prefix != nil && *c.Prefix != "":
 		return nil, unsupported("model BPE", "continuing_subword_prefix")
 	case c.Suffix != nil && *c.Suffix != "":
 		return nil, unsupported("model BPE", "end_of_word_suffix")
-	case len(c.Vocab) > maxVocab:
-		return nil, tooLarge("model BPE", "the vocabulary has %d tokens; the limit is %d", len(c.Vocab), maxVocab)
-	case len(c.Merges) > maxMerges:
-		return nil, tooLarge("model BPE", "there are %d merges; the limit is %d", len(c.Merges), maxMerges)
-	case len(c.Vocab) == 0:
-		return nil, invalid("model BPE", "the vocabulary is empty")
+	}
+	vocab, err := parseVocab(c.Vocab)
+	if err != nil {
+		return nil, err
 	}
 	m := &bpe{
-		vocab:        make(map[string]int32, len(c.Vocab)),
-		pairs:        make(map[uint64]int32, len(c.Merges)),
-		merged:       make([]int32, len(c.Merges)),
+		vocab:        vocab,
 		byteLevel:    byteLevel,
 		byteFallback: c.ByteFallback,
 		fuseUnk:      c.FuseUnk,
 		unk:          -1,
 	}
 	m.cache.init()
-	for token, id := range c.Vocab {
-		if id < 0 || id >= maxVocab {
-			return nil, invalid("model BPE", "token %q has the id %d; ids lie between 0 and %d", token, id, maxVocab-1)
-		}
-		m.vocab[token] = int32(id)
-	}
 	if err := m.setMerges(c.Merges); err != nil {
 		return nil, err
 	}
@@ -151,20 +92,24 @@ func parseBPE(raw json.RawMessage, byteLevel bool) (*bpe, error) {
 	return m, nil
 }
 
-func (m *bpe) setMerges(merges mergeList) error {
+func (m *bpe) setMerges(raw json.RawMessage) error {
+	m.pairs = make(map[uint64]int32, len(m.vocab))
 	var joined []byte
-	for rank, pair := range merges {
-		joined = append(append(joined[:0], pair[0]...), pair[1]...)
-		a, okA := m.vocab[pair[0]]
-		b, okB := m.vocab[pair[1]]
+	return eachMerge(raw, func(rank int, left, right string) error {
+		if rank >= maxMerges {
+			return tooLarge("merges", "there are more than %d", maxMerges)
+		}
+		joined = append(append(joined[:0], left...), right...)
+		a, okA := m.vocab[left]
+		b, okB := m.vocab[right]
 		ab, okAB := m.vocab[string(joined)]
 		if !okA || !okB || !okAB {
-			return invalid("merges", "entry %d, %q and %q, names a token that is not in the vocabulary", rank, pair[0], pair[1])
+			return invalid("merges", "entry %d, %q and %q, names a token that is not in the vocabulary", rank, left, right)
 		}
 		m.pairs[pairKey(a, b)] = int32(rank)
-		m.merged[rank] = ab
-	}
-	return nil
+		m.merged = append(m.merged, ab)
+		return nil
+	})
 }
 
 // setWords keys the vocabulary by what the pre-tokenizer yields: under

@@ -188,7 +188,11 @@ func composeNFC(text string) string {
 			rs = append(rs, markedRune{r, 0})
 			continue
 		}
-		for _, d := range norm.NFD.String(string(r)) {
+		parts := norm.NFD.String(string(r))
+		if strings.ContainsFunc(parts, isYoungMark) {
+			parts = string(r) // no composite by Unicode 9
+		}
+		for _, d := range parts {
 			rs = append(rs, markedRune{d, combiningClass(d)})
 		}
 	}
@@ -226,7 +230,7 @@ func composeNFC(text string) string {
 }
 
 func combiningClass(r rune) uint8 {
-	if r < 0x300 || unicode.Is(marksAfter9, r) {
+	if r < 0x300 || isYoungMark(r) {
 		return 0
 	}
 	return norm.NFC.PropertiesString(string(r)).CCC()
@@ -235,7 +239,7 @@ func combiningClass(r rune) uint8 {
 // composePair returns the primary composite of a starter and a later rune.
 func composePair(a, b rune) (rune, bool) {
 	if b < 0x300 || norm.NFC.PropertiesString(string(b)).BoundaryBefore() ||
-		unicode.Is(marksAfter9, a) || unicode.Is(marksAfter9, b) {
+		isYoungMark(a) || isYoungMark(b) {
 		return 0, false
 	}
 	pair := string(a) + string(b)

@@ -31,6 +31,8 @@ var marksAfter9 = ranges(
 	0x11D44, 0x11D45, 0x11D97, 0x11D97, 0x11F41, 0x11F42, 0x16FF0, 0x16FF1, 0x1E08F, 0x1E08F,
 	0x1E130, 0x1E136, 0x1E2AE, 0x1E2AE, 0x1E2EC, 0x1E2EF, 0x1E4EC, 0x1E4EF)
 
+func isYoungMark(r rune) bool { return unicode.Is(marksAfter9, r) }
+
 // ranges builds a table from pairs of first and last code point, in order.
 func ranges(bounds ...rune) *unicode.RangeTable {
 	t := new(unicode.RangeTable)
