@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 )
 
@@ -70,8 +71,20 @@ func (b *builder) installWheel(ctx context.Context, pip, dir string) error {
 	if runtime.GOOS == "darwin" {
 		args = append(args, "--platform", "macosx_14_0_arm64")
 	}
-	return b.step("MLX "+mlxVersion+": install the wheel", b.command(ctx, pip, args...))
+	if err := b.step("MLX "+mlxVersion+": install the wheel", b.command(ctx, pip, args...)); err != nil {
+		return err
+	}
+	targets := filepath.Join(dir, "mlx", "share", "cmake", "MLX", "MLXTargets.cmake")
+	text, err := os.ReadFile(targets)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(targets, frameworkPath.ReplaceAll(text, []byte("-framework $1")), 0o644)
 }
+
+// frameworkPath matches the frameworks in the macOS wheel's CMake file, which are named by their place in the Xcode
+// that built the wheel. "-framework NAME" finds them in whatever SDK this machine has.
+var frameworkPath = regexp.MustCompile(`/[^;"\n]*/([A-Za-z]+)\.framework`)
 
 // buildMLXC compiles mlx-c against the wheel in dir and installs it into the wheel's prefix.
 func (b *builder) buildMLXC(ctx context.Context, dir string) error {

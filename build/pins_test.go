@@ -71,3 +71,17 @@ func TestPinsInManifests(t *testing.T) {
 		}
 	}
 }
+
+// TestFrameworkPath uses the form of the mlx-metal wheel's MLXTargets.cmake.
+func TestFrameworkPath(t *testing.T) {
+	const sdk = "/Applications/Xcode_26.6.app/Contents/Developer/SDKs/MacOSX.sdk/System/Library/Frameworks/"
+	text := `  INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include/metal_cpp;${_IMPORT_PREFIX}/include"
+  INTERFACE_LINK_LIBRARIES "` + sdk + "Metal.framework;" + sdk + `Accelerate.framework"
+`
+	want := `  INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include/metal_cpp;${_IMPORT_PREFIX}/include"
+  INTERFACE_LINK_LIBRARIES "-framework Metal;-framework Accelerate"
+`
+	if got := frameworkPath.ReplaceAllString(text, "-framework $1"); got != want {
+		t.Errorf("got %s", got)
+	}
+}
