@@ -67,12 +67,12 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if err != nil {
 		return err
 	}
+	run.setModel(clip(f.string("model")))
 	req, err := read(f)
 	if err != nil {
 		return err
 	}
 	p := req.common()
-	run.setModel(clip(p.model))
 	m, err := s.acquire(run, p.model)
 	if err != nil {
 		return err

@@ -5,7 +5,9 @@ python openai_client.py BASE_URL   (without /v1; the server has loaded the pocke
 Fails on the first answer that differs from what the OpenAI protocol, or our documented extensions, promise.
 """
 
+import re
 import sys
+import time
 
 import openai
 
@@ -19,8 +21,11 @@ def check(condition, what):
 
 
 def models(client):
-    ids = [m.id for m in client.models.list()]
+    listed = list(client.models.list())
+    ids = [m.id for m in listed]
+    check(ids[0] == "tandem", f"/v1/models begins with {ids[0]}, not with the alias")
     check(MODEL in ids, f"/v1/models lists {ids}, not {MODEL}")
+    check(client.models.retrieve(MODEL).context_length == listed[0].context_length, "the alias has another context length")
 
 
 def chat(client):
@@ -75,35 +80,72 @@ def logprobs(client):
     check(len(got.tokens) == len(got.token_logprobs) == len(ids), f"{len(got.tokens)} logprobs for {len(ids)} tokens")
     check(all(p <= 0 for p in got.token_logprobs), f"logprobs above zero: {got.token_logprobs}")
 
+    ask = {"model": MODEL, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 3, "temperature": 0, "extra_body": {"ignore_eos": True}}
+    choice = client.chat.completions.create(**ask, logprobs=True, top_logprobs=2).choices[0]
+    check(len(choice.logprobs.content) == 3, f"{len(choice.logprobs.content)} chat logprobs for 3 tokens")
+    for entry in choice.logprobs.content:
+        check(entry.logprob == entry.top_logprobs[0].logprob, f"greedy, yet not the likeliest: {entry}")
+        check(entry.top_logprobs[0].logprob >= entry.top_logprobs[1].logprob, f"unsorted: {entry}")
+
+
+def scoring(client):
+    """What evaluation harnesses do: the log-probabilities of a prompt given as ids, and nothing generated."""
+    first = client.completions.create(
+        model=MODEL, prompt="package main\n", max_tokens=6, temperature=0, logprobs=0, extra_body={"return_token_ids": True}
+    ).choices[0]
+    ids = first.model_extra["prompt_token_ids"] + first.model_extra["token_ids"]
+    scored = client.completions.create(model=MODEL, prompt=ids, max_tokens=0, echo=True, logprobs=1).choices[0].logprobs
+    check(len(scored.token_logprobs) == len(ids), f"{len(scored.token_logprobs)} scores for {len(ids)} tokens")
+    check(scored.token_logprobs[0] is None, f"the first token has a score: {scored.token_logprobs[0]}")
+    n = len(first.model_extra["token_ids"])
+    for said, score in zip(first.logprobs.token_logprobs, scored.token_logprobs[-n:]):
+        check(abs(said - score) < 1e-3, f"generated with {said}, scored with {score}")
+
 
 def refusals(client):
-    def refused(status, **ask):
+    def refused(kind, code, **ask):
         try:
             client.chat.completions.create(**ask)
         except openai.APIStatusError as e:
-            check(e.status_code == status, f"status {e.status_code} instead of {status} for {ask}: {e}")
-            check(e.body and e.body.get("message"), f"no message in {e.body}")
+            check(type(e) is kind, f"{type(e).__name__} instead of {kind.__name__} for {ask}: {e}")
+            check(e.code == code and e.body.get("message"), f"code {e.code} instead of {code}: {e.body}")
+            check(e.request_id, "no request id")
             return
         check(False, f"accepted {ask}")
 
     hello = [{"role": "user", "content": "hello"}]
-    refused(404, model="no-such-model", messages=hello)
-    refused(400, model=MODEL, messages=[{"role": "nobody", "content": "hello"}])
-    refused(400, model=MODEL, messages=hello, max_tokens=-1)
-    refused(400, model=MODEL, messages=[])
+    refused(openai.NotFoundError, "model_not_found", model="no-such-model", messages=hello)
+    bad = openai.BadRequestError
+    refused(bad, "invalid_request", model=MODEL, messages=[{"role": "nobody", "content": "hello"}])
+    refused(bad, "invalid_request", model=MODEL, messages=hello, max_tokens=-1)
+    refused(bad, "invalid_request", model=MODEL, messages=[])
+    long = [{"role": "user", "content": "a b " * 100_000}]
+    refused(bad, "context_length_exceeded", model=MODEL, messages=long)
+    refused(bad, "context_length_exceeded", model=MODEL, messages=long, stream=True)
+
+
+def in_flight(client):
+    text = client._client.get(str(client.base_url).removesuffix("v1/") + "metrics").text
+    return float(re.search(r"^tandem_requests_in_flight (\S+)$", text, re.M)[1])
 
 
 def disconnect(client):
-    ask = {"model": MODEL, "prompt": "package main\n", "max_tokens": 2000, "extra_body": {"ignore_eos": True}}
+    ask = {"model": MODEL, "prompt": "package main\n", "max_tokens": 20_000, "extra_body": {"ignore_eos": True}}
     stream = client.completions.create(**ask, stream=True)
     next(iter(stream))
+    check(in_flight(client) == 1, f"{in_flight(client)} requests in flight while one streams")
     stream.close()
+    for _ in range(100):
+        if in_flight(client) == 0:
+            break
+        time.sleep(0.1)
+    check(in_flight(client) == 0, "the request goes on after its client left")
     client.completions.create(model=MODEL, prompt="x", max_tokens=1)  # the server answers on
 
 
 def main(base):
     client = openai.OpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120)
-    for test in (models, chat, fim, seeds, logprobs, refusals, disconnect):
+    for test in (models, chat, fim, seeds, logprobs, scoring, refusals, disconnect):
         test(client)
         print(f"ok    {test.__name__}", flush=True)
 
