@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.0/libtandem_native.a
+#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.1/libtandem_native.a
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */
@@ -27,9 +27,9 @@ const (
 
 // A TemplateError is the failure of a template.
 //
-// The limits: source 1 MiB, output 4 MiB, 256 MiB of text built on the way, 20 million
-// instructions, 10 s, variables nested 64 deep, values made by the template 100 deep, macros
-// nested 200 deep. They stand as constants in src/template/mod.rs, text.rs and src/json.rs.
+// The limits: source 1 MiB, 4,000 tokens in one tag, output 4 MiB, 128 MiB of text built on the
+// way, 20 million instructions, 10 s, variables nested 64 deep, values made by the template 100
+// deep, macros nested 200 deep. They are constants in src/json.rs and src/template.
 type TemplateError struct {
 	Kind    ErrorKind
 	Message string // for KindRaise the text of raise_exception and nothing else

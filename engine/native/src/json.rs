@@ -34,7 +34,11 @@ pub enum Error {
 }
 
 pub fn parse(text: &str) -> Result<Value, Error> {
-    let mut r = Reader { text, at: 0, depth: 0 };
+    let mut r = Reader {
+        text,
+        at: 0,
+        depth: 0,
+    };
     let v = r.value()?;
     r.space();
     if r.at < text.len() {

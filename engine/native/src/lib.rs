@@ -119,8 +119,15 @@ unsafe fn bytes<'a>(p: *const u8, len: usize) -> &'a [u8] {
 
 fn text<'a>(b: &'a [u8], what: &str) -> Result<&'a str, Failure> {
     std::str::from_utf8(b).map_err(|e| {
-        let kind = if what == "template" { Kind::Syntax } else { Kind::Render };
-        Failure::new(kind, format!("{what}: invalid UTF-8 at byte {}", e.valid_up_to()))
+        let kind = if what == "template" {
+            Kind::Syntax
+        } else {
+            Kind::Render
+        };
+        Failure::new(
+            kind,
+            format!("{what}: invalid UTF-8 at byte {}", e.valid_up_to()),
+        )
     })
 }
 
@@ -153,5 +160,8 @@ fn panicked(payload: Box<dyn Any + Send>) -> Failure {
         .map(|s| s.to_string())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_default();
-    Failure::new(Kind::Render, format!("internal error in the template engine: {text}"))
+    Failure::new(
+        Kind::Render,
+        format!("internal error in the template engine: {text}"),
+    )
 }

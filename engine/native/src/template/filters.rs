@@ -3,8 +3,8 @@
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error};
 
-use super::methods::{self, Arguments};
 use super::charge;
+use super::methods::{self, Arguments};
 use super::text::{self, display};
 
 pub fn register(env: &mut Environment<'static>) {
@@ -20,7 +20,10 @@ pub fn register(env: &mut Environment<'static>) {
     env.add_filter("int", int);
     env.add_filter("float", float);
     env.add_test("sequence", |v: &Value| {
-        matches!(v.kind(), ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined)
+        matches!(
+            v.kind(),
+            ValueKind::Seq | ValueKind::String | ValueKind::Map | ValueKind::Undefined
+        )
     });
     env.add_test("iterable", |v: &Value| {
         !v.is_none() && (v.try_iter().is_ok() || v.kind() == ValueKind::String)
@@ -43,7 +46,11 @@ fn is_integer(v: &Value) -> bool {
 }
 
 fn default(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
-    let args = Arguments::bind("default", &joined(args, kwargs), &["default_value", "boolean"])?;
+    let args = Arguments::bind(
+        "default",
+        &joined(args, kwargs),
+        &["default_value", "boolean"],
+    )?;
     if v.is_undefined() || args.is_true(1) && !v.is_true() {
         return Ok(args.given(0).unwrap_or(Value::from("")));
     }
@@ -81,7 +88,10 @@ fn float(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
 
 /// A finite number, as texts have them.
 fn parse_float(s: &str) -> Option<f64> {
-    s.trim_matches(text::is_space).parse().ok().filter(|f: &f64| f.is_finite())
+    s.trim_matches(text::is_space)
+        .parse()
+        .ok()
+        .filter(|f: &f64| f.is_finite())
 }
 
 fn trim(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
@@ -97,10 +107,13 @@ fn join(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error> {
             out.push_str(&separator);
         }
         let item = match args.get(1).and_then(Value::as_str) {
-            Some(path) => path.split('.').try_fold(item, |v, name| match name.parse::<usize>() {
-                Ok(i) => v.get_item_by_index(i),
-                Err(_) => v.get_attr(name),
-            })?,
+            Some(path) => {
+                path.split('.')
+                    .try_fold(item, |v, name| match name.parse::<usize>() {
+                        Ok(i) => v.get_item_by_index(i),
+                        Err(_) => v.get_attr(name),
+                    })?
+            }
             None => item,
         };
         charge(separator.len())?;
@@ -117,7 +130,11 @@ fn replace(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error>
 }
 
 fn indent(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error> {
-    let args = Arguments::bind("indent", &joined(args, kwargs), &["width", "first", "blank"])?;
+    let args = Arguments::bind(
+        "indent",
+        &joined(args, kwargs),
+        &["width", "first", "blank"],
+    )?;
     let width = match args.get(0) {
         Some(w) if w.as_str().is_some() => display(w)?,
         Some(_) => {
@@ -136,7 +153,11 @@ fn indent(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error>
             out.push('\n');
         }
         // blank concerns the lines after the first; first indents even an empty one.
-        let indented = if i == 0 { first } else { blank || !line.is_empty() };
+        let indented = if i == 0 {
+            first
+        } else {
+            blank || !line.is_empty()
+        };
         if indented {
             charge(width.len())?;
             out.push_str(&width);

@@ -60,7 +60,11 @@ impl Arguments {
             None => Ok(None),
             Some(v) if v.kind() == ValueKind::Bool => Ok(Some(v.is_true() as i64)),
             Some(v) if v.is_integer() => Ok(v.as_i64()),
-            Some(_) => Err(invalid(format!("{}: argument {} is an integer", self.name, i + 1))),
+            Some(_) => Err(invalid(format!(
+                "{}: argument {} is an integer",
+                self.name,
+                i + 1
+            ))),
         }
     }
 
@@ -79,11 +83,22 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
         "strip" => strip(s, args, true, true),
         "lstrip" => strip(s, args, true, false),
         "rstrip" => strip(s, args, false, true),
-        "split" => split(s, &Arguments::bind("split", args, &["sep", "maxsplit"])?, false),
-        "rsplit" => split(s, &Arguments::bind("rsplit", args, &["sep", "maxsplit"])?, true),
+        "split" => split(
+            s,
+            &Arguments::bind("split", args, &["sep", "maxsplit"])?,
+            false,
+        ),
+        "rsplit" => split(
+            s,
+            &Arguments::bind("rsplit", args, &["sep", "maxsplit"])?,
+            true,
+        ),
         "splitlines" => {
             let args = Arguments::bind("splitlines", args, &["keepends"])?;
-            Ok(lines(s, args.is_true(0)).into_iter().map(Value::from).collect())
+            Ok(lines(s, args.is_true(0))
+                .into_iter()
+                .map(Value::from)
+                .collect())
         }
         "replace" => {
             let args = Arguments::bind("replace", args, &["old", "new", "count"])?;
@@ -109,7 +124,13 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
         }
         "swapcase" => {
             Arguments::bind("swapcase", args, &[])?;
-            let swap = |c: char| if c.is_uppercase() { c.to_lowercase().to_string() } else { c.to_uppercase().to_string() };
+            let swap = |c: char| {
+                if c.is_uppercase() {
+                    c.to_lowercase().to_string()
+                } else {
+                    c.to_uppercase().to_string()
+                }
+            };
             Ok(Value::from(s.chars().map(swap).collect::<String>()))
         }
         "removeprefix" => {
@@ -124,9 +145,11 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
             let args = Arguments::bind("partition", args, &["sep"])?;
             partition(s, args.string(0)?, method == "rpartition")
         }
-        "find" | "rfind" | "index" | "rindex" | "count" => {
-            search(s, method, &Arguments::bind("find", args, &["sub", "start", "end"])?)
-        }
+        "find" | "rfind" | "index" | "rindex" | "count" => search(
+            s,
+            method,
+            &Arguments::bind("find", args, &["sub", "start", "end"])?,
+        ),
         "startswith" | "endswith" => {
             let args = Arguments::bind("startswith", args, &["prefix", "start", "end"])?;
             affix(s, &args, method == "endswith")
@@ -168,7 +191,11 @@ pub fn strip(s: &str, args: &[Value], left: bool, right: bool) -> Result<Value, 
         Some(_) => Some(args.string(0)?.chars().collect()),
         None => None,
     };
-    let stripped = |c: char| chars.as_ref().map_or_else(|| is_space(c), |set| set.contains(&c));
+    let stripped = |c: char| {
+        chars
+            .as_ref()
+            .map_or_else(|| is_space(c), |set| set.contains(&c))
+    };
     let mut s = s;
     if left {
         s = s.trim_start_matches(stripped);
@@ -200,13 +227,25 @@ fn split(s: &str, args: &Arguments, from_right: bool) -> Result<Value, Error> {
         // Runs of white space count as one separator; the rest keeps its own white space.
         let mut rest = s;
         loop {
-            rest = if from_right { rest.trim_end_matches(is_space) } else { rest.trim_start_matches(is_space) };
+            rest = if from_right {
+                rest.trim_end_matches(is_space)
+            } else {
+                rest.trim_start_matches(is_space)
+            };
             if rest.is_empty() {
                 break;
             }
-            let cut = if from_right { rest.rfind(is_space) } else { rest.find(is_space) };
+            let cut = if from_right {
+                rest.rfind(is_space)
+            } else {
+                rest.find(is_space)
+            };
             let Some(at) = cut.filter(|_| parts.len() < max) else {
-                let end = if from_right { rest.trim_start_matches(is_space) } else { rest.trim_end_matches(is_space) };
+                let end = if from_right {
+                    rest.trim_start_matches(is_space)
+                } else {
+                    rest.trim_end_matches(is_space)
+                };
                 parts.push(if parts.len() < max { end } else { rest });
                 break;
             };
@@ -254,9 +293,15 @@ pub fn replace(s: &str, old: &str, new: &str, count: Option<i64>) -> Result<Valu
         Some(n) if n >= 0 => n as usize,
         _ => usize::MAX,
     };
-    let found = if old.is_empty() { s.chars().count() + 1 } else { s.matches(old).count() };
+    let found = if old.is_empty() {
+        s.chars().count() + 1
+    } else {
+        s.matches(old).count()
+    };
     let found = found.min(n);
-    charge((s.len() + found.saturating_mul(new.len())).saturating_sub(found.saturating_mul(old.len())))?;
+    charge(
+        (s.len() + found.saturating_mul(new.len())).saturating_sub(found.saturating_mul(old.len())),
+    )?;
     Ok(Value::from(s.replacen(old, new, n)))
 }
 
@@ -264,7 +309,10 @@ fn join(separator: &str, items: &Value) -> Result<Value, Error> {
     let mut out = String::new();
     for (i, item) in items.try_iter()?.enumerate() {
         let Some(s) = item.as_str() else {
-            return Err(invalid(format!("join: item {i} is {}, not a string", item.kind())));
+            return Err(invalid(format!(
+                "join: item {i} is {}, not a string",
+                item.kind()
+            )));
         };
         if i > 0 {
             out.push_str(separator);
@@ -278,7 +326,9 @@ fn join(separator: &str, items: &Value) -> Result<Value, Error> {
 fn titlecase(c: char) -> String {
     let mut upper = c.to_uppercase();
     let first = upper.next().unwrap_or(c);
-    std::iter::once(first).chain(upper.flat_map(char::to_lowercase)).collect()
+    std::iter::once(first)
+        .chain(upper.flat_map(char::to_lowercase))
+        .collect()
 }
 
 fn title(s: &str) -> String {
@@ -299,7 +349,11 @@ fn partition(s: &str, separator: &str, last: bool) -> Result<Value, Error> {
     if separator.is_empty() {
         return Err(invalid("partition: empty separator"));
     }
-    let found = if last { s.rfind(separator) } else { s.find(separator) };
+    let found = if last {
+        s.rfind(separator)
+    } else {
+        s.find(separator)
+    };
     let parts = match found {
         Some(i) => [&s[..i], separator, &s[i + separator.len()..]],
         None if last => ["", "", s],
@@ -340,8 +394,15 @@ fn search(s: &str, method: &str, args: &Arguments) -> Result<Value, Error> {
 fn affix(s: &str, args: &Arguments, end: bool) -> Result<Value, Error> {
     let (s, _) = window(s, args)?;
     let holds = |v: &Value| match v.as_str() {
-        Some(a) => Ok(if end { s.ends_with(a) } else { s.starts_with(a) }),
-        None => Err(invalid(format!("startswith and endswith take strings, not {}", v.kind()))),
+        Some(a) => Ok(if end {
+            s.ends_with(a)
+        } else {
+            s.starts_with(a)
+        }),
+        None => Err(invalid(format!(
+            "startswith and endswith take strings, not {}",
+            v.kind()
+        ))),
     };
     let v = args.get(0).unwrap_or(&Value::UNDEFINED);
     if !v.is_tuple() {
@@ -365,14 +426,21 @@ pub enum Side {
 
 pub fn pad(s: &str, width: usize, fill: char, side: Side) -> Result<String, Error> {
     let missing = width.saturating_sub(s.chars().count());
-    charge(missing.saturating_mul(fill.len_utf8()).saturating_add(s.len()))?;
+    charge(
+        missing
+            .saturating_mul(fill.len_utf8())
+            .saturating_add(s.len()),
+    )?;
     let left = match side {
         Side::Left => missing,
         Side::Right => 0,
         Side::Both => missing / 2 + (missing & width & 1),
     };
     let blanks = |n| std::iter::repeat_n(fill, n);
-    Ok(blanks(left).chain(s.chars()).chain(blanks(missing - left)).collect())
+    Ok(blanks(left)
+        .chain(s.chars())
+        .chain(blanks(missing - left))
+        .collect())
 }
 
 /// The % operator and the format filter.
@@ -381,7 +449,11 @@ pub fn printf(format: &str, args: &[Value]) -> Result<Value, Error> {
     let mut args = args.to_vec();
     let mapping = args.len() == 1 && (text::is_dict(&args[0]) || args[0].is_kwargs());
     if !mapping && args.len() != conversions.len() {
-        return Err(invalid(format!("a format with {} fields got {} values", conversions.len(), args.len())));
+        return Err(invalid(format!(
+            "a format with {} fields got {} values",
+            conversions.len(),
+            args.len()
+        )));
     }
     for (arg, conversion) in args.iter_mut().zip(conversions) {
         // Only here can a float or a list print otherwise than in Python.
@@ -403,17 +475,30 @@ fn check_widths(format: &str, marker: char) -> Result<Vec<char>, Error> {
             continue;
         }
         let mut number = 0usize;
-        let ends = |c: char| if marker == '{' { c == '}' } else { c.is_ascii_alphabetic() || c == '*' };
+        let ends = |c: char| {
+            if marker == '{' {
+                c == '}'
+            } else {
+                c.is_ascii_alphabetic() || c == '*'
+            }
+        };
         if chars.next_if_eq(&'(').is_some() {
             chars.by_ref().find(|c| *c == ')');
         }
         for c in chars.by_ref() {
-            number = c.to_digit(10).map_or(0, |d| number.saturating_mul(10) + d as usize);
+            number = c
+                .to_digit(10)
+                .map_or(0, |d| number.saturating_mul(10) + d as usize);
             if number > MAX_WIDTH {
-                return Err(limit(format!("a format asks for more than {MAX_WIDTH} characters")));
+                return Err(limit(format!(
+                    "a format asks for more than {MAX_WIDTH} characters"
+                )));
             }
             if c == '*' {
-                return Err(Error::new(ErrorKind::InvalidOperation, "formats with * are not supported"));
+                return Err(Error::new(
+                    ErrorKind::InvalidOperation,
+                    "formats with * are not supported",
+                ));
             }
             if ends(c) {
                 conversions.push(c);

@@ -26,7 +26,7 @@ const MAX_SOURCE: usize = 1 << 20;
 /// Bytes of rendered text.
 const MAX_OUTPUT: usize = 4 << 20;
 /// Bytes that operators, filters and methods may produce on the way to it.
-const MAX_WORK: usize = 256 << 20;
+const MAX_WORK: usize = 128 << 20;
 /// Instructions of one render: a conversation of 1,000 messages needs some 100,000.
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
 /// Macros and loops inside one another.
@@ -54,7 +54,10 @@ pub struct Failure {
 
 impl Failure {
     pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into() }
+        Failure {
+            kind,
+            message: message.into(),
+        }
     }
 }
 
@@ -100,12 +103,16 @@ fn charge(n: usize) -> Result<(), Error> {
         let work = b.work.get().saturating_add(n);
         b.work.set(work);
         if work > MAX_WORK {
-            return Err(limit(format!("the template builds more than {} MiB of text", MAX_WORK >> 20)));
+            return Err(limit(format!(
+                "the template builds more than {} MiB of text",
+                MAX_WORK >> 20
+            )));
         }
         match b.deadline.get() {
-            Some(d) if Instant::now() > d => {
-                Err(limit(format!("the template runs longer than {} s", MAX_TIME.as_secs())))
-            }
+            Some(d) if Instant::now() > d => Err(limit(format!(
+                "the template runs longer than {} s",
+                MAX_TIME.as_secs()
+            ))),
             _ => Ok(()),
         }
     })
@@ -118,7 +125,10 @@ pub struct Template {
 impl Template {
     pub fn new(source: &str) -> Result<Template, Failure> {
         if source.len() > MAX_SOURCE {
-            let message = format!("template of {} bytes, the limit is {MAX_SOURCE}", source.len());
+            let message = format!(
+                "template of {} bytes, the limit is {MAX_SOURCE}",
+                source.len()
+            );
             return Err(Failure::new(Kind::Limit, message));
         }
         let source = source::rewrite(source).map_err(|m| Failure::new(Kind::Syntax, m))?;
@@ -132,18 +142,25 @@ impl Template {
             charge(0)?;
             out.write_str(&text::display(value)?).map_err(Error::from)
         });
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        let syntax = SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .build();
         env.set_syntax(syntax.map_err(|e| failure(&e, Kind::Syntax))?);
         operators::register(&mut env);
         filters::register(&mut env);
         env.add_filter("tojson", tojson::tojson);
-        env.add_function("raise_exception", |message: Value| -> Result<Value, Error> {
-            Err(stop(Kind::Raise, text::display(&message)?))
-        });
+        env.add_function(
+            "raise_exception",
+            |message: Value| -> Result<Value, Error> {
+                Err(stop(Kind::Raise, text::display(&message)?))
+            },
+        );
         env.add_function("strftime_now", |format: String| {
             strftime::strftime(&format, &BUDGET.with(|b| b.clock.get()))
         });
-        env.add_template_owned(NAME, source).map_err(|e| failure(&e, Kind::Syntax))?;
+        env.add_template_owned(NAME, source)
+            .map_err(|e| failure(&e, Kind::Syntax))?;
         Ok(Template { env })
     }
 
@@ -154,12 +171,16 @@ impl Template {
                 Kind::Limit,
                 format!("template variables nest deeper than {}", json::MAX_DEPTH),
             ),
-            json::Error::Syntax(at, what) => {
-                Failure::new(Kind::Render, format!("template variables: expected {what} at byte {at}"))
-            }
+            json::Error::Syntax(at, what) => Failure::new(
+                Kind::Render,
+                format!("template variables: expected {what} at byte {at}"),
+            ),
         })?;
         if vars.kind() != minijinja::value::ValueKind::Map {
-            return Err(Failure::new(Kind::Render, "template variables: expected a JSON object"));
+            return Err(Failure::new(
+                Kind::Render,
+                "template variables: expected a JSON object",
+            ));
         }
         BUDGET.with(|b| {
             b.work.set(0);
@@ -168,8 +189,13 @@ impl Template {
             b.stopped.take();
         });
         let mut out = Bounded(Vec::new());
-        let template = self.env.get_template(NAME).map_err(|e| failure(&e, Kind::Render))?;
-        template.render_captured_to(vars, &mut out).map_err(|e| failure(&e, Kind::Render))?;
+        let template = self
+            .env
+            .get_template(NAME)
+            .map_err(|e| failure(&e, Kind::Render))?;
+        template
+            .render_captured_to(vars, &mut out)
+            .map_err(|e| failure(&e, Kind::Render))?;
         String::from_utf8(out.0).map_err(|e| Failure::new(Kind::Render, e.to_string()))
     }
 }
@@ -180,7 +206,10 @@ struct Bounded(Vec<u8>);
 impl io::Write for Bounded {
     fn write(&mut self, b: &[u8]) -> io::Result<usize> {
         if self.0.len() + b.len() > MAX_OUTPUT {
-            limit(format!("the template's output is longer than {} MiB", MAX_OUTPUT >> 20));
+            limit(format!(
+                "the template's output is longer than {} MiB",
+                MAX_OUTPUT >> 20
+            ));
             return Err(io::ErrorKind::OutOfMemory.into());
         }
         self.0.extend_from_slice(b);
@@ -208,7 +237,10 @@ fn failure(e: &Error, kind: Kind) -> Failure {
     match e.kind() {
         ErrorKind::OutOfFuel => {
             let n = MAX_INSTRUCTIONS / 1_000_000;
-            Failure::new(Kind::Limit, format!("the template runs more than {n} million instructions"))
+            Failure::new(
+                Kind::Limit,
+                format!("the template runs more than {n} million instructions"),
+            )
         }
         _ if e.detail().is_some_and(|d| d.contains("recursion limit")) => {
             Failure::new(Kind::Limit, message)

@@ -66,7 +66,11 @@ fn arithmetic(
 }
 
 fn unsupported(op: &str, a: &Value, b: &Value) -> Error {
-    invalid(format!("{op} does not work on {} and {}", a.kind(), b.kind()))
+    invalid(format!(
+        "{op} does not work on {} and {}",
+        a.kind(),
+        b.kind()
+    ))
 }
 
 fn is_list(v: &Value) -> bool {
@@ -109,7 +113,12 @@ fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
     }
     if let (true, Some(Number::Int(_))) = (is_list(seq), number(times)) {
         let items: Vec<Value> = seq.try_iter()?.collect();
-        charge(items.len().saturating_mul(n).saturating_mul(size_of::<Value>()))?;
+        charge(
+            items
+                .len()
+                .saturating_mul(n)
+                .saturating_mul(size_of::<Value>()),
+        )?;
         let items = std::iter::repeat_n(items, n).flatten().collect();
         return Ok(list_like(seq, items));
     }
@@ -118,7 +127,11 @@ fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
 
 fn modulo(a: &Value, b: &Value) -> Result<Value, Error> {
     if let Some(format) = a.as_str() {
-        let args: Vec<Value> = if b.is_tuple() { b.try_iter()?.collect() } else { vec![b.clone()] };
+        let args: Vec<Value> = if b.is_tuple() {
+            b.try_iter()?.collect()
+        } else {
+            vec![b.clone()]
+        };
         return methods::printf(format, &args);
     }
     if matches!(number(b), Some(Number::Float(0.0))) {
@@ -126,7 +139,11 @@ fn modulo(a: &Value, b: &Value) -> Result<Value, Error> {
     }
     let int = |x: i128, y: i128| {
         let r = x.checked_rem(y)?;
-        Some(if r != 0 && (r < 0) != (y < 0) { r + y } else { r })
+        Some(if r != 0 && (r < 0) != (y < 0) {
+            r + y
+        } else {
+            r
+        })
     };
     arithmetic("%", a, b, int, |x, y| {
         let r = x % y;
@@ -145,7 +162,12 @@ fn slice(v: &Value, bounds: Rest<Value>) -> Result<Value, Error> {
         *part = match number(bound) {
             None if bound.is_none() => None,
             Some(Number::Int(i)) => Some(i.clamp(i64::MIN.into(), i64::MAX.into())),
-            _ => return Err(invalid(format!("a slice bound is an integer, not {}", bound.kind()))),
+            _ => {
+                return Err(invalid(format!(
+                    "a slice bound is an integer, not {}",
+                    bound.kind()
+                )))
+            }
         };
     }
     let step = parts[2].unwrap_or(1);
@@ -168,7 +190,12 @@ fn slice(v: &Value, bounds: Rest<Value>) -> Result<Value, Error> {
 }
 
 /// Python's slice.indices, walked.
-fn indices(len: usize, start: Option<i128>, stop: Option<i128>, step: i128) -> impl Iterator<Item = usize> {
+fn indices(
+    len: usize,
+    start: Option<i128>,
+    stop: Option<i128>,
+    step: i128,
+) -> impl Iterator<Item = usize> {
     let len = len as i128;
     let (low, high) = if step < 0 { (-1, len - 1) } else { (0, len) };
     let place = |bound: i128| (if bound < 0 { bound + len } else { bound }).clamp(low, high);
@@ -205,9 +232,14 @@ fn item(v: &Value, name: &Value) -> Result<Value, Error> {
 fn stored(_: &State, v: Value) -> Result<Value, Error> {
     fn check(v: &Value, depth: usize) -> Result<(), Error> {
         if depth > text::MAX_DEPTH {
-            return Err(limit(format!("a namespace holds a value deeper than {}", text::MAX_DEPTH)));
+            return Err(limit(format!(
+                "a namespace holds a value deeper than {}",
+                text::MAX_DEPTH
+            )));
         }
-        let Some(o) = v.as_object() else { return Ok(()) };
+        let Some(o) = v.as_object() else {
+            return Ok(());
+        };
         if is_namespace(o) {
             return Err(limit("a namespace cannot be stored in a namespace"));
         }
@@ -229,7 +261,11 @@ fn stored(_: &State, v: Value) -> Result<Value, Error> {
         Ok(())
     }
     // An iterator may stand on another one, layer upon layer: a list has its items only.
-    let v = if v.kind() == ValueKind::Iterable { Value::from_iter(v.try_iter()?) } else { v };
+    let v = if v.kind() == ValueKind::Iterable {
+        Value::from_iter(v.try_iter()?)
+    } else {
+        v
+    };
     check(&v, 0)?;
     Ok(v)
 }

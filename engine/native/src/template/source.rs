@@ -15,7 +15,17 @@ use std::collections::HashSet;
 
 /// Names for which Python's dict has a method.
 const DICT_METHODS: [&str; 11] = [
-    "clear", "copy", "fromkeys", "get", "items", "keys", "pop", "popitem", "setdefault", "update", "values",
+    "clear",
+    "copy",
+    "fromkeys",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
 ];
 
 /// Names that end an operand.
@@ -24,12 +34,19 @@ const KEYWORDS: [&str; 9] = ["and", "else", "elif", "for", "if", "in", "is", "no
 /// Parentheses inside one another. minijinja refuses a little more than this.
 const MAX_DEPTH: usize = 100;
 
+/// Tokens of one tag. minijinja follows chains of operators by recursion, some in quadratic time.
+const MAX_TOKENS: usize = 4_000;
+
+/// Branches of a template's ifs together: minijinja nests each in the one before.
+const MAX_BRANCHES: usize = 1_000;
+
 /// The source for minijinja, or what is wrong and in which line.
 pub fn rewrite(source: &str) -> Result<String, String> {
     let source = source.replace("\r\n", "\n").replace('\r', "\n");
     let source = source.strip_suffix('\n').unwrap_or(&source);
     let mut out = String::with_capacity(source.len() * 2);
     let mut macros = Macros::default();
+    let mut branches = 0;
     let mut at = 0;
     while let Some(found) = source[at..].find('{') {
         let start = at + found;
@@ -38,7 +55,10 @@ pub fn rewrite(source: &str) -> Result<String, String> {
             Some(b'#') => tail.find("#}").map(|i| start + i + 2),
             Some(b'%') if tag_name(&tail[2..]) == "raw" => {
                 // jinja2 keeps the line end behind {% raw %}; the plus makes minijinja keep it.
-                if let Some(close) = tail.find("%}").filter(|i| !tail[..*i].ends_with(['-', '+'])) {
+                if let Some(close) = tail
+                    .find("%}")
+                    .filter(|i| !tail[..*i].ends_with(['-', '+']))
+                {
                     out.push_str(&source[at..start + close]);
                     out.push('+');
                     at = start + close;
@@ -50,12 +70,42 @@ pub fn rewrite(source: &str) -> Result<String, String> {
                 let mut open = start + 2;
                 open += tail[2..].starts_with(['-', '+']) as usize;
                 let line = 1 + source[..start].matches('\n').count();
-                let Some((tokens, end)) = tokens(source, open, marks) else { break };
+                let Some((tokens, end)) = tokens(source, open, marks) else {
+                    break;
+                };
+                if tokens.len() > MAX_TOKENS {
+                    return Err(format!(
+                        "line {line}: the tag is longer than {MAX_TOKENS} tokens"
+                    ));
+                }
+                branches +=
+                    (marks == "%}" && tokens.first().is_some_and(|t| t.text == "elif")) as usize;
+                if branches > MAX_BRANCHES {
+                    return Err(format!(
+                        "line {line}: more than {MAX_BRANCHES} elif branches"
+                    ));
+                }
+                if let Some(t) = tokens
+                    .iter()
+                    .find(|t| t.sort == Sort::Text && literal(t.text).is_none())
+                {
+                    return Err(format!("line {line}: bad escape in {}", t.text));
+                }
                 out.push_str(&source[at..open]);
                 macros.follow(&tokens, line, marks == "%}")?;
-                let mut tag = Tag { tokens: &tokens, at: 0, depth: 0 };
-                let text = if marks == "%}" { tag.statement() } else { tag.sequence() };
-                out.push_str(&text.ok_or(format!("line {line}: the expression nests deeper than {MAX_DEPTH}"))?);
+                let mut tag = Tag {
+                    tokens: &tokens,
+                    at: 0,
+                    depth: 0,
+                };
+                let text = if marks == "%}" {
+                    tag.statement()
+                } else {
+                    tag.sequence()
+                };
+                out.push_str(&text.ok_or(format!(
+                    "line {line}: the expression nests deeper than {MAX_DEPTH}"
+                ))?);
                 at = end;
                 continue;
             }
@@ -71,7 +121,9 @@ pub fn rewrite(source: &str) -> Result<String, String> {
 
 fn tag_name(s: &str) -> &str {
     let s = s.trim_start_matches(['-', '+']).trim_start();
-    &s[..s.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(s.len())]
+    &s[..s
+        .find(|c: char| !c.is_alphanumeric() && c != '_')
+        .unwrap_or(s.len())]
 }
 
 fn raw_end(source: &str, start: usize) -> Option<usize> {
@@ -117,7 +169,10 @@ fn tokens<'a>(source: &'a str, mut at: usize, marks: &str) -> Option<(Vec<Token<
         let first = tail.chars().next()?;
         let (len, sort) = match first {
             '"' | '\'' => (string_len(tail, first)?, Sort::Text),
-            '0'..='9' => (number_len(tail, out.last().is_some_and(|t| t.text == ".")), Sort::Number),
+            '0'..='9' => (
+                number_len(tail, out.last().is_some_and(|t| t.text == ".")),
+                Sort::Number,
+            ),
             c if c.is_alphabetic() || c == '_' => {
                 let word = |c: char| c.is_alphanumeric() || c == '_';
                 (tail.find(|c| !word(c)).unwrap_or(tail.len()), Sort::Name)
@@ -129,11 +184,19 @@ fn tokens<'a>(source: &'a str, mut at: usize, marks: &str) -> Option<(Vec<Token<
                     ')' | ']' | '}' => open = open.saturating_sub(1),
                     _ => {}
                 }
-                let len = if double.iter().any(|d| tail.starts_with(d)) { 2 } else { first.len_utf8() };
+                let len = if double.iter().any(|d| tail.starts_with(d)) {
+                    2
+                } else {
+                    first.len_utf8()
+                };
                 (len, Sort::Mark)
             }
         };
-        out.push(Token { space, text: &tail[..len], sort });
+        out.push(Token {
+            space,
+            text: &tail[..len],
+            sort,
+        });
         at += len;
     }
 }
@@ -154,7 +217,9 @@ fn string_len(s: &str, quote: char) -> Option<usize> {
 fn number_len(s: &str, index: bool) -> usize {
     let b = s.as_bytes();
     let digits = |mut i: usize, hex: bool| {
-        while i < b.len() && (b[i] == b'_' || b[i].is_ascii_digit() || hex && b[i].is_ascii_hexdigit()) {
+        while i < b.len()
+            && (b[i] == b'_' || b[i].is_ascii_digit() || hex && b[i].is_ascii_hexdigit())
+        {
             i += 1;
         }
         i
@@ -175,14 +240,11 @@ fn number_len(s: &str, index: bool) -> usize {
     end
 }
 
-/// A string literal with Python's escapes resolved, of which minijinja knows fewer. None: nothing
-/// to resolve, or for minijinja to refuse.
+/// A string literal with Python's escapes resolved, of which minijinja knows fewer. None: an
+/// escape that is wrong or, by character name, not supported.
 fn literal(text: &str) -> Option<String> {
     let mut out = String::from(&text[..1]);
     let mut rest = &text[1..text.len() - 1];
-    if !rest.contains('\\') {
-        return None;
-    }
     while let Some(i) = rest.find('\\') {
         out.push_str(&rest[..i]);
         rest = &rest[i + 1..];
@@ -246,7 +308,10 @@ impl Operand {
     fn closed(self) -> Operand {
         let body = self.text.trim_start();
         let space = &self.text[..self.text.len() - body.len()];
-        Operand { text: format!("{space}({body})"), plain: true }
+        Operand {
+            text: format!("{space}({body})"),
+            plain: true,
+        }
     }
 }
 
@@ -268,10 +333,12 @@ impl<'a> Tag<'a> {
 
     /// The next token as it stands.
     fn copy(&mut self) -> String {
-        let Some(t) = self.tokens.get(self.at) else { return String::new() };
+        let Some(t) = self.tokens.get(self.at) else {
+            return String::new();
+        };
         self.at += 1;
         match t.sort {
-            Sort::Text => t.space.to_owned() + &literal(t.text).unwrap_or(t.text.into()),
+            Sort::Text => t.space.to_owned() + &literal(t.text).unwrap_or_default(),
             _ => [t.space, t.text].concat(),
         }
     }
@@ -286,7 +353,10 @@ impl<'a> Tag<'a> {
             for _ in 0..4 {
                 out += &self.copy();
             }
-            let value = Operand { text: self.sequence()?, plain: false };
+            let value = Operand {
+                text: self.sequence()?,
+                plain: false,
+            };
             return Some(out + &value.filtered("__stored", "").text);
         }
         Some(out + &self.sequence()?)
@@ -298,7 +368,9 @@ impl<'a> Tag<'a> {
         while self.at < self.tokens.len() {
             match self.peek(0) {
                 ")" | "]" | "}" => break,
-                t if KEYWORDS.contains(&t) && self.sort(0) == Some(Sort::Name) => out += &self.copy(),
+                t if KEYWORDS.contains(&t) && self.sort(0) == Some(Sort::Name) => {
+                    out += &self.copy()
+                }
                 "-" | "+" | "(" | "[" | "{" => out += &self.sum()?.text,
                 _ if self.sort(0) != Some(Sort::Mark) => out += &self.sum()?.text,
                 _ => out += &self.copy(),
@@ -318,7 +390,10 @@ impl<'a> Tag<'a> {
             let op = self.copy();
             let right = next(self)?;
             left = if filter.is_empty() {
-                Operand { text: left.text + &op + &right.text, plain: false }
+                Operand {
+                    text: left.text + &op + &right.text,
+                    plain: false,
+                }
             } else {
                 // The operator's white space may hold line ends.
                 let space = &op[..op.len() - op.trim_start().len()];
@@ -337,7 +412,10 @@ impl<'a> Tag<'a> {
     }
 
     fn product(&mut self) -> Option<Operand> {
-        self.chain(&[("*", "__mul"), ("%", "__mod"), ("/", ""), ("//", "")], Self::power)
+        self.chain(
+            &[("*", "__mul"), ("%", "__mod"), ("/", ""), ("//", "")],
+            Self::power,
+        )
     }
 
     fn power(&mut self) -> Option<Operand> {
@@ -352,7 +430,10 @@ impl<'a> Tag<'a> {
         }
         let mut v = self.postfix()?;
         if !sign.is_empty() {
-            v = Operand { text: sign + &v.text, plain: false };
+            v = Operand {
+                text: sign + &v.text,
+                plain: false,
+            };
         }
         loop {
             match self.peek(0) {
@@ -411,17 +492,26 @@ impl<'a> Tag<'a> {
 
     fn primary(&mut self) -> Option<Operand> {
         match (self.peek(0), self.sort(0)) {
-            ("(" | "[" | "{", _) => Some(Operand { text: self.bracket()?, plain: true }),
+            ("(" | "[" | "{", _) => Some(Operand {
+                text: self.bracket()?,
+                plain: true,
+            }),
             (_, Some(Sort::Text)) => {
                 // Adjacent texts are one text, as in Python.
-                let mut v = Operand { text: self.copy(), plain: true };
+                let mut v = Operand {
+                    text: self.copy(),
+                    plain: true,
+                };
                 while self.sort(0) == Some(Sort::Text) {
                     let next = self.copy();
                     v = v.filtered("__cat", &next).closed();
                 }
                 Some(v)
             }
-            (_, sort) => Some(Operand { text: self.copy(), plain: sort != Some(Sort::Mark) }),
+            (_, sort) => Some(Operand {
+                text: self.copy(),
+                plain: sort != Some(Sort::Mark),
+            }),
         }
     }
 
@@ -442,7 +532,10 @@ impl<'a> Tag<'a> {
                 "(" => v.text += &self.bracket()?,
                 "[" => {
                     let key = self.peek(1).trim_matches(['"', '\'']);
-                    if self.peek(2) == "]" && self.sort(1) == Some(Sort::Text) && DICT_METHODS.contains(&key) {
+                    if self.peek(2) == "]"
+                        && self.sort(1) == Some(Sort::Text)
+                        && DICT_METHODS.contains(&key)
+                    {
                         self.at += 3;
                         v = v.filtered("__item", &format!("'{key}'")).closed();
                     } else if self.at_slice() {
@@ -493,7 +586,9 @@ impl<'a> Tag<'a> {
         }
         self.at += 1;
         self.depth -= 1;
-        let bounds = bounds.iter().map(|b| if b.trim().is_empty() { "none" } else { b });
+        let bounds = bounds
+            .iter()
+            .map(|b| if b.trim().is_empty() { "none" } else { b });
         Some(bounds.collect::<Vec<&str>>().join(", "))
     }
 }
@@ -510,7 +605,13 @@ impl<'a> Macros<'a> {
     fn follow(&mut self, tokens: &[Token<'a>], line: usize, statement: bool) -> Result<(), String> {
         match tokens.first().map_or("", |t| t.text) {
             "macro" if statement => {
-                self.open.push(tokens.iter().filter(|t| t.sort == Sort::Name).map(|t| t.text).collect());
+                self.open.push(
+                    tokens
+                        .iter()
+                        .filter(|t| t.sort == Sort::Name)
+                        .map(|t| t.text)
+                        .collect(),
+                );
             }
             "endmacro" if statement => {
                 self.open.pop();
@@ -525,7 +626,10 @@ impl<'a> Macros<'a> {
             let attribute = i > 0 && tokens[i - 1].text == ".";
             let keyword = tokens.get(i + 1).is_some_and(|t| t.text == "=");
             if name && !attribute && !keyword && !self.open.iter().any(|p| p.contains(t.text)) {
-                return Err(format!("line {line}: a macro's implicit {} is not supported", t.text));
+                return Err(format!(
+                    "line {line}: a macro's implicit {} is not supported",
+                    t.text
+                ));
             }
         }
         Ok(())

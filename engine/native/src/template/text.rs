@@ -23,7 +23,9 @@ pub fn display(v: &Value) -> Result<String, Error> {
 
 fn write_repr(out: &mut String, v: &Value, depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(limit(format!("a printed value nests deeper than {MAX_DEPTH}")));
+        return Err(limit(format!(
+            "a printed value nests deeper than {MAX_DEPTH}"
+        )));
     }
     match v.kind() {
         ValueKind::Undefined => out.push_str("Undefined"),
@@ -119,7 +121,11 @@ pub fn float_repr(f: f64) -> String {
 
 /// Python's repr of a string: single quotes unless only double ones avoid an escape.
 fn write_string(out: &mut String, s: &str) {
-    let quote = if s.contains('\'') && !s.contains('"') { '"' } else { '\'' };
+    let quote = if s.contains('\'') && !s.contains('"') {
+        '"'
+    } else {
+        '\''
+    };
     out.push(quote);
     for c in s.chars() {
         match c {

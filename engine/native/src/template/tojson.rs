@@ -18,7 +18,9 @@ struct Style {
 
 pub fn tojson(value: Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error> {
     let arg = |i: usize, name: &str| -> Option<Value> {
-        args.get(i).cloned().or_else(|| kwargs.get::<Option<Value>>(name).ok().flatten())
+        args.get(i)
+            .cloned()
+            .or_else(|| kwargs.get::<Option<Value>>(name).ok().flatten())
     };
     let indent = match arg(1, "indent") {
         None => None,
@@ -35,12 +37,19 @@ pub fn tojson(value: Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String,
     let (comma, colon) = match arg(2, "separators") {
         Some(v) if !v.is_none() => {
             let pair: Vec<Value> = v.try_iter()?.collect();
-            match (pair.len(), pair.first().and_then(Value::as_str), pair.last().and_then(Value::as_str)) {
+            match (
+                pair.len(),
+                pair.first().and_then(Value::as_str),
+                pair.last().and_then(Value::as_str),
+            ) {
                 (2, Some(comma), Some(colon)) => (comma.to_string(), colon.to_string()),
                 _ => return Err(invalid("tojson: separators is a pair of strings")),
             }
         }
-        _ => (if indent.is_some() { "," } else { ", " }.into(), ": ".into()),
+        _ => (
+            if indent.is_some() { "," } else { ", " }.into(),
+            ": ".into(),
+        ),
     };
     let style = Style {
         ascii: arg(0, "ensure_ascii").is_some_and(|v| v.is_true()),
@@ -61,7 +70,9 @@ pub fn tojson(value: Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String,
 
 fn write(out: &mut String, v: &Value, style: &Style, depth: usize) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err(limit(format!("tojson: a value nests deeper than {MAX_DEPTH}")));
+        return Err(limit(format!(
+            "tojson: a value nests deeper than {MAX_DEPTH}"
+        )));
     }
     match v.kind() {
         ValueKind::None => out.push_str("null"),
@@ -81,7 +92,8 @@ fn write(out: &mut String, v: &Value, style: &Style, depth: usize) -> Result<(),
         ValueKind::Map if is_dict(v) => {
             let mut keys: Vec<Value> = v.try_iter()?.collect();
             if style.sort {
-                if !keys.iter().all(|k| k.as_str().is_some()) && !keys.iter().all(Value::is_number) {
+                if !keys.iter().all(|k| k.as_str().is_some()) && !keys.iter().all(Value::is_number)
+                {
                     return Err(invalid("tojson: keys of different types cannot be sorted"));
                 }
                 keys.sort();
@@ -90,9 +102,15 @@ fn write(out: &mut String, v: &Value, style: &Style, depth: usize) -> Result<(),
             for (i, key) in keys.iter().enumerate() {
                 separate(out, style, depth, i)?;
                 match key.kind() {
-                    ValueKind::String => write_string(out, key.as_str().unwrap_or_default(), style.ascii),
+                    ValueKind::String => {
+                        write_string(out, key.as_str().unwrap_or_default(), style.ascii)
+                    }
                     ValueKind::None => out.push_str("\"null\""),
-                    ValueKind::Bool => out.push_str(if key.is_true() { "\"true\"" } else { "\"false\"" }),
+                    ValueKind::Bool => out.push_str(if key.is_true() {
+                        "\"true\""
+                    } else {
+                        "\"false\""
+                    }),
                     ValueKind::Number => {
                         out.push('"');
                         out.push_str(&number(key));
