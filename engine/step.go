@@ -24,7 +24,9 @@ func (e *Engine) step(tasks []*task) error {
 	var syncs int64
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		before := e.thread.Syncs()
+		start, inC := time.Now(), s.TimeInC()
 		next := e.build(s, going)
+		build := time.Since(start) - (s.TimeInC() - inC)
 		for i, t := range tasks {
 			tokens, err := t.flight.read(s)
 			if err != nil {
@@ -32,13 +34,15 @@ func (e *Engine) step(tasks []*task) error {
 			}
 			read[i] = tokens[0]
 		}
-		readAt, inC := time.Now(), s.TimeInC()
+		readAt := time.Now()
+		inC = s.TimeInC()
 		if err := e.dispatch(s, going, next); err != nil {
 			return err
 		}
 		host := time.Since(readAt) - (s.TimeInC() - inC)
 		for _, t := range tasks {
 			t.stats.Host += host
+			t.stats.Build += build
 			t.flight.free()
 			t.flight = nil
 		}

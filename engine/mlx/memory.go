@@ -65,7 +65,8 @@ func (s *Scope) SetWiredLimit(bytes int64) {
 func (s *Scope) TimeInC() time.Duration { return s.t.inC }
 
 // TimeC starts or stops measuring the time spent inside C calls, for benches,
-// and returns what was measured since the last call.
+// and returns what was measured since the last call. While it is on, times
+// that callers take around graph building can leave C out (Scope.TimeInC).
 func (t *Thread) TimeC(ctx context.Context, on bool) (time.Duration, error) {
 	var d time.Duration
 	err := t.Do(ctx, func(*Scope) error {
