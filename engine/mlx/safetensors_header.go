@@ -126,9 +126,15 @@ func (h *header) decode(dec *json.Decoder) error {
 	return nil
 }
 
+// decodeMetadata reads an object of strings, or null, which MLX writes where
+// there is no metadata.
 func (h *header) decodeMetadata(dec *json.Decoder) error {
 	h.metadata = map[string]string{}
-	return decodeObject(dec, func(key string) error {
+	open, err := dec.Token()
+	if err != nil || open == nil {
+		return err
+	}
+	return decodeFields(dec, open, func(key string) error {
 		v, err := dec.Token()
 		if err != nil {
 			return err
@@ -229,8 +235,17 @@ func decodeExtents(dec *json.Decoder, n int) ([]int64, error) {
 
 // decodeObject reads an object, calling field after each key.
 func decodeObject(dec *json.Decoder, field func(key string) error) error {
-	if v, err := dec.Token(); err != nil || v != json.Delim('{') {
-		return cmp.Or(err, fmt.Errorf("%v is not an object", v))
+	open, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	return decodeFields(dec, open, field)
+}
+
+// decodeFields is decodeObject after its first token.
+func decodeFields(dec *json.Decoder, open json.Token, field func(key string) error) error {
+	if open != json.Delim('{') {
+		return fmt.Errorf("%v is not an object", open)
 	}
 	for dec.More() {
 		key, err := dec.Token()

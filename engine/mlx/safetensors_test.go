@@ -84,6 +84,14 @@ func TestLoadedTensorsFreeTheirMemory(t *testing.T) {
 	}
 }
 
+func TestNullMetadata(t *testing.T) {
+	// As MLX itself writes it.
+	ts, err := open(file(`{"__metadata__":null,"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1))
+	if err != nil || len(ts.Metadata()) != 0 {
+		t.Errorf("got %v, %v", ts, err)
+	}
+}
+
 func TestTensorsRefused(t *testing.T) {
 	const good = `{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
 	for _, c := range []struct {

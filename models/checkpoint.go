@@ -1,0 +1,193 @@
+package models
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"tandem/engine/mlx"
+)
+
+const (
+	singleFile = "model.safetensors"
+	indexFile  = "model.safetensors.index.json"
+)
+
+// MaxShards bounds the files of one checkpoint.
+const MaxShards = 4096
+
+// checkpoint is the tensors of all shards. It implements nn.Source.
+type checkpoint struct {
+	ctx      context.Context
+	files    []fs.File
+	tensors  map[string]*mlx.Tensors // by tensor name
+	bytes    int64                   // of all tensors
+	loaded   int64
+	progress func(done, total int64)
+}
+
+// openCheckpoint opens model.safetensors, or else the shards of the index, and
+// checks their headers. The caller closes it.
+func openCheckpoint(ctx context.Context, fsys fs.FS, progress func(done, total int64)) (_ *checkpoint, err error) {
+	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	_, err = fs.Stat(fsys, singleFile)
+	if err == nil {
+		return c, c.open(fsys, singleFile)
+	}
+	index, err := readIndex(fsys)
+	if err != nil {
+		return nil, err
+	}
+	shards := slices.Compact(slices.Sorted(maps.Values(index)))
+	for _, name := range shards {
+		if _, err := fs.Stat(fsys, name); err != nil {
+			return nil, missingFile(name)
+		}
+	}
+	for _, name := range shards {
+		if err := c.open(fsys, name); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(index)) {
+		if c.tensors[name] == nil {
+			return nil, errorf(CodeInvalid, "%s lacks tensor %s, which %s says is there; download the model again", index[name], name, indexFile)
+		}
+	}
+	return c, nil
+}
+
+// open adds one safetensors file.
+func (c *checkpoint) open(fsys fs.FS, name string) error {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return errorf(CodeIncomplete, "can't open the weights: %w", err)
+	}
+	c.files = append(c.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return errorf(CodeIncomplete, "can't open the weights: %w", err)
+	}
+	r, ok := f.(io.ReaderAt)
+	if !ok || !info.Mode().IsRegular() {
+		return errorf(CodeInvalid, "%s is not a regular file", name)
+	}
+	tensors, err := mlx.OpenTensors(r, info.Size())
+	if err != nil {
+		return errorf(CodeInvalid, "%s: %w", name, err)
+	}
+	for _, tensor := range tensors.Names() {
+		if c.tensors[tensor] != nil {
+			return errorf(CodeInvalid, "%s has tensor %s, which another shard has too; download the model again", name, tensor)
+		}
+		c.tensors[tensor] = tensors
+		t, _ := tensors.Info(tensor)
+		c.bytes += t.Bytes
+	}
+	return nil
+}
+
+func (c *checkpoint) close() {
+	for _, f := range c.files {
+		f.Close()
+	}
+}
+
+// Names implements nn.Source.
+func (c *checkpoint) Names() []string { return slices.Sorted(maps.Keys(c.tensors)) }
+
+// Info implements nn.Source.
+func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
+	if t := c.tensors[name]; t != nil {
+		return t.Info(name)
+	}
+	return mlx.TensorInfo{}, false
+}
+
+// Load implements nn.Source. It fails once the context is done.
+func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
+	if err := c.ctx.Err(); err != nil {
+		s.Fail(err)
+	}
+	a := c.tensors[name].Load(s, name)
+	info, _ := c.Info(name)
+	c.loaded += info.Bytes
+	if c.progress != nil {
+		c.progress(c.loaded, c.bytes)
+	}
+	return a
+}
+
+// readIndex returns the shard of each tensor.
+func readIndex(fsys fs.FS) (map[string]string, error) {
+	text, err := readFile(fsys, indexFile)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, missingFile(singleFile)
+		}
+		return nil, err
+	}
+	index, err := parseIndex(text)
+	if err != nil {
+		return nil, errorf(CodeInvalid, "%s: %w", indexFile, err)
+	}
+	return index, nil
+}
+
+// parseIndex reads {"weight_map": {tensor: shard}} and refuses shards that do
+// not lie beside the index. It goes by tokens, to see a tensor named twice.
+func parseIndex(text []byte) (map[string]string, error) {
+	var file struct {
+		WeightMap json.RawMessage `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(bytes.NewReader(file.WeightMap))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.New("it has no weight_map")
+	}
+	index := map[string]string{}
+	shards := map[string]bool{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		tensor := key.(string)
+		value, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		shard, ok := value.(string)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("tensor %q has no file name", tensor)
+		case index[tensor] != "":
+			return nil, fmt.Errorf("tensor %q is named twice", tensor)
+		case path.Base(shard) != shard || strings.ContainsAny(shard, `/\:`) || !strings.HasSuffix(shard, ".safetensors"):
+			return nil, fmt.Errorf("tensor %q is said to be in %q, which is no safetensors file in the model's folder", tensor, shard)
+		}
+		index[tensor] = shard
+		if shards[shard] = true; len(shards) > MaxShards {
+			return nil, fmt.Errorf("more than %d files", MaxShards)
+		}
+	}
+	if len(index) == 0 {
+		return nil, errors.New("its weight_map is empty")
+	}
+	return index, nil
+}

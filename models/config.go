@@ -1,0 +1,196 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+
+	"tandem/models/nn"
+)
+
+// MaxFileBytes bounds every file of a model except its weights.
+const MaxFileBytes = 256 << 20
+
+// readFile reads a small file whole. An error wraps fs.ErrNotExist where it
+// is not there.
+func readFile(fsys fs.FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	if err != nil {
+		return nil, errorf(CodeInvalid, "can't read %s: %w", name, err)
+	}
+	if len(text) > MaxFileBytes {
+		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, MaxFileBytes>>20)
+	}
+	return text, nil
+}
+
+func missingFile(name string) error {
+	return errorf(CodeIncomplete, "half-downloaded: %s is missing; run `tandem pull` for this model", name)
+}
+
+// config is what is common to the config.json of all architectures.
+type config struct {
+	ModelType          string           `json:"model_type"`
+	Quantization       *nn.Quantization `json:"quantization"`
+	QuantizationConfig json.RawMessage  `json:"quantization_config"`
+	EOS                tokenIDs         `json:"eos_token_id"`
+}
+
+func parseConfig(text []byte) (*config, error) {
+	var c config
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, errorf(CodeInvalid, "config.json: %w", err)
+	}
+	if c.Quantization == nil && len(c.QuantizationConfig) > 0 && string(c.QuantizationConfig) != "null" {
+		var hf struct {
+			Method string `json:"quant_method"`
+		}
+		if err := json.Unmarshal(c.QuantizationConfig, &hf); err != nil {
+			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
+		}
+		if hf.Method != "" {
+			return nil, errorf(CodeUnsupported, "its weights are quantized by %q; supported is MLX's affine form (look for an mlx-community version of this model)", hf.Method)
+		}
+		if err := json.Unmarshal(c.QuantizationConfig, &c.Quantization); err != nil {
+			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
+		}
+	}
+	return &c, nil
+}
+
+// readConfig reads config.json and refuses architectures that are not in the
+// table.
+func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
+	text, err = readFile(fsys, "config.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, errorf(CodeIncomplete, "has no config.json, so it is not a model folder or its download did not finish")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg, err = parseConfig(text); err != nil {
+		return nil, nil, err
+	}
+	if architectures[cfg.ModelType] == nil {
+		return nil, nil, unknownArchitecture(cfg.ModelType)
+	}
+	return text, cfg, nil
+}
+
+// tokenIDs is one id or a list.
+type tokenIDs []int32
+
+// UnmarshalJSON reads 2, [2, 3] or null.
+func (t *tokenIDs) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]int32)(t))
+	}
+	var id *int32
+	if err := json.Unmarshal(text, &id); err != nil {
+		return err
+	}
+	if id != nil {
+		*t = tokenIDs{*id}
+	}
+	return nil
+}
+
+// Defaults are the sampling parameters the model's authors recommend, from
+// generation_config.json; nil where they name none.
+type Defaults struct {
+	Temperature       *float64 `json:"temperature"`
+	TopP              *float64 `json:"top_p"`
+	TopK              *int     `json:"top_k"`
+	MinP              *float64 `json:"min_p"`
+	RepetitionPenalty *float64 `json:"repetition_penalty"`
+
+	eos tokenIDs
+}
+
+// readDefaults reads generation_config.json, which may be absent.
+func readDefaults(fsys fs.FS) (Defaults, error) {
+	var file struct {
+		Defaults
+		EOS tokenIDs `json:"eos_token_id"`
+	}
+	text, err := readFile(fsys, "generation_config.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return Defaults{}, nil
+	}
+	if err != nil {
+		return Defaults{}, err
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return Defaults{}, errorf(CodeInvalid, "generation_config.json: %w", err)
+	}
+	file.Defaults.eos = file.EOS
+	return file.Defaults, nil
+}
+
+// eos merges the ids that end a generation: those of generation_config.json,
+// or else of config.json, and the tokenizer's own. Ids outside the vocabulary
+// can't be generated and are dropped.
+func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []int32 {
+	ids := slices.Clone([]int32(generation))
+	if len(ids) == 0 {
+		ids = slices.Clone([]int32(config))
+	}
+	if has && !slices.Contains(ids, tokenizer) {
+		ids = append(ids, tokenizer)
+	}
+	return slices.DeleteFunc(ids, func(id int32) bool { return id < 0 || int(id) >= vocab })
+}
+
+// chatTemplate returns the source of the model's chat template: the file
+// chat_template.jinja, or the one in tokenizer_config.json, which is a text or
+// a list of named ones. It is empty if there is none.
+func chatTemplate(fsys fs.FS, tokenizerConfig []byte) (string, error) {
+	text, err := readFile(fsys, "chat_template.jinja")
+	if err == nil {
+		return string(text), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	var file struct {
+		ChatTemplate json.RawMessage `json:"chat_template"`
+	}
+	if len(tokenizerConfig) == 0 {
+		return "", nil
+	}
+	if err := json.Unmarshal(tokenizerConfig, &file); err != nil {
+		return "", fmt.Errorf("tokenizer_config.json: %w", err)
+	}
+	if len(file.ChatTemplate) == 0 {
+		return "", nil
+	}
+	if file.ChatTemplate[0] != '[' {
+		var source *string
+		err := json.Unmarshal(file.ChatTemplate, &source)
+		if err != nil || source == nil {
+			return "", err
+		}
+		return *source, nil
+	}
+	var named []struct {
+		Name     string `json:"name"`
+		Template string `json:"template"`
+	}
+	if err := json.Unmarshal(file.ChatTemplate, &named); err != nil {
+		return "", fmt.Errorf("tokenizer_config.json: chat_template: %w", err)
+	}
+	for _, t := range named {
+		if t.Name == "default" {
+			return t.Template, nil
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,53 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+
+	"tandem/models/nn"
+)
+
+// A Code classifies an Error for programs.
+type Code string
+
+const (
+	CodeNotFound    Code = "model_not_found"   // no such folder
+	CodeIncomplete  Code = "model_incomplete"  // files are missing or cut short
+	CodeInvalid     Code = "model_invalid"     // files contradict themselves or each other
+	CodeUnsupported Code = "model_unsupported" // a valid model this program can't run
+)
+
+// Error is what Load returns about a model. Message is one sentence that says
+// what to do.
+type Error struct {
+	Code    Code
+	Model   string // the folder or name it was loaded by
+	Message string
+	Err     error // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	if e.Model == "" {
+		return e.Message
+	}
+	return e.Model + ": " + e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func errorf(code Code, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// invalid gives an error about files its code, unless it has one.
+func invalid(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	code := CodeInvalid
+	if _, ok := errors.AsType[*nn.UnsupportedError](err); ok {
+		code = CodeUnsupported
+	}
+	return &Error{Code: code, Message: err.Error(), Err: err}
+}

@@ -1,0 +1,216 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/native"
+	"tandem/engine/tokenizer"
+	"tandem/models/nn"
+)
+
+// DtypePolicy says in which type a model computes.
+type DtypePolicy string
+
+const (
+	DtypeAuto       DtypePolicy = "auto"       // float32 on the CPU, the checkpoint's type on Metal (default)
+	DtypeFloat32    DtypePolicy = "float32"    // everywhere
+	DtypeCheckpoint DtypePolicy = "checkpoint" // as stored
+)
+
+// Options of Load. The zero value is useful.
+type Options struct {
+	// Name stands for the model in errors; Load uses the folder's path.
+	Name string
+
+	Dtype DtypePolicy // zero means DtypeAuto
+
+	// Progress, if set, hears how many bytes of weights are loaded, on the
+	// MLX thread.
+	Progress func(done, total int64)
+}
+
+// A Bundle is a loaded model with what belongs to it.
+type Bundle struct {
+	Model     lm.Model
+	Tokenizer *tokenizer.Tokenizer
+
+	// Template is the chat template, nil if there is none or it does not
+	// compile; then TemplateErr says which.
+	Template    *native.Template
+	TemplateErr error
+
+	Defaults Defaults
+	Info     Info
+
+	thread *mlx.Thread
+}
+
+// Info are facts about a loaded model.
+type Info struct {
+	Architecture  string // model_type of config.json
+	Parameters    int64
+	FileBytes     int64  // of all tensors as stored
+	Bytes         int64  // of the weights in memory
+	Quantization  string // such as "4-bit", empty if none
+	ContextLength int
+	Dtype         mlx.Dtype // that it computes in
+}
+
+// Load loads the model in a folder. Errors about the model are of type
+// *Error. The thread is held while weights are read; cancelling ctx stops
+// between tensors.
+func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
+	if opts.Name == "" {
+		opts.Name = filepath.Clean(dir)
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, named(errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model"), opts)
+	case err != nil:
+		return nil, named(errorf(CodeNotFound, "can't open the folder: %w", err), opts)
+	case !info.IsDir():
+		return nil, named(errorf(CodeNotFound, "is not a folder; name the one that holds config.json"), opts)
+	}
+	// Not os.Root: the files of a Hugging Face cache are links to another
+	// folder. Names that come from inside the model are checked instead.
+	return LoadFS(ctx, t, os.DirFS(dir), opts)
+}
+
+// LoadFS loads the model at the root of a file system, whose weights must be
+// readable at any offset (io.ReaderAt).
+func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
+	b, err := load(ctx, t, fsys, opts)
+	if err != nil {
+		return nil, named(err, opts)
+	}
+	return b, nil
+}
+
+// named puts the model's name into its error.
+func named(err error, opts Options) error {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, mlx.ErrClosed) {
+		return err
+	}
+	e := *invalid(err).(*Error)
+	e.Model = opts.Name
+	return &e
+}
+
+func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
+	text, cfg, err := readConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	build := architectures[cfg.ModelType]
+	b := &Bundle{thread: t}
+	if b.Defaults, err = readDefaults(fsys); err != nil {
+		return nil, err
+	}
+	if err := b.loadText(fsys); err != nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(ctx, fsys, opts.Progress)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	err = t.Do(ctx, func(s *mlx.Scope) error {
+		w := nn.NewWeights(s, c, cfg.Quantization)
+		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
+			w.Dtype = mlx.Float32
+		}
+		m, err := build(w, text)
+		if err == nil {
+			err = w.Err()
+		}
+		if err != nil {
+			w.Free()
+			return err
+		}
+		id, has := b.Tokenizer.EOS()
+		conf := m.Config()
+		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
+		b.Model = &model{Model: m, config: conf}
+		b.Info = Info{
+			Architecture:  cfg.ModelType,
+			Parameters:    w.Parameters(),
+			FileBytes:     c.bytes,
+			Bytes:         w.Bytes(),
+			Quantization:  w.Packing(),
+			ContextLength: conf.ContextLength,
+			Dtype:         conf.Dtype,
+		}
+		return nil
+	})
+	if err != nil {
+		if b.Template != nil {
+			b.Template.Close()
+		}
+		return nil, err
+	}
+	return b, nil
+}
+
+// loadText reads tokenizer and chat template.
+func (b *Bundle) loadText(fsys fs.FS) error {
+	text, err := readFile(fsys, "tokenizer.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return missingFile("tokenizer.json")
+	}
+	if err != nil {
+		return err
+	}
+	config, err := readFile(fsys, "tokenizer_config.json")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if b.Tokenizer, err = tokenizer.Load(text, config); err != nil {
+		return tokenizerError(err)
+	}
+	source, err := chatTemplate(fsys, config)
+	switch {
+	case err != nil:
+		b.TemplateErr = err
+	case source == "":
+		b.TemplateErr = errors.New("the model has no chat template; use /v1/completions, or a model made for chat")
+	default:
+		b.Template, b.TemplateErr = native.NewTemplate(source)
+	}
+	return nil
+}
+
+func tokenizerError(err error) error {
+	code := CodeInvalid
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeUnsupported {
+		code = CodeUnsupported
+	}
+	return &Error{Code: code, Message: err.Error(), Err: err}
+}
+
+// Close releases weights and template. The model must not be in use.
+func (b *Bundle) Close() error {
+	err := b.thread.Do(context.Background(), func(*mlx.Scope) error {
+		b.Model.Free()
+		return nil
+	})
+	if b.Template != nil {
+		err = errors.Join(err, b.Template.Close())
+	}
+	return err
+}
+
+// model adds to an architecture's model what only the folder's other files know.
+type model struct {
+	lm.Model
+	config lm.Config
+}
+
+// Config implements lm.Model.
+func (m *model) Config() lm.Config { return m.config }

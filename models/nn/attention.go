@@ -1,0 +1,60 @@
+package nn
+
+import (
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// Heads says how projected rows divide into attention heads: Q query heads,
+// then KV key heads, then KV value heads, of Dim elements each.
+type Heads struct {
+	Q, KV, Dim int
+	Scale      float32 // of the scores
+}
+
+// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together,
+// (1, Q+KV, rows, D), for norm and rope treat them alike, and those of v
+// (1, KV, rows, D).
+func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
+	rows, heads := qkv.Dim(0), h.Q+2*h.KV
+	var x *mlx.Array // (1, Q+2KV, rows, D)
+	if rows == 1 {
+		x = s.Reshape(qkv, 1, heads, 1, h.Dim)
+	} else {
+		x = s.Transpose(s.Reshape(qkv, 1, rows, heads, h.Dim), 0, 2, 1, 3)
+	}
+	return s.Slice(x, 1, 0, h.Q+h.KV), s.Slice(x, 1, h.Q+h.KV, heads)
+}
+
+// Attend rotates the heads of each sequence at its position, appends k and v
+// to its cache of the given layer, and returns what its queries attend to,
+// (rows, Q D) for the whole batch.
+func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int) *mlx.Array {
+	rows := b.Rows()
+	var out *mlx.Array // (1, Q, rows, D)
+	if len(b) == 1 {
+		out = h.attend(s, qk, v, rope, b[0], layer)
+	} else {
+		outs := make([]*mlx.Array, len(b))
+		at := 0
+		for i, q := range b {
+			outs[i] = h.attend(s, s.Slice(qk, 2, at, at+q.N), s.Slice(v, 2, at, at+q.N), rope, q, layer)
+			at += q.N
+		}
+		out = s.Concat(2, outs...)
+	}
+	if rows > 1 {
+		out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
+	}
+	return s.Reshape(out, rows, h.Q*h.Dim)
+}
+
+func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence, layer int) *mlx.Array {
+	qk = rope.Forward(s, qk, q.Pos)
+	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	view := q.Caches[layer].Update(s, k, v)
+	if view.Causal {
+		return s.CausalAttention(queries, view.K, view.V, h.Scale)
+	}
+	return s.Attention(queries, view.K, view.V, h.Scale, view.Mask)
+}

@@ -1,0 +1,45 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// An Embedding maps token ids to rows, and where the head is tied to it, rows
+// to logits.
+type Embedding struct {
+	rows matrix // weight (V, H), plain or packed
+	head matrix // the same, as a product wants it
+}
+
+// Embedding reads the module at path.
+func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
+	e := &Embedding{rows: w.matrix(path, vocab, hidden)}
+	e.head = e.rows
+	all := e.head.layout(w.scope)
+	if !e.rows.packed() {
+		all = append(all, e.rows.weight) // shares the buffer of its transpose
+	}
+	w.keep(all...)
+	return e
+}
+
+// Forward returns the rows (n, H) of ids (n).
+func (e *Embedding) Forward(s *mlx.Scope, ids *mlx.Array) *mlx.Array {
+	rows := s.Take(e.rows.weight, ids, 0)
+	if !e.rows.packed() {
+		return rows
+	}
+	scales, biases := s.Take(e.rows.scales, ids, 0), s.Take(e.rows.biases, ids, 0)
+	return s.Dequantize(rows, scales, biases, e.rows.quantization, e.rows.scales.Dtype())
+}
+
+// Unembed returns the logits (rows, V) of hidden (rows, H).
+func (e *Embedding) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return e.head.matmul(s, hidden)
+}
+
+// Dtype is the type of the rows.
+func (e *Embedding) Dtype() mlx.Dtype {
+	if e.rows.packed() {
+		return e.rows.scales.Dtype()
+	}
+	return e.rows.weight.Dtype()
+}

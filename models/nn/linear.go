@@ -1,0 +1,138 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// A matrix multiplies rows by its transpose. It is plain or packed.
+type matrix struct {
+	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
+
+	scales, biases *mlx.Array // packed: (out, in/group), else nil
+	quantization   mlx.Quantization
+}
+
+func (m *matrix) packed() bool { return m.scales != nil }
+
+// matmul returns x (rows, in) times the matrix (rows, out).
+func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if m.packed() {
+		return s.QuantizedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
+	}
+	return s.MatMul(x, m.weight)
+}
+
+// matrix reads the weight of the module at path, (out, in) as the checkpoint
+// has it, not yet kept.
+func (w *Weights) matrix(path string, out, in int) matrix {
+	w.parameters += int64(out) * int64(in)
+	if !w.Has(path + ".scales") {
+		return matrix{weight: w.load(path+".weight", out, in)}
+	}
+	weight, _ := w.info(path + ".weight")
+	scales, _ := w.info(path + ".scales")
+	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || weight.Dtype != "U32" {
+		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales); only affine is",
+			path, weight.Dtype, scales.Dtype))
+		return matrix{weight: w.load(path+".weight", out, in)}
+	}
+	// Overrides go by the checkpoint's own path.
+	stored := path
+	if full := w.names[path+".scales"]; len(full) > len(".scales") {
+		stored = full[:len(full)-len(".scales")]
+	}
+	q, err := w.config.of(stored, in, weight.Shape[1], scales.Shape[1])
+	if err != nil {
+		w.fail(err)
+	}
+	if w.packing.Bits == 0 {
+		w.packing = q
+	}
+	return matrix{
+		weight:       w.load(path+".weight", out, weight.Shape[1]),
+		scales:       w.load(path+".scales", out, scales.Shape[1]),
+		biases:       w.load(path+".biases", out, scales.Shape[1]),
+		quantization: q,
+	}
+}
+
+// stack puts the rows of b under those of m if both are packed alike.
+func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
+	if m.packed() != b.packed() || m.quantization != b.quantization {
+		return false
+	}
+	m.weight = s.Concat(0, m.weight, b.weight)
+	if m.packed() {
+		m.scales = s.Concat(0, m.scales, b.scales)
+		m.biases = s.Concat(0, m.biases, b.biases)
+	}
+	return true
+}
+
+// layout brings the arrays into the form that matmul wants and returns them.
+func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
+	if m.packed() {
+		return []*mlx.Array{m.weight, m.scales, m.biases}
+	}
+	m.weight = s.Transpose(m.weight, 1, 0)
+	return []*mlx.Array{m.weight}
+}
+
+// Linear is x W^T + b, for one module or for several stacked ones that share
+// their input.
+type Linear struct {
+	parts []matrix
+	bias  *mlx.Array // (out) or nil
+}
+
+// A Part is one module of a stacked Linear.
+type Part struct {
+	Path string
+	Out  int
+}
+
+// Linear reads the module at path, which maps in to out elements.
+func (w *Weights) Linear(path string, in, out int, bias bool) *Linear {
+	return w.Stacked(in, bias, Part{path, out})
+}
+
+// Stacked reads modules with a common input as one, whose outputs are joined
+// in the given order.
+func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
+	l := &Linear{}
+	var biases []*mlx.Array
+	for _, p := range parts {
+		m := w.matrix(p.Path, p.Out, in)
+		if n := len(l.parts); n == 0 || !l.parts[n-1].stack(w.scope, m) {
+			l.parts = append(l.parts, m)
+		}
+		if bias {
+			biases = append(biases, w.load(p.Path+".bias", p.Out))
+			w.parameters += int64(p.Out)
+		}
+	}
+	var all []*mlx.Array // kept at once: that frees the rest of the scope
+	for i := range l.parts {
+		all = append(all, l.parts[i].layout(w.scope)...)
+	}
+	if bias {
+		l.bias = w.scope.Concat(0, biases...)
+		all = append(all, l.bias)
+	}
+	w.keep(all...)
+	return l
+}
+
+// Forward maps x (rows, in) to (rows, out).
+func (l *Linear) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	if len(l.parts) == 1 && l.bias != nil && !l.parts[0].packed() {
+		return s.AddMM(l.bias, x, l.parts[0].weight)
+	}
+	outs := make([]*mlx.Array, len(l.parts))
+	for i := range l.parts {
+		outs[i] = l.parts[i].matmul(s, x)
+	}
+	y := s.Concat(-1, outs...)
+	if l.bias != nil {
+		y = s.Add(y, l.bias)
+	}
+	return y
+}

@@ -1,0 +1,55 @@
+package nn
+
+import "tandem/engine/mlx"
+
+// RMSNorm scales rows to unit root mean square, then by its weight.
+type RMSNorm struct {
+	weight *mlx.Array
+	eps    float32
+}
+
+// RMSNorm reads the module at path. offset is added to the weight: 1 where
+// the checkpoint stores it around zero, as Gemma's do.
+func (w *Weights) RMSNorm(path string, dim int, eps, offset float64) *RMSNorm {
+	w.parameters += int64(dim)
+	weight := w.shifted(path, dim, offset)
+	w.keep(weight)
+	return &RMSNorm{weight: weight, eps: float32(eps)}
+}
+
+// shifted reads a norm's weight and adds offset in the weight's own type.
+func (w *Weights) shifted(path string, dim int, offset float64) *mlx.Array {
+	weight := w.load(path+".weight", dim)
+	if offset != 0 {
+		weight = w.scope.Add(weight, w.scope.Scalar(offset, weight.Dtype()))
+	}
+	return weight
+}
+
+// Forward normalises the last axis of x.
+func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	return s.RMSNorm(x, n.weight, n.eps)
+}
+
+// HeadNorm is the pair of norms that some models apply to each head of q and
+// of k before the rotary embedding. Both are applied in one go.
+type HeadNorm struct {
+	weight *mlx.Array // (Q+KV, 1, D)
+	eps    float32
+}
+
+// HeadNorm reads the modules q and k, each of h.Dim elements.
+func (w *Weights) HeadNorm(q, k string, h Heads, eps, offset float64) *HeadNorm {
+	w.parameters += 2 * int64(h.Dim)
+	s := w.scope
+	weight := s.Contiguous(s.Concat(0,
+		s.BroadcastTo(w.shifted(q, h.Dim, offset), h.Q, 1, h.Dim),
+		s.BroadcastTo(w.shifted(k, h.Dim, offset), h.KV, 1, h.Dim)))
+	w.keep(weight)
+	return &HeadNorm{weight: weight, eps: float32(eps)}
+}
+
+// Forward normalises each head of qk (1, Q+KV, rows, D).
+func (n *HeadNorm) Forward(s *mlx.Scope, qk *mlx.Array) *mlx.Array {
+	return s.Mul(s.RMSNorm(qk, nil, n.eps), n.weight)
+}

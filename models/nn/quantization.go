@@ -1,0 +1,91 @@
+package nn
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// Quantization is the section of that name in config.json: how matrices were
+// packed, and by module path what differs. A module is quantized if the
+// checkpoint has scales for it; the section only says how.
+type Quantization struct {
+	module
+	modules map[string]*module // nil module = false, not quantized
+}
+
+// module is what config.json says of one module, or of all.
+type module struct {
+	GroupSize int    `json:"group_size"`
+	Bits      int    `json:"bits"`
+	Mode      string `json:"mode"`
+}
+
+var (
+	quantizedBits   = []int{4, 8}
+	quantizedGroups = []int{32, 64, 128}
+)
+
+// UnmarshalJSON reads {"group_size", "bits", "mode"} and, under any other
+// key, an object of the same form or false.
+func (q *Quantization) UnmarshalJSON(text []byte) error {
+	if err := json.Unmarshal(text, &q.module); err != nil {
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	q.modules = map[string]*module{}
+	for path, value := range fields {
+		switch value[0] {
+		case '{':
+			m := q.module
+			if err := json.Unmarshal(value, &m); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			q.modules[path] = &m
+		case 'f':
+			q.modules[path] = nil
+		}
+	}
+	return nil
+}
+
+// of returns how the module at path is packed, whose weight has the given
+// columns and whose scales have the given groups per row of in elements. What
+// the config does not say follows from the shapes.
+func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantization, error) {
+	var none mlx.Quantization
+	if columns == 0 || groups == 0 {
+		return none, fmt.Errorf("%s is quantized to nothing", path)
+	}
+	m := module{GroupSize: in / groups, Bits: columns * 32 / in}
+	if q != nil {
+		said, ok := q.modules[path]
+		if ok && said == nil {
+			return none, fmt.Errorf("config.json says that %s is not quantized, but the checkpoint has its scales", path)
+		}
+		m.Mode = q.Mode
+		if ok {
+			m = *said
+		}
+	}
+	if m.Mode == "" {
+		m.Mode = "affine"
+	}
+	if m.Mode != "affine" {
+		return none, unsupported("%s is quantized as %s; only affine is supported", path, m.Mode)
+	}
+	if !slices.Contains(quantizedBits, m.Bits) || !slices.Contains(quantizedGroups, m.GroupSize) {
+		return none, unsupported("%s is quantized to %d bits in groups of %d; supported are %v bits and groups of %v",
+			path, m.Bits, m.GroupSize, quantizedBits, quantizedGroups)
+	}
+	if columns*32 != in*m.Bits || groups*m.GroupSize != in {
+		return none, fmt.Errorf("%s has %d columns and %d groups, which is not %d elements of %d bits in groups of %d",
+			path, columns, groups, in, m.Bits, m.GroupSize)
+	}
+	return mlx.Quantization{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}, nil
+}

@@ -1,0 +1,178 @@
+package nn
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tandem/engine/mlx"
+)
+
+// A Source is a checkpoint: tensors by name, in one file or in many.
+type Source interface {
+	Names() []string
+	Info(name string) (mlx.TensorInfo, bool)
+	Load(s *mlx.Scope, name string) *mlx.Array
+}
+
+// Weights hands a checkpoint's tensors to the layers of a model. It notes
+// which were asked for, so that what is missing and what is left over come
+// out by themselves, and it owns what it loaded.
+type Weights struct {
+	Dtype mlx.Dtype // of floating weights in memory; zero = as stored
+
+	scope   *mlx.Scope // while loading
+	src     Source
+	config  *Quantization     // of config.json, may be nil
+	packing mlx.Quantization  // of the first packed matrix
+	names   map[string]string // name asked for -> name in the checkpoint
+	asked   map[string]bool
+	missing []string
+	err     error
+
+	arrays     []*mlx.Array // kept
+	parameters int64
+}
+
+// NewWeights reads from src with the arrays of s, on the thread. q is the
+// section of that name in config.json, or nil.
+func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
+	w := &Weights{scope: s, src: src, config: q, names: map[string]string{}, asked: map[string]bool{}}
+	for _, name := range src.Names() {
+		w.names[name] = name
+	}
+	return w
+}
+
+// Sanitize renames the checkpoint's tensors to what the model calls them and
+// drops those for which keep is false: known to be there and not needed.
+func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
+	names := make(map[string]string, len(w.names))
+	for name, stored := range w.names {
+		to, keep := rename(name)
+		if !keep {
+			continue
+		}
+		if _, twice := names[to]; twice {
+			w.fail(fmt.Errorf("the checkpoint has two tensors for %s", to))
+		}
+		names[to] = stored
+	}
+	w.names = names
+}
+
+// Has reports whether the checkpoint holds a tensor.
+func (w *Weights) Has(name string) bool { return w.names[name] != "" }
+
+// Fail records err unless an earlier failure stands.
+func (w *Weights) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// Err returns the first failure, or else an error that names missing and
+// unexpected tensors. It is asked once everything was requested.
+func (w *Weights) Err() error {
+	if err := errors.Join(w.err, w.scope.Err()); err != nil {
+		return err
+	}
+	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)), func(name string) bool { return w.asked[name] })
+	var parts []string
+	for _, list := range []struct {
+		what  string
+		names []string
+	}{{"lacks", w.missing}, {"has unexpected", unexpected}} {
+		if n := len(list.names); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %d tensors (%s)", list.what, n, some(list.names)))
+		}
+	}
+	if parts != nil {
+		return fmt.Errorf("the checkpoint %s, so it does not fit its config.json", strings.Join(parts, " and "))
+	}
+	return nil
+}
+
+// some lists the first few names.
+func some(names []string) string {
+	const most = 4
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + ", ..."
+	}
+	return strings.Join(names, ", ")
+}
+
+// Parameters returns the number of weights asked for so far, each quantized
+// one counted as one.
+func (w *Weights) Parameters() int64 { return w.parameters }
+
+// Bytes returns the memory of the weights loaded so far.
+func (w *Weights) Bytes() int64 {
+	n := int64(0)
+	for _, a := range w.arrays {
+		n += a.Bytes()
+	}
+	return n
+}
+
+// Packing names the quantization of the first packed matrix, such as "4-bit",
+// or is empty.
+func (w *Weights) Packing() string {
+	if w.packing.Bits == 0 {
+		return ""
+	}
+	return Packing(w.packing.Bits)
+}
+
+// Packing names a quantization for a person.
+func Packing(bits int) string { return fmt.Sprintf("%d-bit", bits) }
+
+// Free releases everything that was loaded.
+func (w *Weights) Free() {
+	for _, a := range w.arrays {
+		a.Free()
+	}
+	w.arrays = nil
+}
+
+// info returns the shape of a tensor, noting that it was asked for.
+func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
+	w.asked[name] = true
+	info, ok := w.src.Info(w.names[name])
+	if !ok {
+		w.missing = append(w.missing, name)
+	}
+	return info, ok
+}
+
+// load returns a tensor of the given shape as an array of the scope. After
+// any failure it returns zeros, which are never computed: only names and
+// shapes are looked at from then on.
+func (w *Weights) load(name string, shape ...int) *mlx.Array {
+	info, ok := w.info(name)
+	if ok && !slices.Equal(info.Shape, shape) {
+		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
+	}
+	if w.err != nil || w.missing != nil {
+		return w.scope.Zeros(mlx.Float32, shape...)
+	}
+	a := w.src.Load(w.scope, info.Name)
+	if w.Dtype != 0 && a.Dtype().IsFloat() {
+		a = w.scope.AsType(a, w.Dtype)
+	}
+	return a
+}
+
+// keep makes arrays outlive the scope and evaluates them now, so that no more
+// than one layer is held twice.
+func (w *Weights) keep(arrays ...*mlx.Array) {
+	if w.err != nil || w.missing != nil {
+		return
+	}
+	for _, a := range arrays {
+		w.arrays = append(w.arrays, w.scope.Keep(a))
+	}
+	w.scope.Eval(arrays...)
+}

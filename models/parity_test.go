@@ -1,0 +1,252 @@
+package models_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// A fixture is what mlx_lm said on a tiny model (build/fixtures/models.py).
+type fixture struct {
+	Weights string   `json:"weights"` // the case whose weights it borrows
+	Types   []string `json:"types"`
+
+	files fs.FS
+	dir   string
+}
+
+func openFixture(t *testing.T, name string) *fixture {
+	t.Helper()
+	f := &fixture{dir: filepath.Join("testdata", "parity", name)}
+	text, err := os.ReadFile(filepath.Join(f.dir, "fixture.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, f); err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{"tokenizer.json": {Data: enginetest.ByteTokenizerJSON()}}
+	for _, dir := range []string{filepath.Join("testdata", "parity", f.Weights), f.dir} {
+		paths, _ := filepath.Glob(filepath.Join(dir, "[cm]o*")) // config.json, model*
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[filepath.Base(path)] = &fstest.MapFile{Data: data}
+		}
+	}
+	f.files = files
+	return f
+}
+
+// expected is one recording: greedy ids after the prompt, with their logits.
+type expected struct {
+	prompt, ids []int32
+	logits      [][]float32 // (steps, V)
+}
+
+func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, dtype+".safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &expected{}
+	do(t, th, func(s *mlx.Scope) (err error) {
+		if e.prompt, err = mlx.Read[int32](s, ts.Load(s, "prompt")); err != nil {
+			return err
+		}
+		if e.ids, err = mlx.Read[int32](s, ts.Load(s, "ids")); err != nil {
+			return err
+		}
+		e.logits, err = readRows(s, ts.Load(s, "logits"))
+		return err
+	})
+	return e
+}
+
+func newThread(t testing.TB) *mlx.Thread {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { th.Close() })
+	return th
+}
+
+func do(t testing.TB, th *mlx.Thread, fn func(*mlx.Scope) error) {
+	t.Helper()
+	if err := th.Do(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readRows reads logits (rows, V) in any type.
+func readRows(s *mlx.Scope, a *mlx.Array) ([][]float32, error) {
+	flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(a, mlx.Float32)))
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(flat, a.Dim(-1))), nil
+}
+
+// forward runs tokens through the model, in forwards of at most chunk rows,
+// and returns the logits of every row.
+func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32, chunk int) [][]float32 {
+	t.Helper()
+	var out [][]float32
+	for part := range slices.Chunk(tokens, chunk) {
+		do(t, th, func(s *mlx.Scope) error {
+			q := lm.Sequence{Tokens: mlx.New(s, part, len(part)), N: len(part), Pos: caches[0].Offset(), Caches: caches}
+			o := m.Forward(s, lm.Batch{q}, nil)
+			logits := s.Contiguous(s.AsType(m.Unembed(s, o.Hidden), mlx.Float32))
+			keep := []*mlx.Array{logits}
+			for _, c := range caches {
+				keep = append(keep, c.Arrays()...)
+			}
+			if err := s.Eval(keep...); err != nil {
+				return err
+			}
+			rows, err := readRows(s, logits)
+			out = append(out, rows...)
+			return err
+		})
+	}
+	return out
+}
+
+func freeCaches(t testing.TB, th *mlx.Thread, caches []cache.Cache) {
+	do(t, th, func(s *mlx.Scope) error {
+		for _, c := range caches {
+			c.Free(s)
+		}
+		return nil
+	})
+}
+
+func argmax(row []float32) int32 {
+	best := 0
+	for i, v := range row {
+		if v > row[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}
+
+// largest returns the greatest magnitude of a row, gap the distance of its
+// two largest elements.
+func largest(row []float32) float64 {
+	return float64(max(slices.Max(row), -slices.Min(row)))
+}
+
+func gap(row []float32) float64 {
+	top := slices.Sorted(slices.Values(row))
+	return float64(top[len(top)-1]) - float64(top[len(top)-2])
+}
+
+// bfloat16ULP returns the spacing of bfloat16 at v.
+func bfloat16ULP(v float64) float64 {
+	_, exp := math.Frexp(v) // v = f 2^exp, f in [0.5, 1)
+	return math.Ldexp(1, exp-8)
+}
+
+// TestParity compares with mlx_lm on every recorded case: prompt in chunks of
+// different sizes, then the greedy continuation row by row and in chunks.
+func TestParity(t *testing.T) {
+	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
+	if err != nil || len(cases) < 15 {
+		t.Fatalf("%d recorded cases, %v", len(cases), err)
+	}
+	th := newThread(t)
+	for _, path := range cases {
+		name := filepath.Base(filepath.Dir(path))
+		f := openFixture(t, name)
+		for _, dtype := range f.Types {
+			t.Run(name+"/"+dtype, func(t *testing.T) {
+				policy := models.DtypeAuto // float32 on the CPU
+				if dtype == "bfloat16" {
+					policy = models.DtypeCheckpoint
+				}
+				b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Name: name, Dtype: policy})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer b.Close()
+				want := f.expected(t, th, dtype)
+				if len(want.ids) < 64 {
+					t.Fatalf("only %d steps recorded", len(want.ids))
+				}
+				for _, run := range []struct {
+					name          string
+					prompt, reply int // rows per forward
+				}{{"decode", 512, 1}, {"one row", 1, 1}, {"chunks of 7", 7, 7}, {"chunks of 32", 32, 32}} {
+					caches := b.Model.NewCaches(cache.Options{})
+					tokens := slices.Concat(want.prompt, want.ids[:len(want.ids)-1])
+					rows := forward(t, th, b.Model, caches, tokens[:len(want.prompt)], run.prompt)
+					rows = append(rows, forward(t, th, b.Model, caches, tokens[len(want.prompt):], run.reply)...)
+					compare(t, run.name, dtype, rows[len(want.prompt)-1:], want)
+					freeCaches(t, th, caches)
+				}
+			})
+		}
+	}
+}
+
+// compare checks the logits of each step. Fed with mlx_lm's own ids, equal
+// argmax at every step is the same as equal greedy text.
+func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
+	t.Helper()
+	worst, close, differ := 0.0, 0, 0
+	for i, w := range want.logits {
+		most := largest(w)
+		limit := 1e-4 * most
+		if dtype == "bfloat16" {
+			limit = 2 * bfloat16ULP(most)
+			if gap(w) < 4*bfloat16ULP(most) {
+				close++
+			}
+		}
+		off := 0.0
+		for j := range w {
+			off = max(off, math.Abs(float64(got[i][j])-float64(w[j])))
+		}
+		worst = max(worst, off/most)
+		if !(off <= limit) {
+			t.Errorf("%s: step %d: logits off by %g, allowed %g", run, i, off, limit)
+			return
+		}
+		if argmax(got[i]) != want.ids[i] {
+			differ++
+			if dtype == "float32" {
+				t.Errorf("%s: step %d: token %d, mlx_lm has %d", run, i, argmax(got[i]), want.ids[i])
+				return
+			}
+		}
+	}
+	text := fmt.Sprintf("%s: %d steps, logits off by at most %.2g of the largest", run, len(want.logits), worst)
+	if dtype == "bfloat16" {
+		text += fmt.Sprintf(", %d tokens differ; %d gaps under 4 ulp", differ, close)
+	}
+	t.Log(strings.TrimSpace(text))
+}
