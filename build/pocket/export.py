@@ -47,4 +47,5 @@ def weights(model, folder, dtype=torch.bfloat16):
     tensors = {"model." + k: v.detach().to(dtype).contiguous() for k, v in model.state_dict().items()}
     path = os.path.join(folder, "model.safetensors")
     save_file(tensors, path + ".part", metadata={"format": "pt"})
+    os.chmod(path + ".part", 0o644)
     os.replace(path + ".part", path)

@@ -150,15 +150,22 @@ class Model(nn.Module):
             if p.ndim == 2:
                 nn.init.normal_(p, std=0.5 / math.sqrt(p.shape[1]))
 
-    def forward(self, tokens):
-        """Logits (B, L, V) for tokens (B, L)."""
+    def hidden(self, tokens):
+        """The states under the head, (B, L, hidden), for tokens (B, L)."""
         c, L = self.config, tokens.shape[1]
         local = rotary(L, c.head_dim, c.rope_local_base_freq, tokens.device)
         full = rotary(L, c.head_dim, c.rope_theta, tokens.device)
         x = self.embed_tokens(tokens) * self.embed_scale  # (B, L, hidden)
         for i, layer in enumerate(self.layers):
             x = layer(x, local, c.sliding_window) if c.is_sliding(i) else layer(x, full, None)
-        return F.linear(self.norm(x), self.embed_tokens.weight)
+        return self.norm(x)
+
+    def unembed(self, x):
+        return F.linear(x, self.embed_tokens.weight)
+
+    def forward(self, tokens):
+        """Logits (B, L, V) for tokens (B, L)."""
+        return self.unembed(self.hidden(tokens))
 
     def loss(self, tokens):
         """Mean cross entropy in nats of each token of tokens (B, L + 1) after the first."""

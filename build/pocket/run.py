@@ -7,7 +7,8 @@ Whoever starts it makes the virtual environment, in a folder of the cache keyed 
 python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt (on x86-64 Linux torch brings CUDA's
 libraries along, 5.5 GB in all, which are not used), then DIR/bin/python build/pocket/run.py.
 
-Interrupted at any point it goes on from the last save when started again. To train anew, remove the cache folder.
+Interrupted at any point it goes on from the last save when started again. To train anew, remove the cache folder
+($TANDEM_CACHE, or tandem-dev/pocket in the user's cache folder).
 """
 
 import argparse
@@ -28,6 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def cache_folder():
+    if "TANDEM_CACHE" in os.environ:
+        return os.environ["TANDEM_CACHE"]
     if sys.platform == "darwin":
         base = os.path.expanduser("~/Library/Caches")
     else:
@@ -40,8 +43,8 @@ def main():
     parser.add_argument("--cache", default=cache_folder(), help="folder of rows, checkpoint and curve (%(default)s)")
     parser.add_argument("--minutes", type=float, default=110, help="training time in all (%(default)s)")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "pocket"), help="the model's folder (%(default)s)")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--stage", choices=["all", "tokenizer", "train", "export", "evaluate"], default="all")
+    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="(%(default)s)")
+    parser.add_argument("--stage", choices=["all", "tokenizer", "train", "export", "evaluate"], default="all", help="do only this (%(default)s)")
     args = parser.parse_args()
     os.makedirs(args.cache, exist_ok=True)
     torch.set_num_threads(args.threads)

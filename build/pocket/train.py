@@ -13,6 +13,7 @@ from muon import Muon
 BATCH_TOKENS = 8192
 LONG_EVERY = round(1 / data.LONG_SHARE)  # one batch of long rows in this many
 SAVE_SECONDS = 300
+MEASURE_TOKENS = 500_000  # at least so many between two points of the curve
 WARMUP_STEPS = 40
 FLAT = 0.4  # share of the budget before the learning rate falls linearly to 0
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the embedding and the norms
@@ -74,7 +75,7 @@ def held_out_loss(model, rows, batch=8):
 def train(model, rows, held_out, folder, minutes, log=print):
     """Trains model for minutes of wall clock in all, those of earlier, interrupted calls included.
 
-    rows is a Rows, held_out an array (N, L + 1) measured at every save. Returns the curve, a list of dicts.
+    rows is a Rows; held_out, an array (N, L + 1), is measured now and then. Returns the curve, a list of dicts.
     """
     path = os.path.join(folder, "checkpoint.pt")
     opts = optimizers(model)
@@ -88,17 +89,18 @@ def train(model, rows, held_out, folder, minutes, log=print):
         log(f"resumed at step {step}, minute {seconds / 60:.1f}")
     rates = [[g["initial_lr"] if "initial_lr" in g else g.setdefault("initial_lr", g["lr"]) for g in opt.param_groups] for opt in opts]
 
+    def measure():
+        point = {
+            "step": step,
+            "tokens": step * BATCH_TOKENS,
+            "minutes": round(seconds / 60, 1),
+            "train": round(float(np.mean(recent)), 4),
+            "held_out": round(held_out_loss(model, held_out), 4),
+        }
+        curve.append(point)
+        log(f"measured: {point}")
+
     def save():
-        loss = held_out_loss(model, held_out)
-        curve.append(
-            {
-                "step": step,
-                "tokens": step * BATCH_TOKENS,
-                "minutes": round(seconds / 60, 1),
-                "train": round(float(np.mean(recent)), 4),
-                "held_out": round(loss, 4),
-            }
-        )
         state = {
             "model": model.state_dict(),
             "optimizers": [opt.state_dict() for opt in opts],
@@ -110,7 +112,7 @@ def train(model, rows, held_out, folder, minutes, log=print):
         os.replace(path + ".part", path)
         with open(os.path.join(folder, "curve.jsonl"), "w") as f:
             f.writelines(json.dumps(point) + "\n" for point in curve)
-        log(f"saved: {curve[-1]}")
+        log(f"saved at step {step}")
 
     loss_fn = torch.compile(model.loss, dynamic=False)
     recent, last_save, clock = [], seconds, time.monotonic()
@@ -134,8 +136,11 @@ def train(model, rows, held_out, folder, minutes, log=print):
         if step % 10 == 0:
             log(f"step {step}, {seconds / 60:.1f} of {minutes} min, loss {np.mean(recent):.3f}, {step * BATCH_TOKENS / seconds:.0f} tokens/s")
         if seconds - last_save > SAVE_SECONDS:
+            if not curve or step * BATCH_TOKENS - curve[-1]["tokens"] >= MEASURE_TOKENS:
+                measure()
             save()
             last_save = seconds
     if recent:
+        measure()
         save()
     return curve
