@@ -1,0 +1,195 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// Options of an App.
+type Options struct {
+	Home    string       // folder, see OpenHome
+	Version string       // of the program
+	Logger  *slog.Logger // nil discards
+
+	// Model is a folder to register or the id of a registered model, which
+	// becomes the choice. Empty keeps the last choice.
+	Model string
+
+	ContextLength int    // positions; zero = the model's
+	Dtype         string // auto, float32 or checkpoint; empty = auto
+
+	// Hub says where models are downloaded from and to.
+	Hub hub.Options
+}
+
+// settingChoice names the setting that holds the id behind control.Alias.
+const settingChoice = "model"
+
+// An App is one running Tandem. It implements server.Backend.
+type App struct {
+	opts    Options
+	log     *slog.Logger
+	home    *Home
+	db      *storage.DB
+	thread  *mlx.Thread
+	started time.Time
+
+	mu       sync.Mutex
+	address  string // of the endpoint, once bound
+	choice   string // model id
+	loaded   *loaded
+	loading  chan struct{} // closed when the load in progress has ended; nil if none
+	draining bool
+	failure  string // why the choice could not be loaded
+}
+
+var _ server.Backend = (*App)(nil)
+
+// Open takes the home folder and brings everything up except listeners and
+// the model. Error: *LockedError if another process serves the folder.
+func Open(ctx context.Context, o Options) (_ *App, err error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &App{opts: o, log: o.Logger, started: time.Now()}
+	// Undone in reverse if a later step fails.
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.Close())
+		}
+	}()
+	if !slices.Contains([]string{"", "auto", "float32", "checkpoint"}, o.Dtype) {
+		return nil, fmt.Errorf("dtype %q: use auto, float32 or checkpoint", o.Dtype)
+	}
+	if a.home, err = OpenHome(o.Home); err != nil {
+		return nil, err
+	}
+	if a.db, err = storage.Open(a.home.Path("tandem.db"), storage.Options{Logger: o.Logger}); err != nil {
+		return nil, err
+	}
+	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
+		return nil, fmt.Errorf("start MLX: %w", err)
+	}
+	if err := a.registerPocket(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.choose(ctx, o.Model); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// choose settles the choice: what was asked for, else the last one, else the
+// pocket model.
+func (a *App) choose(ctx context.Context, name string) error {
+	if name == "" {
+		last, err := a.db.Setting(ctx, settingChoice)
+		if err == nil {
+			_, err = a.db.Model(ctx, last)
+		}
+		if isNotFound(err) {
+			last, err = models.PocketID, nil
+		}
+		a.choice = last
+		return err
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
+		if err != nil {
+			return err
+		}
+		name = m.ID
+	} else if _, err := a.db.Model(ctx, name); err != nil {
+		return a.notRegistered(err, name)
+	}
+	a.choice = name
+	return a.db.SetSetting(ctx, settingChoice, name)
+}
+
+// Close frees the model, ends the thread and releases the home folder. The
+// listeners must have ended.
+func (a *App) Close() error {
+	var errs []error
+	if a.thread != nil {
+		a.mu.Lock()
+		m := a.loaded
+		a.loaded = nil
+		a.mu.Unlock()
+		if m != nil {
+			errs = append(errs, m.close())
+		}
+		errs = append(errs, a.thread.Close())
+	}
+	if a.db != nil {
+		errs = append(errs, a.db.Close())
+	}
+	if a.home != nil {
+		errs = append(errs, a.home.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// State implements server.Admin.
+func (a *App) State() control.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	mem := a.thread.Memory()
+	st := control.State{
+		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
+		Address: a.address, StartedAt: a.started,
+		Phase: control.PhaseNoModel, Choice: a.choice, Error: a.failure,
+		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
+	}
+	switch {
+	case a.draining:
+		st.Phase = control.PhaseDraining
+	case a.loading != nil:
+		st.Phase = control.PhaseLoading
+	case a.loaded != nil:
+		st.Phase = control.PhaseReady
+		st.Loaded = a.loaded.describe()
+	case a.failure != "":
+		st.Phase = control.PhaseFailed
+	}
+	return st
+}
+
+func isNotFound(err error) bool {
+	e, ok := errors.AsType[*storage.Error](err)
+	return ok && e.Code == storage.NotFound
+}
+
+// notRegistered turns a missing row into what the client is told.
+func (a *App) notRegistered(err error, name string) error {
+	if !isNotFound(err) {
+		return err
+	}
+	return control.Errorf(control.CodeModelNotFound,
+		"The model %q is not registered. `tandem models list` shows those that are; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
+}
+
+// Device starts MLX for a moment and says what it computes on.
+func Device() (string, error) {
+	t, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer t.Close()
+	if t.GPU() {
+		return "MLX " + mlx.Version() + " on the GPU", nil
+	}
+	return "MLX " + mlx.Version() + " on the CPU, BLAS " + mlx.BLAS(), nil
+}

@@ -1,0 +1,321 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+// writeModel makes a folder with a random Llama of two layers whose
+// vocabulary is the byte tokenizer's.
+func writeModel(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const vocab, hidden, mlp, heads, kv, dim = 257, 32, 64, 4, 2, 8
+	config := map[string]any{
+		"model_type": "llama", "hidden_size": hidden, "num_hidden_layers": 2, "intermediate_size": mlp,
+		"num_attention_heads": heads, "num_key_value_heads": kv, "head_dim": dim, "rms_norm_eps": 1e-5,
+		"vocab_size": vocab, "max_position_embeddings": 512, "rope_theta": 1e4, "tie_word_embeddings": true,
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shapes := map[string][]int{"model.embed_tokens.weight": {vocab, hidden}, "model.norm.weight": {hidden}}
+	for i := range 2 {
+		p := fmt.Sprintf("model.layers.%d.", i)
+		for name, shape := range map[string][]int{
+			"self_attn.q_proj": {heads * dim, hidden}, "self_attn.k_proj": {kv * dim, hidden}, "self_attn.v_proj": {kv * dim, hidden},
+			"self_attn.o_proj": {hidden, heads * dim}, "mlp.gate_proj": {mlp, hidden}, "mlp.up_proj": {mlp, hidden},
+			"mlp.down_proj": {hidden, mlp}, "input_layernorm": {hidden}, "post_attention_layernorm": {hidden},
+		} {
+			shapes[p+name+".weight"] = shape
+		}
+	}
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	var weights bytes.Buffer
+	err = th.Do(t.Context(), func(s *mlx.Scope) error {
+		var tensors []mlx.NamedArray
+		for name, shape := range shapes {
+			a := s.Normal(s.Key(uint64(len(name)+shape[0])), mlx.Float32, 0, 0.3, shape...)
+			tensors = append(tensors, mlx.NamedArray{Name: name, Array: a})
+		}
+		return s.WriteTensors(&weights, tensors, nil)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{
+		"config.json": text, "tokenizer.json": enginetest.ByteTokenizerJSON(), "model.safetensors": weights.Bytes(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// running is an app that serves on a free port.
+type running struct {
+	*App
+	url  string
+	stop context.CancelFunc
+	done chan error
+}
+
+func start(t *testing.T, o Options, addr string) *running {
+	t.Helper()
+	if o.Home == "" {
+		o.Home = t.TempDir()
+	}
+	a, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &running{App: a, stop: stop, done: make(chan error, 1)}
+	ready := make(chan struct{})
+	go func() {
+		r.done <- a.Serve(ctx, ServeOptions{Addr: addr, Ready: func(url, _ string) { r.url = url; close(ready) }})
+	}()
+	<-ready
+	t.Cleanup(func() {
+		stop()
+		if err := <-r.done; err != nil {
+			t.Error(err)
+		}
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// complete posts a completion and returns status and body.
+func (r *running) complete(t *testing.T, model, prompt string) (int, string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"model":%q,"prompt":%q,"max_tokens":4,"temperature":0}`, model, prompt)
+	resp, err := http.Post(r.url+"/v1/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func TestRequestLeavesARun(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	status, body := r.complete(t, control.Alias, "abc")
+	if status != http.StatusOK || !strings.Contains(body, `"model":"tiny"`) {
+		t.Fatalf("status %d: %s", status, body)
+	}
+	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 1 || runs[0].Model != "tiny" || runs[0].PromptTokens != 3 || runs[0].CompletionTokens != 4 || runs[0].FinishReason != "length" {
+		t.Errorf("runs %+v", runs)
+	}
+	// Both loopback families, one port.
+	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
+	if hasIPv6() {
+		resp, err := http.Get("http://[::1]:" + port + "/health")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+}
+
+func TestModelsTakeTurns(t *testing.T) {
+	one, two := writeModel(t, "one"), writeModel(t, "two")
+	r := start(t, Options{Model: one}, "127.0.0.1:0")
+	if status, body := r.complete(t, "two", "a"); status != http.StatusNotFound || !strings.Contains(body, "model_not_found") {
+		t.Errorf("unregistered model: %d %s", status, body)
+	}
+	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: two}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"one", "two", control.Alias} {
+		status, body := r.complete(t, id, "a")
+		want := id
+		if id == control.Alias {
+			want = "one"
+		}
+		if status != http.StatusOK || !strings.Contains(body, fmt.Sprintf(`"model":%q`, want)) {
+			t.Errorf("%s: %d %s", id, status, body)
+		}
+	}
+	held, err := r.Acquire(t.Context(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, body := r.complete(t, "two", "a")
+	if status != http.StatusConflict || !strings.Contains(body, "one") || !strings.Contains(body, "two") {
+		t.Errorf("while one is busy: %d %s", status, body)
+	}
+	if err := r.Unload(t.Context()); err == nil {
+		t.Error("a busy model was unloaded")
+	}
+	held.Release()
+	if err := r.Unload(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if r.State().Loaded != nil {
+		t.Error("still loaded")
+	}
+}
+
+func TestChoiceSurvivesRestart(t *testing.T) {
+	home, dir := t.TempDir(), writeModel(t, "kept")
+	for _, model := range []string{dir, ""} {
+		a, err := Open(t.Context(), Options{Home: home, Model: model})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.State().Choice; got != "kept" {
+			t.Errorf("with --model %q the choice is %q", model, got)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSecondProcessIsTold(t *testing.T) {
+	home := t.TempDir()
+	r := start(t, Options{Home: home, Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	_, err := Open(t.Context(), Options{Home: home})
+	e, ok := errors.AsType[*LockedError](err)
+	if !ok || !strings.Contains(e.Error(), fmt.Sprint("pid ", os.Getpid())) || !strings.Contains(e.Error(), r.url) {
+		t.Errorf("got %v, want pid and address", err)
+	}
+}
+
+func TestTakenPortLeavesTheSocket(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	home := t.TempDir()
+	r := start(t, Options{Home: home, Model: writeModel(t, "tiny")}, other.Addr().String())
+	if r.url != "" {
+		t.Errorf("serving at %s", r.url)
+	}
+	c := control.Dial(home)
+	defer c.Close()
+	state, err := c.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.Address != "" || !strings.Contains(state.Error, "taken") {
+		t.Errorf("state %+v", state)
+	}
+}
+
+func TestAddressesThatAreRefused(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:0", "192.0.2.1:80", "8263", "127.0.0.1:70000", "127.0.0.1:x", "example.org:80"} {
+		if l, err := listenLoopback(addr); err == nil {
+			t.Errorf("%s was opened: %v", addr, l)
+		}
+	}
+}
+
+func TestBadFolders(t *testing.T) {
+	r := start(t, Options{}, "")
+	half := writeModel(t, "half")
+	if err := os.Remove(filepath.Join(half, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	cut := writeModel(t, "cut")
+	if err := os.Truncate(filepath.Join(cut, "model.safetensors"), 5000); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		filepath.Join(half, "nowhere"): "no such folder",
+		t.TempDir():                    "config.json",
+		half:                           "model.safetensors is missing",
+		cut:                            "missing",
+	} {
+		_, err := r.AddModel(t.Context(), control.AddRequest{Path: dir})
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, want) {
+			t.Errorf("%s: %v, want %q", dir, err, want)
+		}
+	}
+}
+
+func TestRemove(t *testing.T) {
+	dir := writeModel(t, "gone")
+	r := start(t, Options{Model: dir}, "")
+	if err := r.RemoveModel(t.Context(), "pocket"); err == nil {
+		t.Error("the pocket model was removed")
+	}
+	if err := r.Load(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.RemoveModel(t.Context(), "gone"); err == nil {
+		t.Error("a loaded model was removed")
+	}
+	if err := r.Unload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.RemoveModel(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		t.Error("a folder of the user's was deleted")
+	}
+	if got := r.State().Choice; got != "pocket" {
+		t.Errorf("choice is %q", got)
+	}
+}
+
+func TestDrainEndsRequests(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	answered := make(chan int, 1)
+	go func() {
+		resp, err := http.Post(r.url+"/v1/completions", "application/json",
+			strings.NewReader(`{"model":"tandem","prompt":"abc","max_tokens":300,"ignore_eos":true}`))
+		if err != nil {
+			answered <- 0
+			return
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+		answered <- resp.StatusCode
+	}()
+	for r.State().Loaded == nil {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	r.stop()
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("the request in flight was answered %d", status)
+	}
+}

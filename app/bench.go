@@ -1,0 +1,141 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// A Bench is one thing that can be measured.
+type Bench struct {
+	Name string
+	Doc  string // one line
+
+	open func(ctx context.Context, o BenchOptions) (bench, error)
+}
+
+// Benches lists them.
+func Benches() []Bench {
+	return []Bench{
+		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain},
+		{"start", "milliseconds from start to the first answer of /health", openStart},
+		{"memory", "bytes held before and after 200 requests", openMemory},
+		{"endpoint", "microseconds the endpoint adds to a streamed token", openEndpoint},
+	}
+}
+
+// BenchOptions of Run.
+type BenchOptions struct {
+	Model string // folder; empty = the pocket model
+	JSON  bool   // lines of JSON, a header first
+	Wait  bool   // measure once for each line read from In, until it ends
+
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// A bench is opened once and measured many times.
+type bench interface {
+	header() benchHeader
+	measure(ctx context.Context) (map[string]float64, error)
+	close() error
+}
+
+// A benchHeader says what the measurements can be compared with.
+type benchHeader struct {
+	Side     string             `json:"side"`
+	DType    string             `json:"dtype"`
+	Threads  int                `json:"threads"`
+	BLAS     string             `json:"blas"`
+	Versions map[string]string  `json:"versions"`
+	Tokens   []int32            `json:"tokens,omitempty"` // first ids of the generation, to compare
+	Bars     map[string]float64 `json:"bars,omitempty"`   // metric to least ratio against the rival
+}
+
+func newBenchHeader() benchHeader {
+	threads := runtime.NumCPU()
+	if n, err := strconv.Atoi(os.Getenv("OPENBLAS_NUM_THREADS")); err == nil {
+		threads = n
+	}
+	return benchHeader{
+		Side: "tandem", Threads: threads, BLAS: mlx.BLAS(),
+		Versions: map[string]string{"mlx": mlx.Version(), "go": runtime.Version()},
+	}
+}
+
+// Run measures once and prints, or with Wait as often as it is asked.
+func (b Bench) Run(ctx context.Context, o BenchOptions) error {
+	run, err := b.open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("bench %s: %w", b.Name, err)
+	}
+	defer run.close()
+	print := func(v any) error {
+		line, err := json.Marshal(v)
+		if err == nil {
+			_, err = fmt.Fprintf(o.Out, "%s\n", line)
+		}
+		return err
+	}
+	if !o.JSON {
+		print = func(v any) error { return printPlainly(o.Out, v) }
+	}
+	if err := print(run.header()); err != nil {
+		return err
+	}
+	asked := bufio.NewScanner(o.In)
+	for !o.Wait || asked.Scan() {
+		m, err := run.measure(ctx)
+		if err != nil {
+			return fmt.Errorf("bench %s: %w", b.Name, err)
+		}
+		if err := print(m); err != nil || !o.Wait {
+			return err
+		}
+	}
+	return asked.Err()
+}
+
+// printPlainly writes a header or a measurement for a person.
+func printPlainly(w io.Writer, v any) error {
+	switch v := v.(type) {
+	case benchHeader:
+		_, err := fmt.Fprintf(w, "MLX %s %s, %d threads, %s\n", v.Versions["mlx"], v.DType, v.Threads, v.BLAS)
+		return err
+	case map[string]float64:
+		for _, name := range sortedKeys(v) {
+			if _, err := fmt.Fprintf(w, "%-32s %12.3f\n", strings.ReplaceAll(name, "_", " "), v[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// benchModel starts MLX and loads the model to measure.
+func benchModel(ctx context.Context, dir string) (*mlx.Thread, *models.Bundle, error) {
+	t, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	var b *models.Bundle
+	if dir == "" {
+		b, err = models.LoadPocket(ctx, t, models.Options{})
+	} else {
+		b, err = models.Load(ctx, t, dir, models.Options{})
+	}
+	if err != nil {
+		t.Close()
+		return nil, nil, err
+	}
+	return t, b, nil
+}

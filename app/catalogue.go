@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// Models implements server.Catalogue.
+func (a *App) Models(ctx context.Context) ([]control.Model, error) {
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]control.Model, len(rows))
+	for i, r := range rows {
+		list[i] = control.Model(r)
+	}
+	return list, nil
+}
+
+// registerPocket renews the row of the embedded model: a new program may
+// bring a new one.
+func (a *App) registerPocket(ctx context.Context) error {
+	info, err := models.InspectPocket()
+	if err != nil {
+		return err
+	}
+	_, err = a.register(ctx, storage.Model{ID: models.PocketID, Source: storage.SourcePocket}, info)
+	return err
+}
+
+// register adds what inspection found to a row and stores it.
+func (a *App) register(ctx context.Context, row storage.Model, info models.Summary) (control.Model, error) {
+	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
+	row.Parameters, row.Bytes, row.ContextLength = info.Parameters, info.Bytes, info.ContextLength
+	row, err := a.db.RegisterModel(ctx, row)
+	return control.Model(row), err
+}
+
+// AddModel implements server.Admin: the folder must hold a complete model of a
+// supported architecture.
+func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
+	dir, err := filepath.Abs(r.Path)
+	if err != nil {
+		return control.Model{}, err
+	}
+	info, err := models.Inspect(dir)
+	if err != nil {
+		return control.Model{}, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
+	}
+	id := r.ID
+	if id == "" {
+		id = filepath.Base(dir)
+	}
+	return a.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
+}
+
+// RemoveModel implements server.Admin.
+func (a *App) RemoveModel(ctx context.Context, id string) error {
+	row, err := a.db.Model(ctx, id)
+	if err != nil {
+		return a.notRegistered(err, id)
+	}
+	if row.Source == storage.SourcePocket {
+		return control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
+	}
+	a.mu.Lock()
+	inUse := a.loaded != nil && a.loaded.row.ID == id
+	a.mu.Unlock()
+	if inUse {
+		return control.Errorf(control.CodeModelBusy, "The model %s is loaded; unload it first.", id)
+	}
+	if row.DownloadedByUs {
+		freed, err := hub.Remove(a.opts.Hub.CacheDir, row.ID, row.Revision)
+		if e, ok := errors.AsType[*hub.Error](err); err != nil && !(ok && e.Code == hub.NotFound) {
+			return hubError(err)
+		}
+		a.log.Info("model deleted", "model", id, "bytes", freed)
+	}
+	if err := a.db.RemoveModel(ctx, id); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.choice == id {
+		a.choice = models.PocketID
+		return a.db.SetSetting(ctx, settingChoice, a.choice)
+	}
+	return nil
+}
+
+// Pull implements server.Admin.
+func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+	name := r.ID
+	if r.Revision != "" {
+		name += "@" + r.Revision
+	}
+	id, _, err := hub.Parse(name)
+	if err != nil {
+		return control.Model{}, hubError(err)
+	}
+	// What was on disk before is somebody else's.
+	_, err = hub.Resolve(a.opts.Hub.CacheDir, name)
+	ours := err != nil
+	dir, err := hub.Pull(ctx, name, a.opts.Hub, func(p hub.Progress) {
+		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate)})
+	})
+	if err != nil {
+		return control.Model{}, hubError(err)
+	}
+	info, err := models.Inspect(dir)
+	if err != nil {
+		return control.Model{}, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
+	}
+	revision := filepath.Base(dir) // the commit names the snapshot's folder
+	return a.register(ctx, storage.Model{
+		ID: id, Path: dir, Source: storage.SourceHub, Revision: revision, DownloadedByUs: ours,
+	}, info)
+}
+
+// hubError maps the hub's codes to the control routes'.
+func hubError(err error) error {
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok {
+		return err
+	}
+	code := control.CodeInternal
+	switch e.Code {
+	case hub.Invalid, hub.Unsupported, hub.Unsafe:
+		code = control.CodeInvalid
+	case hub.NotFound:
+		code = control.CodeModelNotFound
+	case hub.Gated:
+		code = control.CodeGated
+	case hub.DiskFull:
+		code = control.CodeDiskFull
+	case hub.Busy:
+		code = control.CodeModelBusy
+	case hub.Offline, hub.RateLimited, hub.Unavailable:
+		code = control.CodeUnavailable
+	case hub.Incomplete, hub.Damaged:
+		code = control.CodeModelInvalid
+	}
+	return &control.Error{Code: code, Message: e.Message, Err: err}
+}

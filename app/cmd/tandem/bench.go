@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"tandem/app"
+)
+
+func bench(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("bench")
+	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr}
+	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"), "folder of the model (default: the pocket model)")
+	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
+	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
+	f.Usage = func() {
+		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")
+		for _, b := range app.Benches() {
+			fmt.Fprintf(m.Stderr, "  %-10s %s\n", b.Name, b.Doc)
+		}
+		f.PrintDefaults()
+	}
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	all := app.Benches()
+	i := slices.IndexFunc(all, func(b app.Bench) bool { return b.Name == rest[0] })
+	if i < 0 {
+		fmt.Fprintf(m.Stderr, "tandem bench: there is no bench %q\n", rest[0])
+		f.Usage()
+		return errUsage
+	}
+	return all[i].Run(ctx, o)
+}

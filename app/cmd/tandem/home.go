@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"tandem/app"
+	"tandem/app/control"
+)
+
+// home returns the folder that holds everything Tandem keeps.
+func (m *Main) home() string {
+	if dir := m.Getenv("TANDEM_HOME"); dir != "" {
+		return dir
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(m.userHome(), "Library", "Application Support", "Tandem")
+	}
+	if dir := m.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "tandem")
+	}
+	return filepath.Join(m.userHome(), ".local", "share", "tandem")
+}
+
+func (m *Main) userHome() string {
+	if dir := m.Getenv("HOME"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "."
+	}
+	return dir
+}
+
+// options gathers what the environment says. The names are those of the
+// Hugging Face libraries, whose cache is shared.
+func (m *Main) options(log *slog.Logger) app.Options {
+	o := app.Options{Home: m.home(), Version: version(), Logger: log}
+	base := m.Getenv("HF_HOME")
+	if base == "" {
+		cache := m.Getenv("XDG_CACHE_HOME")
+		if cache == "" {
+			cache = filepath.Join(m.userHome(), ".cache")
+		}
+		base = filepath.Join(cache, "huggingface")
+	}
+	o.Hub.CacheDir = m.Getenv("HF_HUB_CACHE")
+	if o.Hub.CacheDir == "" {
+		o.Hub.CacheDir = filepath.Join(base, "hub")
+	}
+	o.Hub.Endpoint = strings.TrimRight(m.Getenv("HF_ENDPOINT"), "/")
+	o.Hub.Offline = m.Getenv("HF_HUB_OFFLINE") == "1"
+	o.Hub.Logger = log
+	o.Hub.Token = m.Getenv("HF_TOKEN")
+	if o.Hub.Token == "" {
+		if b, err := os.ReadFile(filepath.Join(base, "token")); err == nil {
+			o.Hub.Token = strings.TrimSpace(string(b))
+		}
+	}
+	return o
+}
+
+// startLimit is how long a process that holds the lock may take to answer.
+const startLimit = 5 * time.Second
+
+// withServer calls fn with a client of the process that serves the home
+// folder. Where none does, this process serves the socket until fn returns.
+func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
+	client := control.Dial(m.home())
+	defer client.Close()
+	deadline := time.Now().Add(startLimit)
+	for {
+		_, err := client.State(ctx)
+		if err == nil {
+			return fn(client)
+		}
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeUnavailable {
+			return err
+		}
+		a, err := app.Open(ctx, m.options(m.logger(false)))
+		if err == nil {
+			return serveWhile(ctx, a, func() error { return fn(client) })
+		}
+		// Another process may have taken the lock a moment ago and not
+		// answer yet.
+		if _, ok := errors.AsType[*app.LockedError](err); !ok || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// serveWhile serves the socket of a while fn runs, then closes a.
+func serveWhile(ctx context.Context, a *app.App, fn func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	ready := make(chan struct{})
+	served := make(chan error, 1)
+	go func() {
+		served <- a.Serve(ctx, app.ServeOptions{Ready: func(string, string) { close(ready) }})
+	}()
+	var err error
+	select {
+	case <-ready:
+		err = fn()
+		stop()
+		err = errors.Join(err, <-served)
+	case err = <-served:
+		stop()
+	}
+	return errors.Join(err, a.Close())
+}

@@ -1,0 +1,154 @@
+// Command tandem runs language models on this machine and serves them to
+// editors and agents. It is the one executable that links MLX.
+//
+// Standard output carries results only; everything else goes to standard
+// error. Verbs that work on the home folder talk to the process that serves
+// it, or, where none does, take its lock and work by themselves.
+//
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+// A verb is one word of the command line.
+type verb struct {
+	name string
+	args string // synopsis
+	doc  string // one line
+	run  func(ctx context.Context, m *Main, args []string) error
+}
+
+// verbs returns the table in the order help prints it.
+func verbs() []verb {
+	return []verb{
+		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint]", "serve the endpoint in the foreground", serve},
+		{"run", "[--model DIR|ID] [--raw] [--json] PROMPT", "continue a prompt; - reads it from standard input", run},
+		{"models", "list|add|remove", "the registry of models", modelsVerb},
+		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
+		{"runs", "[--json] [--model ID] [--limit N]", "the history of requests", runs},
+		{"bench", "NAME [--json]", "measure this machine", bench},
+		{"open", "[--print]", "open the page of the running endpoint", open},
+		{"doctor", "[--json]", "what works here and what does not", doctor},
+	}
+}
+
+// Main is the program, apart from the process it runs in.
+type Main struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Getenv         func(string) string
+}
+
+// errUsage marks a mistake on the command line whose text has been printed.
+var errUsage = errors.New("usage")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
+	code := m.Run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// Run executes one command line and returns the exit code.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	if len(args) == 0 || args[0] == "help" || args[0] == "-h" || args[0] == "--help" {
+		m.help()
+		if len(args) == 0 {
+			return 2
+		}
+		return 0
+	}
+	for _, v := range verbs() {
+		if v.name != args[0] {
+			continue
+		}
+		err := v.run(ctx, m, args[1:])
+		switch {
+		case err == nil, errors.Is(err, flag.ErrHelp):
+			return 0
+		case errors.Is(err, errUsage):
+			return 2
+		case ctx.Err() != nil:
+			fmt.Fprintln(m.Stderr, "tandem: interrupted")
+			return 130
+		}
+		fmt.Fprintf(m.Stderr, "tandem: %v\n", err)
+		return 1
+	}
+	fmt.Fprintf(m.Stderr, "tandem: there is no verb %q\n", args[0])
+	m.help()
+	return 2
+}
+
+func (m *Main) help() {
+	fmt.Fprintln(m.Stderr, "usage: tandem VERB [arguments]")
+	for _, v := range verbs() {
+		fmt.Fprintf(m.Stderr, "\n  %s %s\n        %s\n", v.name, v.args, v.doc)
+	}
+}
+
+// flags makes the flag set of a verb.
+func (m *Main) flags(name string) *flag.FlagSet {
+	f := flag.NewFlagSet("tandem "+name, flag.ContinueOnError)
+	f.SetOutput(m.Stderr)
+	return f
+}
+
+// parse reads the flags of a verb, which may stand before and after its
+// positional arguments, and checks the number of the latter.
+func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
+	var rest []string
+	for {
+		if err := f.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, errUsage
+		}
+		if args = f.Args(); len(args) == 0 {
+			break
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+	if len(rest) < min || len(rest) > max {
+		fmt.Fprintf(f.Output(), "%s: wrong number of arguments\n", f.Name())
+		f.Usage()
+		return nil, errUsage
+	}
+	return rest, nil
+}
+
+// logger writes warnings and errors for a person, more with --verbose.
+func (m *Main) logger(verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(m.Stderr, &slog.HandlerOptions{Level: level}))
+}
+
+// version is the module's version, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return s.Value[:12]
+		}
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"tandem/app/control"
+)
+
+func modelsVerb(ctx context.Context, m *Main, args []string) error {
+	sub := "list"
+	if len(args) > 0 {
+		sub, args = args[0], args[1:]
+	}
+	switch sub {
+	case "list":
+		return listModels(ctx, m, args)
+	case "add":
+		return addModel(ctx, m, args)
+	case "remove":
+		return removeModel(ctx, m, args)
+	}
+	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER or remove ID\n", sub)
+	return errUsage
+}
+
+func listModels(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("models list")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		state, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		list, err := c.Models(ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, model := range list {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, model); err != nil {
+					return err
+				}
+				continue
+			}
+			mark := ""
+			if model.ID == state.Choice {
+				mark = "*"
+			}
+			weights := model.Quantization
+			if weights == "" {
+				weights = model.Dtype
+			}
+			rows = append(rows, []string{mark + model.ID, model.Architecture, count(model.Parameters), weights,
+				byteSize(model.Bytes), fmt.Sprint(model.ContextLength), model.Source, clock(model.LastUsedAt)})
+		}
+		if *asJSON {
+			return nil
+		}
+		return table(m.Stdout, []string{"ID", "ARCHITECTURE", "PARAMETERS", "WEIGHTS", "SIZE", "CONTEXT", "SOURCE", "LAST USED"}, rows)
+	})
+}
+
+func addModel(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("models add")
+	id := f.String("id", "", "name to register it by (default: the folder's)")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Abs(rest[0])
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		model, err := c.AddModel(ctx, control.AddRequest{Path: dir, ID: *id})
+		if err == nil {
+			fmt.Fprintln(m.Stdout, model.ID)
+		}
+		return err
+	})
+}
+
+func removeModel(ctx context.Context, m *Main, args []string) error {
+	rest, err := parse(m.flags("models remove"), args, 1, 1)
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error { return c.RemoveModel(ctx, rest[0]) })
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/app/control"
+)
+
+// maxPrompt bounds a prompt read from standard input; the endpoint would
+// refuse a larger one.
+const maxPrompt = 32 << 20 // bytes
+
+// A generation is the body of a completion request.
+type generation struct {
+	Model          string         `json:"model"`
+	Prompt         string         `json:"prompt,omitempty"`
+	Messages       []message      `json:"messages,omitempty"`
+	MaxTokens      *int           `json:"max_tokens,omitempty"`
+	Temperature    *float64       `json:"temperature,omitempty"`
+	Seed           *int64         `json:"seed,omitempty"`
+	Stream         bool           `json:"stream"`
+	StreamOptions  map[string]any `json:"stream_options"`
+	ReturnTokenIDs bool           `json:"return_token_ids"`
+}
+
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// A chunk is one event of either completion route.
+type chunk struct {
+	Choices []struct {
+		Text  string
+		Delta struct {
+			Content string
+		}
+		TokenIDs     []int32 `json:"token_ids"`
+		FinishReason string  `json:"finish_reason"`
+	}
+	Usage   json.RawMessage
+	Timings json.RawMessage
+}
+
+func run(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("run")
+	model := f.String("model", control.Alias, "folder or id of the model")
+	raw := f.Bool("raw", false, "take the prompt as it is, without the chat template")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	maxTokens := f.Int("max-tokens", -1, "tokens to generate at most (default: what the context leaves)")
+	temperature := f.Float64("temperature", -1, "sampling temperature (default: the model's)")
+	seed := f.Int64("seed", -1, "seed of the sampler (default: a random one)")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	prompt := rest[0]
+	if prompt == "-" {
+		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
+		if err != nil {
+			return fmt.Errorf("read the prompt: %w", err)
+		}
+		if len(b) > maxPrompt {
+			return fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
+		}
+		prompt = string(b)
+	}
+	g := generation{Model: *model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
+	if *maxTokens >= 0 {
+		g.MaxTokens = maxTokens
+	}
+	if *temperature >= 0 {
+		g.Temperature = temperature
+	}
+	if *seed >= 0 {
+		g.Seed = seed
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		if info, err := os.Stat(g.Model); err == nil && info.IsDir() {
+			dir, err := filepath.Abs(g.Model)
+			if err != nil {
+				return err
+			}
+			added, err := c.AddModel(ctx, control.AddRequest{Path: dir})
+			if err != nil {
+				return err
+			}
+			g.Model = added.ID
+		}
+		return m.generate(ctx, c, g, prompt, *raw, *asJSON)
+	})
+}
+
+// generate streams a generation to standard output.
+func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw, asJSON bool) error {
+	route := "/v1/chat/completions"
+	g.Messages = []message{{"user", prompt}}
+	if raw {
+		route, g.Messages, g.Prompt = "/v1/completions", nil, prompt
+	}
+	resp, err := c.Do(ctx, "POST", route, g)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate {
+		return m.generate(ctx, c, g, prompt, true, asJSON)
+	}
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+
+	out := bufio.NewWriter(m.Stdout)
+	defer out.Flush()
+	finish := ""
+	var usage, timings json.RawMessage
+	for data, err := range control.Events(resp.Body) {
+		if err != nil {
+			return err
+		}
+		var ch chunk
+		if err := json.Unmarshal(data, &ch); err != nil {
+			return fmt.Errorf("the stream is damaged: %w", err)
+		}
+		if ch.Usage != nil && string(ch.Usage) != "null" {
+			usage = ch.Usage
+		}
+		if ch.Timings != nil {
+			timings = ch.Timings
+		}
+		for _, choice := range ch.Choices {
+			text := choice.Text + choice.Delta.Content
+			if choice.FinishReason != "" {
+				finish = choice.FinishReason
+			}
+			if !asJSON {
+				out.WriteString(text)
+			} else if text != "" || len(choice.TokenIDs) > 0 {
+				if err := writeJSON(out, struct {
+					Text     string  `json:"text"`
+					TokenIDs []int32 `json:"token_ids"`
+				}{text, choice.TokenIDs}); err != nil {
+					return err
+				}
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		out.WriteByte('\n')
+		return out.Flush()
+	}
+	return writeJSON(out, struct {
+		FinishReason string          `json:"finish_reason"`
+		Usage        json.RawMessage `json:"usage"`
+		Timings      json.RawMessage `json:"timings"`
+	}{finish, usage, timings})
+}
+
+// writeJSON writes one object and a newline.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"tandem/app/control"
+)
+
+func runs(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("runs")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	model := f.String("model", "", "of this model only")
+	limit := f.Int("limit", 20, "at most so many")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		list, err := c.Runs(ctx, control.RunQuery{Limit: *limit, Model: *model})
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, r := range list {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, r); err != nil {
+					return err
+				}
+				continue
+			}
+			pace := "-"
+			if decode := r.TotalMS - r.FirstTokenMS; r.CompletionTokens > 1 && decode > 0 {
+				pace = fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
+			}
+			rows = append(rows, []string{fmt.Sprint(r.ID), clock(r.StartedAt), r.Model, r.Endpoint,
+				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens),
+				fmt.Sprintf("%.0f", r.FirstTokenMS), pace, r.FinishReason})
+		}
+		if *asJSON {
+			return nil
+		}
+		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "FIRST MS", "TOKENS/S", "FINISH"}, rows)
+	})
+}

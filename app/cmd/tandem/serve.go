@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tandem/app"
+)
+
+func serve(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("serve")
+	addr := f.String("addr", app.DefaultAddr, "loopback address and port; port 0 picks one")
+	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
+	length := f.Int("context", 0, "context length in tokens (default: the model's)")
+	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
+	verbose := f.Bool("verbose", false, "log more")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	if *length < 0 {
+		fmt.Fprintln(m.Stderr, "tandem serve: --context must be at least 0")
+		return errUsage
+	}
+	o := m.options(m.logger(*verbose))
+	o.Model, o.ContextLength, o.Dtype = *model, *length, *dtype
+	a, err := app.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.Serve(ctx, app.ServeOptions{
+		Addr: *addr, Preload: true,
+		Ready: func(address, link string) {
+			if address == "" {
+				fmt.Fprintln(m.Stderr, "tandem: no endpoint was opened; the control socket answers")
+				return
+			}
+			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
+		},
+	}), a.Close())
+}

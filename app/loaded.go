@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine"
+	"tandem/engine/mlx"
+	"tandem/engine/native"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// A loaded model is in memory. It implements server.Model.
+type loaded struct {
+	app    *App
+	row    storage.Model
+	bundle *models.Bundle
+	engine *engine.Engine
+	took   time.Duration
+	users  int // requests that hold it; guarded by app.mu
+}
+
+var _ server.Model = (*loaded)(nil)
+
+// close ends the engine and frees the weights.
+func (m *loaded) close() error {
+	err := errors.Join(m.engine.Close(), m.bundle.Close())
+	return errors.Join(err, m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		s.ClearCache()
+		return nil
+	}))
+}
+
+func (m *loaded) describe() *control.Loaded {
+	device := "cpu"
+	if m.app.thread.GPU() {
+		device = "gpu"
+	}
+	return &control.Loaded{
+		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.engine.ContextLength(),
+		Device: device, Dtype: m.bundle.Model.Config().Dtype.String(),
+		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
+	}
+}
+
+func (m *loaded) ID() string         { return m.row.ID }
+func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
+func (m *loaded) VocabSize() int     { return m.bundle.Model.Config().VocabSize }
+
+func (m *loaded) Defaults() server.Defaults {
+	d := m.bundle.Defaults
+	return server.Defaults{
+		Temperature: d.Temperature, TopK: d.TopK, TopP: d.TopP, MinP: d.MinP,
+		RepetitionPenalty: d.RepetitionPenalty,
+	}
+}
+
+func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	return m.engine.Generate(ctx, r)
+}
+
+func (m *loaded) Encode(text string, addSpecial bool) []int32 {
+	return m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
+}
+
+func (m *loaded) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }
+
+func (m *loaded) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
+
+// fims are the fill-in-the-middle tokens of the families that have them.
+var fims = []server.FIM{
+	{Prefix: "<|fim_prefix|>", Suffix: "<|fim_suffix|>", Middle: "<|fim_middle|>"},    // Qwen Coder, the pocket model
+	{Prefix: "<fim_prefix>", Suffix: "<fim_suffix>", Middle: "<fim_middle>"},          // StarCoder, Granite
+	{Prefix: "<｜fim▁begin｜>", Suffix: "<｜fim▁hole｜>", Middle: "<｜fim▁end｜>"},          // DeepSeek Coder
+	{Prefix: "▁<PRE>", Suffix: "▁<SUF>", Middle: "▁<MID>"},                            // Code Llama
+	{Prefix: "<|code_prefix|>", Suffix: "<|code_suffix|>", Middle: "<|code_middle|>"}, // GLM
+}
+
+func (m *loaded) FIM() (server.FIM, bool) {
+	for _, f := range fims {
+		known := true
+		for _, token := range []string{f.Prefix, f.Suffix, f.Middle} {
+			_, ok := m.bundle.Tokenizer.ID(token)
+			known = known && ok
+		}
+		if known {
+			return f, true
+		}
+	}
+	return server.FIM{}, false
+}
+
+func (m *loaded) RenderChat(vars []byte) (string, error) {
+	if m.bundle.Template == nil {
+		return "", server.ErrNoTemplate
+	}
+	text, err := m.bundle.Template.Render(vars)
+	if e, ok := errors.AsType[*native.TemplateError](err); ok {
+		return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: %s", e.Message)
+	}
+	return text, err
+}
+
+// Release implements server.Model.
+func (m *loaded) Release() {
+	m.app.mu.Lock()
+	defer m.app.mu.Unlock()
+	m.users--
+}

@@ -1,0 +1,33 @@
+package app
+
+import (
+	"context"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// BeginRun implements server.Recorder. Both types of a run are the same field
+// for field, which the conversions below have the compiler check.
+func (a *App) BeginRun(ctx context.Context, r control.Run) (int64, error) {
+	row, err := a.db.BeginRun(ctx, storage.Run(r))
+	return row.ID, err
+}
+
+// FinishRun implements server.Recorder.
+func (a *App) FinishRun(ctx context.Context, r control.Run) error {
+	return a.db.FinishRun(ctx, storage.Run(r))
+}
+
+// Runs implements server.Recorder.
+func (a *App) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
+	rows, _, err := a.db.Runs(ctx, storage.RunFilter{Limit: q.Limit, Model: q.Model, Before: q.Before})
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]control.Run, len(rows))
+	for i, r := range rows {
+		runs[i] = control.Run(r)
+	}
+	return runs, nil
+}
