@@ -1,0 +1,142 @@
+package enginetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tandem/engine/mlx"
+)
+
+// tinyConfig is what the tiny models of all architectures have in common. The
+// vocabulary is that of ByteTokenizer with room to spare.
+var tinyConfig = map[string]any{
+	"vocab_size":              260,
+	"hidden_size":             64,
+	"num_hidden_layers":       3,
+	"intermediate_size":       128,
+	"num_attention_heads":     4,
+	"num_key_value_heads":     2,
+	"head_dim":                16,
+	"rms_norm_eps":            1e-6,
+	"rope_theta":              10000.0,
+	"max_position_embeddings": 4096,
+	"tie_word_embeddings":     true,
+	"eos_token_id":            256,
+}
+
+// tinyArchitectures is what each model_type has beside tinyConfig.
+var tinyArchitectures = map[string]map[string]any{
+	"llama": {},
+	"qwen3": {},
+	"gemma3_text": {
+		"query_pre_attn_scalar":  16,
+		"rope_local_base_freq":   10000.0,
+		"sliding_window":         16,
+		"sliding_window_pattern": 3,
+	},
+}
+
+// tinyTemplate is a chat template of plain lines.
+const tinyTemplate = `{% for m in messages %}{{ m.role }}: {{ m.content }}
+{% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`
+
+// TinyModel writes the folder of a small random model of the given model_type
+// (llama, qwen3 or gemma3_text) below t's own folder and returns its path:
+// config.json, model.safetensors in float32, tokenizer.json and a chat
+// template. What it says is noise, but the same every time.
+func TinyModel(t testing.TB, modelType string) string {
+	t.Helper()
+	more, ok := tinyArchitectures[modelType]
+	if !ok {
+		t.Fatalf("enginetest: no tiny model of type %q", modelType)
+	}
+	config := map[string]any{"model_type": modelType}
+	for _, fields := range []map[string]any{tinyConfig, more} {
+		for k, v := range fields {
+			config[k] = v
+		}
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "tiny-"+modelType)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string][]byte{
+		"config.json":         text,
+		"tokenizer.json":      ByteTokenizerJSON(),
+		"chat_template.jinja": []byte(tinyTemplate),
+		"model.safetensors":   tinyWeights(t, modelType),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// tinyWeights returns a safetensors file with random weights.
+func tinyWeights(t testing.TB, modelType string) []byte {
+	t.Helper()
+	size := func(name string) int { return tinyConfig[name].(int) }
+	hidden, inner := size("hidden_size"), size("intermediate_size")
+	q, kv := size("num_attention_heads")*size("head_dim"), size("num_key_value_heads")*size("head_dim")
+	gemma := modelType == "gemma3_text"
+
+	var file bytes.Buffer
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	err = th.Do(t.Context(), func(s *mlx.Scope) error {
+		var tensors []mlx.NamedArray
+		add := func(name string, mean, std float64, shape ...int) {
+			key := s.Key(uint64(len(tensors)))
+			tensors = append(tensors, mlx.NamedArray{Name: name, Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
+		}
+		linear := func(name string, out, in int) { add(name+".weight", 0, 1.5/math.Sqrt(float64(in)), out, in) }
+		norm := func(name string, dim int) {
+			mean := 1.0
+			if gemma {
+				mean = 0 // stored around zero
+			}
+			add(name+".weight", mean, 0.2, dim)
+		}
+		// Less than the layers add, or the tied head repeats its input.
+		add("model.embed_tokens.weight", 0, 0.05, size("vocab_size"), hidden)
+		for i := range size("num_hidden_layers") {
+			path := fmt.Sprintf("model.layers.%d.", i)
+			norm(path+"input_layernorm", hidden)
+			linear(path+"self_attn.q_proj", q, hidden)
+			linear(path+"self_attn.k_proj", kv, hidden)
+			linear(path+"self_attn.v_proj", kv, hidden)
+			linear(path+"self_attn.o_proj", hidden, q)
+			norm(path+"post_attention_layernorm", hidden)
+			linear(path+"mlp.gate_proj", inner, hidden)
+			linear(path+"mlp.up_proj", inner, hidden)
+			linear(path+"mlp.down_proj", hidden, inner)
+			if modelType != "llama" {
+				norm(path+"self_attn.q_norm", size("head_dim"))
+				norm(path+"self_attn.k_norm", size("head_dim"))
+			}
+			if gemma {
+				norm(path+"pre_feedforward_layernorm", hidden)
+				norm(path+"post_feedforward_layernorm", hidden)
+			}
+		}
+		norm("model.norm", hidden)
+		return s.WriteTensors(&file, tensors, map[string]string{"format": "mlx"})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}

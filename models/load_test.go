@@ -1,0 +1,62 @@
+package models_test
+
+import (
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// TestLoad loads a folder of each architecture and generates with it.
+func TestLoad(t *testing.T) {
+	th := newThread(t)
+	before := th.Memory().Active
+	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
+		t.Run(arch, func(t *testing.T) {
+			dir := enginetest.TinyModel(t, arch)
+			loaded := int64(0)
+			b, err := models.Load(t.Context(), th, dir, models.Options{Progress: func(done, total int64) {
+				if done <= loaded || done > total {
+					t.Errorf("progress went from %d to %d of %d bytes", loaded, done, total)
+				}
+				loaded = done
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Info.Parameters*4 != b.Info.FileBytes || loaded != b.Info.FileBytes {
+				t.Errorf("%d parameters, %d bytes in the file, %d loaded", b.Info.Parameters, b.Info.FileBytes, loaded)
+			}
+			if b.Info.Architecture != arch || b.Info.ContextLength != 4096 || b.Info.Quantization != "" {
+				t.Errorf("info is %+v", b.Info)
+			}
+			if got := b.Model.Config().EOS; !slices.Equal(got, []int32{256}) {
+				t.Errorf("eos is %v", got)
+			}
+			prompt, err := b.Template.Render([]byte(`{"messages":[{"role":"user","content":"hi"}],"add_generation_prompt":true}`))
+			if err != nil || prompt != "user: hi\nassistant: " {
+				t.Errorf("prompt %q, %v", prompt, err)
+			}
+			caches := b.Model.NewCaches(cache.Options{})
+			tokens := []int32{1, 2, 3}
+			distinct := map[int32]bool{}
+			for range 40 {
+				rows := forward(t, th, b.Model, caches, tokens, 512)
+				tokens = []int32{argmax(rows[len(rows)-1])}
+				distinct[tokens[0]] = true
+			}
+			if len(distinct) < 5 {
+				t.Errorf("40 tokens with only %d different ones", len(distinct))
+			}
+			freeCaches(t, th, caches)
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d after everything was closed", before, after)
+	}
+}
