@@ -1,0 +1,97 @@
+package models
+
+import (
+	"context"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+	"tandem/models/pocket"
+)
+
+// PocketID is the id of the embedded model.
+const PocketID = "pocket"
+
+// A Summary is what can be said of a model folder from its headers.
+type Summary struct {
+	Architecture  string // model_type of config.json
+	Quantization  string // such as "4-bit", empty if none
+	Dtype         string // of the floating weights, as safetensors spells it
+	Parameters    int64
+	Bytes         int64 // of all tensors as stored
+	ContextLength int   // zero where config.json is silent
+}
+
+// Inspect checks, without loading the weights, that a folder holds a complete
+// model of a supported architecture. Errors are of type *Error.
+func Inspect(dir string) (Summary, error) {
+	opts := Options{Name: filepath.Clean(dir)}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return Summary{}, named(errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model"), opts)
+	}
+	s, err := inspect(os.DirFS(dir))
+	if err != nil {
+		return Summary{}, named(err, opts)
+	}
+	return s, nil
+}
+
+// InspectPocket describes the embedded model.
+func InspectPocket() (Summary, error) { return inspect(pocket.Files()) }
+
+// LoadPocket loads the embedded model.
+func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
+	opts.Name = PocketID
+	return LoadFS(ctx, t, pocket.Files(), opts)
+}
+
+func inspect(fsys fs.FS) (Summary, error) {
+	text, cfg, err := readConfig(fsys)
+	if err != nil {
+		return Summary{}, err
+	}
+	if _, err := fs.Stat(fsys, "tokenizer.json"); err != nil {
+		return Summary{}, missingFile("tokenizer.json")
+	}
+	c, err := openCheckpoint(context.Background(), fsys, nil)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer c.close()
+	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text)}
+	floats := map[string]int64{}
+	for _, name := range c.Names() {
+		info, _ := c.Info(name)
+		scaled := strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases")
+		switch {
+		case info.Dtype == "U32" && cfg.Quantization != nil && cfg.Quantization.Bits > 0:
+			s.Parameters += info.Size() * 32 / int64(cfg.Quantization.Bits)
+			s.Quantization = nn.Packing(cfg.Quantization.Bits)
+		case !scaled:
+			s.Parameters += info.Size()
+		}
+		if floats[info.Dtype] += info.Bytes; info.Dtype != "U32" && floats[info.Dtype] > floats[s.Dtype] {
+			s.Dtype = info.Dtype
+		}
+	}
+	return s, nil
+}
+
+// contextLength reads max_position_embeddings, which multimodal configs keep
+// one level down.
+func contextLength(config []byte) int {
+	var c struct {
+		Positions int `json:"max_position_embeddings"`
+		Text      struct {
+			Positions int `json:"max_position_embeddings"`
+		} `json:"text_config"`
+	}
+	if json.Unmarshal(config, &c) != nil {
+		return 0
+	}
+	return max(c.Positions, c.Text.Positions)
+}
