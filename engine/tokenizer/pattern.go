@@ -13,7 +13,7 @@ import (
 // time. Ordinary patterns take microseconds a match.
 const (
 	matchTimeout = 2 * time.Second
-	splitTimeout = 20 * time.Second // of one text
+	splitTimeout = 20 * time.Second // of one text, all its matches together
 )
 
 // span is a part of a text; match tells a match of the pattern from what lies between.
@@ -22,15 +22,16 @@ type span struct {
 	match      bool
 }
 
-// A matcher covers a text that is not empty with spans, in order.
+// A matcher covers a text that is not empty with spans, in order. Past until a
+// pattern finds no more matches.
 type matcher interface {
-	spans(text string) []span
+	spans(text string, until time.Time) []span
 }
 
 // literalMatcher finds a fixed text.
 type literalMatcher string
 
-func (m literalMatcher) spans(text string) []span {
+func (m literalMatcher) spans(text string, _ time.Time) []span {
 	var out []span
 	prev := 0
 	for {
@@ -54,7 +55,7 @@ func (m literalMatcher) spans(text string) []span {
 // runeMatcher matches single characters.
 type runeMatcher func(r rune) bool
 
-func (m runeMatcher) spans(text string) []span {
+func (m runeMatcher) spans(text string, _ time.Time) []span {
 	var out []span
 	prev := 0
 	for i, r := range text {
@@ -88,9 +89,8 @@ func newRegexMatcher(where, pattern string) (regexMatcher, error) {
 	return regexMatcher{re}, nil
 }
 
-func (m regexMatcher) spans(text string) []span {
+func (m regexMatcher) spans(text string, until time.Time) []span {
 	var out []span
-	deadline := time.Now().Add(splitTimeout)
 	runes, at := 0, 0 // the same position, in runes and in bytes
 	advance := func(to int) int {
 		for ; runes < to; runes++ {
@@ -100,8 +100,17 @@ func (m regexMatcher) spans(text string) []span {
 		return at
 	}
 	prev := 0
-	match, err := m.re.FindStringMatch(text)
-	for match != nil && err == nil && time.Now().Before(deadline) {
+	var match *regexp2.Match
+	for time.Now().Before(until) {
+		var err error
+		if match == nil {
+			match, err = m.re.FindStringMatch(text)
+		} else {
+			match, err = m.re.FindNextMatch(match)
+		}
+		if match == nil || err != nil {
+			break
+		}
 		start := advance(match.Index)
 		end := advance(match.Index + match.Length)
 		if prev != start {
@@ -109,7 +118,6 @@ func (m regexMatcher) spans(text string) []span {
 		}
 		out = append(out, span{start, end, true})
 		prev = end
-		match, err = m.re.FindNextMatch(match)
 	}
 	if prev != len(text) {
 		out = append(out, span{prev, len(text), false})

@@ -133,10 +133,10 @@ func (prefixSpace) split(p piece, yield func(piece)) {
 type scanSplit struct{ scan scanner }
 
 func (s scanSplit) split(p piece, yield func(piece)) {
-	for rest, first := p.text, p.first; rest != ""; first = false {
-		n := s.scan(rest)
-		yield(piece{rest[:n], first})
-		rest = rest[n:]
+	for at := 0; at < len(p.text); {
+		end := at + s.scan(p.text[at:])
+		yield(p.cut(at, end))
+		at = end
 	}
 }
 
@@ -195,15 +195,13 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 }
 
 func (s split) split(p piece, yield func(piece)) {
-	spans := s.matcher.spans(p.text)
+	spans := s.matcher.spans(p.text, p.until)
 	if s.invert {
 		for i := range spans {
 			spans[i].match = !spans[i].match
 		}
 	}
-	emit := func(start, end int) {
-		yield(piece{p.text[start:end], p.first && start == 0})
-	}
+	emit := func(start, end int) { yield(p.cut(start, end)) }
 	switch s.behavior {
 	case isolated:
 		for _, sp := range spans {

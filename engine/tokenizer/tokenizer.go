@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"strings"
+	"time"
 )
 
 // Tokenizer is one model's tokenizer. It is safe for concurrent use.
@@ -171,10 +172,11 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	}
 	found := func(id int32) { ids = append(ids, id) }
 	word := func(p piece) { ids = t.model.appendWord(ids, p.text) }
+	whole := piece{text: text, first: true, until: time.Now().Add(splitTimeout)}
 	t.raw.split(text, opts.NoSpecial, func(start, end int) {
-		p := t.normalize(piece{text[start:end], start == 0})
+		p := t.normalize(whole.cut(start, end))
 		t.normalized.split(p.text, opts.NoSpecial, func(start, end int) {
-			t.words.each(0, piece{p.text[start:end], p.first && start == 0}, word)
+			t.words.each(0, p.cut(start, end), word)
 		}, found)
 	}, found)
 	if opts.AddSpecial {
