@@ -31,6 +31,7 @@ async function showModel() {
     $("model").textContent = !alias
       ? "No model is chosen."
       : `${alias.root}, context ${alias.context_length.toLocaleString()} tokens`;
+    $("toy").hidden = alias?.root !== "pocket";
   } catch (e) {
     $("model").textContent = `The models could not be listed: ${e.message}`;
   }
@@ -55,14 +56,14 @@ async function enter() {
 async function showState() {
   const session = sessionStorage.getItem(sessionKey);
   if (!session) {
-    $("session").textContent = "Opened without a session, so the server's state is not shown. `tandem open` opens this page with one.";
+    $("session").textContent = "Opened without a session, so the server's state is not shown. The command “tandem open” opens this page with one.";
     return;
   }
   try {
     const s = await (await api("/app/state", { headers: { Authorization: `Bearer ${session}` } })).json();
     const loaded = s.loaded ? `${s.loaded.id} on ${s.loaded.device}, ${s.loaded.dtype}` : "no model in memory";
     const mib = Math.round(s.active_bytes / (1 << 20));
-    $("session").textContent = `Tandem ${s.version}, ${s.phase}: ${loaded}; ${mib} MiB of arrays; ${s.active.length} request(s) in flight.`;
+    $("session").textContent = `Tandem ${s.version}, ${s.phase}: ${loaded}; ${mib} MiB in use; ${s.active.length === 1 ? "1 request" : `${s.active.length} requests`} in flight.`;
   } catch (e) {
     sessionStorage.removeItem(sessionKey);
     $("session").textContent = e.message;
