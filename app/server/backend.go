@@ -50,8 +50,8 @@ type Model interface {
 	// RenderChat applies the chat template. vars is a JSON object with
 	// messages, tools and add_generation_prompt, beside what the request's
 	// chat_template_kwargs set; the order of its keys is the request's.
-	// What the template itself refuses comes back as an error whose text is
-	// meant for the client. No template: ErrNoTemplate.
+	// What the template itself refuses is a *control.Error with CodeInvalid.
+	// No template: ErrNoTemplate.
 	RenderChat(vars []byte) (string, error)
 
 	// Release lets the model be unloaded again.

@@ -321,12 +321,13 @@ func (c *chatRequest) prompts(m Model) ([]prompt, error) {
 		return nil, &control.Error{Code: control.CodeNoTemplate, Param: "messages",
 			Message: fmt.Sprintf("The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())}
 	}
-	if _, ok := errors.AsType[*engine.Error](err); ok {
-		return nil, err
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = "messages"
+		return nil, &named
 	}
 	if err != nil {
-		return nil, &control.Error{Code: control.CodeInvalid, Param: "messages",
-			Message: fmt.Sprintf("The model's chat template refuses these messages: %v", err), Err: err}
+		return nil, err
 	}
 	return []prompt{{ids: m.Encode(text, false)}}, nil
 }

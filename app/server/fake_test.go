@@ -66,7 +66,7 @@ func fakeTemplate(vars []byte) (string, error) {
 	var b strings.Builder
 	for _, m := range v.Messages {
 		if m.Content == "forbidden" {
-			return "", errors.New("no such talk")
+			return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: no such talk")
 		}
 		fmt.Fprintf(&b, "%c%s\n", m.Role[0], m.Content)
 	}
