@@ -78,7 +78,7 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		return err
 	}
 	if set.NArg() == 0 {
-		return b.watched(b.command(ctx, program, "bench"))
+		return b.watched(b.command(ctx, program, "bench", "-h")) // lists the benches
 	}
 	name := set.Arg(0)
 	result := filepath.Join(b.root, "build", "out", "bench", name+".json")
