@@ -1,14 +1,22 @@
 // Package native binds the engine's small Rust crate, whose sources lie in this folder.
 //
-// # What is behind it
+// # Chat templates
 //
-// Chat templates: the Jinja programs that come with a model and turn a conversation into a
-// prompt. They run in minijinja, because the Jinja engines written in Go lose the key order of
+// A chat template is the Jinja program that comes with a model and turns a conversation into a
+// prompt. It runs in minijinja, because the Jinja engines written in Go lose the key order of
 // tools and lack syntax that published templates use. A [Template] gives the same text as jinja2
 // under transformers: trim_blocks, lstrip_blocks, loop controls, the generation block,
 // raise_exception, strftime_now, and a tojson that is json.dumps. Where minijinja itself differs
-// (operators, slices, string methods, printed floats), src/template replaces its parts; what
-// still differs fails with an error and is listed, with the reason, in the parity test.
+// (operators, slices, string escapes and methods, printed floats), src/template replaces its
+// parts; src/template/source.rs says how.
+//
+// transformers passes two variables always, null if the caller has none: tools and documents.
+// Templates that ask `tools is defined` expect that, so callers of [Template.Render] do the same.
+//
+// What still differs, and TestExpressions holds it to this: a macro's implicit kwargs and varargs,
+// %r, wordcount, cycler and joiner are refused with an error; some expressions that jinja2
+// refuses have a value here; a range printed as it is looks like a list. Not in that test because
+// it varies: a dict with both 1 and true as keys may keep both.
 //
 // # The boundary
 //

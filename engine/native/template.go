@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.1/libtandem_native.a
+#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.2/libtandem_native.a
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */

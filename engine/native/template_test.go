@@ -125,6 +125,7 @@ func TestLimits(t *testing.T) {
 		{"longest comparison", "{{ x" + strings.Repeat(" < x", 1999) + " }}", ""},
 		{"longest else chain", "{{ x" + strings.Repeat(" if y else x", 999) + " }}", ""},
 		{"longest test chain", "{{ x" + strings.Repeat(" is string", 1999) + " }}", ""},
+		{"many tags", strings.Repeat("{{y}}", 200000), ""},
 		{"power", "{{ 10 ** 10000 }}", ""},
 		{"source", strings.Repeat("x", 1<<20+1), "the limit is 1048576"},
 	} {

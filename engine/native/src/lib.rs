@@ -165,3 +165,25 @@ fn panicked(payload: Box<dyn Any + Send>) -> Failure {
         format!("internal error in the template engine: {text}"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error() {
+        let f = guarded::<()>(|| panic!("broken {}", 1)).unwrap_err();
+        assert_eq!(f.kind, Kind::Render);
+        assert_eq!(f.message, "internal error in the template engine: broken 1");
+        assert_eq!(guarded(|| Ok(2)).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_buffer_is_counted_until_freed() {
+        let before = LIVE.load(Ordering::Relaxed);
+        let b = Buffer::of(String::new());
+        assert_eq!(LIVE.load(Ordering::Relaxed), before + 1);
+        unsafe { tandem_buffer_free(b) };
+        assert_eq!(LIVE.load(Ordering::Relaxed), before);
+    }
+}

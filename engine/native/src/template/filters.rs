@@ -4,6 +4,7 @@ use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::{Environment, Error};
 
 use super::charge;
+use super::format::{pad, printf, Side};
 use super::methods::{self, Arguments};
 use super::text::{self, display};
 
@@ -169,11 +170,11 @@ fn indent(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error>
 }
 
 fn format(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<Value, Error> {
-    methods::printf(&display(v)?, &joined(args, kwargs))
+    printf(&display(v)?, &joined(args, kwargs))
 }
 
 fn center(v: &Value, args: Rest<Value>, kwargs: Kwargs) -> Result<String, Error> {
     let args = Arguments::bind("center", &joined(args, kwargs), &["width"])?;
     let width = args.integer(0)?.unwrap_or(80).max(0) as usize;
-    methods::pad(&display(v)?, width, ' ', methods::Side::Both)
+    pad(&display(v)?, width, ' ', Side::Both)
 }

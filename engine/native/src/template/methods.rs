@@ -1,16 +1,13 @@
 //! Python's methods of strings, where pycompat lacks one or differs in white space, line ends,
 //! keyword arguments or size limits. Everything else goes on to pycompat.
 
-use minijinja::formatting::{self, FormatStyle};
 use minijinja::value::{Kwargs, Tuple, Value, ValueKind};
-use minijinja::{Error, ErrorKind, State};
+use minijinja::{Error, State};
 use minijinja_contrib::pycompat;
 
-use super::text::{self, display, is_space};
-use super::{charge, invalid, limit};
-
-/// The widest field a format may ask for.
-const MAX_WIDTH: usize = 9_999;
+use super::format::{self, pad, Side};
+use super::text::is_space;
+use super::{charge, invalid};
 
 /// The arguments of a Python function, by position or name.
 pub struct Arguments {
@@ -175,12 +172,7 @@ pub fn call(state: &mut State, v: &Value, method: &str, args: &[Value]) -> Resul
             };
             pad(s, args.integer(0)?.unwrap_or(0).max(0) as usize, fill, side).map(Value::from)
         }
-        "format" => {
-            check_widths(s, '{')?;
-            let out = formatting::format(FormatStyle::StrFormat, s, args)?;
-            charge(out.len())?;
-            Ok(Value::from(out))
-        }
+        "format" => format::method(s, args),
         _ => pycompat::unknown_method_callback(state, v, method, args),
     }
 }
@@ -414,97 +406,4 @@ fn affix(s: &str, args: &Arguments, end: bool) -> Result<Value, Error> {
         }
     }
     Ok(Value::from(false))
-}
-
-#[derive(Clone, Copy)]
-pub enum Side {
-    Left,
-    Right,
-    /// An odd blank goes where str.center puts it.
-    Both,
-}
-
-pub fn pad(s: &str, width: usize, fill: char, side: Side) -> Result<String, Error> {
-    let missing = width.saturating_sub(s.chars().count());
-    charge(
-        missing
-            .saturating_mul(fill.len_utf8())
-            .saturating_add(s.len()),
-    )?;
-    let left = match side {
-        Side::Left => missing,
-        Side::Right => 0,
-        Side::Both => missing / 2 + (missing & width & 1),
-    };
-    let blanks = |n| std::iter::repeat_n(fill, n);
-    Ok(blanks(left)
-        .chain(s.chars())
-        .chain(blanks(missing - left))
-        .collect())
-}
-
-/// The % operator and the format filter.
-pub fn printf(format: &str, args: &[Value]) -> Result<Value, Error> {
-    let conversions = check_widths(format, '%')?;
-    let mut args = args.to_vec();
-    let mapping = args.len() == 1 && (text::is_dict(&args[0]) || args[0].is_kwargs());
-    if !mapping && args.len() != conversions.len() {
-        return Err(invalid(format!(
-            "a format with {} fields got {} values",
-            conversions.len(),
-            args.len()
-        )));
-    }
-    for (arg, conversion) in args.iter_mut().zip(conversions) {
-        // Only here can a float or a list print otherwise than in Python.
-        if conversion == 's' && arg.as_str().is_none() && !arg.is_kwargs() && !text::is_dict(arg) {
-            *arg = Value::from(display(arg)?);
-        }
-    }
-    let out = formatting::format(FormatStyle::Printf, format, &args)?;
-    charge(out.len())?;
-    Ok(Value::from(out))
-}
-
-/// Refuses widths and precisions that make megabytes of blanks; gives the conversions in order.
-fn check_widths(format: &str, marker: char) -> Result<Vec<char>, Error> {
-    let mut conversions = Vec::new();
-    let mut chars = format.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != marker || chars.next_if_eq(&marker).is_some() {
-            continue;
-        }
-        let mut number = 0usize;
-        let ends = |c: char| {
-            if marker == '{' {
-                c == '}'
-            } else {
-                c.is_ascii_alphabetic() || c == '*'
-            }
-        };
-        if chars.next_if_eq(&'(').is_some() {
-            chars.by_ref().find(|c| *c == ')');
-        }
-        for c in chars.by_ref() {
-            number = c
-                .to_digit(10)
-                .map_or(0, |d| number.saturating_mul(10) + d as usize);
-            if number > MAX_WIDTH {
-                return Err(limit(format!(
-                    "a format asks for more than {MAX_WIDTH} characters"
-                )));
-            }
-            if c == '*' {
-                return Err(Error::new(
-                    ErrorKind::InvalidOperation,
-                    "formats with * are not supported",
-                ));
-            }
-            if ends(c) {
-                conversions.push(c);
-                break;
-            }
-        }
-    }
-    Ok(conversions)
 }

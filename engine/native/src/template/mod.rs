@@ -12,12 +12,14 @@ use minijinja::{Environment, Error, ErrorKind};
 use crate::json;
 
 mod filters;
+mod format;
 mod methods;
 mod operators;
 mod source;
 mod strftime;
 mod text;
 mod tojson;
+mod token;
 
 pub use strftime::Clock;
 

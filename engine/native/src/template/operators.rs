@@ -3,10 +3,10 @@
 //! Python's results, and sizes that are counted before anything is built.
 
 use minijinja::value::{Rest, Tuple, Value, ValueKind};
-use minijinja::{Environment, Error, State};
+use minijinja::{Environment, Error};
 
 use super::text::{self, display, is_dict, is_namespace};
-use super::{charge, invalid, limit, methods, BoundMethod};
+use super::{charge, format, invalid, limit, BoundMethod};
 
 pub fn register(env: &mut Environment<'static>) {
     env.add_filter("__cat", cat);
@@ -126,13 +126,13 @@ fn mul(a: &Value, b: &Value) -> Result<Value, Error> {
 }
 
 fn modulo(a: &Value, b: &Value) -> Result<Value, Error> {
-    if let Some(format) = a.as_str() {
+    if let Some(text) = a.as_str() {
         let args: Vec<Value> = if b.is_tuple() {
             b.try_iter()?.collect()
         } else {
             vec![b.clone()]
         };
-        return methods::printf(format, &args);
+        return format::printf(text, &args);
     }
     if matches!(number(b), Some(Number::Float(0.0))) {
         return Err(invalid("zero divisor in %"));
@@ -229,7 +229,7 @@ fn item(v: &Value, name: &Value) -> Result<Value, Error> {
 
 /// A value on its way into a namespace. Namespaces are all that a template can change, so this
 /// is where values could grow without end or hold themselves.
-fn stored(_: &State, v: Value) -> Result<Value, Error> {
+fn stored(v: Value) -> Result<Value, Error> {
     fn check(v: &Value, depth: usize) -> Result<(), Error> {
         if depth > text::MAX_DEPTH {
             return Err(limit(format!(
