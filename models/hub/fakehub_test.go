@@ -128,7 +128,7 @@ func (h *fakeHub) serveHub(w http.ResponseWriter, r *http.Request) {
 		if h.siblings != nil {
 			siblings = h.siblings(h.names())
 		}
-		json.NewEncoder(w).Encode(map[string]any{"sha": h.commit, "siblings": siblings, "gated": false})
+		json.NewEncoder(w).Encode(map[string]any{"id": "org/name", "sha": h.commit, "siblings": siblings, "gated": false})
 		return
 	}
 	name, ok := strings.CutPrefix(path, "org/name/resolve/"+h.commit+"/")

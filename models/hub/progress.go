@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -91,7 +90,7 @@ func (m *meter) flush() {
 		return
 	}
 	m.changed, m.last = false, now
-	p := Progress{Waiting: m.waiting, Files: slices.Clone(m.files)}
+	p := Progress{Waiting: m.waiting, Files: append([]FileProgress{}, m.files...)}
 	for _, f := range m.files {
 		p.Done += f.Done
 		p.Total += f.Total

@@ -76,11 +76,14 @@ func TestRemoveForeign(t *testing.T) {
 		"models--org--name/snapshots/" + commitA + "/x.json":            "-> " + elsewhere + "/blobs/x",
 		"models--org--name/snapshots/" + commitA + "/up.json":           "-> ../../../blobs/ab/abcd",
 	})
+	// A blob of the same name as a link's foreign target, which no snapshot has, stays while another snapshot does.
+	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other", "models--org--name/snapshots/" + commitB + "/x": "x"})
 	const want = int64(len("plain") + len("12345"))
 	if n, err := Remove(cache, "org/name", commitA); err != nil || n != want {
 		t.Errorf("freed %d, %v, want %d", n, err, want)
 	}
-	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"), filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd")} {
+	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"), filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd"),
+		filepath.Join(cache, "models--org--name/blobs/mine.safetensors")} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)
 		}
