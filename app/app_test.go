@@ -1,9 +1,7 @@
 package app
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,61 +15,14 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
-	"tandem/engine/mlx"
 )
 
-// writeModel makes a folder with a random Llama of two layers whose
-// vocabulary is the byte tokenizer's.
+// writeModel makes a folder of the given name with a random Llama.
 func writeModel(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.Rename(enginetest.TinyModel(t, "llama"), dir); err != nil {
 		t.Fatal(err)
-	}
-	const vocab, hidden, mlp, heads, kv, dim = 257, 32, 64, 4, 2, 8
-	config := map[string]any{
-		"model_type": "llama", "hidden_size": hidden, "num_hidden_layers": 2, "intermediate_size": mlp,
-		"num_attention_heads": heads, "num_key_value_heads": kv, "head_dim": dim, "rms_norm_eps": 1e-5,
-		"vocab_size": vocab, "max_position_embeddings": 512, "rope_theta": 1e4, "tie_word_embeddings": true,
-	}
-	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shapes := map[string][]int{"model.embed_tokens.weight": {vocab, hidden}, "model.norm.weight": {hidden}}
-	for i := range 2 {
-		p := fmt.Sprintf("model.layers.%d.", i)
-		for name, shape := range map[string][]int{
-			"self_attn.q_proj": {heads * dim, hidden}, "self_attn.k_proj": {kv * dim, hidden}, "self_attn.v_proj": {kv * dim, hidden},
-			"self_attn.o_proj": {hidden, heads * dim}, "mlp.gate_proj": {mlp, hidden}, "mlp.up_proj": {mlp, hidden},
-			"mlp.down_proj": {hidden, mlp}, "input_layernorm": {hidden}, "post_attention_layernorm": {hidden},
-		} {
-			shapes[p+name+".weight"] = shape
-		}
-	}
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer th.Close()
-	var weights bytes.Buffer
-	err = th.Do(t.Context(), func(s *mlx.Scope) error {
-		var tensors []mlx.NamedArray
-		for name, shape := range shapes {
-			a := s.Normal(s.Key(uint64(len(name)+shape[0])), mlx.Float32, 0, 0.3, shape...)
-			tensors = append(tensors, mlx.NamedArray{Name: name, Array: a})
-		}
-		return s.WriteTensors(&weights, tensors, nil)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, content := range map[string][]byte{
-		"config.json": text, "tokenizer.json": enginetest.ByteTokenizerJSON(), "model.safetensors": weights.Bytes(),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, file), content, 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return dir
 }
