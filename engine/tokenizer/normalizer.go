@@ -220,7 +220,7 @@ func composeNFC(text string) string {
 	var last uint8    // class of the last rune kept after it
 	adjacent := false // nothing was kept after it
 	for _, m := range rs {
-		if starter >= 0 && (adjacent || last != 0 && last < m.ccc) {
+		if starter >= 0 && (adjacent || last < m.ccc) {
 			if c, ok := composePair(out[starter], m.r); ok {
 				out[starter] = c
 				continue

@@ -270,6 +270,23 @@ func TestScanners(t *testing.T) {
 	}
 }
 
+// TestLongS: case folding makes the long s an s, in a contraction as elsewhere.
+// The reference cuts "it'ſx" into "it", "'ſ" and "x".
+func TestLongS(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          int
+	}{
+		{patternQwen, "'ſx", len("'ſ")},
+		{patternLlama3, "'ſx", len("'ſ")},
+		{patternGPT2, "'ſx", len("'")},
+	} {
+		if got := scannerFor(c.pattern)(c.text); got != c.want {
+			t.Errorf("%s: the first piece of %q has %d bytes, want %d", c.pattern, c.text, got, c.want)
+		}
+	}
+}
+
 func compareScanner(t *testing.T, s string, scan scanner, m regexMatcher) {
 	t.Helper()
 	for _, r := range s {
