@@ -101,7 +101,7 @@ func TestNamesModel(t *testing.T) {
 func TestTypeCheck(t *testing.T) {
 	dir := t.TempDir()
 	list := func(body string) io.Reader {
-		text := "package p\n\n// int f(void);\nimport \"C\"\n\nfunc g() { " + body + " }\n"
+		text := "package p\n\n// int f(void);\nimport \"C\"\n\nconst A, B int = C.A, C.B\n\nvar names = map[int]string{A: \"a\", B: \"b\"}\n\nfunc g() { " + body + " }\n"
 		if err := os.WriteFile(filepath.Join(dir, "p_darwin.go"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func TestTypeCheck(t *testing.T) {
 	if err := typeCheck(list("_ = int(C.f())")); err != nil {
 		t.Errorf("a right file: %v", err)
 	}
-	for _, fault := range []string{"undefined()", "var s string = 1; _ = s"} {
+	for _, fault := range []string{"undefined()", "var s string = 1; _ = s", "_ = names[\"a\"]", "_ = map[undefined]int{}"} {
 		if err := typeCheck(list(fault)); err == nil {
 			t.Errorf("%s was not noticed", fault)
 		}
