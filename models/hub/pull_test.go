@@ -252,14 +252,17 @@ func TestPullHard(t *testing.T) {
 				}
 				return n == 1
 			})},
-		{name: "another range is sent", before: part(content[:1000]), ranges: []string{"bytes=1000-", ""},
+		{name: "another range is sent", ranges: []string{"", "bytes=1000-", ""},
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
-				if n == 1 {
-					w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(content)-1, len(content)))
+				switch n {
+				case 1:
+					cut(w, r, content, 1000)
+				case 2: // as many bytes as are missing, from the wrong place
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(content)-1001, len(content)))
 					w.WriteHeader(http.StatusPartialContent)
-					w.Write(content)
+					w.Write(content[:len(content)-1000])
 				}
-				return n == 1
+				return n == 2
 			})},
 		{name: "more is sent than announced", ranges: []string{"", ""},
 			hub: stored(func(n int, w http.ResponseWriter, r *http.Request) bool {
