@@ -1,0 +1,219 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func TestPullErrors(t *testing.T) {
+	answer := func(path string, status int, header ...string) func(*fakeHub) {
+		return func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.Contains(r.URL.Path, path) {
+					return false
+				}
+				for i := 0; i < len(header); i += 2 {
+					w.Header().Set(header[i], header[i+1])
+				}
+				w.WriteHeader(status)
+				return true
+			}
+		}
+	}
+	with := func(name string, content []byte) func(*fakeHub) {
+		return func(h *fakeHub) {
+			if content == nil {
+				delete(h.files, name)
+			} else {
+				h.files[name] = content
+			}
+		}
+	}
+	tests := []struct {
+		name  string
+		hub   func(h *fakeHub)
+		opts  func(o *Options)
+		code  Code
+		words []string
+	}{
+		{"gated, without a token", answer("/resolve/", 401, "X-Error-Code", "GatedRepo"), func(o *Options) { o.Token = "" }, Gated,
+			[]string{"http://hub.test/org/name", "accept its terms", "HF_TOKEN"}},
+		{"gated, with a token that has no access", answer("/resolve/", 403, "X-Error-Code", "GatedRepo"), nil, Gated,
+			[]string{"http://hub.test/org/name", "the token may not", "HF_TOKEN"}},
+		{"a bad token", answer("/revision/", 401), nil, Gated, []string{"set another token"}},
+		{"no such model", answer("/revision/", 404, "X-Error-Code", "RepoNotFound"), nil, NotFound, []string{"check the spelling"}},
+		{"no such model, said as 401", answer("/revision/", 401, "X-Error-Code", "RepoNotFound"), nil, NotFound, []string{"check the spelling", "private"}},
+		{"no such revision", answer("/revision/", 404, "X-Error-Code", "RevisionNotFound"), nil, NotFound, []string{"no such revision"}},
+		{"a listed file is not there", answer("/tokenizer.json", 404, "X-Error-Code", "EntryNotFound"), nil, NotFound, []string{"tokenizer.json"}},
+		{"the hub is down", answer("", 503), nil, Unavailable, []string{"503", "pull again"}},
+		{"the storage is down", answer("/blob/", 500), nil, Unavailable, []string{"500"}},
+		{"the storage refuses", answer("/blob/", 403), nil, Unavailable, []string{"storage"}},
+		{"requests are limited for long", answer("", 429, "Retry-After", "3600"), nil, RateLimited, []string{"1h0m0s", "HF_TOKEN"}},
+		{"requests are limited without end", answer("", 429), nil, RateLimited, nil},
+		{"not a hub", answer("", 418), nil, BadReply, []string{"418"}},
+		{"a circle", answer("", 302, "Location", "/api/models/org/name/revision/main"), nil, BadReply, []string{"circles"}},
+		{"a redirect to nowhere", answer("", 302, "Location", "http://nowhere.test/"), nil, Offline, []string{"cannot be reached"}},
+		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"http://gone.test", "check the connection"}},
+		{"nothing arrives", func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
+		}, nil, Unavailable, []string{"nothing arrived from hub.test for 30s"}},
+		{"always cut at one place", func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/blob/"+shard) {
+					var start int
+					fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &start)
+					cut(w, r, h.files[shard], max(0, 1000-start))
+				}
+				return false
+			}
+		}, nil, Truncated, []string{"1000 of the 700000 bytes", "kept"}},
+		{"always a short answer", func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.Contains(r.URL.Path, "/blob/"+shard) {
+					return false
+				}
+				if r.Header.Get("Range") != "" {
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes 1000-999/%d", len(h.files[shard])))
+					w.WriteHeader(http.StatusPartialContent)
+					return true
+				}
+				w.Write(h.files[shard][:1000])
+				return true
+			}
+		}, nil, Truncated, []string{"1000 of the 700000 bytes", "kept"}},
+		{"a wrong hash", func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				if strings.Contains(r.URL.Path, "/blob/"+shard) {
+					w.Write(weights(len(h.files[shard]) - 1))
+					w.Write([]byte{0})
+				}
+				return strings.Contains(r.URL.Path, "/blob/"+shard)
+			}
+		}, nil, HashMismatch, []string{shard, "removed", "pull again"}},
+		{"a wrong hash of a small file", func(h *fakeHub) {
+			h.announce = func(name, etag string) string {
+				if name == "merges.txt" {
+					return strings.Repeat("0", 40)
+				}
+				return etag
+			}
+		}, nil, HashMismatch, []string{"merges.txt", "removed"}},
+		{"no hash", func(h *fakeHub) { h.announce = func(string, string) string { return "12-34" } }, nil, BadReply, []string{"no hash"}},
+		{"a hash that is a path", func(h *fakeHub) { h.announce = func(string, string) string { return "../../../../evil" } }, nil, BadReply, []string{"no hash"}},
+		{"a file that keeps changing", func(h *fakeHub) {
+			n := 0
+			h.announce = func(name, etag string) string {
+				if name == "merges.txt" {
+					n++
+					return fmt.Sprintf("%040x", n)
+				}
+				return etag
+			}
+		}, nil, BadReply, []string{"merges.txt changes"}},
+		{"another commit", answer("/resolve/", 200, "X-Repo-Commit", commitB, "ETag", strings.Repeat("0", 40)), nil, BadReply, []string{commitB}},
+		{"no JSON", func(h *fakeHub) {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				io.WriteString(w, "<html>Sign in to the hotel's network")
+				return true
+			}
+		}, nil, BadReply, []string{"hub endpoint"}},
+		{"no commit", func(h *fakeHub) { h.commit = "main" }, nil, BadReply, []string{"no commit"}},
+		{"GGUF", func(h *fakeHub) { h.files = map[string][]byte{"model.gguf": nil, "config.json": nil} }, nil, Unsupported, []string{"GGUF"}},
+		{"pickles", func(h *fakeHub) { h.files = map[string][]byte{"pytorch_model.bin": nil, "config.json": nil} }, nil, Unsupported, []string{"pickled"}},
+		{"no config", with("config.json", nil), nil, Unsupported, []string{"config.json"}},
+		{"an index with a shard that is not there", with("model-00002-of-00002.safetensors", nil), nil, Unsupported, []string{"model-00002-of-00002.safetensors"}},
+		{"an index that points outside", with(indexName, []byte(`{"weight_map": {"a": "../../../evil.safetensors"}}`)), nil, Unsupported, []string{"evil"}},
+		{"an index that is none", with(indexName, []byte(`{"weight_map": 5}`)), nil, Unsupported, []string{"not valid JSON"}},
+		{"no room", func(h *fakeHub) {}, func(o *Options) {
+			o.FreeSpace = func(string) (int64, error) { return diskReserve + 900_000, nil }
+		}, DiskFull, []string{"1.0 MB are still to come", "free 0.1 MB"}},
+		{"the free space cannot be told", func(h *fakeHub) {}, func(o *Options) {
+			o.FreeSpace = func(string) (int64, error) { return 0, os.ErrPermission }
+		}, Disk, nil},
+		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, Invalid, nil},
+		{"a cache folder that is a file", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = os.Args[0] }, Disk, []string{"permissions"}},
+		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, Invalid, []string{"https://huggingface.co"}},
+		{"offline", func(h *fakeHub) {}, func(o *Options) { o.Offline = true }, Offline, []string{"switched off"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newFakeHub(t, model())
+				test.hub(h)
+				cache := t.TempDir()
+				opts := h.options(cache)
+				if test.opts != nil {
+					test.opts(&opts)
+				}
+				dir, err := Pull(t.Context(), "org/name", opts, nil)
+				wantCode(t, err, test.code, test.words...)
+				if dir != "" {
+					t.Errorf("a folder came with the error: %s", dir)
+				}
+				// No model is there, whatever was fetched, and nothing lies outside the model's folder.
+				if _, err := Resolve(cache, "org/name"); err == nil {
+					t.Error("the model resolves after a failed pull")
+				}
+				for _, f := range tree(t, cache) {
+					if !strings.HasPrefix(f, "models--org--name/blobs/") {
+						t.Errorf("%s was left", f)
+					}
+					if test.code == HashMismatch && strings.Contains(f, etagOf(shard, h.files[shard])) && test.name == "a wrong hash" {
+						t.Errorf("%s was kept", f)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPullFullDisk fills the disk while a file is written: /dev/full is a device that is always full.
+func TestPullFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		files := model()
+		h := newFakeHub(t, files)
+		cache := t.TempDir()
+		part := filepath.Join(cache, "models--org--name", "blobs", etagOf(shard, files[shard])+".incomplete")
+		if err := errors.Join(os.MkdirAll(filepath.Dir(part), 0o777), os.Symlink("/dev/full", part)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+		wantCode(t, err, DiskFull, "free some space", "kept")
+	})
+}
+
+func TestPullHostileNames(t *testing.T) {
+	for _, name := range []string{
+		"../evil.json", "../../../../evil.json", "a/../../evil.json", "/etc/evil.json", "a//b.json", "./a.json", "a/./b.json", "..", ".", "",
+		`..\evil.json`, `C:\evil.json`, "C:evil.json", "a\x00.json", "a\n.json", "a/", strings.Repeat("a", maxFileLength) + ".json",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := newFakeHub(t, model())
+			h.siblings = func(names []string) any { return append(siblingList(names), name) }
+			outer := t.TempDir()
+			_, err := Pull(t.Context(), "org/name", h.options(filepath.Join(outer, "a/b/c")), nil)
+			wantCode(t, err, Unsafe, "nothing was downloaded")
+			if files := tree(t, outer); files != nil || len(h.seen("/resolve/")) != 0 {
+				t.Errorf("%q: on disk %q, fetched %q", name, files, h.seen("/resolve/"))
+			}
+		})
+	}
+	// One file in the place of another's folder cannot be.
+	synctest.Test(t, func(t *testing.T) {
+		files := model()
+		files["a.json"], files["a.json/b.json"] = []byte("{}"), []byte("{}")
+		h := newFakeHub(t, files)
+		_, err := Pull(t.Context(), "org/name", h.options(t.TempDir()), nil)
+		wantCode(t, err, Disk)
+	})
+}
