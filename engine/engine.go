@@ -142,7 +142,7 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	seed := rand.Uint64()
+	seed := rand.Uint64N(1 << 53) // exact in JSON readers whose numbers are doubles
 	if r.Seed != nil {
 		seed = *r.Seed
 	}

@@ -13,4 +13,8 @@
 // Architectures are one package each below this one, listed in the table in
 // architectures.go. They all have the same order inside: args, Attention, MLP,
 // Block, Model, sanitize, with the checkpoint's names.
+//
+// Package hub below this one downloads models and knows their places on disk.
+// It is apart because it needs neither MLX nor an architecture, and its tests
+// a fake network only.
 package models
