@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 // families are the recorded tokenizers, one for each form.
@@ -144,6 +145,30 @@ func TestParity(t *testing.T) {
 				t.Errorf("%d mismatches", wrong)
 			}
 		})
+	}
+}
+
+// TestClasses compares the class of every code point.
+func TestClasses(t *testing.T) {
+	var f map[string]json.RawMessage
+	readFixture(t, "classes", &f)
+	want := map[rune]string{}
+	for _, name := range []string{"letter", "number", "space"} {
+		var ranges [][2]rune
+		if err := json.Unmarshal(f[name], &ranges); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ranges {
+			for c := r[0]; c <= r[1]; c++ {
+				want[c] = name
+			}
+		}
+	}
+	names := map[class]string{letter: "letter", number: "number", newline: "space", space: "space", other: ""}
+	for c := range rune(0x110000) {
+		if utf8.ValidRune(c) && names[classOf(c)] != want[c] {
+			t.Errorf("%U is of class %q, want %q", c, names[classOf(c)], want[c])
+		}
 	}
 }
 
