@@ -4,7 +4,10 @@
 // A cache belongs to one sequence. Its buffers are written in place, which
 // MLX does only while nothing else refers to them: evaluate Arrays in the
 // scope of each Update, and keep no View beyond it. Snapshots are lazy ranges
-// for that reason (see [Snapshot]).
+// for that reason (see [Snapshot]). MLX decides whether to copy when a graph is
+// dispatched, and work still running holds its inputs. So the graph of the
+// next Update may be built while the last one runs, but has to be dispatched
+// after it has finished: otherwise each step copies the whole buffer.
 package cache
 
 import "tandem/engine/mlx"
