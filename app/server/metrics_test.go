@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 		`tandem_request_seconds_count{endpoint="/v1/completions"} 3`,
 		`tandem_prompt_tokens_total 14`,
 		`tandem_completion_tokens_total 17`,
-		`tandem_cached_tokens_total 0`,
+		`tandem_cached_tokens_total 6`,
 		`tandem_time_to_first_token_seconds_count 2`,
 		`tandem_inter_token_seconds_count 15`,
 		`tandem_requests_in_flight 0`,

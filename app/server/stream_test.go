@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -16,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/app/control"
 	"tandem/engine"
 )
 
@@ -198,6 +200,55 @@ func TestEndlessSlowReader(t *testing.T) {
 			t.Errorf("%d MiB were generated for a reader that is not there", sent)
 		}
 	})
+}
+
+// TestStreamChoices: events of several choices may mix; each choice is whole
+// and ends once, and the last event alone has the timings.
+func TestStreamChoices(t *testing.T) {
+	for _, usage := range []bool{false, true} {
+		w := postTo(t, New(newFake(), Options{}), "/v1/completions", "application/json",
+			fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
+		var texts, ends [16]string
+		var timed []int
+		n := 0
+		for data, err := range control.Events(w.Body) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var chunk struct {
+				Choices []struct {
+					Index        int
+					Text         string
+					FinishReason *string `json:"finish_reason"`
+				}
+				Timings *timings
+			}
+			if err := json.Unmarshal(data, &chunk); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range chunk.Choices {
+				texts[c.Index] += c.Text
+				if c.FinishReason != nil {
+					ends[c.Index] += *c.FinishReason
+				}
+			}
+			if chunk.Timings != nil {
+				timed = append(timed, n)
+				if chunk.Timings.PredictedN != 16*13 || chunk.Timings.PromptN+chunk.Timings.CacheN != 4 {
+					t.Errorf("timings %+v", chunk.Timings)
+				}
+			}
+			n++
+		}
+		for i := range texts {
+			if texts[i] != "héllo wörld" || ends[i] != "stop" {
+				t.Errorf("choice %d: %q, ended by %q", i, texts[i], ends[i])
+			}
+		}
+		if len(timed) != 1 || timed[0] != n-1 {
+			t.Errorf("of %d events %v have timings", n, timed)
+		}
+	}
 }
 
 // TestDisconnect: a client that leaves ends its generation, under a stream or not.
