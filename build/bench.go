@@ -108,14 +108,20 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(result, append(text, '\n'), 0o644)
+	if err := os.WriteFile(result, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	if !report.TokensEqual {
+		return fmt.Errorf("bench %s: the sides generated different tokens, their times don't compare", name)
+	}
+	return nil
 }
 
 // withOpenBLAS makes the Python wheel of MLX use the BLAS that our own program is linked with.
 func (b *builder) withOpenBLAS(ctx context.Context, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
 		if path, err := b.output(b.command(ctx, "cc", "-print-file-name=libopenblas.so.0")); err == nil {
-			cmd.Env = append(cmd.Env, "LD_PRELOAD="+path)
+			cmd.Env = append(cmd.Env, "LD_PRELOAD="+filepath.Clean(path))
 		}
 	}
 	return cmd
@@ -138,7 +144,7 @@ func (b *builder) compare(ctx context.Context, pairs int, oursCmd, rivalCmd *exe
 		Date:        time.Now().UTC().Truncate(time.Second),
 		Machine:     fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
 		Sides:       []benchHeader{ours.header, rival.header},
-		TokensEqual: len(ours.header.Tokens) > 0 && slices.Equal(ours.header.Tokens, rival.header.Tokens),
+		TokensEqual: slices.Equal(ours.header.Tokens, rival.header.Tokens),
 	}
 	samples := map[string][]benchPair{}
 	for _, doubled := range []bool{false, true} {

@@ -175,8 +175,16 @@ func TestCompareDoubles(t *testing.T) {
 	if err != nil || report.Pairs != 4 {
 		t.Errorf("%d pairs, %v", report.Pairs, err)
 	}
-	if report.TokensEqual {
-		t.Error("sides without tokens count as equal")
+}
+
+func TestCompareSeesOtherTokens(t *testing.T) {
+	b := newTestBuilder(t)
+	side := func(tokens string) []string {
+		return []string{"-c", `echo '{"side":"x","tokens":` + tokens + `}'; while read line; do echo '{}'; done`}
+	}
+	report, err := b.compare(t.Context(), 1, b.command(t.Context(), "sh", side("[1,2]")...), b.command(t.Context(), "sh", side("[1,3]")...))
+	if err != nil || report.TokensEqual {
+		t.Errorf("equal %t, %v", report.TokensEqual, err)
 	}
 }
 
