@@ -48,6 +48,11 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 		stream: tok.NewStream(!r.KeepSpecial),
 		stops:  stopMatcher{stops: r.Stop},
 	}
+	if !r.PromptLogprobs {
+		// The text goes on where the prompt ended: some decoders drop a space
+		// at the start of a text, which this is not.
+		t.stream.Push(r.Prompt[len(r.Prompt)-1])
+	}
 	t.stats = Stats{PromptTokens: len(r.Prompt), Seed: seed}
 	return t
 }
