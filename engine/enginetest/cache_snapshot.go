@@ -1,9 +1,6 @@
 package enginetest
 
-import (
-	"tandem/engine/cache"
-	"tandem/engine/mlx"
-)
+import "tandem/engine/mlx"
 
 // testCacheRestore takes a snapshot, writes on, by another branch too, and
 // restores it: into the same cache while it is lazy, after it was copied out,
@@ -252,5 +249,3 @@ func sizeOf(arrays []*mlx.Array) int64 {
 	}
 	return n
 }
-
-var _ cache.Cache = (*cache.KV)(nil)
