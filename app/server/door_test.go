@@ -62,6 +62,8 @@ func TestDoor(t *testing.T) {
 		// The control routes, also by their other spellings.
 		{"GET", "/app/state/", "localhost:8263", nil, 401},
 		{"GET", "//app/state", "localhost:8263", nil, 401},
+		{"GET", "/v1/../app/state", "localhost:8263", nil, 401},
+		{"GET", "/./app/./state", "localhost:8263", nil, 401},
 		{"GET", "/app", "localhost:8263", nil, 401},
 		{"GET", "/v1/app/state", "localhost:8263", nil, 404},
 		{"GET", "/APP/state", "localhost:8263", nil, 404},

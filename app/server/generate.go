@@ -51,8 +51,8 @@ func (s *Server) generation(endpoint string, read func(*fields) (request, error)
 		err := error(errPanic) // until answer returns
 		defer func() { run.finish(err) }()
 		err = s.answer(w, r, run, read)
-		if run.streaming {
-			return nil // the stream has told
+		if run.began {
+			return nil // the client was told as far as it listened
 		}
 		return err
 	}
@@ -91,6 +91,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if err := s.generateAll(rep, func(c *choice, t engine.Token) { c.toks = append(c.toks, t) }, func(*choice) {}); err != nil {
 		return err
 	}
+	run.began = true
 	return rep.write(w)
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -49,9 +50,12 @@ func (r *reply) write(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", strconv.Itoa(len(b)))
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readerPatience))
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(readerPatience))
+	// The connection's next answer must not inherit this one's deadline.
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	_, err := w.Write(b)
-	return err
+	return writeError(errors.Join(err, rc.Flush()))
 }
 
 func (r *reply) appendChoice(dst []byte, c *choice) []byte {

@@ -29,9 +29,9 @@ type run struct {
 	start  time.Time
 	key    int64 // in the table of runs: row.ID, or below 0 if there is no row
 
-	row       control.Run // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
-	reply     *reply      // nil until the request is understood
-	streaming bool        // a status line is out
+	row   control.Run // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
+	reply *reply      // nil until the request is understood
+	began bool        // a status line is out
 
 	// For GET /app/state and the histograms.
 	model            atomic.Pointer[string]

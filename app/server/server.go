@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"net/http"
+	"path"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -53,8 +54,11 @@ func New(b Backend, o Options) *Server {
 }
 
 // HTTP returns a server for one of the handlers with the timeouts they count
-// on. Writing has none: each answer sets its own.
+// on. Writing has none: each answer sets its own. A nil log discards.
 func HTTP(h http.Handler, log *slog.Logger) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -97,8 +101,8 @@ type handler func(http.ResponseWriter, *http.Request) error
 // mux lays out the routes; session is what POST /app/session does at this door.
 func (s *Server) mux(session handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	route := func(path string, methods map[string]handler) {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+	route := func(pattern string, methods map[string]handler) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			method := r.Method
 			if method == http.MethodHead && methods[method] == nil {
 				method = http.MethodGet
@@ -112,8 +116,8 @@ func (s *Server) mux(session handler) *http.ServeMux {
 			}
 		})
 	}
-	get := func(path string, h handler) { route(path, map[string]handler{http.MethodGet: h}) }
-	post := func(path string, h handler) { route(path, map[string]handler{http.MethodPost: h}) }
+	get := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodGet: h}) }
+	post := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodPost: h}) }
 
 	get("/{$}", servePage)
 	get("/page.js", servePage)
@@ -210,16 +214,15 @@ func (w *beganWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController through.
 func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// canonical forgives what base URLs get wrong: a missing /v1, and slashes at
-// the end.
-func canonical(path string) string {
-	path = "/" + strings.Trim(path, "/")
-	for _, p := range []string{"/models", "/chat/completions", "/completions"} {
-		if path == p || p == "/models" && strings.HasPrefix(path, p+"/") {
-			return "/v1" + path
-		}
+// canonical forgives what base URLs get wrong: a missing /v1, and slashes too
+// many. What it returns is what the door looks at and what the routes match.
+func canonical(p string) string {
+	p = path.Clean("/" + p)
+	switch {
+	case p == "/models", p == "/chat/completions", p == "/completions", strings.HasPrefix(p, "/models/"):
+		return "/v1" + p
 	}
-	return path
+	return p
 }
 
 // fail answers with err.

@@ -141,15 +141,23 @@ func (s *eventStream) write(rc *http.ResponseController, began *bool, b []byte) 
 		if err == nil {
 			err = rc.Flush()
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return errSlowReader
-		}
 		if err != nil {
-			return errClientGone
+			return writeError(err)
 		}
 		b = b[n:]
 	}
 	return nil
+}
+
+// writeError says what a failed write means.
+func writeError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlowReader
+	}
+	return errClientGone
 }
 
 // stream answers in chunks, one event each.
@@ -167,7 +175,7 @@ func (s *Server) stream(w http.ResponseWriter, rep *reply) error {
 		out.end(err)
 	}()
 	began, err := out.serve(rep.run.ctx)
-	rep.run.streaming = began
+	rep.run.began = began
 	if err != nil {
 		rep.run.cancel(err)
 	}

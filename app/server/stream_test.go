@@ -23,21 +23,30 @@ import (
 
 // A scriptedWriter is a connection whose client reads when it is told to.
 type scriptedWriter struct {
-	header   http.Header
-	status   int
-	start    time.Time
-	events   []string // "seconds: text" of each flush
-	pending  bytes.Buffer
-	blocked  bool // the client reads nothing
-	deadline time.Time
+	header      http.Header
+	status      int
+	start       time.Time
+	events      []string // "seconds: text" of each flush
+	pending     bytes.Buffer
+	blocked     bool // the client reads nothing
+	deadline    time.Time
+	read, wrote int // deadlines set
+	readBy      time.Time
 }
 
 func newWriter() *scriptedWriter { return &scriptedWriter{header: http.Header{}, start: time.Now()} }
 
-func (w *scriptedWriter) Header() http.Header                { return w.header }
-func (w *scriptedWriter) WriteHeader(status int)             { w.status = status }
-func (w *scriptedWriter) SetReadDeadline(time.Time) error    { return nil }
-func (w *scriptedWriter) SetWriteDeadline(t time.Time) error { w.deadline = t; return nil }
+func (w *scriptedWriter) Header() http.Header    { return w.header }
+func (w *scriptedWriter) WriteHeader(status int) { w.status = status }
+func (w *scriptedWriter) SetReadDeadline(t time.Time) error {
+	w.readBy, w.read = t, w.read+1
+	return nil
+}
+
+func (w *scriptedWriter) SetWriteDeadline(t time.Time) error {
+	w.deadline, w.wrote = t, w.wrote+1
+	return nil
+}
 
 func (w *scriptedWriter) Write(b []byte) (int, error) {
 	if w.blocked {
@@ -74,6 +83,38 @@ func script(f func(ctx context.Context, yield func(string, error) bool)) func(co
 			})
 		}
 	}
+}
+
+// TestDeadlines: reading and writing have deadlines, which the connection's
+// next request does not inherit.
+func TestDeadlines(t *testing.T) {
+	for _, stream := range []string{"true", "false"} {
+		r := streamRequest(t.Context())
+		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` + stream + `}`))
+		w := newWriter()
+		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)
+		if w.read != 2 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
+			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v", stream, w.read, w.wrote, w.readBy, w.deadline)
+		}
+	}
+}
+
+// TestSlowReaderOfWhole: an answer in one piece is not waited for either.
+func TestSlowReaderOfWhole(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := newFake()
+		r := streamRequest(t.Context())
+		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+		w := newWriter()
+		w.blocked = true
+		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		if took := time.Since(w.start); took != readerPatience {
+			t.Errorf("the client was cut after %v", took)
+		}
+		if r := fake.lastRun(); r.FinishReason != "cancel" || r.Error != "" {
+			t.Errorf("the history has %+v", r)
+		}
+	})
 }
 
 func TestKeepAlive(t *testing.T) {
