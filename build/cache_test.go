@@ -17,21 +17,26 @@ func TestEnsureFillsOnce(t *testing.T) {
 	e := entry{name: "x", inputs: []string{"1"}}
 	var fills atomic.Int32
 	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			dir, err := c.ensure(t.Context(), e, func(dir string) error {
-				fills.Add(1)
-				return os.WriteFile(filepath.Join(dir, "made"), []byte("made"), 0o644)
-			})
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
-				t.Error(err)
-			}
+	ensure := func(fill func()) {
+		dir, err := c.ensure(t.Context(), e, func(dir string) error {
+			fills.Add(1)
+			fill()
+			return os.WriteFile(filepath.Join(dir, "made"), []byte("made"), 0o644)
 		})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := os.Stat(filepath.Join(dir, "made")); err != nil {
+			t.Error(err)
+		}
 	}
+	ensure(func() {
+		for range 8 {
+			group.Go(func() { ensure(func() {}) })
+		}
+		time.Sleep(50 * time.Millisecond) // they come to wait for the lock
+	})
 	group.Wait()
 	if n := fills.Load(); n != 1 {
 		t.Fatalf("filled %d times", n)
