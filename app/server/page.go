@@ -2,7 +2,9 @@ package server
 
 import (
 	"embed"
+	"io/fs"
 	"net/http"
+	"strings"
 
 	"tandem/app/control"
 )
@@ -21,6 +23,22 @@ var pageTypes = map[string]string{
 	"/":         "text/html; charset=utf-8",
 	"/page.js":  "text/javascript; charset=utf-8",
 	"/page.css": "text/css; charset=utf-8",
+}
+
+// serveFile serves the interface that the program was built with.
+func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if name == "" {
+		name = "index.html"
+	}
+	if info, err := fs.Stat(s.pages, name); err != nil || info.IsDir() {
+		return control.Errorf(codeNoRoute, "There is no %s here.", clip(r.URL.Path))
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("Cache-Control", "no-cache")
+	http.ServeFileFS(w, r, s.pages, name)
+	return nil
 }
 
 func servePage(w http.ResponseWriter, r *http.Request) error {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
@@ -81,5 +82,30 @@ func TestPageLabels(t *testing.T) {
 		if !wrapped && !strings.Contains(html, `for="`+m[1]+`"`) {
 			t.Errorf("%s has no label", m[1])
 		}
+	}
+}
+
+// TestPages: an interface that the program was built with takes the page's place.
+func TestPages(t *testing.T) {
+	built := fstest.MapFS{
+		"index.html":       {Data: []byte("<title>built</title>")},
+		"assets/app.js":    {Data: []byte("1")},
+		"assets/x/app.css": {Data: []byte("2")},
+		"hidden.txt":       {Data: []byte("3")},
+	}
+	s := New(newFake(), Options{Pages: built})
+	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1", "/assets/x/app.css": "2"} {
+		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want || w.Header().Get("Content-Security-Policy") != pagePolicy {
+			t.Errorf("%s: %d %q %v", path, w.Code, w.Body, w.Header())
+		}
+	}
+	for _, path := range []string{"/assets", "/assets/x", "/assets/none.js", "/assets/../hidden.txt", "/hidden.txt", "/page.js"} {
+		if w := getFrom(s, http.MethodGet, path); w.Code == 200 {
+			t.Errorf("%s: %d %q", path, w.Code, w.Body)
+		}
+	}
+	empty := New(newFake(), Options{Pages: fstest.MapFS{"other.html": {}}})
+	if w := getFrom(empty, http.MethodGet, "/page.js"); w.Code != 200 {
+		t.Errorf("without index.html the built-in page is gone: %d", w.Code)
 	}
 }

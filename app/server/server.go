@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"path"
@@ -25,6 +26,10 @@ type Options struct {
 	// from a browser, e.g. app://obsidian.md. The control routes are never
 	// open to them.
 	AllowedOrigins []string
+
+	// Pages is the interface: index.html and what lies under assets. Where
+	// it has no index.html, or is nil, the built-in page is served.
+	Pages fs.FS
 }
 
 // A Server answers requests by asking its backend. It owns no listener: see
@@ -36,6 +41,7 @@ type Server struct {
 	runs     runTable
 	sessions sessions
 	metrics  *metrics
+	pages    fs.FS // nil = the built-in page
 }
 
 // New returns a Server for the backend.
@@ -43,6 +49,11 @@ func New(b Backend, o Options) *Server {
 	s := &Server{backend: b, log: o.Logger, door: newDoor(o)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Pages != nil {
+		if _, err := fs.Stat(o.Pages, "index.html"); err == nil {
+			s.pages = o.Pages
+		}
 	}
 	s.runs.runs = map[int64]*run{}
 	s.metrics = newMetrics(b.State, func() int {
@@ -119,9 +130,14 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	get := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodGet: h}) }
 	post := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodPost: h}) }
 
-	get("/{$}", servePage)
-	get("/page.js", servePage)
-	get("/page.css", servePage)
+	if s.pages != nil {
+		get("/{$}", s.serveFile)
+		get("/assets/{file...}", s.serveFile)
+	} else {
+		get("/{$}", servePage)
+		get("/page.js", servePage)
+		get("/page.css", servePage)
+	}
 	get("/health", s.health)
 	get("/metrics", func(w http.ResponseWriter, r *http.Request) error {
 		s.metrics.handler().ServeHTTP(w, r)
