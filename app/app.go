@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,13 +48,21 @@ type App struct {
 	thread  *mlx.Thread
 	started time.Time
 
+	// life ends, by end, when Serve drains or Close begins; a load ends with
+	// it, not with the request that began it.
+	life context.Context
+	end  context.CancelFunc
+
 	mu       sync.Mutex
 	address  string // of the endpoint, once bound
 	choice   string // model id
 	loaded   *loaded
-	loading  chan struct{} // closed when the load in progress has ended; nil if none
+	coming   *coming       // the model being loaded; nil if none
+	change   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
+	starting bool          // Serve has yet to load the choice
 	draining bool
-	failure  string // why the choice could not be loaded
+	failure  string // why the last load failed
+	noPort   string // why no endpoint was opened
 }
 
 var _ server.Backend = (*App)(nil)
@@ -65,6 +74,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	a := &App{opts: o, log: o.Logger, started: time.Now()}
+	a.life, a.end = context.WithCancel(context.Background())
 	// Undone in reverse if a later step fails.
 	defer func() {
 		if err != nil {
@@ -106,7 +116,7 @@ func (a *App) choose(ctx context.Context, name string) error {
 		a.choice = last
 		return err
 	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	if IsFolder(name) {
 		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {
 			return err
@@ -119,14 +129,15 @@ func (a *App) choose(ctx context.Context, name string) error {
 	return a.db.SetSetting(ctx, settingChoice, name)
 }
 
-// Close frees the model, ends the thread and releases the home folder. The
-// listeners must have ended.
+// Close ends a load in progress, frees the model, ends the thread and releases
+// the home folder. Serve must have ended, and nobody may hold a model.
 func (a *App) Close() error {
+	a.end()
 	var errs []error
 	if a.thread != nil {
-		a.mu.Lock()
+		_ = a.settle(context.Background()) // it has no end to tell of
 		m := a.loaded
-		a.loaded = nil
+		a.loaded, a.draining = nil, true
 		a.mu.Unlock()
 		if m != nil {
 			errs = append(errs, m.close())
@@ -150,19 +161,22 @@ func (a *App) State() control.State {
 	st := control.State{
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
 		Address: a.address, StartedAt: a.started,
-		Phase: control.PhaseNoModel, Choice: a.choice, Error: a.failure,
+		Phase: control.PhaseNoModel, Choice: a.choice, Error: cmp.Or(a.noPort, a.failure),
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
 	}
 	switch {
 	case a.draining:
 		st.Phase = control.PhaseDraining
-	case a.loading != nil:
+	case a.coming != nil:
 		st.Phase = control.PhaseLoading
+		st.Loading = a.coming.describe()
 	case a.loaded != nil:
 		st.Phase = control.PhaseReady
 		st.Loaded = a.loaded.describe()
 	case a.failure != "":
 		st.Phase = control.PhaseFailed
+	case a.starting:
+		st.Phase = control.PhaseStarting
 	}
 	return st
 }

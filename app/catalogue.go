@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"tandem/app/control"
 	"tandem/models"
@@ -22,6 +24,16 @@ func (a *App) Models(ctx context.Context) ([]control.Model, error) {
 		list[i] = control.Model(r)
 	}
 	return list, nil
+}
+
+// IsFolder reports whether a model is named by its folder, not by its id: the
+// folder exists, or the name is spelled as only a path can be.
+func IsFolder(name string) bool {
+	if filepath.IsAbs(name) || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+		return true
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // registerPocket renews the row of the embedded model: a new program may
@@ -70,29 +82,36 @@ func (a *App) RemoveModel(ctx context.Context, id string) error {
 	if row.Source == storage.SourcePocket {
 		return control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
 	}
-	a.mu.Lock()
-	inUse := a.loaded != nil && a.loaded.row.ID == id
-	a.mu.Unlock()
-	if inUse {
+	if err := a.turn(ctx); err != nil {
+		return err
+	}
+	defer a.mu.Unlock()
+	if a.loaded != nil && a.loaded.row.ID == id {
 		return control.Errorf(control.CodeModelBusy, "The model %s is loaded; unload it first.", id)
 	}
+	// Nobody may load it while its files go.
+	end := a.begin()
+	a.mu.Unlock()
+	err = a.forget(ctx, row)
+	a.mu.Lock()
+	end()
+	if err == nil && a.choice == id {
+		a.choice = models.PocketID
+		err = a.db.SetSetting(ctx, settingChoice, a.choice)
+	}
+	return err
+}
+
+// forget deletes a model's files, if Tandem downloaded them, and its row.
+func (a *App) forget(ctx context.Context, row storage.Model) error {
 	if row.DownloadedByUs {
 		freed, err := hub.Remove(a.opts.Hub.CacheDir, row.ID, row.Revision)
 		if e, ok := errors.AsType[*hub.Error](err); err != nil && !(ok && e.Code == hub.NotFound) {
 			return hubError(err)
 		}
-		a.log.Info("model deleted", "model", id, "bytes", freed)
+		a.log.Info("model deleted", "model", row.ID, "bytes", freed)
 	}
-	if err := a.db.RemoveModel(ctx, id); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.choice == id {
-		a.choice = models.PocketID
-		return a.db.SetSetting(ctx, settingChoice, a.choice)
-	}
-	return nil
+	return a.db.RemoveModel(ctx, row.ID)
 }
 
 // Pull implements server.Admin.

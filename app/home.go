@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -37,7 +38,7 @@ func OpenHome(dir string) (*Home, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := closeToOthers(dir); err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
@@ -57,16 +58,36 @@ func OpenHome(dir string) (*Home, error) {
 	return h, h.announce("")
 }
 
+// closeToOthers makes a folder its owner's alone. One that holds other things
+// is refused instead: they may be meant for others.
+func closeToOthers(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == "tandem.db" })
+	if len(files) > 0 && !ours {
+		return fmt.Errorf("%s holds other files and is open to other users; choose an empty folder, or `chmod 700` it", dir)
+	}
+	return os.Chmod(dir, 0o700)
+}
+
 // announce writes who holds the lock, for those who find it taken.
 func (h *Home) announce(address string) error {
 	text := fmt.Sprintf("pid %d", os.Getpid())
 	if address != "" {
 		text += " at " + address
 	}
-	if err := h.lock.Truncate(0); err != nil {
+	text += "\n"
+	// In this order it is never empty for those who read it now.
+	if _, err := h.lock.WriteAt([]byte(text), 0); err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}
-	if _, err := h.lock.WriteAt([]byte(text+"\n"), 0); err != nil {
+	if err := h.lock.Truncate(int64(len(text))); err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}
 	return nil

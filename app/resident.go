@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
@@ -35,23 +36,63 @@ func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
 	return m, nil
 }
 
-// acquire waits for a load in progress, then takes the model in memory or
-// loads it in place of an idle one.
-func (a *App) acquire(ctx context.Context, row storage.Model) (*loaded, error) {
+// errDraining is what requests get that come too late.
+var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down; try again when it runs.")
+
+// settle waits until no change of what is in memory is in progress. If it
+// returns nil the caller holds a.mu.
+func (a *App) settle(ctx context.Context) error {
 	a.mu.Lock()
-	for a.loading != nil {
-		wait := a.loading
+	for a.change != nil {
+		wait := a.change
 		a.mu.Unlock()
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		a.mu.Lock()
 	}
+	return nil
+}
+
+// turn is settle for those who must not be served any more during a drain.
+func (a *App) turn(ctx context.Context) error {
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
 	if a.draining {
 		a.mu.Unlock()
-		return nil, control.Errorf(control.CodeNotReady, "Tandem is shutting down; try again when it runs.")
+		return errDraining
+	}
+	return nil
+}
+
+// begin starts a change of what is in memory; everybody else waits until its
+// end. The caller holds a.mu, now and when it calls end.
+func (a *App) begin() (end func()) {
+	done := make(chan struct{})
+	a.change = done
+	return func() {
+		a.change = nil
+		close(done)
+	}
+}
+
+// A coming model is being loaded.
+type coming struct {
+	id          string
+	done, total atomic.Int64 // bytes of weights
+}
+
+func (c *coming) describe() *control.Loading {
+	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
+}
+
+// acquire takes the model in memory or loads it in place of an idle one.
+func (a *App) acquire(ctx context.Context, row storage.Model) (m *loaded, err error) {
+	if err := a.turn(ctx); err != nil {
+		return nil, err
 	}
 	old := a.loaded
 	switch {
@@ -64,42 +105,49 @@ func (a *App) acquire(ctx context.Context, row storage.Model) (*loaded, error) {
 		return nil, control.Errorf(control.CodeModelBusy,
 			"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.", old.row.ID, row.ID)
 	}
-	done := make(chan struct{})
-	a.loaded, a.loading = nil, done
+	a.loaded, a.coming, a.failure = nil, &coming{id: row.ID}, ""
+	progress, end := a.coming, a.begin()
 	a.mu.Unlock()
-
+	// Deferred, so that not even a panic leaves the others waiting.
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.coming = nil; m != nil {
+			m.users++
+			a.loaded = m
+		}
+		if err != nil && err != errDraining {
+			a.failure = err.Error()
+		}
+		end()
+	}()
 	// The load goes on if this client leaves: the next one will want it.
-	m, err := a.replace(context.WithoutCancel(ctx), old, row)
-
-	a.mu.Lock()
-	a.loading = nil
-	close(done)
-	if a.failure = ""; err != nil {
-		a.failure = err.Error()
-	} else {
-		m.users++
-		a.loaded = m
+	m, err = a.replace(old, row, progress)
+	if a.life.Err() != nil && m == nil {
+		err = errDraining
 	}
-	a.mu.Unlock()
 	return m, err
 }
 
 // replace frees the old model, if any, before it loads the new one: both may
 // not fit.
-func (a *App) replace(ctx context.Context, old *loaded, row storage.Model) (*loaded, error) {
+func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded, error) {
 	if old != nil {
 		if err := old.close(); err != nil {
 			return nil, fmt.Errorf("unload %s: %w", old.row.ID, err)
 		}
 	}
 	start := time.Now()
-	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)}
+	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype), Progress: func(done, total int64) {
+		progress.done.Store(done)
+		progress.total.Store(total)
+	}}
 	var bundle *models.Bundle
 	var err error
 	if row.Source == storage.SourcePocket {
-		bundle, err = models.LoadPocket(ctx, a.thread, opts)
+		bundle, err = models.LoadPocket(a.life, a.thread, opts)
 	} else {
-		bundle, err = models.Load(ctx, a.thread, row.Path, opts)
+		bundle, err = models.Load(a.life, a.thread, row.Path, opts)
 	}
 	if err != nil {
 		return nil, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
@@ -135,17 +183,23 @@ func (a *App) Load(ctx context.Context, id string) error {
 }
 
 // Unload implements server.Admin.
-func (a *App) Unload(context.Context) error {
-	a.mu.Lock()
+func (a *App) Unload(ctx context.Context) error {
+	if err := a.turn(ctx); err != nil {
+		return err
+	}
+	defer a.mu.Unlock()
 	m := a.loaded
-	if m != nil && m.users > 0 {
-		a.mu.Unlock()
+	switch {
+	case m == nil:
+		return nil
+	case m.users > 0:
 		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; try again when it is idle.", m.row.ID)
 	}
 	a.loaded = nil
+	end := a.begin()
 	a.mu.Unlock()
-	if m == nil {
-		return nil
-	}
-	return m.close()
+	err := m.close()
+	a.mu.Lock()
+	end()
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"strconv"
@@ -17,8 +18,12 @@ import (
 // DefaultAddr is where editors look for Tandem.
 const DefaultAddr = "127.0.0.1:8263"
 
-// drainTime is how long requests in flight may take to end after a stop.
-const drainTime = 5 * time.Second
+// Requests in flight may take drainTime to end after a stop. Then they are
+// ended, and have cutTime to tell their clients.
+const (
+	drainTime = 4 * time.Second
+	cutTime   = time.Second
+)
 
 // ServeOptions of Serve.
 type ServeOptions struct {
@@ -30,6 +35,10 @@ type ServeOptions struct {
 	// wait for it.
 	Preload bool
 
+	// Pages is the interface to serve at /; where it has no index.html the
+	// built-in page is served.
+	Pages fs.FS
+
 	// Ready is called once the listeners answer, with the endpoint's address
 	// and a link that opens the page with a session. Both are empty where no
 	// endpoint was opened.
@@ -40,7 +49,7 @@ type ServeOptions struct {
 // drains. A port that is taken is not an error: the socket is served all the
 // same, and the state says who has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
-	srv := server.New(a, server.Options{Logger: a.log})
+	srv := server.New(a, server.Options{Logger: a.log, Pages: o.Pages})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err
@@ -51,7 +60,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		tcp, err := listenLoopback(o.Addr)
 		if e, ok := errors.AsType[*portTakenError](err); ok {
 			a.log.Error("the endpoint is not open", "reason", e.Error())
-			a.setFailure(e.Error())
+			a.mu.Lock()
+			a.noPort = e.Error()
+			a.mu.Unlock()
 		} else if err != nil {
 			return errors.Join(err, socket.Close())
 		}
@@ -69,11 +80,15 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		}
 	}
 
+	a.mu.Lock()
+	a.starting = o.Preload
+	a.mu.Unlock()
 	var servers []*http.Server
+	var inside gate
 	var running sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for i, l := range listeners {
-		h := server.HTTP(handlers[i], a.log)
+		h := server.HTTP(inside.guard(handlers[i]), a.log)
 		servers = append(servers, h)
 		running.Go(func() {
 			if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -92,11 +107,16 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		if !o.Preload {
 			return
 		}
-		if m, err := a.Acquire(ctx, control.Alias); err != nil {
-			a.log.Error("loading the chosen model", "error", err)
-		} else {
+		m, err := a.Acquire(ctx, control.Alias)
+		switch {
+		case err == nil:
 			m.Release()
+		case ctx.Err() == nil:
+			a.log.Error("loading the chosen model", "error", err)
 		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.starting = false
 	})
 
 	var result error
@@ -105,6 +125,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	case result = <-failed:
 	}
 	a.drain(srv, servers)
+	inside.close()
 	running.Wait()
 	return result
 }
@@ -114,25 +135,55 @@ func (a *App) drain(srv *server.Server, servers []*http.Server) {
 	a.mu.Lock()
 	a.draining = true
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	a.end()
+	if shutdown(servers, drainTime) {
+		return
+	}
+	srv.Close()
+	if shutdown(servers, cutTime) {
+		return
+	}
+	for _, h := range servers {
+		h.Close()
+	}
+}
+
+// shutdown closes the listeners and waits until no request is in flight, or
+// for as long as it may.
+func shutdown(servers []*http.Server, limit time.Duration) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, h := range servers {
-		wg.Go(func() {
-			if h.Shutdown(ctx) != nil {
-				srv.Close()
-				h.Close()
-			}
-		})
+		wg.Go(func() { _ = h.Shutdown(ctx) }) // ctx tells
 	}
 	wg.Wait()
-	srv.Close()
+	return ctx.Err() == nil
 }
 
-func (a *App) setFailure(text string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.failure = text
+// A gate knows whether a request is inside. Closing an http.Server cuts its
+// connections but does not wait for the handlers, which use what Close frees.
+type gate struct {
+	mu     sync.RWMutex // held for reading by each request
+	closed bool
+}
+
+func (g *gate) guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.RLock()
+		defer g.mu.RUnlock()
+		if g.closed {
+			panic(http.ErrAbortHandler)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// close waits for the requests inside and lets no more in.
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 // portTakenError says that another program has the endpoint's port.

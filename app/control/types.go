@@ -26,15 +26,23 @@ type State struct {
 	Address   string    `json:"address"` // http://127.0.0.1:8263; empty while the port is taken
 	StartedAt time.Time `json:"started_at"`
 
-	Phase  Phase   `json:"phase"`
-	Choice string  `json:"choice"`          // id behind the name "tandem"
-	Loaded *Loaded `json:"loaded"`          // nil unless a model is in memory
-	Error  string  `json:"error,omitempty"` // what failed, one sentence
+	Phase   Phase    `json:"phase"`
+	Choice  string   `json:"choice"`            // id behind the name "tandem"
+	Loading *Loading `json:"loading,omitempty"` // nil unless a model is being loaded
+	Loaded  *Loaded  `json:"loaded"`            // nil unless a model is in memory
+	Error   string   `json:"error,omitempty"`   // what failed, one sentence
 
 	ActiveBytes int64 `json:"active_bytes"` // MLX, now
 	PeakBytes   int64 `json:"peak_bytes"`   // MLX, since start
 
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
+}
+
+// Loading says how far a model's load has come.
+type Loading struct {
+	ID    string `json:"id"`
+	Done  int64  `json:"done"`  // bytes of weights
+	Total int64  `json:"total"` // zero until it is known
 }
 
 // Loaded describes the model in memory.

@@ -48,6 +48,7 @@ type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
+	Terminal       bool // somebody watches Stderr: progress is drawn on it
 }
 
 // errUsage marks a mistake on the command line whose text has been printed.
@@ -55,10 +56,10 @@ var errUsage = errors.New("usage")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv}
-	code := m.Run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	// Whoever asks twice need not wait for what the first signal began.
+	context.AfterFunc(ctx, stop)
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr)}
+	os.Exit(m.Run(ctx, os.Args[1:]))
 }
 
 // Run executes one command line and returns the exit code.

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"tandem/app/control"
 )
@@ -17,9 +15,9 @@ func pull(ctx context.Context, m *Main, args []string) error {
 	}
 	id, revision, _ := strings.Cut(rest[0], "@")
 	return m.withServer(ctx, func(c *control.Client) error {
-		bar := progressBar{w: m.Stderr}
+		bar := m.bar()
 		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision}, func(p control.Progress) {
-			bar.show(p.Done, p.Total, p.PerSecond)
+			bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
 		})
 		bar.end()
 		if err == nil {
@@ -27,34 +25,4 @@ func pull(ctx context.Context, m *Main, args []string) error {
 		}
 		return err
 	})
-}
-
-// A progressBar redraws one line.
-type progressBar struct {
-	w     io.Writer
-	drawn bool
-}
-
-func (b *progressBar) show(done, total, perSecond int64) {
-	const width = 30
-	line := byteSize(done)
-	if total > 0 {
-		full := int(min(done, total) * width / total)
-		line = fmt.Sprintf("[%s%s] %3d%% %s of %s", strings.Repeat("=", full), strings.Repeat(" ", width-full),
-			min(done, total)*100/total, byteSize(done), byteSize(total))
-	}
-	if perSecond > 0 {
-		line += fmt.Sprintf(", %s/s", byteSize(perSecond))
-		if left := total - done; left > 0 {
-			line += fmt.Sprintf(", %v left", (time.Duration(left/perSecond) * time.Second))
-		}
-	}
-	fmt.Fprintf(b.w, "\r\x1b[K%s", line)
-	b.drawn = true
-}
-
-func (b *progressBar) end() {
-	if b.drawn {
-		fmt.Fprintln(b.w)
-	}
 }

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
+	"tandem/app"
 	"tandem/app/control"
 )
 
@@ -83,7 +83,7 @@ func run(ctx context.Context, m *Main, args []string) error {
 		g.Seed = seed
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		if info, err := os.Stat(g.Model); err == nil && info.IsDir() {
+		if app.IsFolder(g.Model) {
 			dir, err := filepath.Abs(g.Model)
 			if err != nil {
 				return err
@@ -105,6 +105,8 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	if raw {
 		route, g.Messages, g.Prompt = "/v1/completions", nil, prompt
 	}
+	stop := m.watch(ctx, c.State)
+	defer stop()
 	resp, err := c.Do(ctx, "POST", route, g)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate {
 		return m.generate(ctx, c, g, prompt, true, asJSON)
@@ -133,6 +135,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 			timings = ch.Timings
 		}
 		for _, choice := range ch.Choices {
+			stop()
 			text := choice.Text + choice.Delta.Content
 			if choice.FinishReason != "" {
 				finish = choice.FinishReason

@@ -6,7 +6,12 @@ import (
 	"fmt"
 
 	"tandem/app"
+	"tandem/app/control"
+	"tandem/frontend"
 )
+
+// errStarted ends the watch over the first load.
+var errStarted = errors.New("started")
 
 func serve(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("serve")
@@ -28,8 +33,15 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.Serve(ctx, app.ServeOptions{
-		Addr: *addr, Preload: true,
+	stop := m.watch(ctx, func(context.Context) (control.State, error) {
+		s := a.State()
+		if s.Phase != control.PhaseStarting && s.Phase != control.PhaseLoading {
+			return s, errStarted
+		}
+		return s, nil
+	})
+	err = a.Serve(ctx, app.ServeOptions{
+		Addr: *addr, Preload: true, Pages: frontend.Files(),
 		Ready: func(address, link string) {
 			if address == "" {
 				fmt.Fprintln(m.Stderr, "tandem: no endpoint was opened; the control socket answers")
@@ -37,5 +49,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
 		},
-	}), a.Close())
+	})
+	stop()
+	return errors.Join(err, a.Close())
 }

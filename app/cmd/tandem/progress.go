@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tandem/app/control"
+)
+
+const (
+	// watchEvery is how often a state is asked for while something is awaited.
+	watchEvery = 200 * time.Millisecond
+	// watchAfter is how long it may take before it is worth a line.
+	watchAfter = time.Second
+)
+
+// isTerminal reports whether somebody watches the file as it is written. A
+// terminal has a size.
+func isTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
+}
+
+// A progressBar redraws one line of a terminal. The zero value draws nothing.
+type progressBar struct {
+	w     io.Writer
+	drawn bool
+}
+
+// bar returns one on standard error, if that is a terminal.
+func (m *Main) bar() *progressBar {
+	if !m.Terminal {
+		return &progressBar{}
+	}
+	return &progressBar{w: m.Stderr}
+}
+
+// bytes shows how much has arrived; total may be unknown, which is 0.
+func (b *progressBar) bytes(what string, done, total, perSecond int64) {
+	line := what + " " + byteSize(done)
+	if total > 0 {
+		line = fmt.Sprintf("%s %s %s of %s", what, gauge(done, total), byteSize(done), byteSize(total))
+	}
+	if perSecond > 0 {
+		line += fmt.Sprintf(", %s/s", byteSize(perSecond))
+		if left := total - done; left > 0 {
+			line += fmt.Sprintf(", %v left", time.Duration(left/perSecond)*time.Second)
+		}
+	}
+	b.draw(line)
+}
+
+// gauge draws a share of a total above 0.
+func gauge(done, total int64) string {
+	const width = 30
+	share := float64(min(done, total)) / float64(total)
+	full := int(share * width)
+	return fmt.Sprintf("[%s%s] %3d%%", strings.Repeat("=", full), strings.Repeat(" ", width-full), int(share*100))
+}
+
+func (b *progressBar) draw(line string) {
+	if b.w == nil {
+		return
+	}
+	fmt.Fprintf(b.w, "\r\x1b[K%s", line)
+	b.drawn = true
+}
+
+// end leaves the line as it is; what follows begins below it.
+func (b *progressBar) end() {
+	if b.drawn {
+		fmt.Fprintln(b.w)
+	}
+	b.drawn = false
+}
+
+// erase leaves no trace of the line.
+func (b *progressBar) erase() {
+	if b.drawn {
+		fmt.Fprint(b.w, "\r\x1b[K")
+	}
+	b.drawn = false
+}
+
+// watch shows on the terminal what a caller waits for: a model that is loaded,
+// a prompt that is read. stop erases it, and may be called more than once.
+func (m *Main) watch(ctx context.Context, state func(context.Context) (control.State, error)) (stop func()) {
+	if !m.Terminal {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		bar := m.bar()
+		defer bar.erase()
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		var busy time.Time // since when; zero while idle
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			s, err := state(ctx)
+			if err != nil {
+				return
+			}
+			show := awaited(s)
+			switch {
+			case show == nil:
+				busy = time.Time{}
+				bar.erase()
+			case busy.IsZero():
+				busy = time.Now()
+			case time.Since(busy) > watchAfter:
+				show(bar)
+			}
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// awaited returns what draws the thing that keeps requests waiting, or nil.
+func awaited(s control.State) func(*progressBar) {
+	if l := s.Loading; l != nil {
+		return func(b *progressBar) { b.bytes("loading "+l.ID, l.Done, l.Total, 0) }
+	}
+	for _, a := range s.Active {
+		// Where several are in flight the oldest is shown: it is served first.
+		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
+			return func(b *progressBar) {
+				b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",
+					gauge(int64(a.PromptDone), int64(a.PromptTokens)), a.PromptDone, a.PromptTokens))
+			}
+		}
+	}
+	return nil
+}
