@@ -87,7 +87,11 @@ func (c *checkpoint) open(fsys fs.FS, name string) error {
 	}
 	tensors, err := mlx.OpenTensors(r, info.Size())
 	if err != nil {
-		return errorf(CodeInvalid, "%s: %w", name, err)
+		code := CodeInvalid
+		if _, short := errors.AsType[*mlx.TruncatedError](err); short {
+			code = CodeIncomplete
+		}
+		return errorf(code, "%s: %w", name, err)
 	}
 	for _, tensor := range tensors.Names() {
 		if c.tensors[tensor] != nil {

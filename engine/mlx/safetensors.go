@@ -42,7 +42,7 @@ type Tensors struct {
 func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
-		return nil, fmt.Errorf("%d bytes are too few for a safetensors file; download it again", size)
+		return nil, &TruncatedError{int64(len(prefix)) - size}
 	}
 	if _, err := r.ReadAt(prefix[:], 0); err != nil {
 		return nil, fmt.Errorf("read the safetensors header: %w", err)
@@ -53,7 +53,7 @@ func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	}
 	dataStart := int64(len(prefix)) + int64(n)
 	if missing := dataStart - size; missing > 0 {
-		return nil, truncated(missing)
+		return nil, &TruncatedError{missing}
 	}
 	text := make([]byte, n)
 	if _, err := r.ReadAt(text, int64(len(prefix))); err != nil {

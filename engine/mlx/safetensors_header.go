@@ -86,15 +86,18 @@ func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 	}
 	switch missing := dataStart + end - size; {
 	case missing > 0:
-		return nil, truncated(missing)
+		return nil, &TruncatedError{missing}
 	case missing < 0:
 		return nil, fmt.Errorf("the safetensors file has %d bytes after its last tensor", -missing)
 	}
 	return h, nil
 }
 
-func truncated(missing int64) error {
-	return fmt.Errorf("the file is cut short: %d bytes are missing; download it again", missing)
+// TruncatedError says that a file is shorter than its header promises.
+type TruncatedError struct{ Missing int64 } // bytes
+
+func (e *TruncatedError) Error() string {
+	return fmt.Sprintf("the file is cut short: %d bytes are missing; download it again", e.Missing)
 }
 
 // decode walks the JSON token by token: its nesting is fixed, and a name that

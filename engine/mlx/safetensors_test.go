@@ -99,7 +99,7 @@ func TestTensorsRefused(t *testing.T) {
 		file   []byte
 		reason string
 	}{
-		{"too short", []byte("1234567"), "too few"},
+		{"too short", []byte("1234567"), "1 bytes are missing"},
 		{"html", []byte("<!DOCTYPE html><html>..."), "not a safetensors file"},
 		{"length beyond file", append(binary.LittleEndian.AppendUint64(nil, 100), '{', '}'), "98 bytes are missing; download it again"},
 		{"length overflows", append(binary.LittleEndian.AppendUint64(nil, 1<<63+1), '{', '}'), "not a safetensors file"},

@@ -9,7 +9,10 @@ import (
 // SwiGLU returns silu(gate) * up for x (rows, 2n), gate before up: (rows, n).
 func SwiGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	parts := s.Split(x, 2, -1)
-	gate, up := parts[0], parts[1]
+	return swiglu(s, parts[0], parts[1])
+}
+
+func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	return s.Mul(s.Mul(gate, s.Sigmoid(gate)), up)
 }
 
@@ -17,13 +20,26 @@ func SwiGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // gelu is the approximation by tanh.
 func GeGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	parts := s.Split(x, 2, -1)
-	gate, up := parts[0], parts[1]
-	d := x.Dtype()
+	return geglu(s, parts[0], parts[1])
+}
+
+func geglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
+	d := gate.Dtype()
 	// The cube is rounded once, as a power would be.
 	wide := s.AsType(gate, mlx.Float32)
 	cube := s.AsType(s.Mul(s.Mul(wide, wide), wide), d)
-	inner := s.Add(gate, s.Mul(s.Scalar(0.044715, d), cube))
-	t := s.Tanh(s.Mul(s.Scalar(math.Sqrt(2/math.Pi), d), inner))
-	gelu := s.Mul(s.Mul(s.Scalar(0.5, d), gate), s.Add(s.Scalar(1, d), t))
+	inner := s.Add(gate, s.Mul(constant(s, 0.044715, d), cube))
+	t := s.Tanh(s.Mul(constant(s, math.Sqrt(2/math.Pi), d), inner))
+	gelu := s.Mul(s.Mul(constant(s, 0.5, d), gate), s.Add(constant(s, 1, d), t))
 	return s.Mul(gelu, up)
+}
+
+type constantKey struct {
+	value float64
+	dtype mlx.Dtype
+}
+
+// constant returns a scalar that all layers of a forward share.
+func constant(s *mlx.Scope, v float64, d mlx.Dtype) *mlx.Array {
+	return s.Memo(constantKey{v, d}, func() *mlx.Array { return s.Scalar(v, d) })
 }

@@ -1,6 +1,10 @@
 package nn
 
-import "tandem/engine/mlx"
+import (
+	"strings"
+
+	"tandem/engine/mlx"
+)
 
 // A matrix multiplies rows by its transpose. It is plain or packed.
 type matrix struct {
@@ -27,18 +31,18 @@ func (w *Weights) matrix(path string, out, in int) matrix {
 	if !w.Has(path + ".scales") {
 		return matrix{weight: w.load(path+".weight", out, in)}
 	}
-	weight, _ := w.info(path + ".weight")
+	weight, ok := w.info(path + ".weight")
 	scales, _ := w.info(path + ".scales")
-	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || weight.Dtype != "U32" {
+	if !ok {
+		return matrix{weight: w.load(path+".weight", out, in)}
+	}
+	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || weight.Dtype != "U32" || scales.Dtype == "U8" {
 		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales); only affine is",
 			path, weight.Dtype, scales.Dtype))
 		return matrix{weight: w.load(path+".weight", out, in)}
 	}
-	// Overrides go by the checkpoint's own path.
-	stored := path
-	if full := w.names[path+".scales"]; len(full) > len(".scales") {
-		stored = full[:len(full)-len(".scales")]
-	}
+	// The config goes by the checkpoint's own path.
+	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
 	q, err := w.config.of(stored, in, weight.Shape[1], scales.Shape[1])
 	if err != nil {
 		w.fail(err)

@@ -139,11 +139,11 @@ func (w *Weights) Free() {
 
 // info returns the shape of a tensor, noting that it was asked for.
 func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
-	w.asked[name] = true
 	info, ok := w.src.Info(w.names[name])
-	if !ok {
+	if !ok && !w.asked[name] {
 		w.missing = append(w.missing, name)
 	}
+	w.asked[name] = true
 	return info, ok
 }
 

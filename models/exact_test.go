@@ -1,0 +1,259 @@
+package models_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// exactCases are the recorded models the bit tier runs on: every architecture
+// in each form of weights, with activations of each type.
+var exactCases = []struct{ name, dtype string }{
+	{"llama", "float32"},
+	{"llama", "bfloat16"},
+	{"llama-4bit", "float32"},
+	{"llama-yarn", "float32"},
+	{"qwen3", "float32"},
+	{"qwen3", "bfloat16"},
+	{"qwen3-4bit-untied", "float32"},
+	{"gemma3", "float32"}, // rings: the window is 16
+	{"gemma3", "bfloat16"},
+	{"gemma3-4bit", "float32"},
+	{"gemma3-4bit", "bfloat16"},
+}
+
+// exactSuite compares, on every case, logits of one-row decode with those of
+// blocks of k rows, of every way to cut a text into chunks, and of forwards
+// shared by several sequences.
+func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compareFunc) {
+	th := newThread(t)
+	for _, c := range exactCases {
+		if c.dtype != dtype {
+			continue
+		}
+		policy := models.DtypeCheckpoint
+		if dtype == "float32" {
+			policy = models.DtypeFloat32
+		}
+		f := openFixture(t, c.name)
+		b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Dtype: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f.expected(t, th, dtype)
+		x := &exact{t: t, th: th, m: b.Model, opts: cache.Options{Layout: layout}, name: c.name, compare: compare}
+		text := slices.Concat(want.prompt, want.ids)
+		x.oracle(text)
+		for _, chunk := range []int{2, 3, 4, 7, 8, 16, 32, 64, len(text)} {
+			x.chunks(text, chunk)
+		}
+		for _, k := range []int{2, 4, 8, 16} {
+			x.blocks(text, k)
+		}
+		x.shared(text)
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A compareFunc judges the logits of one row against those of one-row decode.
+type compareFunc func(where string, got, want []float32)
+
+// exact compares with the logits of one-row decode.
+type exact struct {
+	t       *testing.T
+	th      *mlx.Thread
+	m       lm.Model
+	opts    cache.Options
+	name    string
+	compare compareFunc
+	rows    [][]float32 // of one-row decode
+}
+
+func (x *exact) oracle(text []int32) {
+	caches := x.m.NewCaches(x.opts)
+	x.rows = forward(x.t, x.th, x.m, caches, text, 1)
+	freeCaches(x.t, x.th, caches)
+}
+
+// check compares the logits of the rows from position at on.
+func (x *exact) check(what string, at int, got [][]float32) {
+	for i, row := range got {
+		x.compare(fmt.Sprintf("%s, %s, position %d", x.name, what, at+i), row, x.rows[at+i])
+	}
+}
+
+// chunks runs the whole text in chunks.
+func (x *exact) chunks(text []int32, chunk int) {
+	caches := x.m.NewCaches(x.opts)
+	x.check(fmt.Sprintf("chunks of %d", chunk), 0, forward(x.t, x.th, x.m, caches, text, chunk))
+	freeCaches(x.t, x.th, caches)
+}
+
+// blocks runs verify blocks of k rows after a prefill: at each position a
+// block whose second half is wrong, which is rolled back and run again right.
+func (x *exact) blocks(text []int32, k int) {
+	const at = 20
+	what := fmt.Sprintf("blocks of %d", k)
+	caches := x.m.NewCaches(x.opts)
+	forward(x.t, x.th, x.m, caches, text[:at], at)
+	for pos := at; pos+k <= len(text); pos += k / 2 {
+		block := slices.Clone(text[pos : pos+k])
+		for i := k / 2; i < k; i++ {
+			block[i] = (block[i] + 1) % int32(x.m.Config().VocabSize)
+		}
+		x.check(what, pos, forward(x.t, x.th, x.m, caches, block, k)[:k/2])
+		for _, c := range caches {
+			if err := c.Trim(k - k/2); err != nil {
+				x.t.Fatal(err)
+			}
+		}
+	}
+	freeCaches(x.t, x.th, caches)
+}
+
+// shared runs three sequences in one forward: a prefill chunk, a decode step
+// and a block, at different positions.
+func (x *exact) shared(text []int32) {
+	starts, counts := []int{0, 30, 47}, []int{19, 1, 8}
+	paths := make([][]cache.Cache, len(starts))
+	for i, at := range starts {
+		paths[i] = x.m.NewCaches(x.opts)
+		if at > 0 {
+			forward(x.t, x.th, x.m, paths[i], text[:at], at)
+		}
+	}
+	for range 3 {
+		do(x.t, x.th, func(s *mlx.Scope) error {
+			var b lm.Batch
+			keep := []*mlx.Array{nil}
+			for i, n := range counts {
+				at := paths[i][0].Offset()
+				b = append(b, lm.Sequence{Tokens: mlx.New(s, text[at:at+n], n), N: n, Pos: at, Caches: paths[i]})
+			}
+			o := x.m.Forward(s, b, nil)
+			keep[0] = s.Contiguous(s.AsType(x.m.Unembed(s, o.Hidden), mlx.Float32))
+			for _, caches := range paths {
+				for _, c := range caches {
+					keep = append(keep, c.Arrays()...)
+				}
+			}
+			if err := s.Eval(keep...); err != nil {
+				return err
+			}
+			rows, err := readRows(s, keep[0])
+			if err != nil {
+				return err
+			}
+			for _, q := range b {
+				x.check("shared forward", q.Pos, rows[:q.N])
+				rows = rows[q.N:]
+			}
+			return nil
+		})
+	}
+	for _, caches := range paths {
+		freeCaches(x.t, x.th, caches)
+	}
+}
+
+// TestBitExact holds the bit tier: no bit of any logit may differ.
+func TestBitExact(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	for _, dtype := range []string{"float32", "bfloat16"} {
+		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+			t.Run(dtype+"/"+string(layout), func(t *testing.T) {
+				var d enginetest.Diff
+				exactSuite(t, layout, dtype, d.Compare)
+				d.Check(t)
+			})
+		}
+	}
+}
+
+// TestBitControl runs the float32 suite under OpenBLAS, where bits differ.
+func TestBitControl(t *testing.T) {
+	enginetest.Control(t, func(d *enginetest.Diff) { exactSuite(t, cache.Ring, "float32", d.Compare) })
+}
+
+// TestSpeedTier runs the suite as it is served: under OpenBLAS results depend
+// a little on how many rows are computed at once, but no more than a little.
+// Along the recorded text, the likeliest token may differ from one-row decode
+// only where it is one of plain's top two and they are all but equal.
+func TestSpeedTier(t *testing.T) {
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		t.Run(string(layout), func(t *testing.T) {
+			var s speed
+			exactSuite(t, layout, "float32", func(where string, got, want []float32) { s.compare(t, where, got, want) })
+			s.check(t)
+		})
+	}
+}
+
+// TestLayouts compares ring and full layout of the same sliding-window model.
+func TestLayouts(t *testing.T) {
+	th := newThread(t)
+	f := openFixture(t, "gemma3")
+	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	want := f.expected(t, th, "float32")
+	x := &exact{t: t, th: th, m: b.Model, opts: cache.Options{Layout: cache.Full}, name: "gemma3"}
+	text := slices.Concat(want.prompt, want.ids)
+	x.oracle(text)
+	var s speed
+	x.compare = func(where string, got, want []float32) { s.compare(t, where, got, want) }
+	x.opts.Layout = cache.Ring
+	for _, chunk := range []int{1, 7, 64} {
+		x.chunks(text, chunk)
+	}
+	s.check(t)
+}
+
+// speed holds the rules of the speed tier.
+type speed struct {
+	rows, excused int
+	worst         float64 // difference / largest logit
+}
+
+func (s *speed) compare(t *testing.T, where string, got, want []float32) {
+	s.rows++
+	most := largest(want)
+	for i := range want {
+		s.worst = max(s.worst, math.Abs(float64(got[i])-float64(want[i]))/most)
+	}
+	if !(s.worst <= 1e-5) {
+		t.Fatalf("%s: logits off by %g of the largest", where, s.worst)
+	}
+	g, w := argmax(got), argmax(want)
+	if g == w {
+		return
+	}
+	s.excused++
+	second := slices.Clone(want)
+	second[w] = float32(math.Inf(-1))
+	ulp := math.Abs(float64(math.Nextafter32(want[w], 0)) - float64(want[w]))
+	if g != argmax(second) || gap(want) > max(1e-4, 2*ulp) {
+		t.Errorf("%s: token %d, want %d; the two largest are %g apart", where, g, w, gap(want))
+	}
+	t.Logf("excused: %s: token %d for %d, %g apart", where, g, w, gap(want))
+}
+
+func (s *speed) check(t *testing.T) {
+	t.Logf("%d rows, logits off by at most %.2g of the largest, %d tokens excused", s.rows, s.worst, s.excused)
+	if s.rows == 0 || s.excused*1000 > s.rows {
+		t.Errorf("%d of %d tokens excused, at most 0.1 %%", s.excused, s.rows)
+	}
+}

@@ -1,0 +1,247 @@
+package models_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// tiny returns the files of a tiny model, to be spoiled.
+func tiny(t testing.TB, arch string) fstest.MapFS {
+	t.Helper()
+	dir := enginetest.TinyModel(t, arch)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := fstest.MapFS{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[e.Name()] = &fstest.MapFile{Data: data}
+	}
+	return files
+}
+
+// setConfig changes fields of config.json; a nil value removes one.
+func setConfig(files fstest.MapFS, fields map[string]any) {
+	var config map[string]any
+	if err := json.Unmarshal(files["config.json"].Data, &config); err != nil {
+		panic(err)
+	}
+	maps.Copy(config, fields)
+	maps.DeleteFunc(config, func(_ string, v any) bool { return v == nil })
+	data, err := json.Marshal(config)
+	if err != nil {
+		panic(err)
+	}
+	files["config.json"] = &fstest.MapFile{Data: data}
+}
+
+// editHeader changes the JSON header of the weights and pads it to its old
+// length.
+func editHeader(files fstest.MapFS, edit func(header string) string) {
+	data := files["model.safetensors"].Data
+	n := binary.LittleEndian.Uint64(data)
+	header := edit(string(data[8 : 8+n]))
+	out := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+	files["model.safetensors"] = &fstest.MapFile{Data: slices.Concat(out, []byte(header), data[8+n:])}
+}
+
+// shard moves the weights into one shard with an index over it.
+func shard(files fstest.MapFS, index string) {
+	files["model-00001-of-00002.safetensors"] = files["model.safetensors"]
+	delete(files, "model.safetensors")
+	files["model.safetensors.index.json"] = &fstest.MapFile{Data: []byte(index)}
+}
+
+func TestRefused(t *testing.T) {
+	th := newThread(t)
+	before := th.Memory().Active
+	good := tiny(t, "llama")
+	gemma := tiny(t, "gemma3_text")
+	set := func(fields map[string]any) func(fstest.MapFS) {
+		return func(files fstest.MapFS) { setConfig(files, fields) }
+	}
+	header := func(old, new string) func(fstest.MapFS) {
+		return func(files fstest.MapFS) {
+			editHeader(files, func(h string) string {
+				if !strings.Contains(h, old) {
+					t.Fatalf("the header has no %q", old)
+				}
+				return strings.Replace(h, old, new, 1)
+			})
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		files fstest.MapFS
+		spoil func(fstest.MapFS)
+		code  models.Code
+		want  string
+	}{
+		{"no config", good, func(f fstest.MapFS) { delete(f, "config.json") }, models.CodeIncomplete, "no config.json"},
+		{"config not json", good, func(f fstest.MapFS) { f["config.json"] = &fstest.MapFile{Data: []byte("<html>")} }, models.CodeInvalid, "config.json"},
+		{"unknown architecture", good, set(map[string]any{"model_type": "mamba9"}), models.CodeUnsupported, `"mamba9" in config.json is not supported; supported are gemma3, gemma3_text, llama, mistral, qwen3`},
+		{"no architecture", good, set(map[string]any{"model_type": nil}), models.CodeUnsupported, "supported are"},
+		{"no tokenizer", good, func(f fstest.MapFS) { delete(f, "tokenizer.json") }, models.CodeIncomplete, "tokenizer.json is missing"},
+		{"unknown tokenizer", good, func(f fstest.MapFS) {
+			f["tokenizer.json"] = &fstest.MapFile{Data: []byte(`{"version":"1.0","model":{"type":"Unigram"}}`)}
+		}, models.CodeUnsupported, "Unigram"},
+		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "half-downloaded: model.safetensors is missing; run `tandem pull`"},
+		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": "x"}`)} }, models.CodeInvalid, "generation_config.json"},
+
+		{"absurd hidden", good, set(map[string]any{"hidden_size": 1 << 40}), models.CodeInvalid, "hidden_size is 1099511627776"},
+		{"absurd layers", good, set(map[string]any{"num_hidden_layers": 1e9}), models.CodeInvalid, "num_hidden_layers"},
+		{"negative vocab", good, set(map[string]any{"vocab_size": -1}), models.CodeInvalid, "vocab_size is -1"},
+		{"no heads", good, set(map[string]any{"num_attention_heads": 0}), models.CodeInvalid, "num_attention_heads"},
+		{"odd groups", good, set(map[string]any{"num_key_value_heads": 3}), models.CodeInvalid, "can't share"},
+		{"text for number", good, set(map[string]any{"hidden_size": "64"}), models.CodeInvalid, "config.json"},
+		{"odd head", good, set(map[string]any{"head_dim": 15}), models.CodeInvalid, "rotary"},
+		{"negative theta", good, set(map[string]any{"rope_theta": -1}), models.CodeInvalid, "rope_theta"},
+		{"rope type", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "longrope", "factor": 2}}), models.CodeUnsupported, `"longrope" is not supported; supported are default, linear, llama3 and yarn`},
+		{"rope factor", good, set(map[string]any{"rope_scaling": map[string]any{"rope_type": "linear"}}), models.CodeInvalid, "factor"},
+		{"activation", good, set(map[string]any{"hidden_act": "relu"}), models.CodeUnsupported, `"relu" is not supported`},
+		{"layer types", good, set(map[string]any{"layer_types": []string{"full_attention"}}), models.CodeInvalid, "1 layers of 3"},
+		{"layer type", good, set(map[string]any{"layer_types": []string{"full_attention", "mamba", "full_attention"}}), models.CodeUnsupported, `"mamba"`},
+		{"no window", good, set(map[string]any{"layer_types": []string{"full_attention", "sliding_attention", "full_attention"}}), models.CodeInvalid, "sliding_window is 0"},
+		{"gemma window", gemma, set(map[string]any{"sliding_window": 0}), models.CodeInvalid, "sliding_window is 0"},
+		{"gemma scalar", gemma, set(map[string]any{"query_pre_attn_scalar": 0}), models.CodeInvalid, "query_pre_attn_scalar"},
+		{"gemma softcap", gemma, set(map[string]any{"final_logit_softcapping": 30}), models.CodeUnsupported, "softcapping"},
+		{"gptq", good, set(map[string]any{"quantization_config": map[string]any{"quant_method": "gptq", "bits": 4}}), models.CodeUnsupported, `"gptq"`},
+
+		{"one layer more", good, set(map[string]any{"num_hidden_layers": 4}), models.CodeInvalid, "lacks 9 tensors (model.layers.3.self_attn.q_proj.weight, "},
+		{"one layer less", good, set(map[string]any{"num_hidden_layers": 2}), models.CodeInvalid, "has unexpected 9 tensors (model.layers.2.input_layernorm.weight, "},
+		{"head expected", good, set(map[string]any{"tie_word_embeddings": false}), models.CodeInvalid, "lacks 1 tensors (lm_head.weight)"},
+		{"biases expected", good, set(map[string]any{"mlp_bias": true}), models.CodeInvalid, "lacks 9 tensors (model.layers.0.mlp.gate_proj.bias, "},
+		{"other shape", good, set(map[string]any{"intermediate_size": 64}), models.CodeInvalid, "model.layers.0.mlp.gate_proj.weight has shape [128 64], config.json asks for [64 64]"},
+		{"renamed tensor", good, header(`"model.norm.weight"`, `"model.Norm.weight"`), models.CodeInvalid, "lacks 1 tensors (model.norm.weight) and has unexpected 1 tensors (model.Norm.weight)"},
+		{"float8", good, header(`"dtype":"F32","shape":[260,64]`, `"dtype":"F8_E4M3","shape":[260,256]`), models.CodeInvalid, "has shape"},
+		{"scales of nothing", good, header(`"model.layers.0.mlp.up_proj.weight"`, `"model.layers.0.mlp.up_proj.scales"`), models.CodeInvalid, "lacks"},
+		{"scales of a float", good, header(`"model.layers.0.input_layernorm.weight"`, `"model.layers.0.mlp.gate_proj.scales"`), models.CodeUnsupported, "model.layers.0.mlp.gate_proj is quantized in a way"},
+		{"truncated", good, func(f fstest.MapFS) {
+			data := f["model.safetensors"].Data
+			f["model.safetensors"] = &fstest.MapFile{Data: data[:len(data)-1000]}
+		}, models.CodeIncomplete, "model.safetensors: the file is cut short: 1000 bytes are missing; download it again"},
+		{"hostile header", good, header(`"data_offsets":[0,`, `"data_offsets":[8,`), models.CodeInvalid, "model.safetensors: the safetensors header is damaged"},
+		{"not regular", good, func(f fstest.MapFS) { f["model.safetensors"] = &fstest.MapFile{Mode: fs.ModeDir} }, models.CodeInvalid, "model.safetensors is not a regular file"},
+
+		{"index outside", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"../../etc/model.safetensors"}}`) }, models.CodeInvalid, `"../../etc/model.safetensors", which is no safetensors file in the model's folder`},
+		{"index absolute", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"/etc/model.safetensors"}}`) }, models.CodeInvalid, "no safetensors file in"},
+		{"index subfolder", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"x/model.safetensors"}}`) }, models.CodeInvalid, "no safetensors file in"},
+		{"index backslash", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"x\\model.safetensors"}}`) }, models.CodeInvalid, "no safetensors file in"},
+		{"index of other file", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"config.json"}}`) }, models.CodeInvalid, "no safetensors file in"},
+		{"index twice", good, func(f fstest.MapFS) {
+			shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors","a":"model-00002-of-00002.safetensors"}}`)
+		}, models.CodeInvalid, `tensor "a" is named twice`},
+		{"index empty", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{}}`) }, models.CodeInvalid, "empty"},
+		{"index without map", good, func(f fstest.MapFS) { shard(f, `{}`) }, models.CodeInvalid, "no weight_map"},
+		{"index number", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":3}}`) }, models.CodeInvalid, "no file name"},
+		{"missing shard", good, func(f fstest.MapFS) {
+			shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
+		}, models.CodeIncomplete, "half-downloaded: model-00002-of-00002.safetensors is missing; run `tandem pull`"},
+		{"tensor not in its shard", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`) }, models.CodeInvalid, "lacks tensor a"},
+		{"tensor in two shards", good, func(f fstest.MapFS) {
+			shard(f, `{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
+			f["model-00002-of-00002.safetensors"] = f["model-00001-of-00002.safetensors"]
+		}, models.CodeInvalid, "which another shard has too"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := maps.Clone(c.files)
+			c.spoil(files)
+			_, err := models.LoadFS(t.Context(), th, files, models.Options{Name: "org/name"})
+			e, ok := errors.AsType[*models.Error](err)
+			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/name: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			}
+		})
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d over refused models", before, after)
+	}
+	// What was spoilt was a copy: the thread still loads the good one.
+	b, err := models.LoadFS(t.Context(), th, good, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+}
+
+func TestNoFolder(t *testing.T) {
+	th := newThread(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none"): "there is no such folder",
+		file:                       "is not a folder",
+		dir:                        "has no config.json",
+	} {
+		if _, err := models.Load(t.Context(), th, path, models.Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
+func TestLoadCancelled(t *testing.T) {
+	th := newThread(t)
+	files := tiny(t, "llama")
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := models.LoadFS(ctx, th, files, models.Options{Progress: func(done, total int64) {
+		if done > total/2 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if active := th.Memory().Active; active > 4096 {
+		t.Errorf("%d bytes are still held", active)
+	}
+}
+
+// TestUnneededTensors loads checkpoints with tensors that are known to be
+// left over.
+func TestUnneededTensors(t *testing.T) {
+	th := newThread(t)
+	files := tiny(t, "llama")
+	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data), int64(len(files["model.safetensors"].Data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	do(t, th, func(s *mlx.Scope) error {
+		var arrays []mlx.NamedArray
+		for _, name := range ts.Names() {
+			arrays = append(arrays, mlx.NamedArray{Name: name, Array: ts.Load(s, name)})
+		}
+		arrays = append(arrays,
+			mlx.NamedArray{Name: "model.layers.0.self_attn.rotary_emb.inv_freq", Array: s.Zeros(mlx.Float32, 8)},
+			mlx.NamedArray{Name: "lm_head.weight", Array: s.Zeros(mlx.Float32, 260, 64)})
+		return s.WriteTensors(&file, arrays, nil)
+	})
+	files["model.safetensors"] = &fstest.MapFile{Data: file.Bytes()}
+	b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+}
