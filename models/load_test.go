@@ -1,11 +1,14 @@
 package models_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -58,5 +61,48 @@ func TestLoad(t *testing.T) {
 	}
 	if after := th.Memory().Active; after != before {
 		t.Errorf("active memory went from %d to %d after everything was closed", before, after)
+	}
+}
+
+// TestTaps asks for layer outputs out of order and twice.
+func TestTaps(t *testing.T) {
+	th := newThread(t)
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3"), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	taps := func(layers ...int) (rows [][]float32) {
+		caches := b.Model.NewCaches(cache.Options{})
+		defer freeCaches(t, th, caches)
+		do(t, th, func(s *mlx.Scope) error {
+			q := lm.Sequence{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}
+			out := b.Model.Forward(s, lm.Batch{q}, layers)
+			if len(out.Taps) != len(layers) || !slices.Equal(out.Hidden.Shape(), []int{3, 64}) {
+				return fmt.Errorf("%d taps of %d, hidden %v", len(out.Taps), len(layers), out.Hidden.Shape())
+			}
+			for _, tap := range out.Taps {
+				if !slices.Equal(tap.Shape(), []int{3, 64}) {
+					t.Errorf("tap has shape %v", tap.Shape())
+				}
+				flat, err := mlx.Read[float32](s, tap)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, flat)
+			}
+			return nil
+		})
+		return rows
+	}
+	got, first, last := taps(2, 0, 2), taps(0)[0], taps(2)[0]
+	if slices.Equal(first, last) {
+		t.Fatal("two layers have the same output")
+	}
+	if !slices.Equal(got[0], last) || !slices.Equal(got[1], first) || !slices.Equal(got[2], last) {
+		t.Error("taps are not those of the layers asked for, in order")
+	}
+	if none := taps(); none != nil {
+		t.Errorf("%d taps nobody asked for", len(none))
 	}
 }

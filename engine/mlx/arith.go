@@ -138,6 +138,24 @@ func (s *Scope) Tanh(a *Array) *Array {
 	return s.done(r, C.mlx_tanh(&r.c, a.c, s.stream))
 }
 
+// Cos returns cos(a), a in radians (mlx_cos).
+func (s *Scope) Cos(a *Array) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_cos(&r.c, a.c, s.stream))
+}
+
+// Sin returns sin(a), a in radians (mlx_sin).
+func (s *Scope) Sin(a *Array) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_sin(&r.c, a.c, s.stream))
+}
+
 // Sigmoid returns 1 / (1 + e^-a) (mlx_sigmoid).
 func (s *Scope) Sigmoid(a *Array) *Array {
 	if !s.ready(a) {

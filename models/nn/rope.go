@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -23,9 +24,15 @@ type RopeScaling struct {
 }
 
 // Rope is a rotary embedding of whole heads.
+//
+// MLX has a kernel for it on Metal. On the CPU it computes sines and cosines
+// anew in every layer, from some twenty small operations: there a table per
+// forward, shared by all layers, rotates in half the time.
 type Rope struct {
 	rope   mlx.Rope
 	mscale float32 // of the rotated rows, 1 = none
+
+	inverse *mlx.Array // (D/2) float32, radians per position; nil = use the kernel
 }
 
 // Rope prepares the embedding of heads of dims elements. It rotates pairs of
@@ -37,36 +44,53 @@ func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeSc
 		w.fail(fmt.Errorf("config.json: no rotary embedding with rope_theta %v and heads of %d", base, dims))
 		return r
 	}
+	if err := r.rescale(w, base, scaling); err != nil {
+		w.fail(err)
+	}
+	if !traditional && !w.scope.Thread().GPU() {
+		r.inverse = r.frequencies(w.scope)
+		w.keep(r.inverse)
+	}
+	return r
+}
+
+// rescale applies the scaling of config.json.
+func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 	if scaling == nil {
-		return r
+		return nil
 	}
-	kind := scaling.OldType
-	if kind == "" {
-		kind = scaling.Type
-	}
-	if kind != "" && kind != "default" && !(scaling.Factor > 0) {
-		w.fail(fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v", kind, scaling.Factor))
-		return r
+	kind := cmp.Or(scaling.OldType, scaling.Type, "default")
+	if kind != "default" && !(scaling.Factor > 0) {
+		return fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v", kind, scaling.Factor)
 	}
 	var freqs []float32
 	switch kind {
-	case "", "default":
-		return r
+	case "default":
+		return nil
 	case "linear":
 		r.rope.Scale = float32(1 / scaling.Factor)
-		return r
+		return nil
 	case "llama3":
-		freqs = scaling.llama3(dims, base)
+		freqs = scaling.llama3(r.rope.Dims, base)
 	case "yarn":
-		freqs = scaling.yarn(dims, base)
+		freqs = scaling.yarn(r.rope.Dims, base)
 		r.mscale = float32(yarnMscale(scaling.Factor, or(scaling.Mscale, 1)) / yarnMscale(scaling.Factor, scaling.MscaleAllDim))
 	default:
-		w.fail(unsupported("config.json: rope type %q is not supported; supported are default, linear, llama3 and yarn", kind))
-		return r
+		return unsupported("config.json: rope type %q is not supported; supported are default, linear, llama3 and yarn", kind)
 	}
 	r.rope.Freqs = mlx.New(w.scope, freqs, len(freqs))
 	w.keep(r.rope.Freqs)
-	return r
+	return nil
+}
+
+// frequencies returns the inverse of the wavelengths, as the kernel has them.
+func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
+	if r.rope.Freqs != nil {
+		return s.Div(s.Scalar(1, mlx.Float32), r.rope.Freqs)
+	}
+	half := r.rope.Dims / 2
+	step := -math.Log(float64(r.rope.Base)) / float64(half)
+	return s.Exp(s.Mul(s.Arange(0, half, mlx.Float32), s.Scalar(step, mlx.Float32)))
 }
 
 func or(v *float64, fallback float64) float64 {
@@ -136,7 +160,43 @@ func yarnMscale(scale, mscale float64) float64 {
 // Forward rotates x (1, heads, n, D), whose rows stand at pos, pos+1, ...
 func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if r.mscale != 1 {
-		x = s.Mul(x, s.Scalar(float64(r.mscale), x.Dtype()))
+		x = s.Mul(x, constant(s, float64(r.mscale), x.Dtype()))
 	}
-	return s.Rope(x, r.rope, pos)
+	if r.inverse == nil {
+		return s.Rope(x, r.rope, pos)
+	}
+	cos, sin := r.table(s, pos, x.Dim(2), x.Dtype())
+	half, dims := r.rope.Dims/2, r.rope.Dims
+	swapped := s.Concat(-1, s.Slice(x, 3, half, dims), s.Slice(x, 3, 0, half))
+	return s.Add(s.Mul(x, cos), s.Mul(swapped, sin))
+}
+
+type tableKey struct {
+	rope   *Rope
+	pos, n int
+	dtype  mlx.Dtype
+	sin    bool
+}
+
+// table returns the cosines of n positions and the sines, negated for the
+// first half, both (n, D), that all layers of a forward share.
+func (r *Rope) table(s *mlx.Scope, pos, n int, d mlx.Dtype) (cos, sin *mlx.Array) {
+	key := tableKey{rope: r, pos: pos, n: n, dtype: d}
+	angles := func() *mlx.Array { // (n, D/2)
+		p := s.Reshape(s.Arange(pos, pos+n, mlx.Float32), n, 1)
+		if r.rope.Scale != 1 {
+			p = s.Mul(p, s.Scalar(float64(r.rope.Scale), mlx.Float32))
+		}
+		return s.Mul(p, r.inverse)
+	}
+	cos = s.Memo(key, func() *mlx.Array {
+		c := s.AsType(s.Cos(angles()), d)
+		return s.Concat(-1, c, c)
+	})
+	key.sin = true
+	sin = s.Memo(key, func() *mlx.Array {
+		c := s.AsType(s.Sin(angles()), d)
+		return s.Concat(-1, s.Neg(c), c)
+	})
+	return cos, sin
 }
