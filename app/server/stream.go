@@ -114,8 +114,8 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 			quiet.Reset(quietNext)
 		case <-ctx.Done():
 			// The generating side sees the same end and calls end, perhaps
-			// with words for the client.
-			if errors.Is(context.Cause(ctx), errRunCancelled) {
+			// with words for the client, who is still there in these cases.
+			if cause := context.Cause(ctx); cause == errRunCancelled || cause == error(errStopping) {
 				<-s.wake
 				continue
 			}
