@@ -61,7 +61,7 @@ type App struct {
 	change   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting bool          // Serve has yet to load the choice
 	draining bool
-	failure  string // why the last load failed
+	failure  string // why the choice could not be loaded
 	noPort   string // why no endpoint was opened
 }
 

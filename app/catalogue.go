@@ -64,7 +64,7 @@ func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model
 	}
 	info, err := models.Inspect(dir)
 	if err != nil {
-		return control.Model{}, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
+		return control.Model{}, invalidModel(err)
 	}
 	id := r.ID
 	if id == "" {
@@ -135,12 +135,17 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	}
 	info, err := models.Inspect(dir)
 	if err != nil {
-		return control.Model{}, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
+		return control.Model{}, invalidModel(err)
 	}
 	revision := filepath.Base(dir) // the commit names the snapshot's folder
 	return a.register(ctx, storage.Model{
 		ID: id, Path: dir, Source: storage.SourceHub, Revision: revision, DownloadedByUs: ours,
 	}, info)
+}
+
+// invalidModel tells what is wrong with a model's folder.
+func invalidModel(err error) *control.Error {
+	return &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
 }
 
 // hubError maps the hub's codes to the control routes'.

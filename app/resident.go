@@ -25,7 +25,7 @@ func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
 	if err != nil {
 		return nil, a.notRegistered(err, name)
 	}
-	m, err := a.acquire(ctx, row)
+	m, err := a.bring(ctx, row, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -89,15 +89,17 @@ func (c *coming) describe() *control.Loading {
 	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
 }
 
-// acquire takes the model in memory or loads it in place of an idle one.
-func (a *App) acquire(ctx context.Context, row storage.Model) (m *loaded, err error) {
+// bring takes the model in memory or loads it in place of an idle one. users
+// is how many requests hold it from then on: one, or none if it is loaded
+// ahead of them, so that it is not in the way of another.
+func (a *App) bring(ctx context.Context, row storage.Model, users int) (m *loaded, err error) {
 	if err := a.turn(ctx); err != nil {
 		return nil, err
 	}
 	old := a.loaded
 	switch {
 	case old != nil && old.row.ID == row.ID:
-		old.users++
+		old.users += users
 		a.mu.Unlock()
 		return old, nil
 	case old != nil && old.users > 0:
@@ -105,22 +107,32 @@ func (a *App) acquire(ctx context.Context, row storage.Model) (m *loaded, err er
 		return nil, control.Errorf(control.CodeModelBusy,
 			"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.", old.row.ID, row.ID)
 	}
-	a.loaded, a.coming, a.failure = nil, &coming{id: row.ID}, ""
+	a.loaded, a.coming = nil, &coming{id: row.ID}
 	progress, end := a.coming, a.begin()
 	a.mu.Unlock()
+	kept := old // until the new one is known to be a model
 	// Deferred, so that not even a panic leaves the others waiting.
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.coming = nil; m != nil {
-			m.users++
+		a.coming, a.loaded = nil, kept
+		if m != nil {
+			m.users = users
 			a.loaded = m
 		}
-		if err != nil && err != errDraining {
-			a.failure = err.Error()
+		if row.ID == a.choice && err != errDraining {
+			if a.failure = ""; err != nil {
+				a.failure = err.Error()
+			}
 		}
 		end()
 	}()
+	if row.Source != storage.SourcePocket {
+		if _, err := models.Inspect(row.Path); err != nil {
+			return nil, invalidModel(err)
+		}
+	}
+	kept = nil
 	// The load goes on if this client leaves: the next one will want it.
 	m, err = a.replace(old, row, progress)
 	if a.life.Err() != nil && m == nil {
@@ -150,7 +162,7 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 		bundle, err = models.Load(a.life, a.thread, row.Path, opts)
 	}
 	if err != nil {
-		return nil, &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
+		return nil, invalidModel(err)
 	}
 	if bundle.TemplateErr != nil {
 		a.log.Info("no chat for this model", "model", row.ID, "reason", bundle.TemplateErr)
@@ -165,19 +177,30 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	}, nil
 }
 
+// preload loads the choice ahead of the first request.
+func (a *App) preload(ctx context.Context) error {
+	a.mu.Lock()
+	id := a.choice
+	a.mu.Unlock()
+	row, err := a.db.Model(ctx, id)
+	if err != nil {
+		return a.notRegistered(err, id)
+	}
+	_, err = a.bring(ctx, row, 0)
+	return err
+}
+
 // Load implements server.Admin.
 func (a *App) Load(ctx context.Context, id string) error {
 	row, err := a.db.Model(ctx, id)
 	if err != nil {
 		return a.notRegistered(err, id)
 	}
-	m, err := a.acquire(ctx, row)
-	if err != nil {
+	if _, err := a.bring(ctx, row, 0); err != nil {
 		return err
 	}
-	m.Release()
 	a.mu.Lock()
-	a.choice = id
+	a.choice, a.failure = id, ""
 	a.mu.Unlock()
 	return a.db.SetSetting(ctx, settingChoice, id)
 }

@@ -107,11 +107,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		if !o.Preload {
 			return
 		}
-		m, err := a.Acquire(ctx, control.Alias)
-		switch {
-		case err == nil:
-			m.Release()
-		case ctx.Err() == nil:
+		if err := a.preload(ctx); err != nil && ctx.Err() == nil {
 			a.log.Error("loading the chosen model", "error", err)
 		}
 		a.mu.Lock()
