@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+)
+
+// asProgram makes this test binary be the program, for tests about processes.
+const asProgram = "TANDEM_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// newHome returns a folder for TANDEM_HOME whose name leaves room for the
+// address of a socket.
+func newHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "tandem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// tinyModel writes a random model into a folder of that name; config replaces
+// values of its config.json.
+func tinyModel(t *testing.T, name string, config map[string]any) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Rename(enginetest.TinyModel(t, "llama"), dir); err != nil {
+		t.Fatal(err)
+	}
+	setConfig(t, dir, config)
+	return dir
+}
+
+func setConfig(t *testing.T, dir string, values map[string]any) {
+	t.Helper()
+	path := filepath.Join(dir, "config.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := map[string]any{}
+	if err := json.Unmarshal(b, &config); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range values {
+		config[k] = v
+	}
+	if b, err = json.Marshal(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A console runs command lines in this process.
+type console struct {
+	env            map[string]string
+	terminal       bool
+	stdin          string
+	stdout, stderr string // of the last command line
+}
+
+// newConsole has a home and a model cache of its own.
+func newConsole(t *testing.T, home string) *console {
+	return &console{env: map[string]string{"TANDEM_HOME": home, "HF_HUB_CACHE": filepath.Join(home, "hub"), "HOME": home}}
+}
+
+// tandem runs one command line and returns its exit code.
+func (c *console) tandem(ctx context.Context, args ...string) int {
+	var out, err bytes.Buffer
+	m := &Main{
+		Stdin: strings.NewReader(c.stdin), Stdout: &out, Stderr: &err, Terminal: c.terminal,
+		Getenv: func(name string) string { return c.env[name] },
+	}
+	code := m.Run(ctx, args)
+	c.stdout, c.stderr = out.String(), err.String()
+	return code
+}
+
+// must runs a command line that works and returns its standard output.
+func (c *console) must(t *testing.T, args ...string) string {
+	t.Helper()
+	if code := c.tandem(t.Context(), args...); code != 0 {
+		t.Fatalf("tandem %s: exit %d\n%s%s", strings.Join(args, " "), code, c.stdout, c.stderr)
+	}
+	return c.stdout
+}
+
+// lines decodes lines of JSON.
+func lines[T any](t *testing.T, text string) (list []T) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var v T
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+// A process is the program on its own.
+type process struct {
+	*exec.Cmd
+	stdout *bufio.Reader
+	stderr *transcript
+	home   string
+	url    string // of serve, without the final slash
+	link   string
+	reaped bool
+}
+
+// A transcript may be read while a process still writes it.
+type transcript struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *transcript) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *transcript) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// launch starts the program. It is killed with the test.
+func launch(t *testing.T, home string, args ...string) *process {
+	t.Helper()
+	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
+	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"))
+	p.Stderr = p.stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if !p.reaped {
+			p.Process.Kill()
+			p.exit(t)
+		}
+	})
+	return p
+}
+
+// serveProcess starts `tandem serve` on a free port and reads its two lines.
+func serveProcess(t *testing.T, home string, args ...string) *process {
+	t.Helper()
+	p := launch(t, home, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
+	for _, line := range []*string{&p.url, &p.link} {
+		text, err := p.stdout.ReadString('\n')
+		if err != nil {
+			code, _ := p.exit(t)
+			t.Fatalf("serve ended with %d before it was ready: %v\n%s", code, err, p.stderr)
+		}
+		*line = strings.TrimSpace(text)
+	}
+	return p
+}
+
+// exit waits for the end and returns the exit code, -1 for a signal, and what
+// was left on standard output.
+func (p *process) exit(t *testing.T) (code int, rest string) {
+	t.Helper()
+	b, err := io.ReadAll(p.stdout)
+	if err != nil {
+		t.Error(err)
+	}
+	err = p.Wait()
+	p.reaped = true
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Error(err)
+	}
+	return p.ProcessState.ExitCode(), string(b)
+}
+
+// stop ends serve as a person would, and sees that it ends well.
+func (p *process) stop(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, rest := p.exit(t); code != 0 || rest != "" {
+		t.Errorf("serve ended with %d and %q on standard output\n%s", code, rest, p.stderr)
+	}
+}
+
+// client talks to the control socket of a home.
+func client(t *testing.T, home string) *control.Client {
+	c := control.Dial(home)
+	t.Cleanup(c.Close)
+	return c
+}

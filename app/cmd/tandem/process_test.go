@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// endless is a model that never ends by itself: its EOS is beyond what its
+// tokenizer knows, and greedy decoding does not meet it.
+func endless(t *testing.T) string {
+	return tinyModel(t, "endless", map[string]any{"eos_token_id": 259, "max_position_embeddings": 1 << 16})
+}
+
+func TestServeTellsWhere(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home)
+	if !regexp.MustCompile(`^http://127\.0\.0\.1:[1-9][0-9]*$`).MatchString(p.url) {
+		t.Errorf("line 1 is %q", p.url)
+	}
+	if !regexp.MustCompile(`^` + regexp.QuoteMeta(p.url) + `/#[A-Z2-7]{20,}$`).MatchString(p.link) {
+		t.Errorf("line 2 is %q", p.link)
+	}
+	// The link buys a session, once, and that shows the state.
+	_, code, _ := strings.Cut(p.link, "#")
+	for i, want := range []int{http.StatusOK, http.StatusUnauthorized} {
+		resp, err := http.Post(p.url+"/app/session", "application/json", strings.NewReader(fmt.Sprintf(`{"code":%q}`, code)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("exchange %d of the code: %s", i+1, resp.Status)
+		}
+	}
+	if info, err := os.Stat(home); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("home: %v %v", info.Mode(), err)
+	}
+
+	second := launch(t, home, "serve", "--addr", "127.0.0.1:0")
+	code2, out := second.exit(t)
+	for _, want := range []string{fmt.Sprintf("pid %d ", p.Process.Pid), p.url, home} {
+		if !strings.Contains(second.stderr.String(), want) {
+			t.Errorf("a second serve does not name %q: %s", want, second.stderr)
+		}
+	}
+	if code2 != 1 || out != "" {
+		t.Errorf("a second serve ended with %d, printing %q", code2, out)
+	}
+	if _, err := client(t, home).State(t.Context()); err != nil {
+		t.Errorf("the first one suffered: %v", err)
+	}
+	p.stop(t)
+	if p.stderr.String() != "" {
+		t.Errorf("on standard error:\n%s", p.stderr)
+	}
+}
+
+// TestServeTakenPort: the socket is served, and nothing is printed where the
+// address would stand.
+func TestServeTakenPort(t *testing.T) {
+	first := serveProcess(t, newHome(t))
+	defer first.stop(t)
+	home := newHome(t)
+	p := launch(t, home, "serve", "--addr", strings.TrimPrefix(first.url, "http://"))
+	c := client(t, home)
+	state := waitState(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady })
+	if state.Address != "" || !strings.Contains(state.Error, "is taken") {
+		t.Errorf("state %+v", state)
+	}
+	if code := newConsole(t, home).tandem(t.Context(), "doctor"); code != 1 {
+		t.Errorf("the doctor finds nothing: exit %d", code)
+	}
+	p.stop(t)
+	if !strings.Contains(p.stderr.String(), "is taken by another program") {
+		t.Errorf("standard error: %s", p.stderr)
+	}
+}
+
+// waitState asks until the state is as wanted.
+func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
+	t.Helper()
+	for {
+		s, err := c.State(t.Context())
+		if err == nil && ok(s) {
+			return s
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal("the test ended first")
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// generating starts an endless streamed completion and returns its body once
+// the first token has come.
+func generating(t *testing.T, p *process, model string) io.ReadCloser {
+	t.Helper()
+	resp, err := http.Post(p.url+"/v1/completions", "application/json",
+		strings.NewReader(fmt.Sprintf(`{"model":%q,"prompt":"abc","temperature":0,"ignore_eos":true,"stream":true}`, model)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		b, _ := io.ReadAll(resp.Body)
+		t.Fatalf("%s: %s", resp.Status, b)
+	}
+	if _, err := resp.Body.Read(make([]byte, 16)); err != nil {
+		t.Fatal(err)
+	}
+	return resp.Body
+}
+
+// TestKilled: after a kill -9 in the middle of a request the home can be
+// served again, and the request is on record.
+func TestKilled(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	generating(t, p, control.Alias)
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := p.exit(t); code != -1 {
+		t.Errorf("exit %d", code)
+	}
+	if _, err := os.Stat(control.SocketPath(home)); err != nil {
+		t.Fatalf("the killed process left no socket to stumble over: %v", err)
+	}
+	again := serveProcess(t, home)
+	defer again.stop(t)
+	c := client(t, home)
+	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(runs) != 1 || runs[0].FinishReason != "interrupted" || runs[0].EndedAt.IsZero() {
+		t.Errorf("runs %+v", runs)
+	}
+	if s, err := c.State(t.Context()); err != nil || s.Choice != "endless" {
+		t.Errorf("choice %q, %v", s.Choice, err)
+	}
+}
+
+// TestInterruptedRun: Ctrl-C ends a generation with what there is, in this
+// process and as a client of another.
+func TestInterruptedRun(t *testing.T) {
+	home, dir := newHome(t), endless(t)
+	interrupt := func(t *testing.T) {
+		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
+		if _, err := p.stdout.ReadString('\n'); err != nil {
+			t.Fatalf("no first token: %v\n%s", err, p.stderr)
+		}
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		code, rest := p.exit(t)
+		if code != 130 || p.stderr.String() != "tandem: interrupted\n" {
+			t.Errorf("exit %d: %s", code, p.stderr)
+		}
+		if strings.Contains(rest, "finish_reason") {
+			t.Error("the generation came to an end of its own")
+		}
+	}
+	finished := func(t *testing.T, n int) {
+		list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
+		if len(list) != n || list[0].FinishReason != control.FinishCancel || list[0].CompletionTokens == 0 {
+			t.Errorf("runs %+v", list)
+		}
+	}
+	t.Run("alone", interrupt)
+	finished(t, 1)
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	t.Run("served", interrupt)
+	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
+	finished(t, 2)
+}
+
+// TestDrainAndSecondSignal: the first signal lets a request in flight end, a
+// second one does not wait for it.
+func TestDrainAndSecondSignal(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	body := generating(t, p, control.Alias)
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	// Once nobody listens any more the drain has begun.
+	for {
+		resp, err := http.Get(p.url + "/health")
+		if err != nil {
+			break
+		}
+		resp.Body.Close()
+		time.Sleep(2 * time.Millisecond)
+	}
+	if _, err := body.Read(make([]byte, 16)); err != nil {
+		t.Errorf("the request in flight was cut at once: %v", err)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := p.exit(t); code != -1 || p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
+		t.Errorf("ended with %v", p.ProcessState)
+	}
+}
+
+// TestDrainEnds: a request that would go on for ever is ended by the drain,
+// told why, and on record.
+func TestDrainEnds(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	body := generating(t, p, control.Alias)
+	heard := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(body)
+		heard <- string(b)
+	}()
+	p.stop(t)
+	if text := <-heard; !strings.Contains(text, "Tandem is stopping") {
+		t.Errorf("the client heard %q at the end", text[max(0, len(text)-200):])
+	}
+	list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
+	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason == "interrupted" {
+		t.Errorf("runs %+v", list)
+	}
+}
+
+// TestServeBadModel: what --model names is checked before anything is opened.
+func TestServeBadModel(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	for model, want := range map[string]string{
+		filepath.Join(home, "nowhere"): "there is no such folder",
+		"org/unknown":                  "is not registered",
+		newHome(t):                     "config.json",
+	} {
+		if code := c.tandem(t.Context(), "serve", "--addr", "127.0.0.1:0", "--model", model); code != 1 || !strings.Contains(c.stderr, want) || c.stdout != "" {
+			t.Errorf("--model %s: exit %d, %q %q", model, code, c.stdout, c.stderr)
+		}
+	}
+	for _, args := range [][]string{{"--addr", "0.0.0.0:1"}, {"--addr", "x"}, {"--dtype", "int1"}} {
+		if code := c.tandem(t.Context(), append([]string{"serve"}, args...)...); code != 1 || c.stdout != "" {
+			t.Errorf("%v: exit %d, %q %q", args, code, c.stdout, c.stderr)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if code := c.tandem(ctx, "models"); code != 130 {
+		t.Errorf("interrupted at once: exit %d\n%s", code, c.stderr)
+	}
+}
+
+// TestHomeOfOthers: a folder full of other things is left as it is.
+func TestHomeOfOthers(t *testing.T) {
+	dir := newHome(t)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := newConsole(t, dir)
+	if code := c.tandem(t.Context(), "models"); code != 1 || !strings.Contains(c.stderr, "holds other files") {
+		t.Errorf("exit %d: %s", code, c.stderr)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
