@@ -383,6 +383,25 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestCloseStream: a client in mid-stream hears that the server stops.
+func TestCloseStream(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		yield("kept", nil)
+		s.Close()
+		<-ctx.Done()
+		yield("", ctx.Err())
+	})
+	w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
+	if body := w.Body.String(); strings.Contains(body, "[DONE]") || !strings.Contains(body, `"code":"not_ready"`) {
+		t.Errorf("%d %s", w.Code, body)
+	}
+	if r := fake.lastRun(); r.FinishReason != "error" || r.CompletionTokens != 1 {
+		t.Errorf("the history has %+v", r)
+	}
+}
+
 // TestPanic: a defect costs one request.
 func TestPanic(t *testing.T) {
 	fake := newFake()
