@@ -23,7 +23,7 @@ func open(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	if code.URL == "" {
-		return fmt.Errorf("Tandem runs, but its endpoint is not open; `tandem doctor` says why")
+		return fmt.Errorf("the endpoint is not open, though Tandem runs; `tandem doctor` says why")
 	}
 	fmt.Fprintln(m.Stdout, code.URL)
 	if *print {
