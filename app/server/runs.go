@@ -109,9 +109,12 @@ func (u *run) token() {
 func (u *run) finish(err error) {
 	u.cancel(nil)
 	s := u.s
-	s.runs.mu.Lock()
-	delete(s.runs.runs, u.key)
-	s.runs.mu.Unlock()
+	// Last, so that what is no longer in flight is in the history.
+	defer func() {
+		s.runs.mu.Lock()
+		defer s.runs.mu.Unlock()
+		delete(s.runs.runs, u.key)
+	}()
 
 	row := &u.row
 	if u.reply != nil {
