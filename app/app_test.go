@@ -44,11 +44,18 @@ func start(t *testing.T, o Options, addr string) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serving(t, a, ServeOptions{Addr: addr})
+}
+
+// serving serves a until the test ends.
+func serving(t *testing.T, a *App, o ServeOptions) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{App: a, stop: stop, done: make(chan error, 1)}
 	ready := make(chan struct{})
 	go func() {
-		r.done <- a.Serve(ctx, ServeOptions{Addr: addr, Ready: func(url, _ string) { r.url = url; close(ready) }})
+		o.Ready = func(url, _ string) { r.url = url; close(ready) }
+		r.done <- a.Serve(ctx, o)
 	}()
 	<-ready
 	t.Cleanup(func() {
@@ -85,6 +92,7 @@ func TestRequestLeavesARun(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(body, `"model":"tiny"`) {
 		t.Fatalf("status %d: %s", status, body)
 	}
+	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
 	runs, err := r.Runs(t.Context(), control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)

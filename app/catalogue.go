@@ -111,7 +111,7 @@ func (a *App) forget(ctx context.Context, row storage.Model) error {
 		}
 		a.log.Info("model deleted", "model", row.ID, "bytes", freed)
 	}
-	return a.db.RemoveModel(ctx, row.ID)
+	return a.notRegistered(a.db.RemoveModel(ctx, row.ID), row.ID)
 }
 
 // Pull implements server.Admin.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
 // TestScripts runs testdata/*.txt, each twice: where nobody serves the home,
@@ -47,7 +49,7 @@ func TestScripts(t *testing.T) {
 					p := serveProcess(t, home)
 					defer p.stop(t)
 				}
-				s := &script{console: newConsole(t, home), vars: vars, mode: mode}
+				s := &script{console: newConsole(t, home), client: client(t, home), vars: vars, mode: mode}
 				for i, line := range strings.Split(string(b), "\n") {
 					if err := s.line(t, line); err != nil {
 						t.Fatalf("%s:%d: %s: %v\nstdout:\n%s\nstderr:\n%s", file, i+1, line, err, s.stdout, s.stderr)
@@ -60,9 +62,10 @@ func TestScripts(t *testing.T) {
 
 type script struct {
 	*console
-	vars map[string]string
-	mode string
-	skip bool // the next line is of the other mode
+	client *control.Client
+	vars   map[string]string
+	mode   string
+	skip   bool // the next line is of the other mode
 }
 
 func (s *script) line(t *testing.T, line string) error {
@@ -90,6 +93,10 @@ func (s *script) line(t *testing.T, line string) error {
 		args, err := split(os.Expand(rest, func(name string) string { return s.vars[name] }))
 		if err != nil {
 			return err
+		}
+		if s.mode == "served" {
+			// A client has its answer a moment before the history has its row.
+			waitState(t, s.client, func(st control.State) bool { return len(st.Active) == 0 })
 		}
 		if code := s.tandem(t.Context(), args...); code != want {
 			return fmt.Errorf("exit %d, want %d", code, want)

@@ -1,0 +1,444 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// longModel is a model whose context takes a prompt of 8k tokens and more and
+// which does not end by itself.
+func longModel(t *testing.T) string {
+	t.Helper()
+	dir := writeModel(t, "long")
+	path := filepath.Join(dir, "config.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := map[string]any{}
+	if err := json.Unmarshal(b, &config); err != nil {
+		t.Fatal(err)
+	}
+	config["max_position_embeddings"], config["eos_token_id"] = 1<<16, 259
+	if b, err = json.Marshal(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A stepper holds the MLX thread and lets the engine have it job by job.
+type stepper struct {
+	t       *testing.T
+	thread  *mlx.Thread
+	release chan struct{}
+	jobs    sync.WaitGroup
+}
+
+// hold takes the thread; it is given back by free, at the latest with the test.
+func hold(t *testing.T, thread *mlx.Thread) *stepper {
+	s := &stepper{t: t, thread: thread}
+	s.take(nil)
+	t.Cleanup(s.free)
+	return s
+}
+
+// take queues a job that holds the thread, calls then once it is queued or
+// running, and waits until it runs.
+func (s *stepper) take(then func()) {
+	started, release := make(chan struct{}), make(chan struct{})
+	s.jobs.Go(func() {
+		if err := s.thread.Do(context.Background(), func(*mlx.Scope) error {
+			close(started)
+			<-release
+			return nil
+		}); err != nil {
+			s.t.Error(err)
+		}
+	})
+	if then != nil {
+		then()
+	}
+	<-started
+	s.release = release
+}
+
+// step lets whatever job waits for the thread run, and takes it back.
+func (s *stepper) step() {
+	s.take(func() { close(s.release) })
+}
+
+func (s *stepper) free() {
+	if s.release != nil {
+		close(s.release)
+		s.release = nil
+	}
+	s.jobs.Wait()
+}
+
+// post starts a streamed completion of so many prompt tokens.
+func (r *running) post(t *testing.T, ctx context.Context, prompt, maxTokens int) (*http.Response, error) {
+	t.Helper()
+	body := fmt.Sprintf(`{"model":"tandem","prompt":%q,"max_tokens":%d,"ignore_eos":true,"temperature":0,"stream":true}`,
+		strings.Repeat("a", prompt), maxTokens)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/v1/completions", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	return http.DefaultClient.Do(req)
+}
+
+// client speaks to the control socket.
+func (r *running) client(t *testing.T) *control.Client {
+	c := control.Dial(r.home.Dir)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// await asks for the state until it is as wanted.
+func await(t *testing.T, c *control.Client, ok func(control.State) bool) control.State {
+	t.Helper()
+	for {
+		s, err := c.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok(s) {
+			return s
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// active returns the request in flight with so many prompt tokens, or nil.
+func active(s control.State, prompt int) *control.Active {
+	for i := range s.Active {
+		if s.Active[i].PromptTokens == prompt {
+			return &s.Active[i]
+		}
+	}
+	return nil
+}
+
+// TestShortRequestDuringLongPrompt: a short request gets its first token
+// within three chunks of the long prompt that is being read. The engine gets
+// the MLX thread job by job, so that chunks are counted and not timed.
+func TestShortRequestDuringLongPrompt(t *testing.T) {
+	const long, short = 8192, 5
+	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	c := r.client(t)
+	if _, err := c.Load(t.Context(), "long"); err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, r.thread)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	send := func(prompt int) {
+		clients.Go(func() {
+			resp, err := r.post(t, ctx, prompt, 8)
+			if err == nil {
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+	send(long)
+	var s control.State
+	for {
+		if s = await(t, c, func(s control.State) bool { return active(s, long) != nil }); active(s, long).PromptDone >= 2*cache.MaxChunk {
+			break
+		}
+		thread.step()
+	}
+	send(short)
+	// It has reached the engine once it waits there, or its chunk is the next job.
+	s = await(t, c, func(s control.State) bool { return active(s, short) != nil })
+	before := active(s, long).PromptDone
+	for {
+		if a := active(s, short); a == nil || a.CompletionTokens > 0 {
+			break
+		}
+		thread.step()
+		// What the job did shows a moment later; without a job nothing will.
+		last := s
+		for range 100 {
+			if s, _ = c.State(t.Context()); progress(s) != progress(last) {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	a := active(s, long)
+	if a == nil || a.PromptDone >= long {
+		t.Fatal("the long prompt was read to its end first")
+	}
+	if chunks := (a.PromptDone - before) / cache.MaxChunk; chunks > 3 {
+		t.Errorf("the first token came after %d chunks", chunks)
+	} else {
+		t.Logf("the first token came after %d chunks of the long prompt", chunks)
+	}
+	cancel()
+	thread.free()
+}
+
+// progress is what a job of the engine moves.
+func progress(s control.State) (n int) {
+	for _, a := range s.Active {
+		n += a.PromptDone + a.CompletionTokens
+	}
+	return n
+}
+
+// TestClientLeaves: a client that closes its connection stops the generation,
+// while the prompt is read and after.
+func TestClientLeaves(t *testing.T) {
+	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	c := r.client(t)
+	for i, prompt := range []int{8192, 3} {
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			resp, err := r.post(t, ctx, prompt, 60000-prompt)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			left <- err
+		}()
+		await(t, c, func(s control.State) bool {
+			a := active(s, prompt)
+			return a != nil && (a.PromptDone > 0 || a.CompletionTokens > 0)
+		})
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("the answer ended by itself: %v", err)
+		}
+		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
+		runs, err := c.Runs(t.Context(), control.RunQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(runs) != i+1 || runs[0].FinishReason != control.FinishCancel || runs[0].EndedAt.IsZero() || runs[0].CompletionTokens >= 60000-prompt {
+			t.Errorf("runs %+v", runs)
+		}
+	}
+	if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
+		t.Errorf("afterwards: %d %s", status, body)
+	}
+}
+
+// TestCancelRun: a run cancelled from outside ends as if its limit had come,
+// and its client gets what there is.
+func TestCancelRun(t *testing.T) {
+	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	c := r.client(t)
+	resp, err := r.post(t, t.Context(), 3, 60000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	s := await(t, c, func(s control.State) bool { a := active(s, 3); return a != nil && a.CompletionTokens > 0 })
+	id := s.Active[0].RunID
+	if err := c.CancelRun(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || !strings.Contains(string(text), `"finish_reason":"length"`) || !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
+		t.Errorf("%v, %q", err, text[max(0, len(text)-300):])
+	}
+	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
+	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	if err != nil || len(runs) != 1 || runs[0].ID != id || runs[0].FinishReason != control.FinishCancel || runs[0].CompletionTokens == 0 {
+		t.Errorf("runs %+v, %v", runs, err)
+	}
+	err = c.CancelRun(t.Context(), id)
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeRunNotFound {
+		t.Errorf("cancelled twice: %v", err)
+	}
+}
+
+// TestStateWhileBusy: state, health and the list of models answer while the
+// MLX thread is busy, during a load and a generation alike.
+func TestStateWhileBusy(t *testing.T) {
+	home := t.TempDir()
+	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, a.thread)
+	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0", Preload: true})
+	c := r.client(t)
+	get := func(path string) int {
+		resp, err := http.Get(r.url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	await(t, c, func(s control.State) bool {
+		return s.Phase == control.PhaseLoading && s.Loading != nil && s.Loading.ID == "long"
+	})
+	for path, want := range map[string]int{"/health": 503, "/v1/models": 200, "/metrics": 200, "/": 200} {
+		if status := get(path); status != want {
+			t.Errorf("while loading, %s: %d", path, status)
+		}
+	}
+	thread.free()
+	await(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady })
+
+	thread = hold(t, a.thread)
+	ctx, leave := context.WithCancel(t.Context())
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		if resp, err := r.post(t, ctx, 3, 1000); err == nil {
+			bufio.NewReader(resp.Body).ReadString(0)
+			resp.Body.Close()
+		}
+	}()
+	await(t, c, func(s control.State) bool { return active(s, 3) != nil })
+	for path, want := range map[string]int{"/health": 200, "/v1/models": 200, "/metrics": 200, "/": 200} {
+		if status := get(path); status != want {
+			t.Errorf("while generating, %s: %d", path, status)
+		}
+	}
+	thread.free()
+	leave()
+	<-answered
+}
+
+// TestStopWhileLoading: a stop does not wait for a load, and whoever waits
+// for the model is told.
+func TestStopWhileLoading(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, a.thread)
+	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0", Preload: true})
+	c := r.client(t)
+	await(t, c, func(s control.State) bool { return s.Phase == control.PhaseLoading })
+	answered := make(chan int, 1)
+	go func() {
+		status, _ := r.complete(t, control.Alias, "abc")
+		answered <- status
+	}()
+	await(t, c, func(s control.State) bool { return len(s.Active) == 1 })
+	r.stop()
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("the request that waited was answered %d", status)
+	}
+	thread.free()
+}
+
+// TestChangesOfTheModel has many callers load, unload, use and remove models
+// at once. Only those may fail that were refused for another's sake.
+func TestChangesOfTheModel(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "one")}, "")
+	for _, id := range []string{"two", "three"} {
+		if _, err := r.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx := t.Context()
+	allowed := func(err error) {
+		e, ok := errors.AsType[*control.Error](err)
+		if err != nil && !(ok && (e.Code == control.CodeModelBusy || e.Code == control.CodeModelNotFound)) {
+			t.Error(err)
+		}
+	}
+	var callers sync.WaitGroup
+	for i := range 8 {
+		callers.Go(func() {
+			for k := range 6 {
+				switch id := []string{"one", "two"}[k%2]; (i + k) % 4 {
+				case 0:
+					allowed(r.Load(ctx, id))
+				case 1:
+					allowed(r.Unload(ctx))
+				case 2:
+					m, err := r.Acquire(ctx, id)
+					if allowed(err); err != nil {
+						continue
+					}
+					if m.ID() != id {
+						t.Errorf("got %s for %s", m.ID(), id)
+					}
+					for _, err := range m.Generate(ctx, engine.Request{Prompt: []int32{1, 2}, MaxTokens: new(2)}) {
+						if err != nil {
+							t.Error(err)
+						}
+					}
+					m.Release()
+				case 3:
+					if s := r.State(); s.Loaded != nil && s.Loading != nil {
+						t.Errorf("one model in memory and one on its way: %+v", s)
+					}
+					allowed(r.RemoveModel(ctx, "three"))
+				}
+			}
+		})
+	}
+	callers.Wait()
+	m, err := r.Acquire(ctx, "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	if n := m.(*loaded).users; n != 0 {
+		t.Errorf("%d users are left", n)
+	}
+	if err := r.Unload(ctx); err != nil {
+		t.Error(err)
+	}
+	if active := r.thread.Memory().Active; active != 0 {
+		t.Errorf("%d bytes are left in MLX", active)
+	}
+}
+
+// TestDamagedModelLeavesTheOld: a folder that went bad after it was added is
+// refused, and the model in memory stays.
+func TestDamagedModelLeavesTheOld(t *testing.T) {
+	bad := writeModel(t, "bad")
+	r := start(t, Options{Model: writeModel(t, "good")}, "127.0.0.1:0")
+	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: bad}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Load(t.Context(), "good"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 5000); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := r.complete(t, "bad", "a"); status != http.StatusUnprocessableEntity || !strings.Contains(body, "model_invalid") {
+		t.Errorf("%d %s", status, body)
+	}
+	if s := r.State(); s.Phase != control.PhaseReady || s.Loaded == nil || s.Loaded.ID != "good" {
+		t.Errorf("state %+v", s)
+	}
+	if status, body := r.complete(t, "good", "a"); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+}
