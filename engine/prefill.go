@@ -14,6 +14,10 @@ import (
 // scoreRows x vocabulary x 4 bytes.
 const scoreRows = 64
 
+// prefillSlack is what a chunk may hold beside its largest temporary before MLX
+// stops running ahead.
+const prefillSlack = 8 << 20 // bytes
+
 // prefill evaluates the next chunk of a task's prompt. After the last one the
 // first token is in flight.
 func (e *Engine) prefill(tasks []*task) error {
@@ -27,6 +31,13 @@ func (e *Engine) prefill(tasks []*task) error {
 		if t.caches == nil {
 			t.caches = e.model.NewCaches(cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk})
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
+		}
+		if !e.thread.GPU() {
+			// Attention on the CPU materialises its scores (heads, chunk, T).
+			// With more than the slack active the operations go one by one,
+			// so that the scores of two layers never exist at once.
+			old := s.SetMemoryLimit(s.Memory().Active + prefillSlack)
+			defer s.SetMemoryLimit(old)
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
 		out := e.model.Forward(s, lm.Batch{{
