@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"time"
@@ -69,6 +70,10 @@ func (m *loaded) Encode(text string, addSpecial bool) []int32 {
 	return m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
 }
 
+func (m *loaded) EncodePlain(text string) []int32 {
+	return m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
+}
+
 func (m *loaded) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }
 
 func (m *loaded) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
@@ -100,11 +105,38 @@ func (m *loaded) RenderChat(vars []byte) (string, error) {
 	if m.bundle.Template == nil {
 		return "", server.ErrNoTemplate
 	}
+	vars, err := m.templateVars(vars)
+	if err != nil {
+		return "", err
+	}
 	text, err := m.bundle.Template.Render(vars)
 	if e, ok := errors.AsType[*native.TemplateError](err); ok {
 		return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: %s", e.Message)
 	}
 	return text, err
+}
+
+// templateVars puts before the request's variables those that transformers
+// always passes; of two members by one name the later counts.
+func (m *loaded) templateVars(vars []byte) ([]byte, error) {
+	always := struct {
+		Tools     *struct{} `json:"tools"`
+		Documents *struct{} `json:"documents"`
+		BOSToken  string    `json:"bos_token"`
+		EOSToken  string    `json:"eos_token"`
+	}{}
+	if id, ok := m.bundle.Tokenizer.BOS(); ok {
+		always.BOSToken = m.bundle.Tokenizer.Token(id)
+	}
+	if id, ok := m.bundle.Tokenizer.EOS(); ok {
+		always.EOSToken = m.bundle.Tokenizer.Token(id)
+	}
+	out, err := json.Marshal(always)
+	if err != nil {
+		return nil, err
+	}
+	out[len(out)-1] = ','
+	return append(out, vars[1:]...), nil
 }
 
 // Release implements server.Model.

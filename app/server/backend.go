@@ -63,6 +63,9 @@ type Tokenizer interface {
 	// Encode parses special tokens written out in text as themselves.
 	// addSpecial adds what the tokenizer puts around a text, a BOS for one.
 	Encode(text string, addSpecial bool) []int32
+	// EncodePlain takes the text of special tokens as ordinary text, and adds
+	// nothing.
+	EncodePlain(text string) []int32
 	// Decode keeps the text of special tokens.
 	Decode(ids []int32) string
 	// TokenBytes is the text of one token, perhaps a part of a rune. It is

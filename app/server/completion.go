@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -105,7 +106,9 @@ func (c *completionRequest) prompts(m Model) ([]prompt, error) {
 		if !ok {
 			return nil, invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
 		}
-		out = append(out, prompt{ids: m.Encode(fim.Prefix+text+fim.Suffix+c.suffix+fim.Middle, true)})
+		// The code around the gap is plain text, whatever tokens it spells.
+		out = append(out, prompt{ids: slices.Concat(m.Encode(fim.Prefix, true), m.EncodePlain(text),
+			m.Encode(fim.Suffix, false), m.EncodePlain(c.suffix), m.Encode(fim.Middle, false))})
 	}
 	return out, nil
 }

@@ -213,6 +213,14 @@ next:
 	return ids
 }
 
+func (m *fakeModel) EncodePlain(text string) []int32 {
+	ids := make([]int32, len(text))
+	for i := range ids {
+		ids[i] = int32(text[i])
+	}
+	return ids
+}
+
 func (m *fakeModel) Decode(ids []int32) string {
 	var b []byte
 	for _, id := range ids {
