@@ -67,6 +67,7 @@ type benchReport struct {
 func benchVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("bench")
 	pairs := set.Int("pairs", minPairs, "pairs of measurements; fewer than the default is for trying a bench out")
+	model := set.String("model", "", "folder of the model, or "+randomModel+" for a random one (default: the pocket model)")
 	if err := parse(set, args, 1); err != nil {
 		return err
 	}
@@ -81,13 +82,28 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		return b.watched(b.command(ctx, program, "bench", "-h")) // lists the benches
 	}
 	name := set.Arg(0)
-	result := filepath.Join(b.root, "build", "out", "bench", name+".json")
+	file := name
+	if *model != "" {
+		file += "-" + filepath.Base(*model)
+	}
+	result := filepath.Join(b.root, "build", "out", "bench", file+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
+	dir, err := b.benchModel(ctx, *model)
+	if err != nil {
+		return err
+	}
+	side := func(name string, args ...string) *exec.Cmd {
+		cmd := b.command(ctx, name, args...)
+		if dir != "" {
+			cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+dir)
+		}
+		return cmd
+	}
 	rival := filepath.Join("build", "bench", name+".py")
 	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
-		text, err := b.output(b.command(ctx, program, "bench", name, "--json"))
+		text, err := b.output(side(program, "bench", name, "--json"))
 		if err != nil {
 			return err
 		}
@@ -98,11 +114,11 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	report, err := b.compare(ctx, *pairs, b.command(ctx, program, "bench", name, "--json", "--wait"), b.withOpenBLAS(ctx, b.command(ctx, python, rival)))
+	report, err := b.compare(ctx, *pairs, side(program, "bench", name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
 	if err != nil {
 		return fmt.Errorf("bench %s: %w", name, err)
 	}
-	report.Name = name
+	report.Name = file
 	report.print(b.out)
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -115,6 +131,28 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		return fmt.Errorf("bench %s: the sides generated different tokens, their times don't compare", name)
 	}
 	return nil
+}
+
+// randomModel is the model that benchModel can make by itself.
+const randomModel = "qwen3-100m"
+
+// benchModel returns the folder that a bench's --model names, empty for the pocket model.
+func (b *builder) benchModel(ctx context.Context, name string) (string, error) {
+	if name != randomModel {
+		return name, nil
+	}
+	python, err := b.referencePython(ctx)
+	if err != nil {
+		return "", err
+	}
+	script := filepath.Join("build", "bench", "_qwen3_100m.py")
+	text, err := os.ReadFile(filepath.Join(b.root, script))
+	if err != nil {
+		return "", err
+	}
+	return b.cache.ensure(ctx, entry{name: randomModel, inputs: []string{string(text)}}, func(dir string) error {
+		return b.step("bench: make a random model", b.command(ctx, python, script, dir))
+	})
 }
 
 // withOpenBLAS makes the Python wheel of MLX use the BLAS that our own program is linked with.
