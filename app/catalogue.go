@@ -171,5 +171,5 @@ func hubError(err error) error {
 	case hub.Incomplete, hub.Damaged:
 		code = control.CodeModelInvalid
 	}
-	return &control.Error{Code: code, Message: e.Message, Err: err}
+	return &control.Error{Code: code, Message: e.Error(), Err: err}
 }
