@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	hubToken  = "hf_secret"
+	hubCommit = "0123456789abcdef0123456789abcdef01234567"
+)
+
+// A fakeHub has one model, lab/tiny, for those who show the token.
+type fakeHub struct {
+	dir string // with the model's files
+
+	mu       sync.Mutex
+	requests []string // METHOD PATH
+}
+
+func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
+	h.mu.Unlock()
+	path := strings.TrimPrefix(r.URL.Path, "/")
+	if !strings.HasPrefix(path, "lab/tiny/") && !strings.HasPrefix(path, "api/models/lab/tiny/") {
+		w.Header().Set("X-Error-Code", "RepoNotFound")
+		http.Error(w, "no such model", http.StatusNotFound)
+		return
+	}
+	if r.Header.Get("Authorization") != "Bearer "+hubToken {
+		w.Header().Set("X-Error-Code", "GatedRepo")
+		http.Error(w, "gated", http.StatusForbidden)
+		return
+	}
+	if strings.HasPrefix(path, "api/models/lab/tiny/revision/") {
+		files, _ := os.ReadDir(h.dir)
+		siblings := []map[string]string{}
+		for _, f := range files {
+			siblings = append(siblings, map[string]string{"rfilename": f.Name()})
+		}
+		json.NewEncoder(w).Encode(map[string]any{"id": "lab/tiny", "sha": hubCommit, "siblings": siblings, "gated": "auto"})
+		return
+	}
+	name, ok := strings.CutPrefix(path, "lab/tiny/resolve/"+hubCommit+"/")
+	content, err := os.ReadFile(filepath.Join(h.dir, name))
+	if !ok || err != nil {
+		w.Header().Set("X-Error-Code", "EntryNotFound")
+		http.Error(w, "no such file", http.StatusNotFound)
+		return
+	}
+	etag := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content)))
+	if strings.HasSuffix(name, ".safetensors") {
+		etag = fmt.Sprintf("%x", sha256.Sum256(content))
+	}
+	w.Header().Set("X-Repo-Commit", hubCommit)
+	w.Header().Set("ETag", `"`+etag+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
+}
+
+// bodies counts what was downloaded since the last call.
+func (h *fakeHub) bodies() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range h.requests {
+		if strings.HasPrefix(r, "GET ") && strings.Contains(r, "/resolve/") {
+			n++
+		}
+	}
+	h.requests = nil
+	return n
+}
+
+func TestPull(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	home := newHome(t)
+	c := newConsole(t, home)
+	c.env["HF_ENDPOINT"], c.terminal = server.URL+"/", true
+
+	// What the hub refuses, and why.
+	for name, want := range map[string]string{
+		"lab/tiny":    `(?i)token`,
+		"lab/unknown": `lab/unknown`,
+		"nonsense":    `nonsense`,
+		"../../etc/x": `etc`,
+	} {
+		if code := c.tandem(t.Context(), "pull", name); code != 1 || c.stdout != "" || !regexp.MustCompile(want).MatchString(c.stderr) {
+			t.Errorf("pull %s: exit %d, %q %q", name, code, c.stdout, c.stderr)
+		}
+	}
+	hub.bodies()
+
+	c.env["HF_TOKEN"] = hubToken
+	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" {
+		t.Errorf("standard output %q", out)
+	}
+	if !regexp.MustCompile(`\r\x1b\[Klab/tiny \[={30}\] 100% [0-9.]+ kB of [0-9.]+ kB.*\n\z`).MatchString(c.stderr) {
+		t.Errorf("no bar on standard error: %q", c.stderr)
+	}
+	if n := hub.bodies(); n == 0 {
+		t.Error("nothing was fetched")
+	}
+	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
+	for _, name := range []string{"config.json", "model.safetensors", "tokenizer.json", "chat_template.jinja"} {
+		got, err := os.ReadFile(filepath.Join(snapshot, name))
+		want, _ := os.ReadFile(filepath.Join(hub.dir, name))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+	}
+
+	// Nobody watches, nothing is drawn; and what is there is not fetched.
+	c.terminal = false
+	c.must(t, "pull", "lab/tiny@main")
+	if n := hub.bodies(); n != 0 || c.stderr != "" {
+		t.Errorf("the second pull fetched %d files and wrote %q", n, c.stderr)
+	}
+	list := lines[control.Model](t, c.must(t, "models", "list", "--json"))
+	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
+	if i < 0 || !list[i].DownloadedByUs || list[i].Revision != hubCommit || list[i].Path != snapshot {
+		t.Errorf("models %+v", list)
+	}
+	if out := c.must(t, "run", "--model", "lab/tiny", "--max-tokens", "2", "--temperature", "0", "--json", "x"); !strings.Contains(out, `"finish_reason"`) {
+		t.Errorf("run: %s", out)
+	}
+
+	// Removing deletes what we downloaded.
+	c.must(t, "models", "remove", "lab/tiny")
+	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
+		t.Errorf("the snapshot is still there: %v", err)
+	}
+
+	// Offline, a model that is not on disk is an error that says so.
+	c.env["HF_HUB_OFFLINE"] = "1"
+	if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || !strings.Contains(c.stderr, "switched off") {
+		t.Errorf("offline: exit %d, %s", code, c.stderr)
+	}
+}
+
+// TestPullKeepsForeign: what another program had downloaded is used and never
+// deleted.
+func TestPullKeepsForeign(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	first := newConsole(t, newHome(t))
+	first.env["HF_ENDPOINT"], first.env["HF_TOKEN"] = server.URL, hubToken
+	first.must(t, "pull", "lab/tiny")
+	hub.bodies()
+	second := newConsole(t, newHome(t))
+	for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_CACHE"} {
+		second.env[name] = first.env[name]
+	}
+	second.must(t, "pull", "lab/tiny")
+	if n := hub.bodies(); n != 0 {
+		t.Errorf("%d files were fetched again", n)
+	}
+	second.must(t, "models", "remove", "lab/tiny")
+	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit, "config.json")); err != nil {
+		t.Errorf("a foreign download was deleted: %v", err)
+	}
+}
