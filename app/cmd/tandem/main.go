@@ -5,7 +5,11 @@
 // error. Verbs that work on the home folder talk to the process that serves
 // it, or, where none does, take its lock and work by themselves.
 //
-// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A server that
+// is told to stop drains and is done.
+//
+// golang.org/x/sys tells whether standard error is a terminal, where progress
+// is drawn.
 package main
 
 import (

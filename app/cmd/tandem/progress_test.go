@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/app/control"
+)
+
+// TestWatch: what takes over a second is shown, what is shorter is not, and
+// nothing stays on the line.
+func TestWatch(t *testing.T) {
+	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
+	reading := []control.Active{
+		{CompletionTokens: 1, PromptTokens: 3, PromptDone: 3}, // answers already
+		{PromptTokens: 8192, PromptDone: 2048},
+	}
+	for _, c := range []struct {
+		name     string
+		terminal bool
+		state    control.State
+		busy     time.Duration // then idle
+		want     string        // part of what was drawn; empty = nothing was
+	}{
+		{"load", true, control.State{Loading: loading}, 5 * time.Second, "loading big [===============               ]  50% 3.0 GB of 6.0 GB"},
+		{"load of unknown size", true, control.State{Loading: &control.Loading{ID: "big"}}, 5 * time.Second, "loading big 0 B"},
+		{"short load", true, control.State{Loading: loading}, 900 * time.Millisecond, ""},
+		{"prompt", true, control.State{Active: reading}, 5 * time.Second, "reading the prompt [=======                       ]  25% 2048 of 8192 tokens"},
+		{"answer", true, control.State{Active: reading[:1]}, 5 * time.Second, ""},
+		{"no terminal", false, control.State{Loading: loading}, 5 * time.Second, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				m := &Main{Stderr: &out, Terminal: c.terminal}
+				start := time.Now()
+				stop := m.watch(t.Context(), func(context.Context) (control.State, error) {
+					if time.Since(start) > c.busy {
+						return control.State{}, nil
+					}
+					return c.state, nil
+				})
+				time.Sleep(10 * time.Second)
+				stop()
+				stop()
+				if got := out.String(); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+					t.Errorf("drew %q, want %q", got, c.want)
+				} else if c.want != "" && !strings.HasSuffix(got, "\r\x1b[K") {
+					t.Errorf("%q stays on the line", got[max(0, len(got)-80):])
+				}
+			})
+		})
+	}
+	// A state that cannot be had ends the watch, not the caller.
+	stop := (&Main{Stderr: &bytes.Buffer{}, Terminal: true}).watch(t.Context(), func(context.Context) (control.State, error) {
+		return control.State{}, errors.New("gone")
+	})
+	stop()
+}
+
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB", 24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
+		if got := byteSize(n); got != want {
+			t.Errorf("byteSize(%d) is %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 999: "999", 127_680: "127.7k", 12_200_064: "12.2M", 8_030_000_000: "8.0B"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%d) is %s, want %s", n, got, want)
+		}
+	}
+	for _, c := range []struct {
+		done, total int64
+		want        string
+	}{{0, 7, "  0%"}, {7, 7, "100%"}, {9, 7, "100%"}, {1 << 62, 1 << 62, "100%"}} {
+		if got := gauge(c.done, c.total); !strings.HasSuffix(got, c.want) || len(got) != len("[] 100%")+30 {
+			t.Errorf("gauge(%d, %d) is %q", c.done, c.total, got)
+		}
+	}
+}
