@@ -151,9 +151,12 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	}
 	thread := hold(t, r.thread)
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	var clients sync.WaitGroup
-	defer clients.Wait()
+	defer func() {
+		cancel()
+		thread.free()
+		clients.Wait()
+	}()
 	send := func(prompt int) {
 		clients.Go(func() {
 			resp, err := r.post(t, ctx, prompt, 8)
@@ -198,8 +201,6 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	} else {
 		t.Logf("the first token came after %d chunks of the long prompt", chunks)
 	}
-	cancel()
-	thread.free()
 }
 
 // progress is what a job of the engine moves.
