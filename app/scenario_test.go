@@ -35,7 +35,7 @@ func longModel(t *testing.T) string {
 	if err := json.Unmarshal(b, &config); err != nil {
 		t.Fatal(err)
 	}
-	config["max_position_embeddings"], config["eos_token_id"] = 1<<16, 259
+	config["max_position_embeddings"], config["eos_token_id"] = 1<<16, 1000
 	if b, err = json.Marshal(config); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
@@ -38,6 +39,11 @@ type ServeOptions struct {
 	// Pages is the interface to serve at /; where it has no index.html the
 	// built-in page is served.
 	Pages fs.FS
+
+	// Stop, once closed, ends Serve as soon as no request is in flight,
+	// however long that takes: a process that served for a purpose of its own
+	// may have clients by then. Nil never does.
+	Stop <-chan struct{}
 
 	// Ready is called once the listeners answer, with the endpoint's address
 	// and a link that opens the page with a session. Both are empty where no
@@ -119,6 +125,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	select {
 	case <-ctx.Done():
 	case result = <-failed:
+	case <-o.Stop:
+		inside.empty(ctx)
 	}
 	a.drain(srv, servers)
 	inside.close()
@@ -162,6 +170,7 @@ func shutdown(servers []*http.Server, limit time.Duration) bool {
 type gate struct {
 	mu     sync.RWMutex // held for reading by each request
 	closed bool
+	count  atomic.Int64 // requests inside
 }
 
 func (g *gate) guard(h http.Handler) http.Handler {
@@ -171,8 +180,23 @@ func (g *gate) guard(h http.Handler) http.Handler {
 		if g.closed {
 			panic(http.ErrAbortHandler)
 		}
+		g.count.Add(1)
+		defer g.count.Add(-1)
 		h.ServeHTTP(w, r)
 	})
+}
+
+// empty waits until no request is inside, or ctx ends.
+func (g *gate) empty(ctx context.Context) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for g.count.Load() > 0 {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // close waits for the requests inside and lets no more in.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -86,7 +87,7 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 		}
 		a, err := app.Open(ctx, m.options(m.logger(false)))
 		if err == nil {
-			return serveWhile(ctx, a, func() error { return fn(client) })
+			return m.serveWhile(ctx, a, func() error { return fn(client) })
 		}
 		// Another process may have taken the lock a moment ago and not
 		// answer yet.
@@ -101,22 +102,26 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 	}
 }
 
-// serveWhile serves the socket of a while fn runs, then closes a.
-func serveWhile(ctx context.Context, a *app.App, fn func() error) error {
-	ctx, stop := context.WithCancel(ctx)
+// serveWhile serves the socket of a while fn runs, and then for as long as
+// others who found it have requests in flight. Then it closes a.
+func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) error {
+	stop := make(chan struct{})
 	ready := make(chan struct{})
 	served := make(chan error, 1)
 	go func() {
-		served <- a.Serve(ctx, app.ServeOptions{Ready: func(string, string) { close(ready) }})
+		served <- a.Serve(ctx, app.ServeOptions{Stop: stop, Ready: func(string, string) { close(ready) }})
 	}()
 	var err error
 	select {
 	case <-ready:
 		err = fn()
-		stop()
+		close(stop)
+		patience := time.AfterFunc(watchAfter, func() {
+			fmt.Fprintln(m.Stderr, "tandem: done, but other programs have requests in flight here; waiting for them, Ctrl-C ends them")
+		})
 		err = errors.Join(err, <-served)
+		patience.Stop()
 	case err = <-served:
-		stop()
 	}
 	return errors.Join(err, a.Close())
 }

@@ -16,10 +16,10 @@ import (
 	"tandem/app/control"
 )
 
-// endless is a model that never ends by itself: its EOS is beyond what its
-// tokenizer knows, and greedy decoding does not meet it.
+// endless is a model that does not end by itself: its EOS lies beyond its
+// vocabulary.
 func endless(t *testing.T) string {
-	return tinyModel(t, "endless", map[string]any{"eos_token_id": 259, "max_position_embeddings": 1 << 16})
+	return tinyModel(t, "endless", map[string]any{"eos_token_id": 1000, "max_position_embeddings": 1 << 16})
 }
 
 func TestServeTellsWhere(t *testing.T) {
@@ -278,5 +278,43 @@ func TestHomeOfOthers(t *testing.T) {
 	}
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+// TestTwoRuns: of two commands at once the second is served by the first,
+// which stays until it is no longer needed.
+func TestTwoRuns(t *testing.T) {
+	home, dir := newHome(t), endless(t)
+	c := client(t, home)
+	begin := func(n int) (*process, int64) {
+		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
+		s := waitState(t, c, func(s control.State) bool { return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0 })
+		return p, s.Active[n-1].RunID
+	}
+	end := func(p *process, id int64) {
+		if err := c.CancelRun(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			line, err := p.stdout.ReadString('\n')
+			if err != nil {
+				t.Fatalf("no last line: %v\n%s", err, p.stderr)
+			}
+			if strings.Contains(line, `"finish_reason":"length"`) {
+				return
+			}
+		}
+	}
+	first, id1 := begin(1)
+	second, id2 := begin(2)
+	end(first, id1)
+	for !strings.Contains(first.stderr.String(), "other programs") {
+		time.Sleep(5 * time.Millisecond)
+	}
+	end(second, id2)
+	for _, p := range []*process{second, first} {
+		if code, _ := p.exit(t); code != 0 {
+			t.Errorf("exit %d: %s", code, p.stderr)
+		}
 	}
 }
