@@ -1,6 +1,9 @@
 package app
 
 import (
+	"bytes"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"tandem/engine"
@@ -9,22 +12,31 @@ import (
 	"tandem/models"
 )
 
-// TestPrefillMemory reads a prompt of 8 chunks. What it may take beside the
+// TestPrefillMemory reads a prompt of 16 chunks. What it may take beside the
 // KV rows is one chunk's scores in float32, which MLX's attention on the CPU
 // materialises, and a constant.
 func TestPrefillMemory(t *testing.T) {
 	const (
-		prompt   = 4096
+		prompt   = 8192
 		chunk    = 512
 		heads    = 4
-		constant = 16 << 20 // bytes
+		constant = 40 << 20 // bytes
 	)
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer th.Close()
-	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})
+	dir := enginetest.TinyModel(t, "llama")
+	config, err := os.ReadFile(filepath.Join(dir, "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = bytes.Replace(config, []byte(`"max_position_embeddings":4096`), []byte(`"max_position_embeddings":16384`), 1)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b, err := models.Load(t.Context(), th, dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

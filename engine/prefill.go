@@ -16,7 +16,7 @@ const scoreRows = 64
 
 // prefillSlack is what a chunk may hold beside its largest temporary before MLX
 // stops running ahead.
-const prefillSlack = 8 << 20 // bytes
+const prefillSlack = 32 << 20 // bytes
 
 // prefill evaluates the next chunk of a task's prompt. After the last one the
 // first token is in flight.
