@@ -10,9 +10,22 @@ import (
 type matrix struct {
 	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
 
+	// blocks is another view of a plain float32 weight on the CPU,
+	// (out/blockOut, in, blockOut), or nil. For a few rows OpenBLAS repacks
+	// the whole matrix before it multiplies, unless the product is small: a
+	// batch of small products reads it once. Measured with one thread and
+	// 768 x 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead
+	// of 5.2, sixteen no faster than both threads on the whole.
+	blocks *mlx.Array
+
 	scales, biases *mlx.Array // packed: (out, in/group), else nil
 	quantization   mlx.Quantization
 }
+
+const (
+	blockOut  = 64
+	blockRows = 4
+)
 
 func (m *matrix) packed() bool { return m.scales != nil }
 
@@ -21,7 +34,15 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if m.packed() {
 		return s.QuantizedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
 	}
-	return s.MatMul(x, m.weight)
+	rows := x.Dim(0)
+	if m.blocks == nil || rows > blockRows {
+		return s.MatMul(x, m.weight)
+	}
+	y := s.MatMul(s.ExpandDims(x, 0), m.blocks) // (out/blockOut, rows, blockOut)
+	if rows > 1 {
+		y = s.Transpose(y, 1, 0, 2)
+	}
+	return s.Reshape(y, rows, -1)
 }
 
 // matrix reads the weight of the module at path, (out, in) as the checkpoint
@@ -76,8 +97,14 @@ func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
 	if m.packed() {
 		return []*mlx.Array{m.weight, m.scales, m.biases}
 	}
-	m.weight = s.Transpose(m.weight, 1, 0)
-	return []*mlx.Array{m.weight}
+	w := m.weight
+	out, in := w.Dim(0), w.Dim(1)
+	m.weight = s.Transpose(w, 1, 0)
+	if s.Thread().GPU() || w.Dtype() != mlx.Float32 || out%blockOut != 0 {
+		return []*mlx.Array{m.weight}
+	}
+	m.blocks = s.Transpose(s.Reshape(w, out/blockOut, blockOut, in), 0, 2, 1)
+	return []*mlx.Array{m.weight, m.blocks}
 }
 
 // Linear is x W^T + b, for one module or for several stacked ones that share

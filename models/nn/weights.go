@@ -34,6 +34,7 @@ type Weights struct {
 
 	arrays     []*mlx.Array // kept
 	parameters int64
+	bytes      int64
 }
 
 // NewWeights reads from src with the arrays of s, on the thread. q is the
@@ -109,13 +110,7 @@ func some(names []string) string {
 func (w *Weights) Parameters() int64 { return w.parameters }
 
 // Bytes returns the memory of the weights loaded so far.
-func (w *Weights) Bytes() int64 {
-	n := int64(0)
-	for _, a := range w.arrays {
-		n += a.Bytes()
-	}
-	return n
-}
+func (w *Weights) Bytes() int64 { return w.bytes }
 
 // Packing names the quantization of the first packed matrix, such as "4-bit",
 // or is empty.
@@ -162,6 +157,7 @@ func (w *Weights) load(name string, shape ...int) *mlx.Array {
 	if w.Dtype != 0 && a.Dtype().IsFloat() {
 		a = w.scope.AsType(a, w.Dtype)
 	}
+	w.bytes += a.Bytes()
 	return a
 }
 
