@@ -26,6 +26,7 @@ HELD_OUT = 25  # one family in this many
 TEST_SHARE = 0.35  # of Go's test files
 MAX_BYTES, MAX_TEST_BYTES = 150_000, 60_000
 MAX_DIGITS = 0.12  # share of digits above which a file is a table
+SEAM_CHARS = 200  # between two places where a token must end, on average
 CHARS_PER_TOKEN = 2.8  # cautious, so that a piece meant for a row fits it
 
 ARCH = re.compile(r"^(386|amd64|arm64|arm|loong64|loong|mips64|mips|ppc64|riscv64|riscv|s390x|wasm|x86)(asm)?$")
@@ -176,6 +177,22 @@ def chat(text, language, size, rng):
     return f"<|im_start|>user\n{ask}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>\n<|endoftext|>"
 
 
+def seams(text, rng):
+    """Cuts text where a prompt might end: half the time after a space, else anywhere.
+
+    The parts are encoded by themselves, so that the model learns to go on from a prompt that ends inside what would
+    otherwise be one token, as "func (s *Server) " does: a space belongs to the word after it.
+    """
+    at = 0
+    while at < len(text):
+        end = at + 1 + int(rng.expovariate(1 / SEAM_CHARS))
+        if rng.random() < 0.5:
+            space = text.find(" ", end)
+            end = space + 1 if space >= 0 else len(text)
+        yield text[at:end]
+        at = end
+
+
 def render(docs, length, rng):
     """Texts for rows of length tokens: whole ones, which must not be cut, and plain ones, which may.
 
@@ -190,7 +207,8 @@ def render(docs, length, rng):
         elif kind < FIM_SHARE + CHAT_SHARE:
             whole += filter(None, (chat(piece, d.language, size, rng) for piece in pieces(d.text, size, rng)))
         else:
-            plain.append(d.text + "<|endoftext|>")
+            plain += seams(d.text, rng)
+            plain.append("<|endoftext|>")
     return whole, plain
 
 

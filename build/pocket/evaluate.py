@@ -10,6 +10,7 @@ import torch
 import data
 from train import held_out_loss
 
+MEASURED = 65_536  # tokens each held-out loss is measured on, at most
 ORDER = 4  # of the n-gram model
 COMPLETION, PROMPT, COMPLETIONS = 128, 64, 96  # tokens, tokens, texts
 LOOP = 0.5  # a text whose share of distinct 4-grams is below this loops
@@ -68,16 +69,17 @@ class WittenBell:
 def generate(model, prompts, count, temperature=0.0, seed=0):
     """Continues prompts (B, L) by count tokens each; (B, count)."""
     generator = torch.Generator().manual_seed(seed)
-    x = torch.as_tensor(prompts)
+    x, out = torch.as_tensor(prompts), []
+    caches = [[] for _ in model.layers]
     for _ in range(count):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = model.unembed(model.hidden(x)[:, -1]).float()
+            logits = model.unembed(model.hidden(x, caches)[:, -1]).float()
         if temperature:
-            token = torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
+            x = torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
         else:
-            token = logits.argmax(-1, keepdim=True)
-        x = torch.cat((x, token), dim=1)
-    return x[:, -count:]
+            x = logits.argmax(-1, keepdim=True)
+        out.append(x)
+    return torch.cat(out, dim=1)
 
 
 def distinct(ids, n=4):
@@ -93,22 +95,26 @@ def sample(model, tokenizer, prompt, temperature=0.0):
     return tokenizer.decode(out[: ends[0]] if ends else out, skip_special_tokens=False)
 
 
-def report(model, tokenizer, train_docs, held_out_docs, folder, log=print):
-    """Writes evaluation.json into folder and returns its content."""
+def report(model, tokenizer, train_docs, held_out_docs, tokens_seen, folder, log=print):
+    """Writes evaluation.json into folder and returns its content. tokens_seen is how many the model was trained on."""
     result = {"documents": {"train": len(train_docs), "held_out": len(held_out_docs)}, "loss": []}
-    train_tokens = np.concatenate(data.encode(tokenizer, [d.text + "<|endoftext|>" for d in train_docs]))
-    result["train_tokens"] = len(train_tokens)
-    ngram = WittenBell(train_tokens, tokenizer.get_vocab_size())
+    shuffled = random.Random(0).sample(train_docs, len(train_docs))
+    train_tokens = np.concatenate(data.encode(tokenizer, [d.text + "<|endoftext|>" for d in shuffled]))
+    result["train_tokens"], result["tokens_seen"] = len(train_tokens), tokens_seen
+    whole = WittenBell(train_tokens, tokenizer.get_vocab_size())
+    part = WittenBell(train_tokens[:tokens_seen], tokenizer.get_vocab_size())
     for language in ("Go", "Python"):
         docs = [d for d in held_out_docs if d.language == language]
         for length in (data.SHORT, data.LONG):
             rows = data.plain_rows(docs, tokenizer, length)
+            rows = rows[:: -(-len(rows) * length // MEASURED)]
             entry = {
                 "language": language,
                 "length": length,
                 "tokens": rows.shape[0] * length,
                 "model": round(held_out_loss(model, rows, batch=4), 3),
-                "witten_bell": round(ngram.loss(rows), 3),
+                "witten_bell": round(whole.loss(rows), 3),
+                "witten_bell_tokens_seen": round(part.loss(rows), 3),
             }
             result["loss"].append(entry)
             log(entry)

@@ -50,10 +50,10 @@ class RMSNorm(nn.Module):
         return (y * (1.0 + self.weight)).to(x.dtype)
 
 
-def rotary(length, head_dim, base, device=None):
-    """cos and sin, both (L, D/2)."""
+def rotary(start, length, head_dim, base, device=None):
+    """cos and sin of the positions from start on, both (L, D/2)."""
     freq = base ** (-torch.arange(0, head_dim, 2, device=device, dtype=torch.float32) / head_dim)
-    angle = torch.arange(length, device=device, dtype=torch.float32)[:, None] * freq[None, :]
+    angle = torch.arange(start, start + length, device=device, dtype=torch.float32)[:, None] * freq[None, :]
     return angle.cos(), angle.sin()
 
 
@@ -94,18 +94,25 @@ class Attention(nn.Module):
         self.q_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
         self.k_norm = RMSNorm(c.head_dim, c.rms_norm_eps)
 
-    def forward(self, x, rope, window):
+    def forward(self, x, rope, window, cache=None):
         B, L, _ = x.shape
         q = self.q_norm(self.q_proj(x).view(B, L, self.heads, self.head_dim)).transpose(1, 2)  # (B, H, L, D)
         k = self.k_norm(self.k_proj(x).view(B, L, self.kv_heads, self.head_dim)).transpose(1, 2)
         v = self.v_proj(x).view(B, L, self.kv_heads, self.head_dim).transpose(1, 2)
         q, k = rotate(q, *rope), rotate(k, *rope)
+        step = bool(cache)  # one more token after those in cache
+        if step:
+            k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
+        if cache is not None:
+            cache[:] = k, v
+        if step and window:
+            k, v = k[:, :, -window:], v[:, :, -window:]
         group = self.heads // self.kv_heads
         k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-        if window:
+        if window and not step:
             y = windowed_attention(q, k, v, window, self.scale)
         else:
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=not step, scale=self.scale)
         return self.o_proj(y.transpose(1, 2).reshape(B, L, -1))
 
 
@@ -133,8 +140,8 @@ class Layer(nn.Module):
         self.pre_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps)
         self.post_feedforward_layernorm = RMSNorm(c.hidden_size, c.rms_norm_eps, self.POST_NORM)
 
-    def forward(self, x, rope, window):
-        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), rope, window))
+    def forward(self, x, rope, window, cache=None):
+        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), rope, window, cache))
         return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
 
 
@@ -150,14 +157,19 @@ class Model(nn.Module):
             if p.ndim == 2:
                 nn.init.normal_(p, std=0.5 / math.sqrt(p.shape[1]))
 
-    def hidden(self, tokens):
-        """The states under the head, (B, L, hidden), for tokens (B, L)."""
+    def hidden(self, tokens, caches=None):
+        """The states under the head, (B, L, hidden), for tokens (B, L).
+
+        caches, one empty list a layer at first, makes the model remember; later calls then take one token a row.
+        """
         c, L = self.config, tokens.shape[1]
-        local = rotary(L, c.head_dim, c.rope_local_base_freq, tokens.device)
-        full = rotary(L, c.head_dim, c.rope_theta, tokens.device)
+        caches = caches or [None] * len(self.layers)
+        start = caches[0][0].shape[2] if caches[0] else 0
+        local = rotary(start, L, c.head_dim, c.rope_local_base_freq, tokens.device)
+        full = rotary(start, L, c.head_dim, c.rope_theta, tokens.device)
         x = self.embed_tokens(tokens) * self.embed_scale  # (B, L, hidden)
-        for i, layer in enumerate(self.layers):
-            x = layer(x, local, c.sliding_window) if c.is_sliding(i) else layer(x, full, None)
+        for i, (layer, cache) in enumerate(zip(self.layers, caches)):
+            x = layer(x, local, c.sliding_window, cache) if c.is_sliding(i) else layer(x, full, None, cache)
         return self.norm(x)
 
     def unembed(self, x):

@@ -23,7 +23,7 @@ import evaluate
 import export
 import tokenizer
 from model import Config, Model
-from train import Rows, train
+from train import BATCH_TOKENS, Rows, train
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -68,11 +68,12 @@ def main():
         held_out = data.plain_rows(held_out_docs, t, data.SHORT)[::8]
         train(model, Rows(train_docs, t, args.cache), held_out, args.cache, args.minutes, lambda s: print(s, flush=True))
     if stage("export") or stage("evaluate"):
-        model.load_state_dict(torch.load(os.path.join(args.cache, "checkpoint.pt"), weights_only=True)["model"])
+        saved = torch.load(os.path.join(args.cache, "checkpoint.pt"), weights_only=True)
+        model.load_state_dict(saved["model"])
     if stage("export"):
         export.weights(model, args.out)
     if stage("evaluate"):
-        evaluate.report(model, t, train_docs, held_out_docs, args.cache)
+        evaluate.report(model, t, train_docs, held_out_docs, saved["step"] * BATCH_TOKENS, args.cache)
 
 
 if __name__ == "__main__":
