@@ -17,7 +17,7 @@ import (
 // Limits of one engine.
 const (
 	MaxQueue  = 64 // requests waiting; one more is refused with CodeQueueFull
-	MaxActive = 8  // requests that share the model; the others wait
+	MaxActive = 8  // requests that share the model; one more waits until one of them ends
 )
 
 // Options of an Engine. The zero value is what serving wants.
@@ -38,7 +38,6 @@ type Engine struct {
 	config lm.Config
 	tok    *tokenizer.Tokenizer
 	opts   Options
-	retire func(*mlx.Scope, *task) // called with the rolled-back task before its caches are freed
 
 	mu      sync.Mutex
 	waiting []*task
@@ -68,7 +67,6 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 	}
 	e := &Engine{
 		thread: thread, model: model, config: config, tok: tok, opts: opts,
-		retire:  func(*mlx.Scope, *task) {},
 		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
@@ -111,26 +109,39 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Token, error
 			yield(Token{}, err)
 			return
 		}
-		left := false // the consumer left the range
-		t.mail.each(ctx, func(tok Token) bool {
-			left = !yield(tok, nil)
-			return !left
-		}, r.Progress)
-		// However the loop ended, the scheduler lets go of the task within
-		// one round.
-		t.cancel()
-		e.signal()
-		<-t.left
-		if left {
-			t.stats.Err = nil // leaving early is no failure
-		}
-		if r.Done != nil {
-			r.Done(t.stats)
-		}
-		if t.stats.Err != nil {
+		if e.consume(ctx, t, yield) && t.stats.Err != nil {
 			yield(Token{}, t.stats.Err)
 		}
 	}
+}
+
+// consume hands a task's tokens to yield and waits until the scheduler has let
+// go of it, however the loop ended: also by a panic in the loop's body. It
+// reports whether yield wants more.
+func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) bool) (more bool) {
+	more = true
+	drained := false
+	defer func() {
+		t.cancel()
+		e.signal()
+		<-t.left
+		switch {
+		case !more:
+			t.stats.Err = nil // leaving early is no failure
+		case !drained:
+			// The last tokens may be made, but were not handed over.
+			t.stats.Err = ctx.Err()
+		}
+		if t.req.Done != nil {
+			t.req.Done(t.stats)
+		}
+	}()
+	drained = t.mail.each(ctx, func(tok Token) bool {
+		more = false
+		more = yield(tok, nil)
+		return more
+	}, t.req.Progress)
+	return more
 }
 
 // submit checks r and puts it into the queue.

@@ -36,8 +36,8 @@ func (m *mailbox) progress(done, total int) { m.update(func() { m.done, m.total 
 func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 
 // each hands over tokens in order until the box is closed and empty, visit
-// returns false, or ctx ends.
-func (m *mailbox) each(ctx context.Context, visit func(Token) bool, progress func(done, total int)) {
+// returns false, or ctx ends. It reports whether everything was handed over.
+func (m *mailbox) each(ctx context.Context, visit func(Token) bool, progress func(done, total int)) (drained bool) {
 	told := 0
 	for {
 		m.mu.Lock()
@@ -50,16 +50,16 @@ func (m *mailbox) each(ctx context.Context, visit func(Token) bool, progress fun
 		}
 		for _, t := range tokens {
 			if ctx.Err() != nil || !visit(t) {
-				return
+				return false
 			}
 		}
 		if closed {
-			return
+			return true
 		}
 		select {
 		case <-m.wake:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }

@@ -36,12 +36,13 @@ func (e *Engine) prefill(tasks []*task) error {
 			// Attention on the CPU materialises its scores (heads, chunk, T).
 			// With more than the slack active the operations go one by one,
 			// so that the scores of two layers never exist at once.
-			old := s.SetMemoryLimit(s.Memory().Active + prefillSlack)
-			defer s.SetMemoryLimit(old)
+			if old, ok := s.SetMemoryLimit(s.Memory().Active + prefillSlack); ok {
+				defer s.SetMemoryLimit(old)
+			}
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
 		out := e.model.Forward(s, lm.Batch{{
-			Tokens: mlx.New(s, t.req.Prompt[from:from+n], n), N: n, Pos: from, Caches: t.caches,
+			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
 		}}, nil)
 		live := t.live()
 		if t.req.PromptLogprobs {
@@ -99,7 +100,7 @@ func (t *task) live() []*mlx.Array {
 // log-probabilities. The first chunk also brings the very first token, which
 // nothing predicts. hidden (n, H) is kept by the caller.
 func (e *Engine) score(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
-	prompt := t.req.Prompt
+	prompt := t.tokens // nothing is generated yet
 	var out []Token
 	if from == 0 {
 		out = append(out, Token{ID: prompt[0], Text: t.stream.Push(prompt[0]), Prompt: true})

@@ -113,9 +113,11 @@ type Stats struct {
 	Prefill    time.Duration // first chunk began until the prompt was evaluated
 	FirstToken time.Duration // arrival until the first token was read
 	Decode     time.Duration // first token until the last
-	Host       time.Duration // of Decode: between a read and the next dispatch, see mlx.Thread.TimeC
-	Build      time.Duration // of Decode: building graphs while the device computes, likewise
-	Total      time.Duration // arrival until the request left
+	// Of Decode, the host's part: between a read and the next dispatch, and
+	// building graphs while the device computes. Time inside C is left out
+	// only while mlx.Thread.TimeC is on.
+	Host, Build time.Duration
+	Total       time.Duration // arrival until the request left
 
-	PeakBytes int64 // MLX peak while the request was in flight
+	PeakBytes int64 // MLX's peak since the engine was last idle
 }

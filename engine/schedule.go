@@ -17,6 +17,7 @@ import (
 func (e *Engine) schedule() {
 	defer close(e.stopped)
 	var active []*task
+	idle := true
 	for turn := 0; ; turn++ {
 		closed := false
 		active, closed = e.admit(active)
@@ -34,7 +35,14 @@ func (e *Engine) schedule() {
 		})
 		if len(active) == 0 {
 			<-e.wake
+			idle = true
 			continue
+		}
+		if idle {
+			idle = false
+			if err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil }); err != nil {
+				e.opts.Logger.Warn("resetting the peak of MLX's memory", "error", err)
+			}
 		}
 		if t := nextPrefill(active, turn); t != nil {
 			e.round([]*task{t}, e.prefill)
@@ -94,8 +102,8 @@ func nextPrefill(active []*task, turn int) *task {
 	})
 }
 
-// round runs one piece of work. If it fails, all tasks that took part do; the
-// next round starts afresh.
+// round runs one piece of work. If it fails or panics, all tasks that shared
+// it do; the others and the next round go on.
 func (e *Engine) round(tasks []*task, work func([]*task) error) {
 	err := work(tasks)
 	if err == nil {
@@ -119,15 +127,11 @@ func (e *Engine) leave(t *task, err error) {
 	}
 	t.finished = true
 	if t.caches != nil {
-		freed := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		freed := e.thread.Do(context.Background(), func(*mlx.Scope) error {
 			if t.broken {
 				return nil
 			}
-			if err := t.rollback(); err != nil {
-				return err
-			}
-			e.retire(s, t)
-			return nil
+			return t.rollback()
 		})
 		// Apart, so that a failed rollback still frees.
 		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {

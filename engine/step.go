@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -97,13 +98,21 @@ func (e *Engine) dispatch(s *mlx.Scope, tasks []*task, next []*draw) error {
 	for i, t := range tasks {
 		keep = append(keep, next[i].arrays()...)
 		keep = append(keep, t.sampler.Arrays()...)
+		keep = append(keep, t.live()...)
 	}
 	return s.AsyncEval(keep...)
 }
 
 // accept takes the token that was read: it is recorded, then emitted, and may
-// end the task.
+// end the task. A panic on the way, in a tokenizer's decoder say, ends this
+// task only.
 func (e *Engine) accept(t *task, tok Token) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.opts.Logger.Error("panic while taking a token", "token", tok.ID, "panic", v, "stack", string(debug.Stack()))
+			e.leave(t, &Error{Code: CodeInternal, Message: "a generated token could not be decoded; the request was given up"})
+		}
+	}()
 	now := time.Now()
 	if t.first.IsZero() {
 		t.first = now

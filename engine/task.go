@@ -22,8 +22,9 @@ type task struct {
 	limit  int // tokens to generate at most
 
 	// tokens is the prompt and what was generated. caches is the live path:
-	// at the end of each round every cache holds fed of these tokens, and one
-	// row more while a step is in flight.
+	// between rounds every cache holds the first fed of these tokens. A task
+	// that ends with the token just read has one row more, of the step in
+	// flight, until it is rolled back.
 	tokens []int32
 	fed    int
 	caches []cache.Cache

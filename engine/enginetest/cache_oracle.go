@@ -260,7 +260,12 @@ func (l *liveCache) captureChain() cacheChain {
 		l.c.t.Fatal(err)
 	}
 	l.update(n)
-	return append(cacheChain{base}, l.captured()...)
+	// The last capture is at the update's own end.
+	captured := l.captured()
+	if len(captured) != 3 {
+		l.c.t.Fatalf("%d captures of 3 scheduled", len(captured))
+	}
+	return append(cacheChain{base}, captured...)
 }
 
 func (h *heldRows) to() int { return h.snap.To() }

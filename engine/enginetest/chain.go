@@ -17,6 +17,10 @@ type Chain struct {
 	Forwards [][]int
 	// OnForward, if set, is called with the number of the forward, before it.
 	OnForward func(n int)
+	// Wide is the head dimension of the caches; 0 means 1.
+	Wide int
+	// Wrap, if set, sees every cache NewCaches makes and may stand in for it.
+	Wrap func(layer int, c cache.Cache) cache.Cache
 }
 
 // ChainContext is the context length of a Chain.
@@ -44,7 +48,13 @@ func (m *Chain) Config() lm.Config { return m.config }
 
 // NewCaches implements lm.Model: a full cache and a ring with a window of 4.
 func (m *Chain) NewCaches(opts cache.Options) []cache.Cache {
-	return []cache.Cache{cache.New(opts, 0), cache.New(opts, 4)}
+	list := []cache.Cache{cache.New(opts, 0), cache.New(opts, 4)}
+	for i, c := range list {
+		if m.Wrap != nil {
+			list[i] = m.Wrap(i, c)
+		}
+	}
+	return list
 }
 
 // Forward implements lm.Model.
@@ -61,7 +71,8 @@ func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 			if c.Offset() != q.Pos {
 				panic("enginetest: a cache does not stand at its sequence's position")
 			}
-			view := c.Update(s, row, row)
+			wide := s.BroadcastTo(row, 1, 1, q.N, max(m.Wide, 1))
+			view := c.Update(s, wide, wide)
 			// Depend on the cache, as attention would, without changing the result.
 			zero := s.Mul(s.Sum(s.Reshape(view.K, -1), 0, true), s.Scalar(0, mlx.Float32))
 			row = s.Add(row, zero)

@@ -39,15 +39,6 @@ func (s *Scope) Div(a, b *Array) *Array {
 	return s.done(r, C.mlx_divide(&r.c, a.c, b.c, s.stream))
 }
 
-// Maximum returns the larger of a and b, broadcast (mlx_maximum).
-func (s *Scope) Maximum(a, b *Array) *Array {
-	if !s.ready(a, b) {
-		return s.dead
-	}
-	r := s.new()
-	return s.done(r, C.mlx_maximum(&r.c, a.c, b.c, s.stream))
-}
-
 // Less returns a < b (mlx_less).
 func (s *Scope) Less(a, b *Array) *Array {
 	if !s.ready(a, b) {
@@ -118,15 +109,6 @@ func (s *Scope) Exp(a *Array) *Array {
 	}
 	r := s.new()
 	return s.done(r, C.mlx_exp(&r.c, a.c, s.stream))
-}
-
-// Log returns the natural logarithm (mlx_log).
-func (s *Scope) Log(a *Array) *Array {
-	if !s.ready(a) {
-		return s.dead
-	}
-	r := s.new()
-	return s.done(r, C.mlx_log(&r.c, a.c, s.stream))
 }
 
 // Tanh returns tanh(a) (mlx_tanh).

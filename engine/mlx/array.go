@@ -9,7 +9,6 @@ import "C"
 
 import (
 	"fmt"
-	"log/slog"
 	"unsafe"
 )
 
@@ -81,11 +80,6 @@ func (a *Array) Size() int {
 
 // Bytes returns the size of the data in bytes.
 func (a *Array) Bytes() int64 { return int64(a.Size()) * int64(a.Dtype().Size()) }
-
-// LogValue describes the array by type and shape.
-func (a *Array) LogValue() slog.Value {
-	return slog.StringValue(fmt.Sprintf("%s%v", a.Dtype(), a.Shape()))
-}
 
 // Number lists the Go types arrays are made from and read into.
 type Number interface {
@@ -172,15 +166,6 @@ func Read[T Number](s *Scope, a *Array) ([]T, error) {
 	out := make([]T, a.Size())
 	copy(out, unsafe.Slice((*T)(p), len(out)))
 	return out, nil
-}
-
-// ReadBytes waits for a and copies its memory out, in row order.
-func (s *Scope) ReadBytes(a *Array) ([]byte, error) {
-	p, err := s.data(a)
-	if err != nil {
-		return nil, err
-	}
-	return C.GoBytes(p, C.int(a.Bytes())), nil
 }
 
 // data waits until a is available and returns its first byte. It counts a

@@ -23,7 +23,8 @@
 //
 // # Errors
 //
-// Every C call's status is checked. The first failure is kept by the scope,
+// The status of every C call that can fail is checked; frees only drop a
+// reference. The first failure is kept by the scope,
 // later operations do nothing, and Eval, reads and Do return it: model code
 // reads like arithmetic. MLX's default handler, which ends the process, is
 // replaced before the first call.

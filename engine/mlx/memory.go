@@ -45,28 +45,13 @@ func (s *Scope) ResetPeak() { s.untimed(C.mlx_reset_peak_memory()) }
 // ClearCache gives memory held for reuse back to the system.
 func (s *Scope) ClearCache() { s.untimed(C.mlx_clear_cache()) }
 
-// SetCacheLimit bounds the bytes held for reuse.
-func (s *Scope) SetCacheLimit(bytes int64) {
-	var old C.size_t
-	s.untimed(C.mlx_set_cache_limit(&old, C.size_t(bytes)))
-}
-
 // SetMemoryLimit bounds how far the host runs ahead of the device and returns
 // the old bound: while more bytes than that are active, the next operation is
 // dispatched only when one in progress has ended. Nothing fails beyond it.
-func (s *Scope) SetMemoryLimit(bytes int64) int64 {
-	var old C.size_t
-	s.untimed(C.mlx_set_memory_limit(&old, C.size_t(bytes)))
-	return int64(old)
-}
-
-// SetWiredLimit bounds the bytes Metal keeps resident. On the CPU it does nothing.
-func (s *Scope) SetWiredLimit(bytes int64) {
-	if !s.t.gpu {
-		return
-	}
-	var old C.size_t
-	s.untimed(C.mlx_set_wired_limit(&old, C.size_t(bytes)))
+func (s *Scope) SetMemoryLimit(bytes int64) (old int64, ok bool) {
+	var was C.size_t
+	s.untimed(C.mlx_set_memory_limit(&was, C.size_t(bytes)))
+	return int64(was), s.err == nil
 }
 
 // TimeInC returns the time spent inside C calls since TimeC turned the

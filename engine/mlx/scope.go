@@ -183,7 +183,11 @@ func (s *Scope) vector(arrays []*Array) C.mlx_vector_array {
 	for i, a := range arrays {
 		handles[i] = a.c
 	}
-	return C.mlx_vector_array_new_data(&handles[0], C.size_t(len(handles)))
+	v := C.mlx_vector_array_new_data(&handles[0], C.size_t(len(handles)))
+	if v.ctx == nil {
+		s.Fail(check(1))
+	}
+	return v
 }
 
 // unpack moves the elements of v into the scope and frees v.

@@ -122,15 +122,6 @@ func (s *Scope) Copy(a *Array) *Array {
 	return s.done(r, C.mlx_copy(&r.c, a.c, s.stream))
 }
 
-// View reinterprets the memory as another type (mlx_view).
-func (s *Scope) View(a *Array, d Dtype) *Array {
-	if !s.ready(a) {
-		return s.dead
-	}
-	r := s.new()
-	return s.done(r, C.mlx_view(&r.c, a.c, C.mlx_dtype(d), s.stream))
-}
-
 // Zeros returns an array of zeros (mlx_zeros).
 func (s *Scope) Zeros(d Dtype, shape ...int) *Array {
 	if !s.ready() {

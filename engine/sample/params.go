@@ -34,8 +34,8 @@ func (p Params) Check(vocab int) error {
 		return fmt.Errorf("top_p must lie between 0 and 1, not %v", p.TopP)
 	case !finite(p.MinP) || p.MinP < 0 || p.MinP > 1:
 		return fmt.Errorf("min_p must lie between 0 and 1, not %v", p.MinP)
-	case !finite(p.RepetitionPenalty) || p.RepetitionPenalty < 0:
-		return fmt.Errorf("repetition_penalty must be a number above 0, not %v", p.RepetitionPenalty)
+	case p.RepetitionPenalty != 0 && !(p.RepetitionPenalty >= 0.01 && p.RepetitionPenalty <= 100):
+		return fmt.Errorf("repetition_penalty must lie between 0.01 and 100, not %v", p.RepetitionPenalty)
 	case !finite(p.PresencePenalty):
 		return fmt.Errorf("presence_penalty must be a finite number")
 	case !finite(p.FrequencyPenalty):
@@ -52,8 +52,12 @@ func (p Params) Check(vocab int) error {
 	return nil
 }
 
+// minTemperature is where sampling becomes greedy: below it the likeliest
+// token wins anyway, and logits divided by it overflow float32.
+const minTemperature = 1e-6
+
 // Greedy reports whether the likeliest token is always taken.
-func (p Params) Greedy() bool { return p.Temperature == 0 }
+func (p Params) Greedy() bool { return p.Temperature < minTemperature }
 
 // penalised reports whether earlier tokens change the distribution.
 func (p Params) penalised() bool {

@@ -109,7 +109,11 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 		{Temperature: 1, TopP: 0.5},
 		{Temperature: 1.3, TopP: 0.9},
 		{Temperature: 1, TopP: 1e-9},
+		{Temperature: 1, TopP: 1e-50},
+		{Temperature: 1e-5},
+		{Temperature: 1e-40},
 		{Temperature: 1, MinP: 0.2},
+		{Temperature: 1, MinP: 1},
 		{Temperature: 0.8, TopK: 10, TopP: 0.8, MinP: 0.05},
 		{Temperature: 1, RepetitionPenalty: 1.3},
 		{RepetitionPenalty: 1.3},
@@ -141,7 +145,7 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 				want := reference(p, logits, prompt, output)
 				for i := range want {
 					g := float64(got[i])
-					if math.IsInf(want[i], -1) != math.IsInf(g, -1) || math.Abs(g-want[i]) > 1e-4 {
+					if math.IsInf(want[i], -1) != math.IsInf(g, -1) || math.Abs(g-want[i]) > 1e-4*max(1, math.Abs(want[i])) {
 						t.Errorf("%+v, round %d: id %d has %v, want %v", p, round, i, g, want[i])
 						break
 					}
@@ -225,7 +229,7 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 func TestCheck(t *testing.T) {
 	for _, p := range []Params{
 		{Temperature: -1}, {Temperature: math.NaN()}, {Temperature: math.Inf(1)}, {TopK: -1}, {TopP: 1.5}, {TopP: -0.1},
-		{MinP: 2}, {RepetitionPenalty: -1}, {PresencePenalty: math.Inf(1)}, {FrequencyPenalty: math.NaN()},
+		{MinP: 2}, {RepetitionPenalty: -1}, {RepetitionPenalty: 1e-45}, {RepetitionPenalty: math.Inf(1)}, {PresencePenalty: math.Inf(1)}, {FrequencyPenalty: math.NaN()},
 		{LogitBias: map[int32]float32{10: 0}}, {LogitBias: map[int32]float32{-1: 0}},
 		{LogitBias: map[int32]float32{1: float32(math.NaN())}},
 	} {

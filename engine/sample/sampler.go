@@ -141,7 +141,8 @@ func (m *Sampler) topP(s *mlx.Scope, x *mlx.Array, p float64) *mlx.Array {
 	}
 	sorted := s.TakeAlong(probs, order, -1)
 	before := s.Sub(s.Cumsum(sorted, -1), sorted)
-	kept := s.Less(before, s.Scalar(p, mlx.Float32))
+	// The likeliest token, before which nothing is taken, stays for any p.
+	kept := s.Less(before, s.Scalar(max(p, 1e-9), mlx.Float32))
 	return keep(s, x, s.PutAlong(s.Zeros(mlx.Bool, 1, m.vocab), order, kept, -1))
 }
 

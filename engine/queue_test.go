@@ -1,0 +1,345 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/engine/enginetest"
+	"tandem/engine/sample"
+)
+
+func TestRefusals(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
+	long := make([]int32, 17)
+	for _, c := range []struct {
+		name string
+		r    Request
+		code Code
+		text string
+	}{
+		{"empty", Request{}, CodeInvalid, "empty"},
+		{"foreign id", Request{Prompt: []int32{8}}, CodeInvalid, "id 8"},
+		{"negative id", Request{Prompt: []int32{-1}}, CodeInvalid, "id -1"},
+		{"too long", Request{Prompt: long}, CodeContextLength, "16 tokens. However, you requested 17"},
+		{"negative limit", Request{Prompt: []int32{1}, MaxTokens: new(-1)}, CodeInvalid, "max_tokens"},
+		{"temperature", Request{Prompt: []int32{1}, Sampling: sample.Params{Temperature: -1}}, CodeInvalid, "temperature"},
+		{"bias", Request{Prompt: []int32{1}, Sampling: sample.Params{LogitBias: map[int32]float32{99: 1}}}, CodeInvalid, "99"},
+		{"stop", Request{Prompt: []int32{1}, Stop: []string{""}}, CodeInvalid, "stop text"},
+		{"stops", Request{Prompt: []int32{1}, Stop: make([]string, 17)}, CodeInvalid, "16"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			done := 0
+			c.r.Done = func(Stats) { done++ }
+			var got error
+			for _, err := range f.Generate(t.Context(), c.r) {
+				got = err
+			}
+			e, ok := errors.AsType[*Error](got)
+			if !ok || e.Code != c.code || !strings.Contains(e.Message, c.text) {
+				t.Errorf("got %v, want %s with %q", got, c.code, c.text)
+			}
+			if done != 1 {
+				t.Errorf("Done was called %d times", done)
+			}
+		})
+	}
+}
+
+func TestLimitIsCutToTheContext(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
+	tokens, _, _ := f.run(t, Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
+	if len(tokens) != 6 || tokens[5].Finish != FinishLength {
+		t.Errorf("%d tokens", len(tokens))
+	}
+}
+
+// TestShortRequestIsNotStuckBehindALongPrompt starts a prompt of 16 chunks and
+// then a short one, and counts the chunks of the long one in between.
+func TestShortRequestIsNotStuckBehindALongPrompt(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{})
+	started := make(chan struct{})
+	release := make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 2 {
+			close(started)
+			<-release
+		}
+	}
+	long := make(chan error, 1)
+	go func() {
+		var last error
+		for _, err := range f.Generate(context.Background(), Request{Prompt: make([]int32, 16*512), MaxTokens: new(1)}) {
+			last = err
+		}
+		long <- last
+	}()
+	<-started
+	short := make(chan int, 1)
+	go func() {
+		for _, err := range f.Generate(context.Background(), Request{Prompt: []int32{3}, MaxTokens: new(1)}) {
+			if err != nil {
+				t.Error(err)
+			}
+			short <- 0
+		}
+	}()
+	for f.Queued() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	<-short
+	if err := <-long; err != nil {
+		t.Fatal(err)
+	}
+	// Forwards: chunks of 512 are the long prompt's, 1 the short one's.
+	at := slices.IndexFunc(f.chain.Forwards, func(rows []int) bool { return rows[0] == 1 })
+	if at < 0 || at-2 > 3 {
+		t.Errorf("the short prompt was evaluated in forward %d, it arrived during forward 2", at)
+	}
+}
+
+func TestQueueLimit(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{Queue: 2, Active: 1})
+	release := make(chan struct{})
+	started := make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(started)
+			<-release
+		}
+	}
+	done := make(chan error, 3)
+	start := func() {
+		go func() {
+			var last error
+			for _, err := range f.Generate(context.Background(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) {
+				last = err
+			}
+			done <- last
+		}()
+	}
+	start()
+	<-started
+	start()
+	start()
+	for f.Queued() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	var got error
+	for _, err := range f.Generate(t.Context(), Request{Prompt: []int32{0}}) {
+		got = err
+	}
+	if e, ok := errors.AsType[*Error](got); !ok || e.Code != CodeQueueFull {
+		t.Errorf("fourth request: %v", got)
+	}
+	close(release)
+	for range 3 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCloseEndsRequests(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{})
+	got := make(chan error, 1)
+	first := make(chan struct{})
+	go func() {
+		var last error
+		n := 0
+		for _, err := range f.Generate(context.Background(), Request{Prompt: []int32{0}}) {
+			if n++; n == 1 {
+				close(first)
+			}
+			last = err
+		}
+		got <- last
+	}()
+	<-first
+	f.Close()
+	if e, ok := errors.AsType[*Error](<-got); !ok || e.Code != CodeClosed {
+		t.Errorf("got %v", e)
+	}
+	for _, err := range f.Generate(t.Context(), Request{Prompt: []int32{0}}) {
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeClosed {
+			t.Errorf("after Close: %v", err)
+		}
+	}
+}
+
+// TestCancelStopsWithinOneRound counts the forwards that begin after the
+// cancel: the round under way may be followed by none.
+func TestCancelStopsWithinOneRound(t *testing.T) {
+	for _, when := range []string{"prefill", "decode"} {
+		t.Run(when, func(t *testing.T) {
+			f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			at := 3 // forward in which the cancel comes
+			if when == "decode" {
+				at = 10
+			}
+			forwards := 0
+			f.chain.OnForward = func(n int) {
+				if forwards = n; n == at {
+					cancel()
+				}
+			}
+			var last error
+			var stats Stats
+			for _, err := range f.Generate(ctx, Request{Prompt: make([]int32, 30), Done: func(s Stats) { stats = s }}) {
+				last = err
+			}
+			if !errors.Is(last, context.Canceled) || !errors.Is(stats.Err, context.Canceled) || stats.Finish != "" {
+				t.Errorf("error %v, stats %+v", last, stats)
+			}
+			// The same round may still have its decode step.
+			if forwards > at+1 {
+				t.Errorf("forward %d ran, the cancel came in forward %d", forwards, at)
+			}
+			// The engine is free for the next one.
+			f.chain.OnForward = nil
+			if tokens, _, _ := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(3)}); len(tokens) != 3 {
+				t.Errorf("next request gave %d tokens", len(tokens))
+			}
+		})
+	}
+}
+
+// TestCutReplyIsAnError: all tokens were made when the context ended, but not
+// handed over.
+func TestCutReplyIsAnError(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	n := 0
+	for _, err := range f.Generate(ctx, Request{Prompt: []int32{0}, MaxTokens: new(20)}) {
+		if last = err; err != nil {
+			break
+		}
+		if n++; n == 1 {
+			for f.idle() {
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+		}
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("after %d of 20 tokens the range ended with %v", n, last)
+	}
+}
+
+// idle reports whether the last request is still being worked on.
+func (f *fixture) idle() bool {
+	before := f.thread.Syncs()
+	time.Sleep(20 * time.Millisecond)
+	return f.thread.Syncs() != before
+}
+
+func TestCancelInTheQueue(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{Active: 1})
+	started, release := make(chan struct{}), make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(started)
+			<-release
+		}
+	}
+	first := make(chan error, 1)
+	go func() { first <- drain(f, context.Background(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) }()
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	second := make(chan error, 1)
+	go func() { second <- drain(f, ctx, Request{Prompt: []int32{5, 5, 5}, MaxTokens: new(2)}) }()
+	for f.Queued() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	close(release)
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("the queued request ended with %v", err)
+	}
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	for _, rows := range f.chain.Forwards {
+		if rows[0] == 3 {
+			t.Error("the cancelled request was evaluated")
+		}
+	}
+}
+
+// drain ranges over a generation and returns its error.
+func drain(f *fixture, ctx context.Context, r Request) (last error) {
+	for _, err := range f.Generate(ctx, r) {
+		last = err
+	}
+	return last
+}
+
+// TestPanicInTheLoopBody: whoever ranges may panic; the request must end all
+// the same.
+func TestPanicInTheLoopBody(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{})
+	done := 0
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		for range f.Generate(t.Context(), Request{Prompt: []int32{0}, Done: func(Stats) { done++ }}) {
+			panic("body")
+		}
+	}()
+	if done != 1 {
+		t.Errorf("Done was called %d times", done)
+	}
+	if tokens, _, _ := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(3)}); len(tokens) != 3 {
+		t.Errorf("next request gave %d tokens", len(tokens))
+	}
+}
+
+// TestPanicFailsTheRoundOnly: the requests that share a forward fail with it,
+// with nothing left behind; the next one works.
+func TestPanicFailsTheRoundOnly(t *testing.T) {
+	for _, at := range []int{0, 3} { // in the prefill, in a step
+		f := newFixture(t, enginetest.Cycle(30), Options{})
+		f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(1)})
+		before := f.thread.Memory().Active
+		first := len(f.chain.Forwards)
+		f.chain.OnForward = func(n int) {
+			if n == first+at {
+				f.chain.OnForward = nil
+				panic("boom")
+			}
+		}
+		err := drain(f, t.Context(), Request{Prompt: []int32{0}, MaxTokens: new(9), Sampling: sample.Params{PresencePenalty: 1}})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInternal {
+			t.Fatalf("forward %d: %v", at, err)
+		}
+		if tokens, _, _ := f.run(t, Request{Prompt: []int32{0}, MaxTokens: new(9)}); len(tokens) != 9 {
+			t.Errorf("next request gave %d tokens", len(tokens))
+		}
+		if after := f.thread.Memory().Active; after != before {
+			t.Errorf("forward %d: active memory went from %d to %d", at, before, after)
+		}
+	}
+}
+
+func TestLongPromptsAreNotStarved(t *testing.T) {
+	long := &task{req: Request{Prompt: make([]int32, 1000)}, arrived: time.Unix(1, 0)}
+	short := &task{req: Request{Prompt: make([]int32, 10)}, arrived: time.Unix(2, 0)}
+	turns := map[*task]int{}
+	for turn := range 8 {
+		turns[nextPrefill([]*task{short, long}, turn)]++
+	}
+	if turns[short] != 6 || turns[long] != 2 {
+		t.Errorf("of 8 turns the short prompt got %d, the long one %d", turns[short], turns[long])
+	}
+}
