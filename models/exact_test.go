@@ -18,7 +18,15 @@ import (
 var exactCases = []struct{ name, dtype string }{
 	{"llama", "float32"},
 	{"llama", "bfloat16"},
+	{"llama-untied", "float32"}, // with biases
+	{"llama-untied", "bfloat16"},
 	{"llama-4bit", "float32"},
+	{"llama-8bit", "float32"},
+	{"llama-8bit", "bfloat16"},
+	{"llama-sliding", "float32"},
+	{"llama-traditional", "float32"},
+	{"llama-linear", "float32"},
+	{"llama-llama3", "float32"},
 	{"llama-yarn", "float32"},
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
@@ -57,7 +65,10 @@ func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compare
 		for _, k := range []int{2, 4, 8, 16} {
 			x.blocks(text, k)
 		}
-		x.shared(text)
+		// A prefill chunk, a decode step and a block, at different positions.
+		x.shared(text, []int{0, 30, 47}, []int{19, 1, 8})
+		// Eight decode steps, some of the same text.
+		x.shared(text, []int{1, 7, 7, 20, 33, 48, 60, 61}, []int{1, 1, 1, 1, 1, 1, 1, 1})
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -120,10 +131,9 @@ func (x *exact) blocks(text []int32, k int) {
 	freeCaches(x.t, x.th, caches)
 }
 
-// shared runs three sequences in one forward: a prefill chunk, a decode step
-// and a block, at different positions.
-func (x *exact) shared(text []int32) {
-	starts, counts := []int{0, 30, 47}, []int{19, 1, 8}
+// shared runs several sequences in one forward, three times: from starts on,
+// counts rows each.
+func (x *exact) shared(text []int32, starts, counts []int) {
 	paths := make([][]cache.Cache, len(starts))
 	for i, at := range starts {
 		paths[i] = x.m.NewCaches(x.opts)

@@ -2,6 +2,8 @@ package models_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -22,8 +24,11 @@ import (
 
 // A fixture is what mlx_lm said on a tiny model (build/fixtures/models.py).
 type fixture struct {
-	Weights string   `json:"weights"` // the case whose weights it borrows
-	Types   []string `json:"types"`
+	Versions map[string]string `json:"versions"` // of mlx, mlx_lm and numpy
+	Command  string            `json:"command"`
+	Input    string            `json:"input_sha256"` // of config.json and weights
+	Weights  string            `json:"weights"`      // the case whose weights it borrows
+	Types    []string          `json:"types"`
 
 	files fs.FS
 	dir   string
@@ -51,7 +56,41 @@ func openFixture(t *testing.T, name string) *fixture {
 		}
 	}
 	f.files = files
+	f.check(t)
 	return f
+}
+
+// check makes sure that a recording tells where it comes from, and that the
+// files it was made from are those that lie here.
+func (f *fixture) check(t *testing.T) {
+	t.Helper()
+	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || f.Command == "" || len(f.Types) == 0 {
+		t.Fatalf("%s/fixture.json lacks versions, command or types", f.dir)
+	}
+	weights := f.dir
+	if f.Weights != "" {
+		weights = filepath.Join("testdata", "parity", f.Weights)
+	}
+	inputs, err := filepath.Glob(filepath.Join(weights, "model*.safetensors"))
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no weights in %s, %v", weights, err)
+	}
+	// The recorder sorts by folder, then by name.
+	inputs = append(inputs, filepath.Join(f.dir, "config.json"))
+	slices.SortFunc(inputs, func(a, b string) int {
+		return slices.Compare(strings.Split(a, string(filepath.Separator)), strings.Split(b, string(filepath.Separator)))
+	})
+	hash := sha256.New()
+	for _, path := range inputs {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hash.Write(data)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != f.Input {
+		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", f.dir, got, f.Input)
+	}
 }
 
 // expected is one recording: greedy ids after the prompt, with their logits.
@@ -81,6 +120,9 @@ func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected
 		e.logits, err = readRows(s, ts.Load(s, "logits"))
 		return err
 	})
+	if len(e.ids) < 64 || len(e.logits) != len(e.ids) || len(e.prompt) == 0 {
+		t.Fatalf("%s/%s: a prompt of %d, %d ids and logits of %d steps are recorded", f.dir, dtype, len(e.prompt), len(e.ids), len(e.logits))
+	}
 	return e
 }
 
@@ -175,7 +217,7 @@ func bfloat16ULP(v float64) float64 {
 // different sizes, then the greedy continuation row by row and in chunks.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
-	if err != nil || len(cases) < 15 {
+	if err != nil || len(cases) < 18 {
 		t.Fatalf("%d recorded cases, %v", len(cases), err)
 	}
 	th := newThread(t)
@@ -194,9 +236,6 @@ func TestParity(t *testing.T) {
 				}
 				defer b.Close()
 				want := f.expected(t, th, dtype)
-				if len(want.ids) < 64 {
-					t.Fatalf("only %d steps recorded", len(want.ids))
-				}
 				for _, run := range []struct {
 					name          string
 					prompt, reply int // rows per forward
