@@ -208,8 +208,10 @@ func Missing(dir string) ([]string, error) {
 		return nil, err
 	}
 	var missing, weights []string
+	noted := make(map[string]bool)
 	lacks := func(name string) {
-		if !slices.Contains(missing, name) {
+		if !noted[name] {
+			noted[name] = true
 			missing = append(missing, name)
 		}
 	}
@@ -250,11 +252,20 @@ func Missing(dir string) ([]string, error) {
 	if len(weights) == 0 && !slices.ContainsFunc(missing, func(f string) bool { return strings.HasSuffix(f, ".safetensors") }) {
 		lacks("model.safetensors")
 	}
+	sets := make(map[shardSet]bool)
 	for _, name := range weights {
-		for _, other := range siblingsOfShard(name) {
-			if !there[other] {
+		set, ok := shardSetOf(name)
+		if !ok || sets[set] {
+			continue
+		}
+		sets[set] = true
+		for i := range min(set.n, maxShards+1) {
+			if other := set.name(i + 1); !there[other] {
 				lacks(other)
 			}
+		}
+		if len(weights)+len(missing) > maxShards {
+			return nil, errorf(Damaged, "", "%s is one of more than the %d files that a model may have: delete the model and fetch it again from a source you trust", name, maxShards)
 		}
 	}
 	return missing, nil

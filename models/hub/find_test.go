@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,47 @@ func TestMissing(t *testing.T) {
 	}
 	if _, err := Missing(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder gives %v", err)
+	}
+}
+
+// TestHostileShards: however many shards a name or an index speaks of, the work is bounded by what is there.
+func TestHostileShards(t *testing.T) {
+	many := func(n int) string {
+		var s strings.Builder
+		for i := range n {
+			fmt.Fprintf(&s, `, "%d": "x-%d.safetensors"`, i, i)
+		}
+		return `{"weight_map": {` + s.String()[2:] + `}}`
+	}
+	if names, err := shards([]byte(many(maxShards))); err != nil || len(names) != maxShards {
+		t.Errorf("%d shards, %v", len(names), err)
+	}
+	if _, err := shards([]byte(many(maxShards + 1))); err == nil {
+		t.Error("more shards than a model may have were accepted")
+	}
+	for _, names := range [][]string{{"model-00001-of-04097"}, {"model-00001-of-99999"}, {"a-00001-of-03000", "b-00001-of-03000"}} {
+		dir := t.TempDir()
+		lay(t, dir, map[string]string{"config.json": "{}"})
+		for _, name := range names {
+			lay(t, dir, map[string]string{name + ".safetensors": "w"})
+		}
+		_, err := Missing(dir)
+		wantCode(t, err, Damaged, "4096 files")
+	}
+	// Each of a set names all of it, which must not be spelled out once for each.
+	dir := t.TempDir()
+	lay(t, dir, map[string]string{"config.json": "{}"})
+	const n = 1000
+	for i := range n {
+		lay(t, dir, map[string]string{shardSet{"model", n + 1}.name(i + 1): ""})
+	}
+	allocs := testing.AllocsPerRun(1, func() {
+		if missing, err := Missing(dir); err != nil || !slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
+			t.Errorf("missing %q, %v", missing, err)
+		}
+	})
+	if allocs > 50*n {
+		t.Errorf("%.0f allocations for %d shards", allocs, n)
 	}
 }
 

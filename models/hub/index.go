@@ -14,6 +14,9 @@ const indexName = "model.safetensors.index.json"
 // maxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB.
 const maxIndexBytes = 64 << 20
 
+// maxShards bounds the weights of one model, as loading does.
+const maxShards = 4096
+
 // shards returns the names of the files in an index, sorted.
 func shards(index []byte) ([]string, error) {
 	if len(index) > maxIndexBytes {
@@ -34,6 +37,9 @@ func shards(index []byte) ([]string, error) {
 	if len(names) == 0 {
 		return nil, errors.New(indexName + " names no files")
 	}
+	if len(names) > maxShards {
+		return nil, fmt.Errorf("%s names %d files, more than the %d that a model may have", indexName, len(names), maxShards)
+	}
 	for _, name := range names {
 		if !safeFile(name) || strings.Contains(name, "/") || !strings.HasSuffix(name, ".safetensors") {
 			return nil, fmt.Errorf("%s names %q, which is no safetensors file beside it", indexName, name)
@@ -42,21 +48,29 @@ func shards(index []byte) ([]string, error) {
 	return names, nil
 }
 
-// siblingsOfShard returns every name of a set of shards named like "model-00001-of-00003.safetensors", or nil.
-func siblingsOfShard(name string) []string {
+// A shardSet is a set of shards named like "model-00001-of-00003.safetensors".
+type shardSet struct {
+	stem string // model
+	n    int    // 3
+}
+
+// shardSetOf returns the set that a file is one of, if its name says so.
+func shardSetOf(name string) (shardSet, bool) {
 	stem, ok := strings.CutSuffix(name, ".safetensors")
 	if !ok || len(stem) < len("-00001-of-00003") {
-		return nil
+		return shardSet{}, false
 	}
-	var i, n int
+	var i int
+	var set shardSet
 	cut := len(stem) - len("-00001-of-00003")
-	tail := stem[cut:]
-	if _, err := fmt.Sscanf(tail, "-%05d-of-%05d", &i, &n); err != nil || fmt.Sprintf("-%05d-of-%05d", i, n) != tail || i < 1 || i > n {
-		return nil
+	set.stem = stem[:cut]
+	if _, err := fmt.Sscanf(stem[cut:], "-%05d-of-%05d", &i, &set.n); err != nil || i < 1 || i > set.n || set.name(i) != name {
+		return shardSet{}, false
 	}
-	names := make([]string, n)
-	for k := range names {
-		names[k] = fmt.Sprintf("%s-%05d-of-%05d.safetensors", stem[:cut], k+1, n)
-	}
-	return names
+	return set, true
+}
+
+// name returns the name of shard i, counted from 1.
+func (s shardSet) name(i int) string {
+	return fmt.Sprintf("%s-%05d-of-%05d.safetensors", s.stem, i, s.n)
 }

@@ -69,8 +69,12 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 		if err != nil {
 			return nil, errorf(Unsupported, name, "%w: choose another revision", err)
 		}
+		there := make(map[string]bool)
+		for _, f := range weights {
+			there[f] = true
+		}
 		for _, f := range named {
-			if !slices.Contains(weights, f) {
+			if !there[f] {
 				return nil, errorf(Unsupported, name, "%s names %s, which the repository does not have: choose another revision", indexName, f)
 			}
 		}
