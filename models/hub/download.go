@@ -194,7 +194,7 @@ func (d *download) copy(body io.Reader) error {
 			return &transient{err: errorf(BadReply, name, "the hub sends more of %s than the %d bytes it announced: pull again", d.f.name, d.f.size)}
 		}
 		if n > 0 {
-			if _, err := d.out.Write(buf[:n]); err != nil {
+			if _, err := d.p.write(d.out, buf[:n]); err != nil {
 				return err
 			}
 			d.hash.Write(buf[:n])

@@ -34,6 +34,8 @@ type Options struct {
 	Logger    *slog.Logger                            // discards if nil
 	FreeSpace func(dir string) (bytes int64, _ error) // of the folder's disk; asks the system if nil
 	Stall     time.Duration                           // without a byte, after which a request is given up; 30 s if 0
+
+	write func(f *os.File, p []byte) (int, error) // (*os.File).Write if nil; tests fill the disk by it
 }
 
 // A pull is one call of Pull.
@@ -43,6 +45,7 @@ type pull struct {
 	client client
 	meter  *meter
 	commit string
+	write  func(f *os.File, p []byte) (int, error)
 }
 
 // Pull makes a model of the hub complete on disk and returns the folder of its snapshot. Name is org/name or
@@ -81,8 +84,12 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 			name: name, id: id, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		},
 		meter: newMeter(progress),
+		write: opts.write,
 	}
 	defer p.meter.close()
+	if p.write == nil {
+		p.write = (*os.File).Write
+	}
 	if opts.Client != nil {
 		p.client.http = *opts.Client
 	}
