@@ -24,7 +24,8 @@ const stampName = ".complete"
 // cache holds folder lock shared while it makes an entry, clean holds it alone; and one entry is made by one
 // process at a time.
 type cache struct {
-	dir string
+	dir     string
+	waiting func(lock string) // told once of each lock that another holds; nil tells nobody
 }
 
 // An entry is one folder of the cache. Its name on disk carries a hash of the inputs: a changed pin, lock file or
@@ -57,15 +58,12 @@ func (c cache) ensure(ctx context.Context, e entry, fill func(dir string) error)
 	if c.complete(e) {
 		return dir, nil
 	}
-	if err := os.MkdirAll(c.dir, 0o755); err != nil {
-		return "", err
-	}
-	open, err := lockFile(ctx, filepath.Join(c.dir, "lock"), syscall.LOCK_SH)
+	open, err := c.lock(ctx, "lock", syscall.LOCK_SH)
 	if err != nil {
 		return "", err
 	}
 	defer open.Close()
-	own, err := lockFile(ctx, dir+".lock", syscall.LOCK_EX)
+	own, err := c.lock(ctx, filepath.Base(dir)+".lock", syscall.LOCK_EX)
 	if err != nil {
 		return "", err
 	}
@@ -91,7 +89,7 @@ func (c cache) clean(ctx context.Context, keep ...string) error {
 	if _, err := os.Stat(c.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	alone, err := lockFile(ctx, filepath.Join(c.dir, "lock"), syscall.LOCK_EX)
+	alone, err := c.lock(ctx, "lock", syscall.LOCK_EX)
 	if err != nil {
 		return err
 	}
@@ -111,13 +109,17 @@ func (c cache) clean(ctx context.Context, keep ...string) error {
 	return nil
 }
 
-// lockFile opens path and waits until it holds the flock of kind how. Closing the file gives the lock back.
-func lockFile(ctx context.Context, path string, how int) (*os.File, error) {
+// lock opens a file of the cache and waits until it holds the flock of kind how. Closing the file gives the lock back.
+func (c cache) lock(ctx context.Context, name string, how int) (*os.File, error) {
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(c.dir, name)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for told := false; ; told = true {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		if err == nil {
 			return f, nil
@@ -125,6 +127,9 @@ func lockFile(ctx context.Context, path string, how int) (*os.File, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if !told && c.waiting != nil {
+			c.waiting(path)
 		}
 		select {
 		case <-ctx.Done():

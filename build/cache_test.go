@@ -9,14 +9,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
+// TestEnsureFillsOnce lets eight come while the entry is being made; it is not complete before each waits for its lock.
 func TestEnsureFillsOnce(t *testing.T) {
-	c := cache{dir: filepath.Join(t.TempDir(), "cache")}
+	const others = 8
+	waiting := make(chan string, others)
+	c := cache{dir: filepath.Join(t.TempDir(), "cache"), waiting: func(lock string) { waiting <- lock }}
 	e := entry{name: "x", inputs: []string{"1"}}
 	var fills atomic.Int32
-	var group sync.WaitGroup
 	ensure := func(fill func()) {
 		dir, err := c.ensure(t.Context(), e, func(dir string) error {
 			fills.Add(1)
@@ -31,13 +32,29 @@ func TestEnsureFillsOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	returned := make(chan bool, others)
 	ensure(func() {
-		for range 8 {
-			group.Go(func() { ensure(func() {}) })
+		for range others {
+			go func() {
+				ensure(func() {})
+				returned <- true
+			}()
 		}
-		time.Sleep(50 * time.Millisecond) // they come to wait for the lock
+		for range others {
+			select {
+			case lock := <-waiting:
+				if lock != c.path(e)+".lock" {
+					t.Errorf("one waits for %s", lock)
+				}
+			case <-returned:
+				t.Error("one did not wait")
+				returned <- true
+			}
+		}
 	})
-	group.Wait()
+	for range others {
+		<-returned
+	}
 	if n := fills.Load(); n != 1 {
 		t.Fatalf("filled %d times", n)
 	}
@@ -97,9 +114,10 @@ func TestCleanWaits(t *testing.T) {
 		}
 	})
 	<-started
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := c.clean(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	ctx, cancel := context.WithCancel(t.Context())
+	patient := c
+	patient.waiting = func(string) { cancel() }
+	if err := patient.clean(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("clean beside a running ensure: %v", err)
 	}
 	close(finish)

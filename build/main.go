@@ -119,7 +119,9 @@ func newBuilder() (*builder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no cache folder (set HOME or XDG_CACHE_HOME): %w", err)
 	}
-	return &builder{root: root, cache: cache{dir: filepath.Join(user, "tandem-dev")}, out: os.Stdout}, nil
+	b := &builder{root: root, cache: cache{dir: filepath.Join(user, "tandem-dev")}, out: os.Stdout}
+	b.cache.waiting = func(lock string) { fmt.Fprintf(b.out, "another run holds %s; waiting for it\n", lock) }
+	return b, nil
 }
 
 // findRoot walks up from dir to the folder whose go.mod names this module.

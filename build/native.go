@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 )
 
 // nativeDir is the folder of the Rust crate, below the checkout.
@@ -64,7 +65,8 @@ func (b *builder) nativeHash() (string, error) {
 }
 
 // setupNative builds the crate's static library into the cache and links its folder into the checkout under the
-// crate's version. Dependencies are compiled in one target folder that all versions share.
+// crate's version. Dependencies are compiled in one target folder that all versions and checkouts share, so that folder
+// is one's alone from the build until its library is copied.
 func (b *builder) setupNative(ctx context.Context) error {
 	version, err := b.nativeVersion()
 	if err != nil {
@@ -77,6 +79,11 @@ func (b *builder) setupNative(ctx context.Context) error {
 	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
 	dir, err := b.cache.ensure(ctx, e, func(dir string) error {
 		target := filepath.Join(b.cache.dir, "native-target")
+		alone, err := b.cache.lock(ctx, "native-target.lock", syscall.LOCK_EX)
+		if err != nil {
+			return err
+		}
+		defer alone.Close()
 		cmd := b.command(ctx, "cargo", "build", "--release", "--locked",
 			"--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target)
 		if err := b.step("Rust crate "+version+": build", cmd); err != nil {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -62,4 +65,71 @@ func TestNativeRecord(t *testing.T) {
 	accepted()
 	write("src/lib.rs", "// two")
 	refused("version is still 0.1.1")
+}
+
+// TestNativeTargetAlone: the folder that cargo builds in belongs to one checkout from the build until its library is
+// copied. A FIFO in the library's place holds the copy up.
+func TestNativeTargetAlone(t *testing.T) {
+	b := newTestBuilder(t)
+	for name, text := range map[string]string{"Cargo.toml": "[package]\nversion = \"0.1.0\"\n", "Cargo.lock": "", "src/lib.rs": ""} {
+		path := filepath.Join(b.root, nativeDir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
+	if err := os.WriteFile(filepath.Join(bin, "cargo"), []byte("#!/bin/sh\n: >'"+ran+"'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	library := filepath.Join(b.cache.dir, "native-target", "release", "libtandem_native.a")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(library), 0o755), syscall.Mkfifo(library, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+
+	// While another builds, cargo does not run.
+	other, err := b.cache.lock(t.Context(), "native-target.lock", syscall.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := false
+	b.cache.waiting = func(string) {
+		waited = true
+		if _, err := os.Stat(ran); err == nil {
+			t.Error("cargo ran in a folder that another builds in")
+		}
+		other.Close()
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := b.setupNative(t.Context())
+		done <- err
+		if f, err := os.OpenFile(library, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // if nobody came to read
+			f.Close()
+		}
+	}()
+	in, err := os.OpenFile(library, os.O_WRONLY, 0) // returns when the copy begins
+	if err != nil {
+		t.Fatal(err)
+	}
+	// While ours is copied, nobody may build.
+	ctx, cancel := context.WithCancel(t.Context())
+	third := cache{dir: b.cache.dir, waiting: func(string) { cancel() }}
+	if f, err := third.lock(ctx, "native-target.lock", syscall.LOCK_EX); !errors.Is(err, context.Canceled) {
+		t.Errorf("the folder is free before its library is copied: %v, %v", f != nil, err)
+	}
+	if _, err := in.WriteString("library"); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if !waited {
+		t.Error("setup did not wait for the other build")
+	}
+	copied, err := os.ReadFile(filepath.Join(b.root, nativeDir, ".deps", "0.1.0", "libtandem_native.a"))
+	if err != nil || string(copied) != "library" {
+		t.Errorf("copied %q, %v", copied, err)
+	}
 }

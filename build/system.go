@@ -149,11 +149,11 @@ func (b *builder) installSystem(ctx context.Context) error {
 		return fmt.Errorf("missing on this machine:%s", describe(missing, runtime.GOOS))
 	}
 	if manager == "apt-get" {
-		release, err := b.lock(ctx, "apt.lock", syscall.LOCK_EX)
+		alone, err := b.cache.lock(ctx, "apt.lock", syscall.LOCK_EX)
 		if err != nil {
 			return err
 		}
-		defer release()
+		defer alone.Close()
 		// Package lists of a fresh machine are empty or old.
 		update := append(slices.Clone(prefix), "apt-get", "update")
 		if err := b.step("apt-get update", b.command(ctx, update[0], update[1:]...)); err != nil {
@@ -170,18 +170,6 @@ func (b *builder) installSystem(ctx context.Context) error {
 		return fmt.Errorf("still missing after the installation:%s", describe(missing, runtime.GOOS))
 	}
 	return nil
-}
-
-// lock holds a lock file of the cache until release is called.
-func (b *builder) lock(ctx context.Context, name string, how int) (release func(), err error) {
-	if err := os.MkdirAll(b.cache.dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := lockFile(ctx, filepath.Join(b.cache.dir, name), how)
-	if err != nil {
-		return nil, err
-	}
-	return func() { f.Close() }, nil
 }
 
 // describe lists missing requirements and ends in the line that installs them.
