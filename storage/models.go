@@ -27,10 +27,9 @@ type Model struct {
 
 // The sources of a model.
 const (
-	SourceHub      = "hub"      // the Hugging Face cache
-	SourceLMStudio = "lmstudio" // LM Studio's folder
-	SourceFolder   = "folder"   // a folder the user added
-	SourcePocket   = "pocket"   // embedded in the program
+	SourceHub    = "hub"    // the Hugging Face cache
+	SourceFolder = "folder" // a folder the user added
+	SourcePocket = "pocket" // embedded in the program
 )
 
 const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at"
@@ -44,8 +43,9 @@ func (m *Model) fields() []any {
 // RegisterModel adds m to the registry or renews what is known of it, and returns the row as it now stands.
 //
 // A model is the same as a registered one if it has the same path, or if both come from the hub under the same id: then
-// id, added_at and last_used_at stay, downloaded_by_us stays set, and the rest is taken from m. A new model whose id is
-// taken gets the first free of id-2, id-3, ... AddedAt is the time now; the caller's is ignored.
+// id, added_at and last_used_at stay, and the rest is taken from m. With the same path it is the same files too: then
+// downloaded_by_us stays set, and a folder that came from the hub keeps that source and its revision. A new model whose id
+// is taken gets the first free of id-2, id-3, ... AddedAt is the time now; the caller's is ignored.
 //
 // Errors: [Invalid] if the id or the source is empty.
 func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
@@ -59,7 +59,12 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		switch {
 		case err == nil:
 			m.ID, m.AddedAt, m.LastUsedAt = old.ID, old.AddedAt, old.LastUsedAt
-			m.DownloadedByUs = m.DownloadedByUs || old.DownloadedByUs
+			if m.Path == old.Path {
+				m.DownloadedByUs = m.DownloadedByUs || old.DownloadedByUs
+				if m.Source == SourceFolder {
+					m.Source, m.Revision = old.Source, old.Revision
+				}
+			}
 			_, err = tx.ExecContext(ctx, "UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
 		case errors.Is(err, sql.ErrNoRows):
 			m.AddedAt, m.LastUsedAt = db.clock(), time.Time{}

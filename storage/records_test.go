@@ -119,10 +119,6 @@ func TestRuns(t *testing.T) {
 			}
 		}
 	}
-	third, err := db.Run(t.Context(), 3)
-	if err != nil {
-		t.Fatal(err)
-	}
 	tests := []struct {
 		name string
 		f    RunFilter
@@ -135,10 +131,7 @@ func TestRuns(t *testing.T) {
 		{"last page", RunFilter{Limit: 4, Before: 3}, []int64{2, 1}, 0},
 		{"a full last page", RunFilter{Limit: 2, Before: 3}, []int64{2, 1}, 0},
 		{"model", RunFilter{Model: "a"}, []int64{9, 7, 5, 3, 1}, 0},
-		{"client and model", RunFilter{Model: "a", Client: "zed"}, []int64{7, 1}, 0},
-		{"endpoint", RunFilter{Endpoint: "/v1/responses"}, nil, 0},
-		{"in flight", RunFilter{InFlight: true}, []int64{10, 9}, 0},
-		{"since", RunFilter{Since: third.StartedAt}, []int64{10, 9, 8, 7, 6, 5, 4, 3}, 0},
+		{"a model without runs", RunFilter{Model: "c"}, nil, 0},
 		{"a limit beyond the largest", RunFilter{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
 		{"quotes are data", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
 	}
@@ -203,7 +196,7 @@ func TestRegisterModel(t *testing.T) {
 		{"the second again keeps its id", Model{ID: "llama", Path: "/b/llama", Source: SourceFolder}, "llama-2", 3},
 		{"from the hub, by us", Model{ID: "org/name", Path: "/hub/1", Source: SourceHub, Revision: "1", DownloadedByUs: true}, "org/name", 4},
 		{"its next revision", Model{ID: "org/name", Path: "/hub/2", Source: SourceHub, Revision: "2"}, "org/name", 4},
-		{"LM Studio's copy is another", Model{ID: "org/name", Path: "/lm/name", Source: SourceLMStudio}, "org/name-2", 5},
+		{"a copy in a folder is another", Model{ID: "org/name", Path: "/lm/name", Source: SourceFolder}, "org/name-2", 5},
 		{"the embedded model", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"the embedded model again", Model{ID: "pocket", Source: SourcePocket}, "pocket", 6},
 		{"a folder called pocket", Model{ID: "pocket", Path: "/pocket", Source: SourceFolder}, "pocket-2", 7},
@@ -219,8 +212,18 @@ func TestRegisterModel(t *testing.T) {
 		}
 	}
 	m, err := db.Model(t.Context(), "org/name")
-	if err != nil || m.Path != "/hub/2" || m.Revision != "2" || !m.DownloadedByUs {
-		t.Errorf("after its next revision the model is %+v, %v", m, err)
+	if err != nil || m.Path != "/hub/2" || m.Revision != "2" || m.DownloadedByUs {
+		t.Errorf("after its next revision, which others fetched, the model is %+v, %v", m, err)
+	}
+	// What is known of files stays with them.
+	ours := Model{ID: "org/name", Path: "/hub/3", Source: SourceHub, Revision: "3", DownloadedByUs: true}
+	again := ours
+	again.DownloadedByUs = false
+	for _, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
+		got, err := db.RegisterModel(t.Context(), m)
+		if err != nil || got.ID != "org/name" || got.Source != SourceHub || got.Revision != "3" || !got.DownloadedByUs {
+			t.Errorf("%+v is registered as %+v, %v", m, got, err)
+		}
 	}
 	if err := db.UseModel(t.Context(), "llama-3"); err != nil {
 		t.Fatal(err)
@@ -250,14 +253,7 @@ func TestSettings(t *testing.T) {
 	if err := db.SetSetting(t.Context(), "addr", "127.0.0.1:8263"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.DeleteSetting(t.Context(), "model"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.DeleteSetting(t.Context(), "never"); err != nil {
-		t.Error(err)
-	}
-	all, err := db.Settings(t.Context())
-	if err != nil || len(all) != 1 || all["addr"] != "127.0.0.1:8263" {
-		t.Errorf("settings %v, %v", all, err)
+	if got, err := db.Setting(t.Context(), "model"); got != "a\x00b \xff" || err != nil {
+		t.Errorf("setting %q, %v after another was set", got, err)
 	}
 }

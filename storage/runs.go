@@ -136,13 +136,9 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 
 // A RunFilter chooses runs. The zero value means the newest of all.
 type RunFilter struct {
-	Model    string // exact, if not empty
-	Client   string
-	Endpoint string
-	InFlight bool      // only runs that have not ended
-	Since    time.Time // started at or after
-	Before   int64     // cursor: only runs with a smaller id, if not 0
-	Limit    int       // DefaultRunsLimit if 0, at most MaxRunsLimit
+	Model  string // exact, if not empty
+	Before int64  // cursor: only runs with a smaller id, if not 0
+	Limit  int    // DefaultRunsLimit if 0, at most MaxRunsLimit
 }
 
 // Runs returns the chosen runs, newest first, and the cursor to pass as Before for the next page: 0 at the end.
@@ -159,18 +155,6 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	and := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
 	if f.Model != "" {
 		and("model = ?", f.Model)
-	}
-	if f.Client != "" {
-		and("client = ?", f.Client)
-	}
-	if f.Endpoint != "" {
-		and("endpoint = ?", f.Endpoint)
-	}
-	if f.InFlight {
-		where = append(where, "ended_at IS NULL")
-	}
-	if !f.Since.IsZero() {
-		and("started_at >= ?", stamp(f.Since))
 	}
 	if f.Before != 0 {
 		and("id < ?", f.Before)

@@ -2,7 +2,7 @@
 CREATE TABLE models (
     id               TEXT    NOT NULL PRIMARY KEY, -- org/name, or the folder's name
     path             TEXT    NOT NULL,             -- folder of config.json; empty for an embedded model
-    source           TEXT    NOT NULL,             -- hub, lmstudio, folder, pocket
+    source           TEXT    NOT NULL,             -- hub, folder, pocket
     revision         TEXT    NOT NULL,             -- commit hash at the hub
     architecture     TEXT    NOT NULL,
     quantization     TEXT    NOT NULL,             -- e.g. affine 4-bit/64; empty for float weights
