@@ -104,14 +104,26 @@ func (a *App) RemoveModel(ctx context.Context, id string) error {
 
 // forget deletes a model's files, if Tandem downloaded them, and its row.
 func (a *App) forget(ctx context.Context, row storage.Model) error {
-	if row.DownloadedByUs {
-		freed, err := hub.Remove(a.opts.Hub.CacheDir, row.ID, row.Revision)
-		if e, ok := errors.AsType[*hub.Error](err); err != nil && !(ok && e.Code == hub.NotFound) {
-			return hubError(err)
-		}
-		a.log.Info("model deleted", "model", row.ID, "bytes", freed)
+	if err := a.deleteFiles(row); err != nil {
+		return err
 	}
 	return a.notRegistered(a.db.RemoveModel(ctx, row.ID), row.ID)
+}
+
+// deleteFiles deletes the snapshot of a row, if Tandem downloaded it.
+func (a *App) deleteFiles(row storage.Model) error {
+	if !row.DownloadedByUs {
+		return nil
+	}
+	freed, err := hub.Remove(row.Path)
+	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
+		return nil // somebody deleted the folder before
+	}
+	if err != nil {
+		return hubError(err)
+	}
+	a.log.Info("model deleted", "model", row.ID, "revision", row.Revision, "bytes", freed)
+	return nil
 }
 
 // Pull implements server.Admin.
@@ -124,23 +136,53 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	// What was on disk before is somebody else's.
-	_, err = hub.Resolve(a.opts.Hub.CacheDir, name)
-	ours := err != nil
-	dir, err := hub.Pull(ctx, name, a.opts.Hub, func(p hub.Progress) {
+	snapshot, err := hub.Pull(ctx, name, a.opts.Hub, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate)})
 	})
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	info, err := models.Inspect(dir)
+	info, err := models.Inspect(snapshot.Dir)
 	if err != nil {
 		return control.Model{}, invalidModel(err)
 	}
-	revision := filepath.Base(dir) // the commit names the snapshot's folder
-	return a.register(ctx, storage.Model{
-		ID: id, Path: dir, Source: storage.SourceHub, Revision: revision, DownloadedByUs: ours,
+	old, err := a.pulled(ctx, id)
+	if err != nil {
+		return control.Model{}, err
+	}
+	if old.ID != "" {
+		id = old.ID
+	}
+	// What others downloaded stays theirs; what they began and we completed
+	// is ours.
+	model, err := a.register(ctx, storage.Model{
+		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added,
 	}, info)
+	if err == nil && model.ID == old.ID && model.Path != old.Path {
+		// Nothing leads to our earlier snapshot any more.
+		if err := a.deleteFiles(old); err != nil {
+			a.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
+		}
+	}
+	return model, err
+}
+
+// pulled returns the row of a model of the hub, the zero Model if it has none.
+// Its id is another than the hub's if that was taken.
+func (a *App) pulled(ctx context.Context, id string) (storage.Model, error) {
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return storage.Model{}, err
+	}
+	for _, row := range rows {
+		if row.Source != storage.SourceHub {
+			continue
+		}
+		if _, of, _, err := hub.ParseDir(row.Path); err == nil && of == id {
+			return row, nil
+		}
+	}
+	return storage.Model{}, nil
 }
 
 // invalidModel tells what is wrong with a model's folder.

@@ -33,6 +33,20 @@ func (r repo) lockFile(etag string) string {
 	return filepath.Join(r.cache, ".locks", r.folder(), etag+".lock")
 }
 
+// ParseDir takes the folder of a snapshot apart, as [Pull] and [Resolve] return it. It need not exist. Error: [Invalid].
+func ParseDir(dir string) (cacheDir, id, commit string, err error) {
+	dir = filepath.Clean(dir)
+	commit, model := filepath.Base(dir), filepath.Dir(filepath.Dir(dir))
+	r := repo{cache: filepath.Dir(model)}
+	if folder, ok := strings.CutPrefix(filepath.Base(model), "models--"); ok {
+		r.id = strings.Replace(folder, "--", "/", 1)
+	}
+	if _, _, err := Parse(r.id); err != nil || strings.Contains(r.id, "@") || !isCommit(commit) || r.snapshot(commit) != dir {
+		return "", "", "", errorf(Invalid, "", "%q is not a snapshot in a hub's cache", dir)
+	}
+	return r.cache, r.id, commit, nil
+}
+
 // commit returns the commit that a revision stands for on disk, "" if that is not known.
 func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {
@@ -74,24 +88,24 @@ func (r repo) setRef(revision, commit string) error {
 	return err
 }
 
-// link makes a file of a snapshot, replacing what stands in its place. The folder is opened as a root, so that no name can
-// lead out of it.
-func (r repo) link(snapshot *os.Root, name, etag string) error {
+// link makes a file of a snapshot, replacing what stands in its place, unless it is there already. The folder is opened as
+// a root, so that no name can lead out of it.
+func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) {
 	if dir := path.Dir(name); dir != "." {
 		if err := snapshot.MkdirAll(dir, 0o777); err != nil {
-			return err
+			return false, err
 		}
 	}
 	target := strings.Repeat("../", 2+strings.Count(name, "/")) + "blobs/" + etag
 	if old, err := snapshot.Readlink(name); err == nil && old == target {
-		return nil
+		return false, nil
 	}
 	tmp := name + ".link"
 	snapshot.Remove(tmp) // left from a crash
 	if err := snapshot.Symlink(target, tmp); err != nil {
-		return err
+		return false, err
 	}
-	return snapshot.Rename(tmp, name)
+	return true, snapshot.Rename(tmp, name)
 }
 
 // lock takes the lock of a blob, calling waiting each time it finds another holder.

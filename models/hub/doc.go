@@ -1,4 +1,4 @@
-// Package hub downloads models from the Hugging Face hub and finds models that are on disk already.
+// Package hub downloads models from the Hugging Face hub and finds those that are on disk already.
 //
 // Files live in the cache that the Python libraries use, in the layout documented at
 // https://huggingface.co/docs/huggingface_hub/guides/manage-cache, so that a model is on disk once whoever fetched it:
@@ -11,7 +11,7 @@
 //
 // The ETag of a large file is its SHA-256, that of a small one its git blob id; [Pull] checks either before a file
 // gets its final name. Links and the ref are made when every file is there, so that a snapshot made by Pull is whole.
-// What was fetched when a pull ends early stays for the next one; [Discard] gives it up.
+// What was fetched when a pull ends early stays for the next one.
 //
 // Newer Python versions keep the payload of a blob in a store beside the repositories and make the blob a link to it,
 // name their own partial files ETAG.RANDOM.incomplete, and leave a listing in trees/COMMIT.json. Blobs are therefore

@@ -154,8 +154,8 @@ func TestPullErrors(t *testing.T) {
 				}
 				dir, err := Pull(t.Context(), "org/name", opts, nil)
 				wantCode(t, err, test.code, test.words...)
-				if dir != "" {
-					t.Errorf("a folder came with the error: %s", dir)
+				if dir != (Snapshot{}) {
+					t.Errorf("a folder came with the error: %+v", dir)
 				}
 				// No model is there, whatever was fetched, and nothing lies outside the model's folder.
 				if _, err := Resolve(cache, "org/name"); err == nil {

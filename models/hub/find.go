@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,94 +11,9 @@ import (
 	"strings"
 )
 
-// A Found is a complete model on disk.
-type Found struct {
-	ID        string // org/name
-	Revision  string // commit; empty outside the hub's cache
-	Dir       string // the folder of config.json
-	ModelType string // model_type of config.json, "" if it has none
-	Bytes     int64  // of all its files
-}
-
-// maxConfigBytes bounds a config.json.
-const maxConfigBytes = 4 << 20
-
-// Find lists the complete models in a hub cache, one snapshot of each, by name: that of main if it is complete, otherwise
-// the newest that is. Models that are half downloaded, or have no safetensors weights, are left out; [Resolve] says what
-// they lack. A cache that does not exist holds none.
-func Find(cacheDir string) ([]Found, error) {
-	entries, err := os.ReadDir(cacheDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, diskError("", err)
-	}
-	var found []Found
-	for _, e := range entries {
-		folder, ok := strings.CutPrefix(e.Name(), "models--")
-		if !ok {
-			continue
-		}
-		id := strings.Replace(folder, "--", "/", 1)
-		if _, _, err := Parse(id); err != nil {
-			continue
-		}
-		r := repo{cache: cacheDir, id: id}
-		commit, missing, err := r.pick("main")
-		if err != nil || commit == "" || len(missing) > 0 {
-			continue // unreadable by us, or not whole
-		}
-		found = append(found, describe(id, commit, r.snapshot(commit)))
-	}
-	return found, nil
-}
-
-// FindLMStudio lists the complete models in a folder with the layout of LM Studio, DIR/org/name/*.safetensors.
-func FindLMStudio(dir string) ([]Found, error) {
-	orgs, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, diskError("", err)
-	}
-	var found []Found
-	for _, org := range orgs {
-		names, err := os.ReadDir(filepath.Join(dir, org.Name()))
-		if err != nil {
-			continue // a file, or not ours to read
-		}
-		for _, name := range names {
-			id, model := org.Name()+"/"+name.Name(), filepath.Join(dir, org.Name(), name.Name())
-			if _, _, err := Parse(id); err != nil {
-				continue
-			}
-			if missing, err := Missing(model); err == nil && len(missing) == 0 {
-				found = append(found, describe(id, "", model))
-			}
-		}
-	}
-	return found, nil
-}
-
-func describe(id, revision, dir string) Found {
-	f := Found{ID: id, Revision: revision, Dir: dir}
-	if data, err := readAtMost(filepath.Join(dir, "config.json"), maxConfigBytes); err == nil {
-		var config struct {
-			ModelType string `json:"model_type"`
-		}
-		json.Unmarshal(data, &config) // a damaged config is for the loader to refuse
-		f.ModelType = config.ModelType
-	}
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			if st, err := os.Stat(path); err == nil {
-				f.Bytes += st.Size()
-			}
-		}
-		return nil
-	})
-	return f
-}
-
 // Resolve returns the folder of a model in the cache without asking the hub. Name is org/name, which means the snapshot
-// that [Find] lists, or org/name@revision. Errors: [Invalid], [NotFound], [Incomplete] naming what is missing,
-// [Damaged], [Disk].
+// of main if it is complete, otherwise the newest that is, or org/name@revision. Errors: [Invalid], [NotFound],
+// [Incomplete] naming what is missing, [Damaged], [Disk].
 func Resolve(cacheDir, name string) (dir string, err error) {
 	id, revision, err := Parse(name)
 	if err != nil {

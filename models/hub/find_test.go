@@ -132,7 +132,7 @@ func inCache(t *testing.T, cache, id, commit string, files map[string]string) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestResolve(t *testing.T) {
 	cache := t.TempDir()
 	whole := map[string]string{"config.json": `{"model_type": "llama"}`, "model.safetensors": "weights", "sub/x.jinja": "x"}
 	half := map[string]string{"config.json": `{}`, "tokenizer.json": "{}"}
@@ -161,23 +161,7 @@ func TestFind(t *testing.T) {
 		"models--org--bad/refs/main": "../../../etc", "models--org--bad/snapshots/notes.txt": "x", "models--..--x/refs/main": commitA,
 	})
 
-	found, err := Find(cache)
-	if err != nil {
-		t.Fatal(err)
-	}
 	snapshot := func(id, commit string) string { return repo{cache, id}.snapshot(commit) }
-	size := int64(len(whole["config.json"] + whole["model.safetensors"] + whole["sub/x.jinja"]))
-	want := []Found{
-		{"gpt2", commitA, snapshot("gpt2", commitA), "llama", size},
-		{"org/noref", commitB, snapshot("org/noref", commitB), "llama", size},
-		{"org/shared", commitA, snapshot("org/shared", commitA), "qwen3", int64(len(`{"model_type": "qwen3"}weights`))},
-		{"org/update", commitA, snapshot("org/update", commitA), "llama", size},
-		{"org/whole", commitA, snapshot("org/whole", commitA), "llama", size},
-	}
-	if !slices.Equal(found, want) {
-		t.Errorf("found\n%+v\nwant\n%+v", found, want)
-	}
-
 	for name, want := range map[string]string{
 		"org/whole":            snapshot("org/whole", commitA),
 		"org/whole@main":       snapshot("org/whole", commitA),
@@ -187,6 +171,7 @@ func TestFind(t *testing.T) {
 		"org/update@v1":        snapshot("org/update", commitA),
 		"org/noref":            snapshot("org/noref", commitB),
 		"org/noref@" + commitB: snapshot("org/noref", commitB),
+		"org/shared":           snapshot("org/shared", commitA),
 	} {
 		if got, err := Resolve(cache, name); err != nil || got != want {
 			t.Errorf("%s resolves to %s, %v, want %s", name, got, err, want)
@@ -208,17 +193,14 @@ func TestFind(t *testing.T) {
 		_, err := Resolve(cache, name)
 		wantCode(t, err, want.code, want.words...)
 	}
-
-	if found, err := Find(filepath.Join(cache, "none")); found != nil || err != nil {
-		t.Errorf("a cache that is not there holds %v, %v", found, err)
-	}
-	if _, err := Find(filepath.Join(cache, "version.txt")); err == nil {
-		t.Error("a file passes for a cache")
-	}
+	_, err := Resolve(filepath.Join(cache, "none"), "org/whole")
+	wantCode(t, err, NotFound)
+	_, err = Resolve(filepath.Join(cache, "version.txt"), "org/whole")
+	wantCode(t, err, Disk)
 }
 
-// TestFindNewest sees that without a ref the newest of several whole snapshots is taken.
-func TestFindNewest(t *testing.T) {
+// TestResolveNewest sees that without a ref the newest of several whole snapshots is taken.
+func TestResolveNewest(t *testing.T) {
 	cache := t.TempDir()
 	whole := map[string]string{"config.json": `{}`, "model.safetensors": "weights"}
 	r := repo{cache, "org/name"}
@@ -231,23 +213,6 @@ func TestFindNewest(t *testing.T) {
 	}
 	if dir, err := Resolve(cache, "org/name"); err != nil || dir != r.snapshot(commitA) {
 		t.Errorf("resolved to %s, %v", dir, err)
-	}
-}
-
-func TestFindLMStudio(t *testing.T) {
-	dir := t.TempDir()
-	lay(t, dir, map[string]string{
-		"org/name/config.json": `{"model_type": "gemma3_text"}`, "org/name/model.safetensors": "w",
-		"org/gguf/model.gguf": "w", "org/half/config.json": "{}", "readme.txt": "x", "org/readme.txt": "x", "org/-bad-/config.json": "{}",
-		"org/-bad-/model.safetensors": "w",
-	})
-	found, err := FindLMStudio(dir)
-	want := []Found{{"org/name", "", filepath.Join(dir, "org/name"), "gemma3_text", int64(len(`{"model_type": "gemma3_text"}w`))}}
-	if err != nil || !slices.Equal(found, want) {
-		t.Errorf("found %+v, %v, want %+v", found, err, want)
-	}
-	if found, err := FindLMStudio(filepath.Join(dir, "none")); found != nil || err != nil {
-		t.Errorf("a folder that is not there holds %v, %v", found, err)
 	}
 }
 
@@ -272,5 +237,22 @@ func TestParse(t *testing.T) {
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Invalid {
 			t.Errorf("%q gives %v", name, err)
 		}
+	}
+}
+
+func TestParseDir(t *testing.T) {
+	for _, id := range []string{"org/name", "gpt2"} {
+		dir := repo{"/a/b", id}.snapshot(commitA)
+		for _, dir := range []string{dir, dir + "/"} {
+			if cache, got, commit, err := ParseDir(dir); cache != "/a/b" || got != id || commit != commitA || err != nil {
+				t.Errorf("%s is %s of %s in %s, %v", dir, commit, got, cache, err)
+			}
+		}
+	}
+	for _, dir := range []string{"", "/", "/a/b", "/a/models--org--name/snapshots/main", "/a/models--org--name/snapshot/" + commitA,
+		"/a/datasets--org--name/snapshots/" + commitA, "/a/models--/snapshots/" + commitA, "/a/models--..--x/snapshots/" + commitA,
+		"/a/models--org--name--x/snapshots/" + commitA, "/a/models--org--name@v1/snapshots/" + commitA, commitA} {
+		_, _, _, err := ParseDir(dir)
+		wantCode(t, err, Invalid)
 	}
 }

@@ -48,8 +48,14 @@ type pull struct {
 	write  func(f *os.File, p []byte) (int, error)
 }
 
-// Pull makes a model of the hub complete on disk and returns the folder of its snapshot. Name is org/name or
-// org/name@revision. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
+// A Snapshot is one commit of a model, complete in the cache.
+type Snapshot struct {
+	Dir    string // the folder of config.json
+	Commit string
+	Added  bool // the pull put files into it; otherwise all were there, whoever fetched them
+}
+
+// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
 // is continued. Progress, if not nil, is called from one goroutine, at most ten times a second, and for the last time
 // before Pull returns.
 //
@@ -57,24 +63,24 @@ type pull struct {
 // growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
 // [Invalid], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply],
 // [Truncated], [HashMismatch], [DiskFull], [Disk].
-func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (dir string, err error) {
+func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
 	id, revision, err := Parse(name)
 	if err != nil {
-		return "", err
+		return Snapshot{}, err
 	}
 	if opts.CacheDir == "" {
-		return "", errorf(Invalid, name, "no cache folder is set")
+		return Snapshot{}, errorf(Invalid, name, "no cache folder is set")
 	}
 	if opts.Offline {
 		dir, err := Resolve(opts.CacheDir, name)
 		if err != nil {
-			return "", errorf(Offline, name, "downloads are switched off and the model is not complete on disk: switch them on, or choose another model (%w)", err)
+			return Snapshot{}, errorf(Offline, name, "downloads are switched off and the model is not complete on disk: switch them on, or choose another model (%w)", err)
 		}
-		return dir, nil
+		return Snapshot{Dir: dir, Commit: filepath.Base(dir)}, nil
 	}
 	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
-		return "", errorf(Invalid, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+		return Snapshot{}, errorf(Invalid, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
 	}
 	p := &pull{
 		name: name,
@@ -98,30 +104,31 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 
 	in, err := p.client.info(ctx, revision, p.waiting)
 	if err != nil {
-		return "", err
+		return Snapshot{}, err
 	}
 	p.commit = in.commit
 	if err := os.MkdirAll(filepath.Join(p.repo.dir(), "blobs"), 0o777); err != nil {
-		return "", diskError(name, err)
+		return Snapshot{}, diskError(name, err)
 	}
 	files, err := p.plan(ctx, in)
 	if err != nil {
-		return "", err
+		return Snapshot{}, err
 	}
 	free := opts.FreeSpace
 	if free == nil {
 		free = freeSpace
 	}
 	if err := p.room(files, free); err != nil {
-		return "", err
+		return Snapshot{}, err
 	}
 	if err := p.each(ctx, files, p.fetchCurrent); err != nil {
-		return "", err
+		return Snapshot{}, err
 	}
-	if err := p.publish(files, revision); err != nil {
-		return "", diskError(name, err)
+	added, err := p.publish(files, revision)
+	if err != nil {
+		return Snapshot{}, diskError(name, err)
 	}
-	return p.repo.snapshot(p.commit), nil
+	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
 }
 
 // waiting shows a pause between attempts.
@@ -279,14 +286,15 @@ func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 }
 
 // publish makes the links of the snapshot, config.json last, so that a snapshot with it is whole, and then the ref.
-func (p *pull) publish(files []*file, revision string) error {
+// It reports whether a link is new.
+func (p *pull) publish(files []*file, revision string) (added bool, err error) {
 	dir := p.repo.snapshot(p.commit)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+		return false, err
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
 	last := func(f *file) int {
@@ -300,12 +308,14 @@ func (p *pull) publish(files []*file, revision string) error {
 		if f.etag == "" {
 			continue
 		}
-		if err := p.repo.link(root, f.name, f.etag); err != nil {
-			return err
+		made, err := p.repo.link(root, f.name, f.etag)
+		if err != nil {
+			return added, err
 		}
+		added = added || made
 	}
 	if err := syncDir(dir); err != nil {
-		return err
+		return added, err
 	}
-	return p.repo.setRef(revision, p.commit)
+	return added, p.repo.setRef(revision, p.commit)
 }

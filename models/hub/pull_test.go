@@ -25,9 +25,13 @@ func TestPull(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
 		cache := filepath.Join(t.TempDir(), "hub") // not there yet
-		dir, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+		got, err := Pull(t.Context(), "org/name", h.options(cache), nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		dir := got.Dir
+		if !got.Added || got.Commit != commitA {
+			t.Errorf("pulled %+v", got)
 		}
 		if want := filepath.Join(cache, "models--org--name", "snapshots", commitA); dir != want {
 			t.Errorf("folder %s, want %s", dir, want)
@@ -62,8 +66,8 @@ func TestPull(t *testing.T) {
 
 		// All is there: the second time one question is enough.
 		h.set(func() { h.requests = nil })
-		if again, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil || again != dir {
-			t.Errorf("again %s, %v", again, err)
+		if again, err := Pull(t.Context(), "org/name", h.options(cache), nil); err != nil || again.Dir != dir || again.Added {
+			t.Errorf("again %+v, %v", again, err)
 		}
 		if len(h.seen()) != 1 {
 			t.Errorf("the second pull asked %q", h.seen())
@@ -99,11 +103,11 @@ func TestPullNewRevision(t *testing.T) {
 		next["config.json"] = []byte(`{"model_type": "qwen3"}`)
 		h.set(func() { h.commit, h.files, h.requests = commitB, next, nil })
 		dir, err := Pull(t.Context(), "org/name", h.options(cache), nil)
-		if err != nil || dir == old {
-			t.Fatalf("%s, %v", dir, err)
+		if err != nil || dir.Commit != commitB || !dir.Added {
+			t.Fatalf("%+v, %v", dir, err)
 		}
-		same(t, dir, next, fetched)
-		same(t, old, model(), fetched)
+		same(t, dir.Dir, next, fetched)
+		same(t, old.Dir, model(), fetched)
 		if got := h.seen("GET", "/resolve/"); len(got) != 1 || !strings.Contains(got[0], "config.json") {
 			t.Errorf("fetched %q, want config.json alone: the rest is the same", got)
 		}
@@ -125,7 +129,7 @@ func TestPullWithoutIndex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, dir, files, []string{"config.json", "model.safetensors", "onnx/config.json"})
+		same(t, dir.Dir, files, []string{"config.json", "model.safetensors", "onnx/config.json"})
 	})
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string][]byte{"config.json": []byte("{}"), "consolidated.safetensors": weights(101)}
@@ -134,7 +138,7 @@ func TestPullWithoutIndex(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, dir, files, []string{"config.json", "consolidated.safetensors"})
+		same(t, dir.Dir, files, []string{"config.json", "consolidated.safetensors"})
 	})
 }
 
@@ -178,7 +182,7 @@ func TestPullContinues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, dir, files, fetched)
+		same(t, dir.Dir, files, fetched)
 		if got := h.seen("cdn.test"); len(got) != 1 || !strings.Contains(got[0], fmt.Sprintf("bytes=%d-", n)) {
 			t.Errorf("the storage was asked %q, want the rest of one file", got)
 		}
@@ -370,7 +374,7 @@ func TestPullHard(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				same(t, dir, files, fetched)
+				same(t, dir.Dir, files, fetched)
 				var ranges []string
 				for _, line := range h.seen("GET cdn.test", shard) {
 					_, after, _ := strings.Cut(line, shard)
@@ -416,7 +420,7 @@ func TestPullTogether(t *testing.T) {
 					t.Errorf("pull %d: %v", i, err)
 					return
 				}
-				same(t, dir, files, fetched)
+				same(t, dir.Dir, files, fetched)
 			})
 		}
 		pulls.Wait()
@@ -471,7 +475,7 @@ func TestPullLocked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, dir, files, fetched)
+		same(t, dir.Dir, files, fetched)
 		if !waited || len(h.seen("cdn.test", shard)) != 0 {
 			t.Errorf("waiting shown: %t; fetched %q although another program did", waited, h.seen("cdn.test", shard))
 		}

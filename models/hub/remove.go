@@ -9,34 +9,28 @@ import (
 	"strings"
 )
 
-// A removal is what is to go, and what it frees.
+// A removal is what is to go with a snapshot.
 type removal struct {
 	blobs []string // names
-	bytes int64    // in all
-	plain int64    // of them, in files of the snapshot that are no links
+	plain int64    // bytes in files of the snapshot that are no links
 }
 
-// Removable returns how many bytes [Remove] would free.
-func Removable(cacheDir, id, commit string) (int64, error) {
-	r, err := removable(cacheDir, id, commit)
+// Remove deletes the snapshot in a folder that [Pull] returned: its refs, the blobs that no other snapshot refers to, and
+// the snapshot itself; with the last snapshot the model's folder goes, with what earlier pulls left half done. It returns
+// the bytes that this freed. Whether the snapshot is ours to delete is for the caller to know: one that another program
+// fetched must not be passed here.
+// Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program is downloading the model, [Disk].
+func Remove(dir string) (freed int64, err error) {
+	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
 		return 0, err
 	}
-	plan, err := r.removal(commit)
-	if err != nil {
+	r := repo{cache: cacheDir, id: id}
+	switch _, err := os.Stat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, errorf(NotFound, id, "the cache has no such snapshot, so there is nothing to delete (%w)", err)
+	case err != nil:
 		return 0, diskError(id, err)
-	}
-	return plan.bytes, nil
-}
-
-// Remove deletes one snapshot of a model from the cache: its refs, the blobs that no other snapshot refers to, and the
-// snapshot itself; with the last snapshot the model's folder goes. It returns the bytes that this freed. Whether the model
-// is ours to delete is for the caller to know: a model that another program fetched must not be passed here.
-// Errors: [Invalid], [NotFound], [Busy] if a program is downloading the model, [Disk].
-func Remove(cacheDir, id, commit string) (freed int64, err error) {
-	r, err := removable(cacheDir, id, commit)
-	if err != nil {
-		return 0, err
 	}
 	if freed, err = r.removeSnapshot(commit); err != nil {
 		return freed, err
@@ -79,26 +73,6 @@ func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 		return freed, diskError(r.id, err)
 	}
 	return freed + plan.plain, nil
-}
-
-// Discard deletes what a pull that ended early left of a model: parts of files, and files that no snapshot refers to.
-// Files that another program is downloading stay. It returns the bytes that this freed. Errors: [Invalid], [Disk].
-func Discard(cacheDir, id string) (freed int64, err error) {
-	if id, _, err = Parse(id); err != nil {
-		return 0, err
-	}
-	return repo{cache: cacheDir, id: id}.sweep()
-}
-
-func removable(cacheDir, id, commit string) (repo, error) {
-	if _, _, err := Parse(id); err != nil || strings.Contains(id, "@") || !isCommit(commit) {
-		return repo{}, errorf(Invalid, id, "%q at %q is not a snapshot in the cache", id, commit)
-	}
-	r := repo{cache: cacheDir, id: id}
-	if _, err := os.Stat(r.snapshot(commit)); err != nil {
-		return repo{}, errorf(NotFound, id, "the cache has no such snapshot, so there is nothing to delete (%w)", err)
-	}
-	return r, nil
 }
 
 // snapshots lists the commits in the cache.
@@ -147,7 +121,7 @@ func (r repo) removal(commit string) (removal, error) {
 	if err != nil {
 		return removal{}, err
 	}
-	plan := removal{bytes: plain, plain: plain}
+	plan := removal{plain: plain}
 	kept := make(map[string]bool)
 	for _, other := range commits {
 		if other == commit {
@@ -162,11 +136,9 @@ func (r repo) removal(commit string) (removal, error) {
 		}
 	}
 	for _, name := range names {
-		if kept[name] {
-			continue
+		if !kept[name] {
+			plan.blobs = append(plan.blobs, name)
 		}
-		plan.blobs = append(plan.blobs, name)
-		plan.bytes += payload(r.blob(name))
 	}
 	return plan, nil
 }

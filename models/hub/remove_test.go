@@ -25,10 +25,7 @@ func TestRemove(t *testing.T) {
 	inCache(t, cache, "org/other", commitA, one)
 
 	const own = int64(len("{}") + len("x"))
-	if n, err := Removable(cache, "org/name", commitA); err != nil || n != own {
-		t.Errorf("%d bytes could be freed, %v, want %d", n, err, own)
-	}
-	if n, err := Remove(cache, "org/name", commitA); err != nil || n != own {
+	if n, err := Remove(r.snapshot(commitA)); err != nil || n != own {
 		t.Errorf("freed %d, %v, want %d: the weights belong to another snapshot too", n, err, own)
 	}
 	left := tree(t, r.dir())
@@ -42,7 +39,7 @@ func TestRemove(t *testing.T) {
 	if !slices.Equal(left, want) {
 		t.Errorf("left\n%s\nwant\n%s", strings.Join(left, "\n"), strings.Join(want, "\n"))
 	}
-	if n, err := Remove(cache, "org/name", commitB); err != nil || n != int64(len(two["config.json"])+1000) {
+	if n, err := Remove(r.snapshot(commitB)); err != nil || n != int64(len(two["config.json"])+1000) {
 		t.Errorf("freed %d, %v", n, err)
 	}
 	if _, err := os.Stat(r.dir()); err == nil {
@@ -51,12 +48,11 @@ func TestRemove(t *testing.T) {
 	if dir, err := Resolve(cache, "org/other"); err != nil {
 		t.Errorf("another model was touched: %s, %v", dir, err)
 	}
-	_, err := Remove(cache, "org/name", commitA)
+	_, err := Remove(r.snapshot(commitA))
 	wantCode(t, err, NotFound)
-	for _, bad := range [][2]string{{"../x", commitA}, {"org/other", "main"}, {"org/other", "../" + commitA}, {"org/other@main", commitA}, {"org/other", ""}} {
-		_, err := Remove(cache, bad[0], bad[1])
-		wantCode(t, err, Invalid)
-		_, err = Removable(cache, bad[0], bad[1])
+	other := repo{cache, "org/other"}
+	for _, bad := range []string{"", cache, other.dir(), other.snapshot("main"), other.snapshot("../" + commitA), filepath.Join(other.dir(), "blobs", commitA)} {
+		_, err := Remove(bad)
 		wantCode(t, err, Invalid)
 	}
 }
@@ -79,7 +75,7 @@ func TestRemoveForeign(t *testing.T) {
 	// A blob of the same name as a link's foreign target, which no snapshot has, stays while another snapshot does.
 	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other", "models--org--name/snapshots/" + commitB + "/x": "x"})
 	const want = int64(len("plain") + len("12345"))
-	if n, err := Remove(cache, "org/name", commitA); err != nil || n != want {
+	if n, err := Remove(repo{cache, "org/name"}.snapshot(commitA)); err != nil || n != want {
 		t.Errorf("freed %d, %v, want %d", n, err, want)
 	}
 	for _, name := range []string{filepath.Join(elsewhere, "mine.safetensors"), filepath.Join(elsewhere, "blobs/x"), filepath.Join(cache, "blobs/ab/abcd"),
@@ -99,46 +95,36 @@ func TestRemoveBusy(t *testing.T) {
 	if err != nil || unlock == nil {
 		t.Fatal(unlock != nil, err)
 	}
-	_, err = Remove(cache, "org/name", commitA)
+	_, err = Remove(r.snapshot(commitA))
 	wantCode(t, err, Busy)
 	if _, err := Resolve(cache, "org/name"); err != nil {
 		t.Error(err)
 	}
 	unlock()
-	if n, err := Remove(cache, "org/name", commitA); err != nil || n != int64(len("{}w")+len("part")) {
+	if n, err := Remove(r.snapshot(commitA)); err != nil || n != int64(len("{}w")+len("part")) {
 		t.Errorf("freed %d, %v", n, err)
 	}
 }
 
-func TestDiscard(t *testing.T) {
+// TestRemoveParts: with the last snapshot go the parts of others that nobody is writing.
+func TestRemoveParts(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
-	lay(t, r.dir(), map[string]string{"blobs/abc.incomplete": "part", "blobs/def.0123.incomplete": "part two", "blobs/whole": "no snapshot has it yet"})
-	unlock, err := r.tryLock("def") // another program writes it
-	if err != nil || unlock == nil {
-		t.Fatal(unlock != nil, err)
-	}
-	if n, err := Discard(cache, "org/name"); err != nil || n != int64(len("part")+len("no snapshot has it yet")) {
+	inCache(t, cache, "org/name", commitB, map[string]string{"config.json": "{ }"})
+	lay(t, r.dir(), map[string]string{"blobs/abc.incomplete": "part", "blobs/whole": "no snapshot has it yet"})
+	if n, err := Remove(r.snapshot(commitA)); err != nil || n != int64(len("{}w")) {
 		t.Errorf("freed %d, %v", n, err)
 	}
-	unlock()
-	if n, err := Discard(cache, "org/name"); err != nil || n != int64(len("part two")) {
-		t.Errorf("freed %d, %v", n, err)
-	}
-	if _, err := Resolve(cache, "org/name"); err != nil {
-		t.Errorf("the whole model was touched: %v", err)
-	}
-	// A model of which nothing is whole goes altogether, and one that is not there frees nothing.
-	lay(t, cache, map[string]string{"models--org--parts/blobs/abc.incomplete": "part", "models--org--parts/refs/main": commitA})
-	for _, want := range []int64{4, 0} {
-		if n, err := Discard(cache, "org/parts"); err != nil || n != want {
-			t.Errorf("freed %d, %v, want %d", n, err, want)
+	for _, name := range []string{"abc.incomplete", "whole"} {
+		if _, err := os.Stat(r.blob(name)); err != nil {
+			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(repo{cache, "org/parts"}.dir()); err == nil {
+	if n, err := Remove(r.snapshot(commitB)); err != nil || n != int64(len("{ }")+len("part")+len("no snapshot has it yet")) {
+		t.Errorf("freed %d, %v", n, err)
+	}
+	if _, err := os.Stat(r.dir()); err == nil {
 		t.Error("an empty folder was left")
 	}
-	_, err = Discard(cache, "../x")
-	wantCode(t, err, Invalid)
 }

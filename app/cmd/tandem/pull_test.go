@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/json"
@@ -27,7 +28,8 @@ const (
 
 // A fakeHub has one model, lab/tiny, for those who show the token.
 type fakeHub struct {
-	dir string // with the model's files
+	dir    string // with the model's files
+	commit string // hubCommit if empty
 
 	mu       sync.Mutex
 	requests []string // METHOD PATH
@@ -37,7 +39,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
 	h.mu.Unlock()
-	path := strings.TrimPrefix(r.URL.Path, "/")
+	path, commit := strings.TrimPrefix(r.URL.Path, "/"), cmp.Or(h.commit, hubCommit)
 	if !strings.HasPrefix(path, "lab/tiny/") && !strings.HasPrefix(path, "api/models/lab/tiny/") {
 		w.Header().Set("X-Error-Code", "RepoNotFound")
 		http.Error(w, "no such model", http.StatusNotFound)
@@ -54,10 +56,10 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, f := range files {
 			siblings = append(siblings, map[string]string{"rfilename": f.Name()})
 		}
-		json.NewEncoder(w).Encode(map[string]any{"id": "lab/tiny", "sha": hubCommit, "siblings": siblings, "gated": "auto"})
+		json.NewEncoder(w).Encode(map[string]any{"id": "lab/tiny", "sha": commit, "siblings": siblings, "gated": "auto"})
 		return
 	}
-	name, ok := strings.CutPrefix(path, "lab/tiny/resolve/"+hubCommit+"/")
+	name, ok := strings.CutPrefix(path, "lab/tiny/resolve/"+commit+"/")
 	content, err := os.ReadFile(filepath.Join(h.dir, name))
 	if !ok || err != nil {
 		w.Header().Set("X-Error-Code", "EntryNotFound")
@@ -68,7 +70,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasSuffix(name, ".safetensors") {
 		etag = fmt.Sprintf("%x", sha256.Sum256(content))
 	}
-	w.Header().Set("X-Repo-Commit", hubCommit)
+	w.Header().Set("X-Repo-Commit", commit)
 	w.Header().Set("ETag", `"`+etag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+const nextCommit = "fedcba9876543210fedcba9876543210fedcba98"
+
+// An owned is a console on a home and a cache of its own, and the hub it pulls from.
+type owned struct {
+	*console
+	hub *fakeHub
+}
+
+func newOwned(t *testing.T) *owned {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
+	server := httptest.NewServer(hub)
+	t.Cleanup(server.Close)
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
+	return &owned{c, hub}
+}
+
+// another is another program with the same cache: what it pulls is not ours.
+func (o *owned) another(t *testing.T) *console {
+	c := newConsole(t, newHome(t))
+	for _, name := range []string{"HF_ENDPOINT", "HF_TOKEN", "HF_HUB_CACHE"} {
+		c.env[name] = o.env[name]
+	}
+	return c
+}
+
+func (o *owned) snapshot(commit string) string {
+	return filepath.Join(o.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", commit)
+}
+
+func (o *owned) models(t *testing.T) []control.Model {
+	return lines[control.Model](t, o.must(t, "models", "list", "--json"))
+}
+
+func onDisk(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "config.json"))
+	return err == nil
+}
+
+// next gives the hub a new commit in which one file is another.
+func (o *owned) next(t *testing.T) {
+	name := filepath.Join(o.hub.dir, "generation_config.json")
+	if err := os.WriteFile(name, []byte(`{"temperature": 0.5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o.hub.commit = nextCommit
+}
+
+// TestRemovePulledUnderAnotherID: the id at the hub was taken, so the model
+// has another one here; it is updated and deleted all the same.
+func TestRemovePulledUnderAnotherID(t *testing.T) {
+	o := newOwned(t)
+	o.must(t, "models", "add", "--id", "lab/tiny", tinyModel(t, "other", nil))
+	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" {
+		t.Fatalf("pulled as %q", out)
+	}
+	o.next(t)
+	if out := o.must(t, "pull", "lab/tiny"); out != "lab/tiny-2\n" || onDisk(o.snapshot(hubCommit)) {
+		t.Errorf("updated as %q; the earlier snapshot is on disk: %t", out, onDisk(o.snapshot(hubCommit)))
+	}
+	o.must(t, "models", "remove", "lab/tiny-2")
+	if left, _ := os.ReadDir(o.env["HF_HUB_CACHE"]); slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "models--") }) {
+		t.Errorf("the removed model is still on disk: %v", left)
+	}
+	if n := len(o.models(t)); n != 2 { // and the pocket model
+		t.Errorf("%d models are registered", n)
+	}
+	o.must(t, "models", "remove", "lab/tiny")
+}
+
+// TestOwnSnapshots: only the snapshot that we downloaded is ours to delete.
+func TestOwnSnapshots(t *testing.T) {
+	o := newOwned(t)
+	o.must(t, "pull", "lab/tiny")
+	o.next(t)
+	o.another(t).must(t, "pull", "lab/tiny")
+	o.hub.bodies()
+	o.must(t, "pull", "lab/tiny") // is there already
+	list := o.models(t)
+	i := slices.IndexFunc(list, func(m control.Model) bool { return m.ID == "lab/tiny" })
+	if i < 0 || list[i].Path != o.snapshot(nextCommit) || list[i].DownloadedByUs || o.hub.bodies() != 0 {
+		t.Errorf("models %+v", list)
+	}
+	if onDisk(o.snapshot(hubCommit)) {
+		t.Error("our earlier snapshot is still on disk, though nothing leads to it")
+	}
+	o.must(t, "models", "remove", "lab/tiny")
+	if !onDisk(o.snapshot(nextCommit)) {
+		t.Error("a snapshot that another program fetched was deleted")
+	}
+}
+
+// TestRemoveDeletedByOthers: what is gone already is no error.
+func TestRemoveDeletedByOthers(t *testing.T) {
+	o := newOwned(t)
+	o.must(t, "pull", "lab/tiny")
+	if err := os.RemoveAll(filepath.Dir(filepath.Dir(o.snapshot(hubCommit)))); err != nil {
+		t.Fatal(err)
+	}
+	o.must(t, "models", "remove", "lab/tiny")
+}
