@@ -58,7 +58,7 @@ type App struct {
 	choice   string // model id
 	loaded   *loaded
 	coming   *coming       // the model being loaded; nil if none
-	change   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
+	changing chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting bool          // Serve has yet to load the choice
 	draining bool
 	failure  string // why the choice could not be loaded
@@ -105,7 +105,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 // choose settles the choice: what was asked for, else the last one, else the
 // pocket model.
 func (a *App) choose(ctx context.Context, name string) error {
-	if name == "" {
+	if name == "" || name == control.Alias {
 		last, err := a.db.Setting(ctx, settingChoice)
 		if err == nil {
 			_, err = a.db.Model(ctx, last)
@@ -116,13 +116,15 @@ func (a *App) choose(ctx context.Context, name string) error {
 		a.choice = last
 		return err
 	}
-	if IsFolder(name) {
+	_, err := a.db.Model(ctx, name)
+	switch {
+	case isNotFound(err) && IsFolder(name):
 		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {
 			return err
 		}
 		name = m.ID
-	} else if _, err := a.db.Model(ctx, name); err != nil {
+	case err != nil:
 		return a.notRegistered(err, name)
 	}
 	a.choice = name

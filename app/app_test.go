@@ -238,14 +238,20 @@ func TestRemove(t *testing.T) {
 	if err := r.Load(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.RemoveModel(t.Context(), "gone"); err == nil {
-		t.Error("a loaded model was removed")
-	}
-	if err := r.Unload(t.Context()); err != nil {
+	held, err := r.Acquire(t.Context(), "gone")
+	if err != nil {
 		t.Fatal(err)
 	}
+	err = r.RemoveModel(t.Context(), "gone")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
+		t.Errorf("a model in use was removed: %v", err)
+	}
+	held.Release()
 	if err := r.RemoveModel(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
+	}
+	if s := r.State(); s.Loaded != nil {
+		t.Errorf("still in memory: %+v", s.Loaded)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
 		t.Error("a folder of the user's was deleted")
@@ -257,23 +263,21 @@ func TestRemove(t *testing.T) {
 
 func TestDrainEndsRequests(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	if err := r.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, r.thread)
 	answered := make(chan int, 1)
 	go func() {
-		resp, err := http.Post(r.url+"/v1/completions", "application/json",
-			strings.NewReader(`{"model":"tandem","prompt":"abc","max_tokens":300,"ignore_eos":true}`))
-		if err != nil {
-			answered <- 0
-			return
-		}
-		io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-		answered <- resp.StatusCode
+		status, _ := r.complete(t, control.Alias, "abc")
+		answered <- status
 	}()
-	for r.State().Loaded == nil {
+	await(t, r.client(t), func(s control.State) bool { return active(s, 3) != nil })
+	r.stop()
+	for r.State().Phase != control.PhaseDraining {
 		time.Sleep(time.Millisecond)
 	}
-	time.Sleep(20 * time.Millisecond)
-	r.stop()
+	thread.free()
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the request in flight was answered %d", status)
 	}

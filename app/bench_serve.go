@@ -69,11 +69,11 @@ func serveApart(ctx context.Context, program string, flags ...string) (*served, 
 	p.cmd.Stderr = os.Stderr
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
 	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = p.cmd.Start()
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(home))
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,11 +27,15 @@ func (a *App) Models(ctx context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
-// IsFolder reports whether a model is named by its folder, not by its id: the
-// folder exists, or the name is spelled as only a path can be.
+// IsFolder reports whether a name that is no registered id means a folder: it
+// is spelled as only a path can be, or it is a path of a folder that exists. A
+// bare name is always an id, whatever lies in the working folder.
 func IsFolder(name string) bool {
-	if filepath.IsAbs(name) || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return true
+	}
+	if !strings.Contains(name, "/") {
+		return false
 	}
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
@@ -49,6 +54,9 @@ func (a *App) registerPocket(ctx context.Context) error {
 
 // register adds what inspection found to a row and stores it.
 func (a *App) register(ctx context.Context, row storage.Model, info models.Summary) (control.Model, error) {
+	if row.ID == control.Alias {
+		row.ID += "-2" // as if another model had the name
+	}
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
 	row.Parameters, row.Bytes, row.ContextLength = info.Parameters, info.Bytes, info.ContextLength
 	row, err := a.db.RegisterModel(ctx, row)
@@ -66,14 +74,61 @@ func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model
 	if err != nil {
 		return control.Model{}, invalidModel(err)
 	}
-	id := r.ID
-	if id == "" {
-		id = filepath.Base(dir)
+	id := folderID(dir)
+	if r.ID != "" {
+		if id, err = r.ID, a.checkID(ctx, r.ID, dir); err != nil {
+			return control.Model{}, err
+		}
 	}
 	return a.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// RemoveModel implements server.Admin.
+// folderID is the id of a folder's model: its name in the hub's alphabet.
+func folderID(dir string) string {
+	id := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':
+			return r
+		}
+		return '-'
+	}, filepath.Base(dir))
+	for _, c := range []string{"-", "."} { // a doubled one has a meaning in the hub's cache
+		for strings.Contains(id, c+c) {
+			id = strings.ReplaceAll(id, c+c, c)
+		}
+	}
+	id = strings.Trim(id, "-.")
+	if _, _, err := hub.Parse(id); err != nil {
+		return "model"
+	}
+	return id
+}
+
+// checkID refuses an id that no request could name, or a second one for the
+// model in dir.
+func (a *App) checkID(ctx context.Context, id, dir string) error {
+	refuse := func(format string, args ...any) error {
+		return &control.Error{Code: control.CodeInvalid, Param: "id", Message: fmt.Sprintf(format, args...)}
+	}
+	if _, _, err := hub.Parse(id); err != nil || strings.Contains(id, "@") {
+		return refuse("%q cannot be a model's id: it is NAME or ORG/NAME, of letters, digits and the signs - _ and .", id)
+	}
+	if id == control.Alias {
+		return refuse("The name %s stands for the chosen model, whichever that is; take another id.", id)
+	}
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.Path == dir && r.ID != id {
+			return refuse("%s is registered as %s; use that name, or `tandem models remove %s` first.", dir, r.ID, r.ID)
+		}
+	}
+	return nil
+}
+
+// RemoveModel implements server.Admin: it unloads the model if it is idle.
 func (a *App) RemoveModel(ctx context.Context, id string) error {
 	row, err := a.db.Model(ctx, id)
 	if err != nil {
@@ -86,17 +141,24 @@ func (a *App) RemoveModel(ctx context.Context, id string) error {
 		return err
 	}
 	defer a.mu.Unlock()
+	var idle *loaded
 	if a.loaded != nil && a.loaded.row.ID == id {
-		return control.Errorf(control.CodeModelBusy, "The model %s is loaded; unload it first.", id)
+		if idle = a.loaded; idle.users > 0 {
+			return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; remove it when it is idle.", id)
+		}
+		a.loaded = nil
 	}
 	// Nobody may load it while its files go.
-	end := a.begin()
-	a.mu.Unlock()
-	err = a.forget(ctx, row)
-	a.mu.Lock()
-	end()
+	err = a.change(func() error {
+		if idle != nil {
+			if err := idle.close(); err != nil {
+				return fmt.Errorf("unload %s: %w", id, err)
+			}
+		}
+		return a.forget(ctx, row)
+	})
 	if err == nil && a.choice == id {
-		a.choice = models.PocketID
+		a.choice, a.failure = models.PocketID, ""
 		err = a.db.SetSetting(ctx, settingChoice, a.choice)
 	}
 	return err

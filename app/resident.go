@@ -43,13 +43,13 @@ var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down;
 // returns nil the caller holds a.mu.
 func (a *App) settle(ctx context.Context) error {
 	a.mu.Lock()
-	for a.change != nil {
-		wait := a.change
+	for a.changing != nil {
+		wait := a.changing
 		a.mu.Unlock()
 		select {
 		case <-wait:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		a.mu.Lock()
 	}
@@ -72,11 +72,24 @@ func (a *App) turn(ctx context.Context) error {
 // end. The caller holds a.mu, now and when it calls end.
 func (a *App) begin() (end func()) {
 	done := make(chan struct{})
-	a.change = done
+	a.changing = done
 	return func() {
-		a.change = nil
+		a.changing = nil
 		close(done)
 	}
+}
+
+// change runs f, which changes what is in memory, without the lock; everybody
+// else waits until its end, also if it panics. The caller holds a.mu, now and
+// afterwards.
+func (a *App) change(f func() error) error {
+	end := a.begin()
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		end()
+	}()
+	return f()
 }
 
 // A coming model is being loaded.
@@ -89,6 +102,12 @@ func (c *coming) describe() *control.Loading {
 	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
 }
 
+// sameFiles reports whether two rows are one model: a pull may have renewed
+// what an id stands for.
+func sameFiles(a, b storage.Model) bool {
+	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
+}
+
 // bring takes the model in memory or loads it in place of an idle one. users
 // is how many requests hold it from then on: one, or none if it is loaded
 // ahead of them, so that it is not in the way of another.
@@ -98,10 +117,14 @@ func (a *App) bring(ctx context.Context, row storage.Model, users int) (m *loade
 	}
 	old := a.loaded
 	switch {
-	case old != nil && old.row.ID == row.ID:
+	case old != nil && sameFiles(old.row, row):
 		old.users += users
 		a.mu.Unlock()
 		return old, nil
+	case old != nil && old.users > 0 && old.row.ID == row.ID:
+		a.mu.Unlock()
+		return nil, control.Errorf(control.CodeModelBusy,
+			"%s has changed, but what it was before is still answering requests; try again when it is idle.", row.ID)
 	case old != nil && old.users > 0:
 		a.mu.Unlock()
 		return nil, control.Errorf(control.CodeModelBusy,
@@ -219,10 +242,5 @@ func (a *App) Unload(ctx context.Context) error {
 		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; try again when it is idle.", m.row.ID)
 	}
 	a.loaded = nil
-	end := a.begin()
-	a.mu.Unlock()
-	err := m.close()
-	a.mu.Lock()
-	end()
-	return err
+	return a.change(m.close)
 }

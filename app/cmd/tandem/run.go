@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -83,7 +84,11 @@ func run(ctx context.Context, m *Main, args []string) error {
 		g.Seed = seed
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		if app.IsFolder(g.Model) {
+		folder, err := namesFolder(ctx, c, g.Model)
+		if err != nil {
+			return err
+		}
+		if folder {
 			dir, err := filepath.Abs(g.Model)
 			if err != nil {
 				return err
@@ -96,6 +101,16 @@ func run(ctx context.Context, m *Main, args []string) error {
 		}
 		return m.generate(ctx, c, g, prompt, *raw, *asJSON)
 	})
+}
+
+// namesFolder reports whether name is a folder to register. An id, or the
+// alias, is never one.
+func namesFolder(ctx context.Context, c *control.Client, name string) (bool, error) {
+	if !app.IsFolder(name) {
+		return false, nil
+	}
+	list, err := c.Models(ctx)
+	return !slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }), err
 }
 
 // generate streams a generation to standard output.
