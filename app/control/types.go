@@ -152,10 +152,11 @@ type PullRequest struct {
 // Progress is one event of a pull. The stream ends with an event that has
 // Model set, or with an error event.
 type Progress struct {
-	File      string `json:"file,omitempty"` // being fetched
-	Done      int64  `json:"done"`           // bytes, all files together
-	Total     int64  `json:"total"`          // bytes, all files together
-	PerSecond int64  `json:"per_second"`     // bytes, over the last seconds
+	File      string `json:"file,omitempty"`    // being fetched
+	Done      int64  `json:"done"`              // bytes, all files together
+	Total     int64  `json:"total"`             // bytes, all files together
+	PerSecond int64  `json:"per_second"`        // bytes, over the last seconds
+	Waiting   string `json:"waiting,omitempty"` // why nothing moves, e.g. a pause between attempts
 	Model     *Model `json:"model,omitempty"`
 }
 

@@ -8,25 +8,15 @@ import (
 const (
 	progressEvery = 100 * time.Millisecond
 	progressIdle  = time.Second      // when nothing moves, so that the rate falls in sight
-	rateWindow    = 10 * time.Second // over which the rate is taken, so that the time left does not jump
+	rateWindow    = 10 * time.Second // over which the rate is taken, so that a time left taken from it does not jump
 )
 
 // A Progress is where a [Pull] stands. It is the callback's to keep.
 type Progress struct {
-	Done    int64          `json:"done"`  // bytes on disk of all files, those there before included
-	Total   int64          `json:"total"` // bytes of all files; 0 until it is known
-	Rate    float64        `json:"rate"`  // bytes per second over the last ten seconds
-	ETA     time.Duration  `json:"-"`     // time left at that rate; 0 if unknown
-	ETAMS   int64          `json:"eta_ms"`
-	Waiting string         `json:"waiting,omitempty"` // why nothing moves, e.g. a pause between attempts
-	Files   []FileProgress `json:"files"`
-}
-
-// A FileProgress is where one file stands.
-type FileProgress struct {
-	Name  string `json:"name"`
-	Done  int64  `json:"done"`
-	Total int64  `json:"total"`
+	Done    int64   // bytes on disk of all files, those there before included
+	Total   int64   // bytes of all files; 0 until it is known
+	Rate    float64 // bytes per second over the last ten seconds
+	Waiting string  // why nothing moves, e.g. a pause between attempts; one clause, "" while something does
 }
 
 // A meter collects progress from the workers and hands it on, from one goroutine and at most ten times a second.
@@ -34,7 +24,7 @@ type meter struct {
 	report func(Progress)
 
 	mu      sync.Mutex
-	files   []FileProgress
+	files   []arrival // by slot
 	waiting string
 	changed bool
 	last    time.Time // of the last report
@@ -44,6 +34,9 @@ type meter struct {
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
+
+// An arrival is how much of one file is on disk, in bytes.
+type arrival struct{ done, total int64 }
 
 type mark struct {
 	at    time.Time
@@ -90,17 +83,13 @@ func (m *meter) flush() {
 		return
 	}
 	m.changed, m.last = false, now
-	p := Progress{Waiting: m.waiting, Files: append([]FileProgress{}, m.files...)}
+	p := Progress{Waiting: m.waiting}
 	for _, f := range m.files {
-		p.Done += f.Done
-		p.Total += f.Total
+		p.Done += f.done
+		p.Total += f.total
 	}
 	if since := m.marks[0]; now.After(since.at) {
 		p.Rate = float64(m.arrived-since.bytes) / now.Sub(since.at).Seconds()
-	}
-	if p.Rate > 0 {
-		p.ETA = time.Duration(float64(p.Total-p.Done) / p.Rate * float64(time.Second)).Round(time.Second)
-		p.ETAMS = p.ETA.Milliseconds()
 	}
 	m.mu.Unlock()
 	m.report(p)
@@ -110,10 +99,10 @@ func (m *meter) flush() {
 func (m *meter) plan(files []*file) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.files = make([]FileProgress, len(files))
+	m.files = make([]arrival, len(files))
 	for i, f := range files {
 		f.slot = i
-		m.files[i] = FileProgress{Name: f.name, Done: f.have, Total: f.size}
+		m.files[i] = arrival{f.have, f.size}
 	}
 	m.changed = true
 }
@@ -127,7 +116,7 @@ func (m *meter) set(f *file, done, arrived int64) {
 		m.waiting = ""
 	}
 	if f.slot < len(m.files) {
-		m.files[f.slot].Done, m.files[f.slot].Total = done, f.size
+		m.files[f.slot] = arrival{done, f.size}
 	}
 	m.changed = true
 }

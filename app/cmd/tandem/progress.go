@@ -57,6 +57,14 @@ func (b *progressBar) bytes(what string, done, total, perSecond int64) {
 	b.draw(line)
 }
 
+// waiting shows why nothing arrives; total may be unknown, which is 0.
+func (b *progressBar) waiting(what string, done, total int64, why string) {
+	if total > 0 {
+		what += fmt.Sprintf(" %d%%", min(done, total)*100/total)
+	}
+	b.draw(what + ", " + why)
+}
+
 // gauge draws a share of a total above 0.
 func gauge(done, total int64) string {
 	const width = 30

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"tandem/app/control"
@@ -15,13 +17,24 @@ func pull(ctx context.Context, m *Main, args []string) error {
 	}
 	id, revision, _ := strings.Cut(rest[0], "@")
 	return m.withServer(ctx, func(c *control.Client) error {
+		state, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
 		bar := m.bar()
 		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision}, func(p control.Progress) {
+			if p.Waiting != "" {
+				bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
+				return
+			}
 			bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
 		})
 		bar.end()
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
+		}
+		if e, ok := errors.AsType[*control.Error](err); ok && state.PID != os.Getpid() {
+			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN and HF_HUB_CACHE; to use others, set them there or stop it first)", e, state.PID)
 		}
 		return err
 	})

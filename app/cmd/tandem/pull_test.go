@@ -33,12 +33,21 @@ type fakeHub struct {
 
 	mu       sync.Mutex
 	requests []string // METHOD PATH
+	down     int      // requests still to be answered with 503
 }
 
 func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	h.requests = append(h.requests, r.Method+" "+r.URL.Path)
+	down := h.down > 0
+	if down {
+		h.down--
+	}
 	h.mu.Unlock()
+	if down {
+		http.Error(w, "down", http.StatusServiceUnavailable)
+		return
+	}
 	path, commit := strings.TrimPrefix(r.URL.Path, "/"), cmp.Or(h.commit, hubCommit)
 	if !strings.HasPrefix(path, "lab/tiny/") && !strings.HasPrefix(path, "api/models/lab/tiny/") {
 		w.Header().Set("X-Error-Code", "RepoNotFound")
@@ -153,6 +162,19 @@ func TestPull(t *testing.T) {
 	c.env["HF_HUB_OFFLINE"] = "1"
 	if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || !strings.Contains(c.stderr, "switched off") {
 		t.Errorf("offline: exit %d, %s", code, c.stderr)
+	}
+}
+
+// TestPullWaiting: while a pull waits for the hub, the line says so.
+func TestPullWaiting(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), down: 1}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"], c.terminal = server.URL, hubToken, true
+	c.must(t, "pull", "lab/tiny")
+	if want := regexp.MustCompile(`\r\x1b\[Klab/tiny, trying again in 1s: [0-9.:]+ answers "503 [^:\r]*\r`); !want.MatchString(c.stderr) {
+		t.Errorf("the line does not say why nothing arrives: %q", c.stderr)
 	}
 }
 
