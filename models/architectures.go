@@ -12,14 +12,24 @@ import (
 	"tandem/models/qwen3"
 )
 
+// An architecture is what a package of an architecture offers. Both refuse a
+// config.json that they can't run.
+type architecture struct {
+	build func(w *nn.Weights, config []byte) (lm.Model, error)
+
+	// names returns what the model calls a tensor of the checkpoint, and
+	// whether it uses it.
+	names func(config []byte) (func(name string) (to string, keep bool), error)
+}
+
 // architectures holds, by the model_type of config.json, all that can be
 // loaded.
-var architectures = map[string]func(w *nn.Weights, config []byte) (lm.Model, error){
-	"gemma3":      newGemma3, // text half of the multimodal form
-	"gemma3_text": newGemma3,
-	"llama":       newLlama,
-	"mistral":     newLlama,
-	"qwen3":       newQwen3,
+var architectures = map[string]architecture{
+	"gemma3":      {newGemma3, gemma3.Names}, // text half of the multimodal form
+	"gemma3_text": {newGemma3, gemma3.Names},
+	"llama":       {newLlama, llama.Names},
+	"mistral":     {newLlama, llama.Names},
+	"qwen3":       {newQwen3, qwen3.Names},
 }
 
 func newGemma3(w *nn.Weights, config []byte) (lm.Model, error) { return gemma3.New(w, config) }

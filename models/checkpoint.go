@@ -121,12 +121,16 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
-// Load implements nn.Source. It fails once the context is done.
+// Load implements nn.Source. It fails once the context is done;
+// after a failure nothing is read and no progress told.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 	if err := c.ctx.Err(); err != nil {
 		s.Fail(err)
 	}
 	a := c.tensors[name].Load(s, name)
+	if s.Err() != nil {
+		return a
+	}
 	info, _ := c.Info(name)
 	c.loaded += info.Bytes
 	if c.progress != nil {

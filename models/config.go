@@ -79,7 +79,7 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	if cfg, err = parseConfig(text); err != nil {
 		return nil, nil, err
 	}
-	if architectures[cfg.ModelType] == nil {
+	if _, ok := architectures[cfg.ModelType]; !ok {
 		return nil, nil, unknownArchitecture(cfg.ModelType)
 	}
 	return text, cfg, nil

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"tandem/engine/mlx"
-	"tandem/models/nn"
 	"tandem/models/pocket"
 )
 
@@ -21,9 +20,9 @@ type Summary struct {
 	Architecture  string // model_type of config.json
 	Quantization  string // such as "4-bit", empty if none
 	Dtype         string // of the floating weights, as safetensors spells it
-	Parameters    int64
-	Bytes         int64 // of all tensors as stored
-	ContextLength int   // zero where config.json is silent
+	Parameters    int64  // that the model uses, each quantized one counted as one
+	Bytes         int64  // of all tensors as stored
+	ContextLength int    // zero where config.json is silent
 }
 
 // Inspect checks, without loading the weights, that a folder holds a complete
@@ -54,6 +53,10 @@ func inspect(fsys fs.FS) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
+	names, err := architectures[cfg.ModelType].names(text)
+	if err != nil {
+		return Summary{}, err
+	}
 	if _, err := fs.Stat(fsys, "tokenizer.json"); err != nil {
 		return Summary{}, missingFile("tokenizer.json")
 	}
@@ -65,13 +68,18 @@ func inspect(fsys fs.FS) (Summary, error) {
 	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text)}
 	floats := map[string]int64{}
 	for _, name := range c.Names() {
+		if _, keep := names(name); !keep {
+			continue
+		}
 		info, _ := c.Info(name)
-		scaled := strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases")
+		scales, packed := c.Info(strings.TrimSuffix(name, ".weight") + ".scales")
 		switch {
-		case info.Dtype == "U32" && cfg.Quantization != nil && cfg.Quantization.Bits > 0:
-			s.Parameters += info.Size() * 32 / int64(cfg.Quantization.Bits)
-			s.Quantization = nn.Packing(cfg.Quantization.Bits)
-		case !scaled:
+		case strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases"):
+		case packed && len(info.Shape) == 2 && len(scales.Shape) == 2:
+			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"), info.Shape[1], scales.Shape[1])
+			s.Parameters += int64(info.Shape[0]) * int64(in)
+			s.Quantization = cfg.Quantization.Packing(bits)
+		default:
 			s.Parameters += info.Size()
 		}
 		if floats[info.Dtype] += info.Bytes; info.Dtype != "U32" && floats[info.Dtype] > floats[s.Dtype] {

@@ -108,12 +108,13 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
-	build := architectures[cfg.ModelType]
+	build := architectures[cfg.ModelType].build
 	b := &Bundle{thread: t}
 	if b.Defaults, err = readDefaults(fsys); err != nil {
 		return nil, err
 	}
-	if err := b.loadText(fsys); err != nil {
+	tokenizerConfig, err := b.loadTokenizer(fsys)
+	if err != nil {
 		return nil, err
 	}
 	c, err := openCheckpoint(ctx, fsys, opts.Progress)
@@ -126,12 +127,17 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
 			w.Dtype = mlx.Float32
 		}
+		ok := false
+		defer func() {
+			if !ok { // a panic too
+				w.Free()
+			}
+		}()
 		m, err := build(w, text)
 		if err == nil {
 			err = w.Err()
 		}
 		if err != nil {
-			w.Free()
 			return err
 		}
 		id, has := b.Tokenizer.EOS()
@@ -147,34 +153,39 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
 		}
+		ok = true
 		return nil
 	})
 	if err != nil {
-		if b.Template != nil {
-			b.Template.Close()
-		}
 		return nil, err
 	}
+	b.loadTemplate(fsys, tokenizerConfig)
 	return b, nil
 }
 
-// loadText reads tokenizer and chat template.
-func (b *Bundle) loadText(fsys fs.FS) error {
+// loadTokenizer returns tokenizer_config.json too, empty if there is none.
+func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	text, err := readFile(fsys, "tokenizer.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return missingFile("tokenizer.json")
+		return nil, missingFile("tokenizer.json")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	config, err := readFile(fsys, "tokenizer_config.json")
+	config, err = readFile(fsys, "tokenizer_config.json")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return nil, err
 	}
 	if b.Tokenizer, err = tokenizer.Load(text, config); err != nil {
-		return tokenizerError(err)
+		return nil, tokenizerError(err)
 	}
-	source, err := chatTemplate(fsys, config)
+	return config, nil
+}
+
+// loadTemplate compiles the chat template. It comes last, when nothing can
+// fail any more: a template has to be closed.
+func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
+	source, err := chatTemplate(fsys, tokenizerConfig)
 	switch {
 	case err != nil:
 		b.TemplateErr = err
@@ -183,7 +194,6 @@ func (b *Bundle) loadText(fsys fs.FS) error {
 	default:
 		b.Template, b.TemplateErr = native.NewTemplate(source)
 	}
-	return nil
 }
 
 func tokenizerError(err error) error {

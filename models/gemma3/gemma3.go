@@ -322,6 +322,16 @@ func (m *Model) Config() lm.Config {
 // Free implements lm.Model.
 func (m *Model) Free() { m.weights.Free() }
 
+// Names checks a config.json and returns what the model calls a tensor of the
+// checkpoint, and whether it uses it.
+func Names(config []byte) (func(name string) (to string, keep bool), error) {
+	_, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	return sanitize, nil
+}
+
 // sanitize drops the vision half of a checkpoint and the prefix of the text half.
 func sanitize(name string) (string, bool) {
 	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "multi_modal_projector.") {

@@ -13,11 +13,11 @@ type Embedding struct {
 func (w *Weights) Embedding(path string, vocab, hidden int) *Embedding {
 	e := &Embedding{rows: w.matrix(path, vocab, hidden)}
 	e.head = e.rows
-	all := e.head.layout(w.scope)
+	arrays, views := e.head.layout(w.scope)
 	if !e.rows.packed() {
-		all = append(all, e.rows.weight) // shares the buffer of its transpose
+		views = append(views, e.rows.weight)
 	}
-	w.keep(all...)
+	w.keep(arrays, views...)
 	return e
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"slices"
 	"strings"
 
 	"tandem/engine/mlx"
@@ -50,17 +51,17 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 func (w *Weights) matrix(path string, out, in int) matrix {
 	w.parameters += int64(out) * int64(in)
 	if !w.Has(path + ".scales") {
-		return matrix{weight: w.load(path+".weight", out, in)}
+		return matrix{weight: w.float(path+".weight", out, in)}
 	}
 	weight, ok := w.info(path + ".weight")
 	scales, _ := w.info(path + ".scales")
 	if !ok {
-		return matrix{weight: w.load(path+".weight", out, in)}
+		return matrix{weight: w.float(path+".weight", out, in)}
 	}
-	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || weight.Dtype != "U32" || scales.Dtype == "U8" {
+	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || !slices.Contains(packedTypes, weight.Dtype) || !slices.Contains(floatTypes, scales.Dtype) {
 		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales); only affine is",
 			path, weight.Dtype, scales.Dtype))
-		return matrix{weight: w.load(path+".weight", out, in)}
+		return matrix{weight: w.float(path+".weight", out, in)}
 	}
 	// The config goes by the checkpoint's own path.
 	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
@@ -72,9 +73,9 @@ func (w *Weights) matrix(path string, out, in int) matrix {
 		w.packing = q
 	}
 	return matrix{
-		weight:       w.load(path+".weight", out, weight.Shape[1]),
-		scales:       w.load(path+".scales", out, scales.Shape[1]),
-		biases:       w.load(path+".biases", out, scales.Shape[1]),
+		weight:       w.load(path+".weight", packedTypes, []int{out, weight.Shape[1]}),
+		scales:       w.float(path+".scales", out, scales.Shape[1]),
+		biases:       w.float(path+".biases", out, scales.Shape[1]),
 		quantization: q,
 	}
 }
@@ -92,19 +93,20 @@ func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	return true
 }
 
-// layout brings the arrays into the form that matmul wants and returns them.
-func (m *matrix) layout(s *mlx.Scope) []*mlx.Array {
+// layout brings the arrays into the form that matmul wants and returns them,
+// and views of them.
+func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 	if m.packed() {
-		return []*mlx.Array{m.weight, m.scales, m.biases}
+		return []*mlx.Array{m.weight, m.scales, m.biases}, nil
 	}
 	w := m.weight
 	out, in := w.Dim(0), w.Dim(1)
 	m.weight = s.Transpose(w, 1, 0)
 	if s.Thread().GPU() || w.Dtype() != mlx.Float32 || out%blockOut != 0 {
-		return []*mlx.Array{m.weight}
+		return []*mlx.Array{m.weight}, nil
 	}
 	m.blocks = s.Transpose(s.Reshape(w, out/blockOut, blockOut, in), 0, 2, 1)
-	return []*mlx.Array{m.weight, m.blocks}
+	return []*mlx.Array{m.weight}, []*mlx.Array{m.blocks}
 }
 
 // Linear is x W^T + b, for one module or for several stacked ones that share
@@ -136,19 +138,20 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 			l.parts = append(l.parts, m)
 		}
 		if bias {
-			biases = append(biases, w.load(p.Path+".bias", p.Out))
+			biases = append(biases, w.float(p.Path+".bias", p.Out))
 			w.parameters += int64(p.Out)
 		}
 	}
-	var all []*mlx.Array // kept at once: that frees the rest of the scope
+	var arrays, views []*mlx.Array // kept at once: that frees the rest of the scope
 	for i := range l.parts {
-		all = append(all, l.parts[i].layout(w.scope)...)
+		a, v := l.parts[i].layout(w.scope)
+		arrays, views = append(arrays, a...), append(views, v...)
 	}
 	if bias {
 		l.bias = w.scope.Concat(0, biases...)
-		all = append(all, l.bias)
+		arrays = append(arrays, l.bias)
 	}
-	w.keep(all...)
+	w.keep(arrays, views...)
 	return l
 }
 

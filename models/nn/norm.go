@@ -13,13 +13,13 @@ type RMSNorm struct {
 func (w *Weights) RMSNorm(path string, dim int, eps, offset float64) *RMSNorm {
 	w.parameters += int64(dim)
 	weight := w.shifted(path, dim, offset)
-	w.keep(weight)
+	w.keep([]*mlx.Array{weight})
 	return &RMSNorm{weight: weight, eps: float32(eps)}
 }
 
 // shifted reads a norm's weight and adds offset in the weight's own type.
 func (w *Weights) shifted(path string, dim int, offset float64) *mlx.Array {
-	weight := w.load(path+".weight", dim)
+	weight := w.float(path+".weight", dim)
 	if offset != 0 {
 		weight = w.scope.Add(weight, w.scope.Scalar(offset, weight.Dtype()))
 	}
@@ -45,7 +45,7 @@ func (w *Weights) HeadNorm(q, k string, h Heads, eps, offset float64) *HeadNorm 
 	weight := s.Contiguous(s.Concat(0,
 		s.BroadcastTo(w.shifted(q, h.Dim, offset), h.Q, 1, h.Dim),
 		s.BroadcastTo(w.shifted(k, h.Dim, offset), h.KV, 1, h.Dim)))
-	w.keep(weight)
+	w.keep([]*mlx.Array{weight})
 	return &HeadNorm{weight: weight, eps: float32(eps)}
 }
 

@@ -54,6 +54,41 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// Packing names the quantization for a person, such as "4-bit": what the
+// config says of all modules, or else bits.
+func (q *Quantization) Packing(bits int) string {
+	if q != nil && q.Bits > 0 {
+		bits = q.Bits
+	}
+	return fmt.Sprintf("%d-bit", bits)
+}
+
+// Elements returns the bits of one element of the packed module at path and
+// how many elements there are in each of its rows, from the columns of its
+// weight and the groups of its scales. Headers alone leave it open whether
+// columns are of 4 bits or of 8: what the config says of the module decides,
+// then what it says of all, then the first that is supported.
+func (q *Quantization) Elements(path string, columns, groups int) (bits, in int) {
+	var candidates []module
+	if q != nil {
+		if m := q.modules[path]; m != nil {
+			candidates = append(candidates, *m)
+		}
+		candidates = append(candidates, q.module)
+	}
+	for _, b := range quantizedBits {
+		for _, g := range quantizedGroups {
+			candidates = append(candidates, module{Bits: b, GroupSize: g})
+		}
+	}
+	for _, m := range candidates {
+		if m.Bits > 0 && columns*32 == groups*m.GroupSize*m.Bits {
+			return m.Bits, groups * m.GroupSize
+		}
+	}
+	return 0, 0
+}
+
 // of returns how the module at path is packed, whose weight has the given
 // columns and whose scales have the given groups per row of in elements. What
 // the config does not say follows from the shapes.

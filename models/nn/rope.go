@@ -49,7 +49,7 @@ func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeSc
 	}
 	if !traditional && !w.scope.Thread().GPU() {
 		r.inverse = r.frequencies(w.scope)
-		w.keep(r.inverse)
+		w.keep([]*mlx.Array{r.inverse})
 	}
 	return r
 }
@@ -79,7 +79,7 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		return unsupported("config.json: rope type %q is not supported; supported are default, linear, llama3 and yarn", kind)
 	}
 	r.rope.Freqs = mlx.New(w.scope, freqs, len(freqs))
-	w.keep(r.rope.Freqs)
+	w.keep([]*mlx.Array{r.rope.Freqs})
 	return nil
 }
 

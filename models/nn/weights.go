@@ -1,7 +1,7 @@
 package nn
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,7 +77,7 @@ func (w *Weights) fail(err error) {
 // Err returns the first failure, or else an error that names missing and
 // unexpected tensors. It is asked once everything was requested.
 func (w *Weights) Err() error {
-	if err := errors.Join(w.err, w.scope.Err()); err != nil {
+	if err := cmp.Or(w.err, w.scope.Err()); err != nil {
 		return err
 	}
 	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)), func(name string) bool { return w.asked[name] })
@@ -109,20 +109,17 @@ func some(names []string) string {
 // one counted as one.
 func (w *Weights) Parameters() int64 { return w.parameters }
 
-// Bytes returns the memory of the weights loaded so far.
+// Bytes returns the memory of what was kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }
 
-// Packing names the quantization of the first packed matrix, such as "4-bit",
-// or is empty.
+// Packing names the quantization, such as "4-bit"; it is empty if no matrix is
+// packed.
 func (w *Weights) Packing() string {
 	if w.packing.Bits == 0 {
 		return ""
 	}
-	return Packing(w.packing.Bits)
+	return w.config.Packing(w.packing.Bits)
 }
-
-// Packing names a quantization for a person.
-func Packing(bits int) string { return fmt.Sprintf("%d-bit", bits) }
 
 // Free releases everything that was loaded.
 func (w *Weights) Free() {
@@ -142,33 +139,52 @@ func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
 	return info, ok
 }
 
-// load returns a tensor of the given shape as an array of the scope. After
-// any failure it returns zeros, which are never computed: only names and
-// shapes are looked at from then on.
-func (w *Weights) load(name string, shape ...int) *mlx.Array {
+// Types of floating and of packed tensors, as safetensors spells them.
+var (
+	floatTypes  = []string{"F16", "BF16", "F32"}
+	packedTypes = []string{"U32"}
+)
+
+// float returns a floating tensor of the given shape in the type to compute
+// in, as an array of the scope.
+func (w *Weights) float(name string, shape ...int) *mlx.Array {
+	a := w.load(name, floatTypes, shape)
+	if w.Dtype != 0 && a.Dtype() != w.Dtype {
+		a = w.scope.AsType(a, w.Dtype)
+	}
+	return a
+}
+
+// load returns a tensor of one of the given types and of the given shape. After
+// any failure it returns zeros, which are never computed: only names, types
+// and shapes are looked at from then on.
+func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	info, ok := w.info(name)
-	if ok && !slices.Equal(info.Shape, shape) {
+	switch {
+	case ok && !slices.Equal(info.Shape, shape):
 		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
+	case ok && !slices.Contains(types, info.Dtype):
+		w.fail(unsupported("%s is of type %s; supported is %s", name, info.Dtype, strings.Join(types, ", ")))
 	}
 	if w.err != nil || w.missing != nil {
 		return w.scope.Zeros(mlx.Float32, shape...)
 	}
-	a := w.src.Load(w.scope, info.Name)
-	if w.Dtype != 0 && a.Dtype().IsFloat() {
-		a = w.scope.AsType(a, w.Dtype)
-	}
-	w.bytes += a.Bytes()
-	return a
+	return w.src.Load(w.scope, info.Name)
 }
 
-// keep makes arrays outlive the scope and evaluates them now, so that no more
-// than one layer is held twice.
-func (w *Weights) keep(arrays ...*mlx.Array) {
+// keep makes arrays outlive the scope, and views of them, whose memory counts
+// once. It evaluates them now, so that no more than one layer is held twice,
+// and frees all others of the scope.
+func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	if w.err != nil || w.missing != nil {
 		return
 	}
 	for _, a := range arrays {
+		w.bytes += a.Bytes()
+	}
+	all := slices.Concat(arrays, views)
+	for _, a := range all {
 		w.arrays = append(w.arrays, w.scope.Keep(a))
 	}
-	w.scope.Eval(arrays...)
+	w.scope.Eval(all...)
 }

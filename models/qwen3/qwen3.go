@@ -232,6 +232,16 @@ func (m *Model) Config() lm.Config {
 // Free implements lm.Model.
 func (m *Model) Free() { m.weights.Free() }
 
+// Names checks a config.json and returns what the model calls a tensor of the
+// checkpoint, and whether it uses it.
+func Names(config []byte) (func(name string) (to string, keep bool), error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	return a.sanitize, nil
+}
+
 // sanitize drops the head where it is tied.
 func (a *Args) sanitize(name string) (string, bool) {
 	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))

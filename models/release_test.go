@@ -1,0 +1,92 @@
+package models_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// TestLoadCancelled cancels in the middle and hears no more of it.
+func TestLoadCancelled(t *testing.T) {
+	th := newThread(t)
+	before := th.Memory().Active
+	files := tiny(t, "llama")
+	ctx, cancel := context.WithCancel(t.Context())
+	late := 0
+	_, err := models.LoadFS(ctx, th, files, models.Options{Progress: func(done, total int64) {
+		if ctx.Err() != nil {
+			late++
+		}
+		if done > total/2 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if late > 0 {
+		t.Errorf("progress was told %d times after the load was cancelled", late)
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// TestLoadPanic: weights that were kept before a panic are released.
+func TestLoadPanic(t *testing.T) {
+	th := newThread(t)
+	before := th.Memory().Active
+	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"), models.Options{Progress: func(done, total int64) {
+		if done > total/2 {
+			panic("on purpose")
+		}
+	}})
+	if _, ok := errors.AsType[*mlx.PanicError](err); !ok {
+		t.Errorf("got %v, want a panic", err)
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// TestFailedLoadsReleaseTemplates: a compiled template is memory that Go does
+// not see.
+func TestFailedLoadsReleaseTemplates(t *testing.T) {
+	th := newThread(t)
+	files := tiny(t, "llama")
+	files["chat_template.jinja"] = &fstest.MapFile{Data: []byte(strings.Repeat("{{ x + 1 }}\n", 1<<15))}
+	delete(files, "model.safetensors")
+	fail := func(times int) (most int64) {
+		for range times {
+			if _, err := models.LoadFS(t.Context(), th, files, models.Options{}); err == nil {
+				t.Fatal("a model without weights was loaded")
+			}
+			runtime.GC()
+		}
+		return peak(t)
+	}
+	before := fail(8)
+	if after := fail(32); after > before+32<<20 {
+		t.Errorf("the process grew from %d to %d MiB over failed loads", before>>20, after>>20)
+	}
+}
+
+// peak returns the largest resident size of this process so far, in bytes.
+func peak(t *testing.T) int64 {
+	t.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "darwin" {
+		return u.Maxrss
+	}
+	return u.Maxrss << 10
+}
