@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ import (
 // rival's build/bench/NAME.py, and lets them take turns, so that whatever slows the machine slows both.
 //
 // Both speak JSON lines: a header first, then one measurement for every line they read; they end when their
-// standard input does. Without a rival the output of `tandem bench NAME --json` is kept as it is.
+// standard input does. Without a rival our own side is measured once, and its output kept as it is.
 
 // minPairs is how many pairs of measurements a comparison takes at least.
 const minPairs = 20
@@ -36,6 +37,10 @@ type benchHeader struct {
 	Versions map[string]string  `json:"versions"`
 	Tokens   []int              `json:"tokens"`         // the first 64 ids of the benched generation
 	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio, from tandem's side
+}
+
+func (h benchHeader) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", h.Side, cmp.Or(h.DType, "no model"), h.Threads, h.BLAS, h.Versions)
 }
 
 // A benchRow compares one metric. Ratio is above 1 where tandem is better.
@@ -63,13 +68,54 @@ type benchReport struct {
 	Rows        []benchRow    `json:"rows"`
 }
 
-// benchVerb runs one bench and keeps its numbers.
+// A benchRun is one bench on one model.
+type benchRun struct {
+	name  string // of tandem bench
+	model string // folder, randomModel, or empty for the pocket model
+}
+
+// benchSuite is what the verb runs when no name is given.
+var benchSuite = []benchRun{{"plain", ""}, {"plain", randomModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}}
+
+// String is the run as one types it.
+func (r benchRun) String() string {
+	if r.model != "" {
+		return "--model " + r.model + " " + r.name
+	}
+	return r.name
+}
+
+// file names the run's numbers.
+func (r benchRun) file() string {
+	if r.model != "" {
+		return r.name + "-" + filepath.Base(r.model)
+	}
+	return r.name
+}
+
+// benchVerb runs one bench, or all of them, and keeps their numbers.
 func benchVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("bench")
 	pairs := set.Int("pairs", minPairs, "pairs of measurements; fewer than the default is for trying a bench out")
 	model := set.String("model", "", "folder of the model, or "+randomModel+" for a random one (default: the pocket model)")
+	set.Usage = func() {
+		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
+		for _, r := range benchSuite {
+			fmt.Fprintf(set.Output(), "  %s\n", r)
+		}
+		set.PrintDefaults()
+	}
 	if err := parse(set, args, 1); err != nil {
 		return err
+	}
+	runs := benchSuite
+	switch {
+	case set.NArg() == 1:
+		runs = []benchRun{{set.Arg(0), *model}}
+	case *model != "":
+		fmt.Fprintf(set.Output(), "%s: --model needs the name of a bench\n", set.Name())
+		set.Usage()
+		return errUsage
 	}
 	if err := b.setup(ctx); err != nil {
 		return err
@@ -78,19 +124,31 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	if set.NArg() == 0 {
-		return b.watched(b.command(ctx, program, "bench", "-h")) // lists the benches
+	return b.benches(ctx, program, runs, *pairs)
+}
+
+// benches runs one bench after the other and returns the errors of those that failed, which keep none from its turn.
+func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int) error {
+	var errs []error
+	for _, r := range runs {
+		if ctx.Err() != nil {
+			return errors.Join(append(errs, ctx.Err())...)
+		}
+		fmt.Fprintf(b.out, "bench %s\n", r)
+		if err := b.bench(ctx, program, r, pairs); err != nil {
+			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
+		}
 	}
-	name := set.Arg(0)
-	file := name
-	if *model != "" {
-		file += "-" + filepath.Base(*model)
-	}
-	result := filepath.Join(b.root, "build", "out", "bench", file+".json")
+	return errors.Join(errs...)
+}
+
+// bench runs one bench, prints its table and writes build/out/bench/NAME.json.
+func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int) error {
+	result := filepath.Join(b.root, "build", "out", "bench", r.file()+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
 	}
-	dir, err := b.benchModel(ctx, *model)
+	dir, err := b.benchModel(ctx, r.model)
 	if err != nil {
 		return err
 	}
@@ -101,24 +159,26 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		}
 		return cmd
 	}
-	rival := filepath.Join("build", "bench", name+".py")
+	rival := filepath.Join("build", "bench", r.name+".py")
 	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
-		text, err := b.output(side(program, "bench", name, "--json"))
+		text, err := b.output(side(program, "bench", r.name, "--json"))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(b.out, text)
+		if err := printAlone(b.out, text); err != nil {
+			return err
+		}
 		return os.WriteFile(result, []byte(text+"\n"), 0o644)
 	}
 	python, err := b.referencePython(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := b.compare(ctx, *pairs, side(program, "bench", name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
+	report, err := b.compare(ctx, pairs, side(program, "bench", r.name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
 	if err != nil {
-		return fmt.Errorf("bench %s: %w", name, err)
+		return err
 	}
-	report.Name = file
+	report.Name = r.file()
 	report.print(b.out)
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {
@@ -128,9 +188,26 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		return err
 	}
 	if !report.TokensEqual {
-		return fmt.Errorf("bench %s: the sides generated different tokens, their times don't compare", name)
+		return errors.New("the sides generated different tokens, their times don't compare")
 	}
 	return nil
+}
+
+// printAlone writes the table of a bench without a rival: a header and one measurement, in lines of JSON.
+func printAlone(w io.Writer, text string) error {
+	var header benchHeader
+	var metrics map[string]float64
+	first, second, _ := strings.Cut(text, "\n")
+	if err := errors.Join(json.Unmarshal([]byte(first), &header), json.Unmarshal([]byte(second), &metrics)); err != nil {
+		return fmt.Errorf("%w in %q", err, text)
+	}
+	header.print(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "metric\ttandem\t")
+	for _, metric := range slices.Sorted(maps.Keys(metrics)) {
+		fmt.Fprintf(table, "%s\t%.4g\t\n", metric, metrics[metric])
+	}
+	return table.Flush()
 }
 
 // randomModel is the model that benchModel can make by itself.
@@ -255,7 +332,7 @@ func (r benchRow) undecided() bool {
 // print writes the table for a person.
 func (r *benchReport) print(w io.Writer) {
 	for _, s := range r.Sides {
-		fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", s.Side, s.DType, s.Threads, s.BLAS, s.Versions)
+		s.print(w)
 	}
 	fmt.Fprintf(w, "first tokens equal: %t, pairs: %d\n", r.TokensEqual, r.Pairs)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

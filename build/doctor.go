@@ -26,7 +26,7 @@ func doctorVerb(ctx context.Context, b *builder, args []string) error {
 		}
 		fmt.Fprintf(b.out, "%s  %s\n", mark, r.what)
 	}
-	for _, program := range [][]string{{"c++", "--version"}, {"cmake", "--version"}, {"cargo", "--version"}, {"python3", "--version"}, {"node", "--version"}} {
+	for _, program := range [][]string{{"c++", "--version"}, {"cmake", "--version"}, {"cargo", "--version"}, {"python3", "--version"}} {
 		if path, err := exec.LookPath(program[0]); err == nil {
 			text, _ := b.output(b.command(ctx, program[0], program[1:]...))
 			first, _, _ := strings.Cut(text, "\n")

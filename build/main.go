@@ -43,7 +43,7 @@ func verbs() []verb {
 		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
 		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},
-		{"bench", "[--pairs N] NAME", "measure against a rival", benchVerb},
+		{"bench", "[--pairs N] [--model DIR] [NAME]", "measure, against a rival where there is one; all benches without a name", benchVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 	}
@@ -101,7 +101,7 @@ func dispatch(ctx context.Context, args []string, stderr io.Writer) error {
 func usage(w io.Writer, table []verb) {
 	fmt.Fprintln(w, "usage: go run ./build VERB [arguments]")
 	for _, v := range table {
-		fmt.Fprintf(w, "  %-34s %s\n", strings.TrimSpace(v.name+" "+v.args), v.doc)
+		fmt.Fprintf(w, "  %-40s %s\n", strings.TrimSpace(v.name+" "+v.args), v.doc)
 	}
 }
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestBenches runs benches without a rival: each prints its table and keeps its lines, and one that fails stops no other.
+func TestBenches(t *testing.T) {
+	b := newTestBuilder(t)
+	var out strings.Builder
+	b.out = &out
+	program := filepath.Join(b.root, "tandem")
+	script := `#!/bin/sh
+test "$1 $3" = "bench --json" || exit 3
+test "$2" = bad && exit 4
+echo '{"side":"tandem","threads":2}'
+echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
+`
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}}, 1)
+	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || strings.Contains(err.Error(), "memory") {
+		t.Errorf("got %v", err)
+	}
+	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed %q, which lacks %q", out.String(), want)
+		}
+	}
+	for file, want := range map[string]string{"start": `"start_ms":12.5`, "memory-small": `"memory_ms":12.5`} {
+		text, err := os.ReadFile(filepath.Join(b.root, "build", "out", "bench", file+".json"))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s.json holds %q, %v", file, text, err)
+		}
+	}
+	for _, text := range []string{"", "{}", "{}\nnonsense"} {
+		if err := printAlone(io.Discard, text); err == nil {
+			t.Errorf("%q passes for a bench", text)
+		}
+	}
+}
+
+// TestBenchSuite holds the list of benches to those that tandem has, without a model of one's own.
+func TestBenchSuite(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "app", "bench.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(source), "func Benches()")
+	list, _, _ = strings.Cut(list, "\n}\n")
+	var has, runs []string
+	for _, m := range regexp.MustCompile(`\{"([a-z]+)", "`).FindAllStringSubmatch(list, -1) {
+		has = append(has, m[1])
+	}
+	for _, r := range benchSuite {
+		runs = append(runs, r.name)
+	}
+	if runs = slices.Compact(runs); !slices.Equal(runs, has) || len(has) == 0 {
+		t.Errorf("bench runs %q, tandem has %q", runs, has)
+	}
+	if !slices.Contains(benchSuite, benchRun{"plain", randomModel}) {
+		t.Error("the random model is not benched")
+	}
+}
