@@ -1,4 +1,4 @@
-// Package hub downloads models from the Hugging Face hub and finds those that are on disk already.
+// Package hub downloads models from the Hugging Face hub, and resolves and removes those in its cache.
 //
 // Files live in the cache that the Python libraries use, in the layout documented at
 // https://huggingface.co/docs/huggingface_hub/guides/manage-cache, so that a model is on disk once whoever fetched it:
@@ -18,6 +18,9 @@
 // read through links, and a payload in that store is never removed or counted as freed.
 //
 // Only what a model needs is fetched: configuration, tokenizer, templates and safetensors. Pickled weights are never.
+//
+// Only the cache is known here. A model elsewhere, in LM Studio's folder for instance, is a folder like any other and is
+// registered by its path: the registry lists what its user asked for, not what lies on the disk.
 //
 // Nothing here reads the environment: which folder, endpoint and token to use is the caller's decision ([Options]).
 // All functions may be called from several goroutines and processes at once. Errors are [*Error].
