@@ -106,3 +106,76 @@ func TestTaps(t *testing.T) {
 		t.Errorf("%d taps nobody asked for", len(none))
 	}
 }
+
+// TestMistralWindow: a Mistral's sliding_window is one of all layers, as if
+// layer_types said so; without one, and in a Llama, all attend everything.
+func TestMistralWindow(t *testing.T) {
+	th := newThread(t)
+	text := make([]int32, 60)
+	for i := range text {
+		text[i] = int32(i * 37 % 128)
+	}
+	last := func(fields map[string]any) []float32 {
+		files := recorded(t, "llama")
+		setConfig(files, fields)
+		b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		caches := b.Model.NewCaches(cache.Options{})
+		defer freeCaches(t, th, caches)
+		rows := forward(t, th, b.Model, caches, text, 1)
+		return rows[len(rows)-1]
+	}
+	full := last(nil)
+	window := last(map[string]any{"sliding_window": 16, "layer_types": []string{"sliding_attention", "sliding_attention"}})
+	if slices.Equal(full, window) {
+		t.Fatal("a window of 16 positions makes no difference")
+	}
+	for _, c := range []struct {
+		name   string
+		fields map[string]any
+		want   []float32
+	}{
+		{"mistral with a window", map[string]any{"model_type": "mistral", "sliding_window": 16}, window},
+		{"mistral without", map[string]any{"model_type": "mistral"}, full},
+		{"mistral with layer types", map[string]any{"model_type": "mistral", "sliding_window": 16, "layer_types": []string{"full_attention", "full_attention"}}, full},
+		{"llama without layer types", map[string]any{"sliding_window": 16}, full},
+	} {
+		if !slices.Equal(last(c.fields), c.want) {
+			t.Errorf("%s: other logits", c.name)
+		}
+	}
+}
+
+// TestRopeForms: rope_theta and rope_scaling may stand in rope_parameters,
+// which wins over rope_scaling.
+func TestRopeForms(t *testing.T) {
+	th := newThread(t)
+	for _, name := range []string{"llama", "qwen3"} {
+		last := func(fields map[string]any) []float32 {
+			files := recorded(t, name)
+			setConfig(files, fields)
+			b, err := models.LoadFS(t.Context(), th, files, models.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			caches := b.Model.NewCaches(cache.Options{})
+			defer freeCaches(t, th, caches)
+			rows := forward(t, th, b.Model, caches, []int32{1, 2, 3, 4, 5}, 5)
+			return rows[4]
+		}
+		linear := map[string]any{"rope_type": "linear", "factor": 4}
+		want := last(map[string]any{"rope_theta": 5000, "rope_scaling": linear})
+		newer := map[string]any{"rope_type": "linear", "factor": 4, "rope_theta": 5000}
+		other := map[string]any{"rope_type": "linear", "factor": 2}
+		if got := last(map[string]any{"rope_theta": nil, "rope_parameters": newer}); !slices.Equal(got, want) {
+			t.Errorf("%s: the newer form means something else", name)
+		}
+		if got := last(map[string]any{"rope_theta": nil, "rope_parameters": newer, "rope_scaling": other}); !slices.Equal(got, want) {
+			t.Errorf("%s: rope_parameters does not win", name)
+		}
+	}
+}

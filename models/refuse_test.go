@@ -165,6 +165,13 @@ func TestRefused(t *testing.T) {
 		{"gemma window", gemma, set(map[string]any{"sliding_window": 0}), models.CodeInvalid, "sliding_window is 0"},
 		{"gemma scalar", gemma, set(map[string]any{"query_pre_attn_scalar": 0}), models.CodeInvalid, "query_pre_attn_scalar"},
 		{"gemma softcap", gemma, set(map[string]any{"final_logit_softcapping": 30}), models.CodeUnsupported, "softcapping"},
+		{"no epsilon", good, set(map[string]any{"rms_norm_eps": 0}), models.CodeInvalid, "rms_norm_eps is 0, not above 0"},
+		{"absurd window", good, set(map[string]any{"layer_types": []string{"full_attention", "sliding_attention", "full_attention"}, "sliding_window": 1 << 40}), models.CodeInvalid, "sliding_window is 1099511627776"},
+		{"mistral window", good, set(map[string]any{"model_type": "mistral", "sliding_window": -1}), models.CodeInvalid, "sliding_window is -1"},
+		{"gemma epsilon", gemma, set(map[string]any{"rms_norm_eps": -1e-6}), models.CodeInvalid, "rms_norm_eps is -1e-06, not above 0"},
+		{"gemma encoder", gemma, set(map[string]any{"use_bidirectional_attention": true}), models.CodeUnsupported, "use_bidirectional_attention"},
+		{"gemma scaled window", gemma, set(map[string]any{"rope_parameters": map[string]any{"sliding_attention": map[string]any{"rope_type": "linear", "factor": 8}}}), models.CodeUnsupported, `rope type "linear" of sliding_attention`},
+		{"gemma flat rope", gemma, set(map[string]any{"rope_parameters": map[string]any{"rope_type": "linear", "factor": 8}}), models.CodeInvalid, "neither full_attention nor sliding_attention"},
 		{"gptq", good, set(map[string]any{"quantization_config": map[string]any{"quant_method": "gptq", "bits": 4}}), models.CodeUnsupported, `"gptq"`},
 
 		{"one layer more", good, set(map[string]any{"num_hidden_layers": 4}), models.CodeInvalid, "lacks 9 tensors (model.layers.3.self_attn.q_proj.weight, "},

@@ -15,7 +15,9 @@
 package gemma3
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -28,26 +30,20 @@ import (
 
 // Args is config.json, or its text_config.
 type Args struct {
-	HiddenSize            int             `json:"hidden_size"`
-	NumHiddenLayers       int             `json:"num_hidden_layers"`
-	IntermediateSize      int             `json:"intermediate_size"`
-	NumAttentionHeads     int             `json:"num_attention_heads"`
-	NumKeyValueHeads      int             `json:"num_key_value_heads"`
-	HeadDim               int             `json:"head_dim"`
-	RMSNormEps            float64         `json:"rms_norm_eps"`
-	VocabSize             int             `json:"vocab_size"`
-	MaxPositionEmbeddings int             `json:"max_position_embeddings"`
-	QueryPreAttnScalar    float64         `json:"query_pre_attn_scalar"`
-	SlidingWindow         int             `json:"sliding_window"`
-	SlidingWindowPattern  int             `json:"sliding_window_pattern"`
-	LayerTypes            []string        `json:"layer_types"` // newer form of the pattern
-	RopeTheta             float64         `json:"rope_theta"`
-	RopeLocalBaseFreq     float64         `json:"rope_local_base_freq"`
-	RopeScaling           *nn.RopeScaling `json:"rope_scaling"`
-	RopeParameters        *ropeParameters `json:"rope_parameters"` // newer form of the three above
-	HiddenActivation      string          `json:"hidden_activation"`
-	FinalLogitSoftcapping *float64        `json:"final_logit_softcapping"`
-	AttnLogitSoftcapping  *float64        `json:"attn_logit_softcapping"`
+	nn.Args
+
+	QueryPreAttnScalar        float64         `json:"query_pre_attn_scalar"`
+	SlidingWindow             int             `json:"sliding_window"`
+	SlidingWindowPattern      int             `json:"sliding_window_pattern"`
+	LayerTypes                []string        `json:"layer_types"` // newer form of the pattern
+	RopeTheta                 float64         `json:"rope_theta"`
+	RopeLocalBaseFreq         float64         `json:"rope_local_base_freq"`
+	RopeScaling               *nn.RopeScaling `json:"rope_scaling"`
+	RopeParameters            *ropeParameters `json:"rope_parameters"` // newer form of the three above
+	HiddenActivation          string          `json:"hidden_activation"`
+	UseBidirectionalAttention any             `json:"use_bidirectional_attention"`
+	FinalLogitSoftcapping     *float64        `json:"final_logit_softcapping"`
+	AttnLogitSoftcapping      *float64        `json:"attn_logit_softcapping"`
 }
 
 type ropeParameters struct {
@@ -67,9 +63,11 @@ func parseArgs(config []byte) (*Args, error) {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
 	a := &Args{
-		HiddenSize: 1152, NumHiddenLayers: 26, IntermediateSize: 6912, NumAttentionHeads: 4, NumKeyValueHeads: 1,
-		HeadDim: 256, RMSNormEps: 1e-6, VocabSize: 262144, MaxPositionEmbeddings: 32768, QueryPreAttnScalar: 256,
-		SlidingWindow: 512, SlidingWindowPattern: 6, RopeTheta: 1e6, RopeLocalBaseFreq: 1e4,
+		Args: nn.Args{
+			HiddenSize: 1152, NumHiddenLayers: 26, IntermediateSize: 6912, NumAttentionHeads: 4, NumKeyValueHeads: 1,
+			HeadDim: 256, RMSNormEps: 1e-6, VocabSize: 262144, MaxPositionEmbeddings: 32768,
+		},
+		QueryPreAttnScalar: 256, SlidingWindow: 512, SlidingWindowPattern: 6, RopeTheta: 1e6, RopeLocalBaseFreq: 1e4,
 	}
 	if outer.ModelType == "gemma3" {
 		config = outer.TextConfig
@@ -94,36 +92,27 @@ func parseArgs(config []byte) (*Args, error) {
 }
 
 func (a *Args) check() error {
-	err := nn.CheckSizes(
-		nn.Size{Name: "hidden_size", Value: a.HiddenSize, Max: nn.MaxHidden},
-		nn.Size{Name: "num_hidden_layers", Value: a.NumHiddenLayers, Max: nn.MaxLayers},
-		nn.Size{Name: "intermediate_size", Value: a.IntermediateSize, Max: nn.MaxIntermediate},
-		nn.Size{Name: "num_attention_heads", Value: a.NumAttentionHeads, Max: nn.MaxHeads},
-		nn.Size{Name: "num_key_value_heads", Value: a.NumKeyValueHeads, Max: a.NumAttentionHeads},
-		nn.Size{Name: "head_dim", Value: a.HeadDim, Max: nn.MaxHeadDim},
-		nn.Size{Name: "vocab_size", Value: a.VocabSize, Max: nn.MaxVocab},
-		nn.Size{Name: "max_position_embeddings", Value: a.MaxPositionEmbeddings, Max: nn.MaxPositions},
-		nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions},
-		nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern, Max: nn.MaxLayers},
-	)
+	err := cmp.Or(
+		a.Check(
+			nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions},
+			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern, Max: nn.MaxLayers}),
+		a.CheckLayerTypes(a.LayerTypes),
+		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:
 		return err
-	case a.NumAttentionHeads%a.NumKeyValueHeads != 0:
-		return fmt.Errorf("config.json: %d attention heads can't share %d key and value heads", a.NumAttentionHeads, a.NumKeyValueHeads)
 	case !(a.QueryPreAttnScalar > 0):
 		return fmt.Errorf("config.json: query_pre_attn_scalar is %v, not above 0", a.QueryPreAttnScalar)
-	case a.LayerTypes != nil && len(a.LayerTypes) != a.NumHiddenLayers:
-		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(a.LayerTypes), a.NumHiddenLayers)
+	case a.UseBidirectionalAttention != nil && a.UseBidirectionalAttention != false:
+		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, which does not generate; look for a model made for text generation"}
+	case a.RopeParameters != nil && a.RopeParameters.Full == nil && a.RopeParameters.Sliding == nil:
+		return errors.New("config.json: rope_parameters has neither full_attention nor sliding_attention")
+	case a.RopeParameters != nil && a.RopeParameters.Sliding.Kind() != "default":
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: rope type %q of sliding_attention is not supported, only default", a.RopeParameters.Sliding.Kind())}
 	case a.FinalLogitSoftcapping != nil || a.AttnLogitSoftcapping != nil:
 		return &nn.UnsupportedError{Message: "config.json: logit softcapping is not part of Gemma 3"}
 	}
-	for _, t := range a.LayerTypes {
-		if t != "sliding_attention" && t != "full_attention" {
-			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer type %q is not supported", t)}
-		}
-	}
-	return nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh")
+	return nil
 }
 
 // sliding reports whether a layer attends a window only.
@@ -134,61 +123,10 @@ func (a *Args) sliding(layer int) bool {
 	return (layer+1)%a.SlidingWindowPattern != 0
 }
 
-// Attention of one layer.
-type Attention struct {
-	QKVProj *nn.Linear
-	OProj   *nn.Linear
-	QKNorm  *nn.HeadNorm
-	heads   nn.Heads
-	rope    *nn.Rope
-	layer   int
-}
-
-func newAttention(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Attention {
-	h := nn.Heads{Q: a.NumAttentionHeads, KV: a.NumKeyValueHeads, Dim: a.HeadDim, Scale: float32(math.Pow(a.QueryPreAttnScalar, -0.5))}
-	return &Attention{
-		QKVProj: w.Stacked(a.HiddenSize, false,
-			nn.Part{Path: path + ".q_proj", Out: h.Q * h.Dim},
-			nn.Part{Path: path + ".k_proj", Out: h.KV * h.Dim},
-			nn.Part{Path: path + ".v_proj", Out: h.KV * h.Dim}),
-		OProj:  w.Linear(path+".o_proj", h.Q*h.Dim, a.HiddenSize, false),
-		QKNorm: w.HeadNorm(path+".q_norm", path+".k_norm", h, a.RMSNormEps, 1),
-		heads:  h,
-		rope:   rope,
-		layer:  layer,
-	}
-}
-
-// Forward maps the rows x (rows, H) of b.
-func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	qk, v := t.heads.Split(s, t.QKVProj.Forward(s, x))
-	return t.OProj.Forward(s, t.heads.Attend(s, t.QKNorm.Forward(s, qk), v, t.rope, b, t.layer))
-}
-
-// MLP of one layer.
-type MLP struct {
-	GateUpProj *nn.Linear
-	DownProj   *nn.Linear
-}
-
-func newMLP(w *nn.Weights, path string, a *Args) *MLP {
-	return &MLP{
-		GateUpProj: w.Stacked(a.HiddenSize, false,
-			nn.Part{Path: path + ".gate_proj", Out: a.IntermediateSize},
-			nn.Part{Path: path + ".up_proj", Out: a.IntermediateSize}),
-		DownProj: w.Linear(path+".down_proj", a.IntermediateSize, a.HiddenSize, false),
-	}
-}
-
-// Forward maps rows x (rows, H).
-func (m *MLP) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	return m.DownProj.Forward(s, nn.GeGLU(s, m.GateUpProj.Forward(s, x)))
-}
-
 // Block is one layer.
 type Block struct {
-	SelfAttn                 *Attention
-	MLP                      *MLP
+	SelfAttn                 *nn.Attention
+	MLP                      *nn.MLP
 	InputLayernorm           *nn.RMSNorm
 	PostAttentionLayernorm   *nn.RMSNorm
 	PreFeedforwardLayernorm  *nn.RMSNorm
@@ -196,10 +134,13 @@ type Block struct {
 }
 
 func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Block {
+	heads := a.Heads(a.QueryPreAttnScalar)
+	attention := w.Attention(path+".self_attn", a.HiddenSize, heads, false, rope, layer)
+	attention.QKNorm = w.HeadNorm(path+".self_attn.q_norm", path+".self_attn.k_norm", heads, a.RMSNormEps, 1)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 1) }
 	return &Block{
-		SelfAttn:                 newAttention(w, path+".self_attn", a, rope, layer),
-		MLP:                      newMLP(w, path+".mlp", a),
+		SelfAttn:                 attention,
+		MLP:                      w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.GeGLU),
 		InputLayernorm:           norm(".input_layernorm"),
 		PostAttentionLayernorm:   norm(".post_attention_layernorm"),
 		PreFeedforwardLayernorm:  norm(".pre_feedforward_layernorm"),

@@ -4,13 +4,15 @@
 // What is unusual in it:
 //
 //   - Projections may have biases (attention_bias, mlp_bias).
-//   - Layers that layer_types calls sliding_attention attend a window.
+//   - Layers that layer_types calls sliding_attention attend a window; all do
+//     in a Mistral with a sliding_window and no layer_types.
 package llama
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
+	"slices"
 	"strings"
 
 	"tandem/engine/cache"
@@ -21,31 +23,23 @@ import (
 
 // Args is config.json.
 type Args struct {
-	HiddenSize            int             `json:"hidden_size"`
-	NumHiddenLayers       int             `json:"num_hidden_layers"`
-	IntermediateSize      int             `json:"intermediate_size"`
-	NumAttentionHeads     int             `json:"num_attention_heads"`
-	NumKeyValueHeads      int             `json:"num_key_value_heads"` // zero means NumAttentionHeads
-	HeadDim               int             `json:"head_dim"`            // zero means HiddenSize / NumAttentionHeads
-	RMSNormEps            float64         `json:"rms_norm_eps"`
-	VocabSize             int             `json:"vocab_size"`
-	MaxPositionEmbeddings int             `json:"max_position_embeddings"`
-	AttentionBias         bool            `json:"attention_bias"`
-	MLPBias               bool            `json:"mlp_bias"`
-	RopeTheta             *float64        `json:"rope_theta"`
-	RopeTraditional       bool            `json:"rope_traditional"`
-	RopeScaling           *nn.RopeScaling `json:"rope_scaling"`
-	RopeParameters        *nn.RopeScaling `json:"rope_parameters"` // newer form of the two above
-	TieWordEmbeddings     bool            `json:"tie_word_embeddings"`
-	LayerTypes            []string        `json:"layer_types"`
-	SlidingWindow         int             `json:"sliding_window"`
-	HiddenAct             string          `json:"hidden_act"`
+	nn.Args
+	nn.RopeArgs
+
+	ModelType         string   `json:"model_type"`
+	AttentionBias     bool     `json:"attention_bias"`
+	MLPBias           bool     `json:"mlp_bias"`
+	RopeTraditional   bool     `json:"rope_traditional"`
+	TieWordEmbeddings bool     `json:"tie_word_embeddings"`
+	LayerTypes        []string `json:"layer_types"`
+	SlidingWindow     int      `json:"sliding_window"`
+	HiddenAct         string   `json:"hidden_act"`
 }
 
 func parseArgs(config []byte) (*Args, error) {
 	// As in the code the checkpoints were made with, heads are tied unless
 	// config.json says otherwise.
-	a := &Args{TieWordEmbeddings: true, MaxPositionEmbeddings: 2048}
+	a := &Args{Args: nn.Args{MaxPositionEmbeddings: 2048}, TieWordEmbeddings: true}
 	if err := json.Unmarshal(config, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
@@ -55,48 +49,29 @@ func parseArgs(config []byte) (*Args, error) {
 	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
-	if a.RopeParameters != nil {
-		a.RopeScaling = a.RopeParameters
-		if a.RopeTheta == nil {
-			a.RopeTheta = a.RopeParameters.Theta
-		}
-	}
+	a.Merge()
 	if a.RopeTheta == nil {
 		a.RopeTheta = new(10000.0)
+	}
+	// Mistral says it of all layers at once; a Llama has no windows but those
+	// of layer_types.
+	if a.ModelType == "mistral" && a.LayerTypes == nil && a.SlidingWindow != 0 {
+		a.LayerTypes = slices.Repeat([]string{"sliding_attention"}, max(min(a.NumHiddenLayers, nn.MaxLayers), 0))
 	}
 	return a, a.check()
 }
 
 func (a *Args) check() error {
-	err := nn.CheckSizes(
-		nn.Size{Name: "hidden_size", Value: a.HiddenSize, Max: nn.MaxHidden},
-		nn.Size{Name: "num_hidden_layers", Value: a.NumHiddenLayers, Max: nn.MaxLayers},
-		nn.Size{Name: "intermediate_size", Value: a.IntermediateSize, Max: nn.MaxIntermediate},
-		nn.Size{Name: "num_attention_heads", Value: a.NumAttentionHeads, Max: nn.MaxHeads},
-		nn.Size{Name: "num_key_value_heads", Value: a.NumKeyValueHeads, Max: a.NumAttentionHeads},
-		nn.Size{Name: "head_dim", Value: a.HeadDim, Max: nn.MaxHeadDim},
-		nn.Size{Name: "vocab_size", Value: a.VocabSize, Max: nn.MaxVocab},
-		nn.Size{Name: "max_position_embeddings", Value: a.MaxPositionEmbeddings, Max: nn.MaxPositions},
-	)
-	switch {
-	case err != nil:
-		return err
-	case a.NumAttentionHeads%a.NumKeyValueHeads != 0:
-		return fmt.Errorf("config.json: %d attention heads can't share %d key and value heads", a.NumAttentionHeads, a.NumKeyValueHeads)
-	case !(a.RMSNormEps > 0):
-		return fmt.Errorf("config.json: rms_norm_eps is %v, not above 0", a.RMSNormEps)
-	case a.LayerTypes != nil && len(a.LayerTypes) != a.NumHiddenLayers:
-		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(a.LayerTypes), a.NumHiddenLayers)
-	}
-	for i, t := range a.LayerTypes {
-		if t != "sliding_attention" && t != "full_attention" {
-			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer type %q is not supported", t)}
-		}
-		if a.window(i) < 0 || t == "sliding_attention" && a.SlidingWindow < 1 {
-			return fmt.Errorf("config.json: sliding_window is %d, not above 0", a.SlidingWindow)
+	window := nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions}
+	if slices.Contains(a.LayerTypes, "sliding_attention") {
+		if err := nn.CheckSizes(window); err != nil {
+			return err
 		}
 	}
-	return nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish")
+	return cmp.Or(
+		a.Check(),
+		a.CheckLayerTypes(a.LayerTypes),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 }
 
 // window returns the positions a layer attends, 0 for all.
@@ -107,82 +82,20 @@ func (a *Args) window(layer int) int {
 	return 0
 }
 
-// Attention of one layer.
-type Attention struct {
-	QKVProj *nn.Linear
-	OProj   *nn.Linear
-	heads   nn.Heads
-	rope    *nn.Rope
-	layer   int
-}
-
-func newAttention(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Attention {
-	h := nn.Heads{Q: a.NumAttentionHeads, KV: a.NumKeyValueHeads, Dim: a.HeadDim, Scale: float32(math.Pow(float64(a.HeadDim), -0.5))}
-	return &Attention{
-		QKVProj: w.Stacked(a.HiddenSize, a.AttentionBias,
-			nn.Part{Path: path + ".q_proj", Out: h.Q * h.Dim},
-			nn.Part{Path: path + ".k_proj", Out: h.KV * h.Dim},
-			nn.Part{Path: path + ".v_proj", Out: h.KV * h.Dim}),
-		OProj: w.Linear(path+".o_proj", h.Q*h.Dim, a.HiddenSize, a.AttentionBias),
-		heads: h,
-		rope:  rope,
-		layer: layer,
-	}
-}
-
-// Forward maps the rows x (rows, H) of b.
-func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	qk, v := t.heads.Split(s, t.QKVProj.Forward(s, x))
-	return t.OProj.Forward(s, t.heads.Attend(s, qk, v, t.rope, b, t.layer))
-}
-
-// MLP of one layer.
-type MLP struct {
-	GateUpProj *nn.Linear
-	DownProj   *nn.Linear
-}
-
-func newMLP(w *nn.Weights, path string, a *Args) *MLP {
-	return &MLP{
-		GateUpProj: w.Stacked(a.HiddenSize, a.MLPBias,
-			nn.Part{Path: path + ".gate_proj", Out: a.IntermediateSize},
-			nn.Part{Path: path + ".up_proj", Out: a.IntermediateSize}),
-		DownProj: w.Linear(path+".down_proj", a.IntermediateSize, a.HiddenSize, a.MLPBias),
-	}
-}
-
-// Forward maps rows x (rows, H).
-func (m *MLP) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
-	return m.DownProj.Forward(s, nn.SwiGLU(s, m.GateUpProj.Forward(s, x)))
-}
-
-// Block is one layer.
-type Block struct {
-	SelfAttn               *Attention
-	MLP                    *MLP
-	InputLayernorm         *nn.RMSNorm
-	PostAttentionLayernorm *nn.RMSNorm
-}
-
-func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Block {
-	return &Block{
-		SelfAttn:               newAttention(w, path+".self_attn", a, rope, layer),
-		MLP:                    newMLP(w, path+".mlp", a),
+// newBlock reads one layer.
+func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *nn.Block {
+	return &nn.Block{
+		SelfAttn:               w.Attention(path+".self_attn", a.HiddenSize, a.Heads(float64(a.HeadDim)), a.AttentionBias, rope, layer),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, a.MLPBias, nn.SwiGLU),
 		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
 		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
 	}
 }
 
-// Forward maps the rows x (rows, H) of b.
-func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	x = s.Add(x, l.SelfAttn.Forward(s, l.InputLayernorm.Forward(s, x), b))
-	return s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
-}
-
 // Model implements lm.Model.
 type Model struct {
 	EmbedTokens *nn.Embedding
-	Layers      []*Block
+	Layers      []*nn.Block
 	Norm        *nn.RMSNorm
 	LMHead      *nn.Linear // nil = tied to EmbedTokens
 

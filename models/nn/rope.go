@@ -23,6 +23,14 @@ type RopeScaling struct {
 	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
 }
 
+// Kind returns the type of scaling, "default" for none.
+func (c *RopeScaling) Kind() string {
+	if c == nil {
+		return "default"
+	}
+	return cmp.Or(c.OldType, c.Type, "default")
+}
+
 // Rope is a rotary embedding of whole heads.
 //
 // MLX has a kernel for it on Metal. On the CPU it computes sines and cosines
@@ -59,7 +67,7 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 	if scaling == nil {
 		return nil
 	}
-	kind := cmp.Or(scaling.OldType, scaling.Type, "default")
+	kind := scaling.Kind()
 	if kind != "default" && !(scaling.Factor > 0) {
 		return fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v", kind, scaling.Factor)
 	}
