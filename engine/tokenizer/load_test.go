@@ -109,6 +109,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"pre_tokenizer", splitJSON(`a{,3}`), CodeUnsupported, "{,n}"},
 		{"pre_tokenizer", splitJSON(`(?m:a.b)`), CodeUnsupported, "(?m:"},
 		{"pre_tokenizer", splitJSON(`(a`), CodeUnsupported, "(a"},
+		{"pre_tokenizer", splitJSON(`(a|aa)+b|c`), CodeUnsupported, "a group that repeats"},
+		{"pre_tokenizer", splitJSON(`(?:a+)*b`), CodeUnsupported, "a group that repeats"},
+		{"pre_tokenizer", splitJSON(`(?:a|aa){2,}b`), CodeUnsupported, "a group that repeats"},
+		{"pre_tokenizer", splitJSON(`x|a*a*a+b`), CodeUnsupported, "more than two unbounded quantifiers"},
+		{"pre_tokenizer", splitJSON(`x|(?:a+|b)(?:a*|c)a{2,}`), CodeUnsupported, "more than two unbounded quantifiers"},
 		{"pre_tokenizer", splitJSON(`\p{Nonsense}`), CodeUnsupported, "Nonsense"},
 		{"pre_tokenizer", splitJSON(strings.Repeat("a", 10_000)), CodeTooLarge, "10000"},
 
@@ -225,5 +230,20 @@ func TestConfigAddsTokens(t *testing.T) {
 	}
 	if !tok.IsSpecial(7) || !tok.IsSpecial(5) || tok.IsSpecial(6) || tok.Size() != 8 {
 		t.Errorf("special %v %v %v, size %d", tok.IsSpecial(7), tok.IsSpecial(5), tok.IsSpecial(6), tok.Size())
+	}
+}
+
+// TestPatternsAccepted: the limits on a pattern's form leave room for what is
+// published.
+func TestPatternsAccepted(t *testing.T) {
+	for _, pattern := range []string{
+		patternGPT2, patternLlama3, patternQwen,
+		`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`,
+		`(?<=[a-z])(?=[A-Z])`,
+		`[*+{(|)]+\*\+\(`,
+	} {
+		if _, err := newRegexMatcher("test", pattern); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -4,24 +4,21 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 )
 
 // A piece is a part of the text on its way to the model. first reports that it
-// begins where the original text begins, which Metaspace's scheme "first" asks;
-// until is when split patterns stop cutting it.
+// begins where the original text begins, which Metaspace's scheme "first" asks.
 type piece struct {
 	text  string
 	first bool
-	until time.Time
 }
 
 // cut is the part of the piece between two offsets.
 func (p piece) cut(start, end int) piece {
-	return piece{p.text[start:end], p.first && start == 0, p.until}
+	return piece{p.text[start:end], p.first && start == 0}
 }
 
 type normalizer interface {

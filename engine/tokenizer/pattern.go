@@ -2,19 +2,17 @@ package tokenizer
 
 import (
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
 )
 
-// Time limits of a split pattern without a scanner of its own. regexp2
-// backtracks, and a pattern of a hostile or careless file can take exponential
-// time. Ordinary patterns take microseconds a match.
-const (
-	matchTimeout = 2 * time.Second
-	splitTimeout = 20 * time.Second // of one text, all its matches together
-)
+// maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of
+// a split pattern without a scanner of its own. regexp2 backtracks: a group that
+// repeats can take exponential time and is refused, and each loop multiplies
+// the work by the length of a match. The form is limited at Load, not the time
+// of a match: ids would depend on the machine's load.
+const maxLoops = 2
 
 // span is a part of a text; match tells a match of the pattern from what lies between.
 type span struct {
@@ -22,16 +20,15 @@ type span struct {
 	match      bool
 }
 
-// A matcher covers a text that is not empty with spans, in order. Past until a
-// pattern finds no more matches.
+// A matcher covers a text that is not empty with spans, in order.
 type matcher interface {
-	spans(text string, until time.Time) []span
+	spans(text string) []span
 }
 
 // literalMatcher finds a fixed text.
 type literalMatcher string
 
-func (m literalMatcher) spans(text string, _ time.Time) []span {
+func (m literalMatcher) spans(text string) []span {
 	var out []span
 	prev := 0
 	for {
@@ -55,7 +52,7 @@ func (m literalMatcher) spans(text string, _ time.Time) []span {
 // runeMatcher matches single characters.
 type runeMatcher func(r rune) bool
 
-func (m runeMatcher) spans(text string, _ time.Time) []span {
+func (m runeMatcher) spans(text string) []span {
 	var out []span
 	prev := 0
 	for i, r := range text {
@@ -85,11 +82,10 @@ func newRegexMatcher(where, pattern string) (regexMatcher, error) {
 	if err != nil {
 		return regexMatcher{}, unsupported(where, "the pattern "+pattern+" ("+err.Error()+")")
 	}
-	re.MatchTimeout = matchTimeout
 	return regexMatcher{re}, nil
 }
 
-func (m regexMatcher) spans(text string, until time.Time) []span {
+func (m regexMatcher) spans(text string) []span {
 	var out []span
 	runes, at := 0, 0 // the same position, in runes and in bytes
 	advance := func(to int) int {
@@ -100,17 +96,9 @@ func (m regexMatcher) spans(text string, until time.Time) []span {
 		return at
 	}
 	prev := 0
-	var match *regexp2.Match
-	for time.Now().Before(until) {
-		var err error
-		if match == nil {
-			match, err = m.re.FindStringMatch(text)
-		} else {
-			match, err = m.re.FindNextMatch(match)
-		}
-		if match == nil || err != nil {
-			break
-		}
+	// Errors are timeouts only, and there is none.
+	match, _ := m.re.FindStringMatch(text)
+	for ; match != nil; match, _ = m.re.FindNextMatch(match) {
 		start := advance(match.Index)
 		end := advance(match.Index + match.Length)
 		if prev != start {
@@ -134,6 +122,7 @@ func checkPattern(where, pattern string) error {
 	}
 	refuse := func(what string) error { return unsupported(where, what+" in the pattern "+pattern) }
 	inSet := false
+	depth, loops := 0, 0 // of groups; of this alternative of the whole pattern
 	for i := 0; i < len(pattern); i++ {
 		rest := pattern[i:]
 		switch c := pattern[i]; {
@@ -161,6 +150,17 @@ func checkPattern(where, pattern string) error {
 			if strings.HasPrefix(rest, "[]") || strings.HasPrefix(rest, "[^]") {
 				return refuse("an unescaped ] that opens a set")
 			}
+		case c == '|' && depth == 0:
+			loops = 0
+		case c == '*' || c == '+' || c == '{' && unbounded(rest):
+			if loops++; loops > maxLoops {
+				return refuse("more than two unbounded quantifiers in an alternative")
+			}
+		case c == ')':
+			depth--
+			if after := pattern[i+1:]; after != "" && strings.ContainsRune("*+{", rune(after[0])) {
+				return refuse("a group that repeats")
+			}
 		case c == '^' || c == '$':
 			return refuse("the anchor " + string(c))
 		case strings.HasPrefix(rest, "{,"):
@@ -173,8 +173,17 @@ func checkPattern(where, pattern string) error {
 			if !ok {
 				return refuse("the group " + rest[:min(len(rest), 4)])
 			}
+			depth++
 			i++ // past the question mark
+		case c == '(':
+			depth++
 		}
 	}
 	return nil
+}
+
+// unbounded reports whether a pattern goes on with {n,}.
+func unbounded(pattern string) bool {
+	rest := strings.TrimLeft(pattern[1:], "0123456789")
+	return len(rest) < len(pattern)-1 && strings.HasPrefix(rest, ",}")
 }

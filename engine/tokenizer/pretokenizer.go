@@ -195,7 +195,7 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 }
 
 func (s split) split(p piece, yield func(piece)) {
-	spans := s.matcher.spans(p.text, p.until)
+	spans := s.matcher.spans(p.text)
 	if s.invert {
 		for i := range spans {
 			spans[i].match = !spans[i].match

@@ -2,7 +2,6 @@ package tokenizer
 
 import (
 	"strings"
-	"time"
 )
 
 // Tokenizer is one model's tokenizer. It is safe for concurrent use.
@@ -172,7 +171,7 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	}
 	found := func(id int32) { ids = append(ids, id) }
 	word := func(p piece) { ids = t.model.appendWord(ids, p.text) }
-	whole := piece{text: text, first: true, until: time.Now().Add(splitTimeout)}
+	whole := piece{text: text, first: true}
 	t.raw.split(text, opts.NoSpecial, func(start, end int) {
 		p := t.normalize(whole.cut(start, end))
 		t.normalized.split(p.text, opts.NoSpecial, func(start, end int) {
