@@ -1,22 +1,5 @@
 package enginetest
 
-/*
-#cgo linux CFLAGS: -D_GNU_SOURCE
-#cgo linux LDFLAGS: -ldl
-#include <dlfcn.h>
-#include <stdlib.h>
-
-// symbolFile returns the file of the library that a symbol resolves to.
-static const char *symbolFile(const char *name) {
-	Dl_info info;
-	void *address = dlsym(RTLD_DEFAULT, name);
-	if (address == NULL || dladdr(address, &info) == 0)
-		return NULL;
-	return info.dli_fname;
-}
-*/
-import "C"
-
 import (
 	"fmt"
 	"math"
@@ -28,7 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
+
+	"tandem/engine/mlx"
 )
 
 // bitVariable marks the process in which the bodies of bit tests run.
@@ -144,12 +128,12 @@ func (d *Diff) String() string {
 }
 
 // blas returns the file that MLX's cblas_sgemm comes from.
-func blas(t *testing.T) string { return symbolFile(t, "cblas_sgemm") }
+func blas(t *testing.T) string { return resolved(t, mlx.BLAS()) }
 
 // bitLibrary returns the wheel's BLAS, which lies beside mlx-c's library.
 func bitLibrary(t *testing.T) string {
 	t.Helper()
-	lib := filepath.Dir(symbolFile(t, "mlx_array_new"))
+	lib := filepath.Dir(resolved(t, mlx.Library()))
 	path, err := filepath.EvalSymlinks(filepath.Join(lib, "..", "bit", "libblas.so"))
 	if err != nil {
 		t.Fatalf("no reference BLAS beside MLX: %v; run `go run ./build setup`", err)
@@ -157,17 +141,11 @@ func bitLibrary(t *testing.T) string {
 	return path
 }
 
-func symbolFile(t *testing.T, name string) string {
+func resolved(t *testing.T, file string) string {
 	t.Helper()
-	c := C.CString(name)
-	defer C.free(unsafe.Pointer(c))
-	file := C.symbolFile(c)
-	if file == nil {
-		t.Fatalf("no library defines %s", name)
-	}
-	path, err := filepath.EvalSymlinks(C.GoString(file))
-	if err != nil {
-		t.Fatal(err)
+	path, err := filepath.EvalSymlinks(file)
+	if file == "" || err != nil {
+		t.Fatalf("no library %q: %v", file, err)
 	}
 	return path
 }
