@@ -20,7 +20,7 @@ func TestPrefillMemory(t *testing.T) {
 		prompt   = 8192
 		chunk    = 512
 		heads    = 4
-		constant = 40 << 20 // bytes
+		constant = 264 << 20 // bytes
 	)
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

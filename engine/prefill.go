@@ -14,9 +14,11 @@ import (
 // scoreRows x vocabulary x 4 bytes.
 const scoreRows = 64
 
-// prefillSlack is what a chunk may hold beside its largest temporary before MLX
-// stops running ahead.
-const prefillSlack = 32 << 20 // bytes
+// prefillSlack is what a chunk may hold beside the scores of one layer before
+// MLX stops running ahead. Beyond it each operation waits for the last and
+// memory is given back in between, which halves the speed: it is for prompts
+// whose scores alone are that large (engine/LOG.md).
+const prefillSlack = 256 << 20 // bytes
 
 // prefill evaluates the next chunk of a task's prompt. After the last one the
 // first token is in flight.
