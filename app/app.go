@@ -61,6 +61,7 @@ type App struct {
 	changing chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting bool          // Serve has yet to load the choice
 	draining bool
+	leaving  bool   // Serve takes no more work but has not begun to drain
 	failure  string // why the choice could not be loaded
 	noPort   string // why no endpoint was opened
 }
@@ -164,10 +165,11 @@ func (a *App) State() control.State {
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
 		Address: a.address, StartedAt: a.started,
 		Phase: control.PhaseNoModel, Choice: a.choice, Error: cmp.Or(a.noPort, a.failure),
-		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
+		ContextLimit: a.opts.ContextLength,
+		ActiveBytes:  mem.Active, PeakBytes: mem.Peak,
 	}
 	switch {
-	case a.draining:
+	case a.draining, a.leaving:
 		st.Phase = control.PhaseDraining
 	case a.coming != nil:
 		st.Phase = control.PhaseLoading

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -19,12 +20,13 @@ import (
 
 // A loaded model is in memory. It implements server.Model.
 type loaded struct {
-	app    *App
-	row    storage.Model
-	bundle *models.Bundle
-	engine *engine.Engine
-	took   time.Duration
-	users  int // requests that hold it; guarded by app.mu
+	app     *App
+	row     storage.Model
+	bundle  *models.Bundle
+	engine  *engine.Engine
+	took    time.Duration
+	longest int // bytes of the longest token
+	users   int // requests that hold it; guarded by app.mu
 }
 
 var _ server.Model = (*loaded)(nil)
@@ -76,6 +78,17 @@ func (m *loaded) EncodePlain(text string) []int32 {
 
 func (m *loaded) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }
 
+func (m *loaded) LongestToken() int { return m.longest }
+
+// longestToken returns the bytes of the longest token, at least 1.
+func longestToken(t *tokenizer.Tokenizer) int {
+	n := 1
+	for id := range t.Size() {
+		n = max(n, len(t.TokenBytes(int32(id))))
+	}
+	return n
+}
+
 func (m *loaded) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
 
 // fims are the fill-in-the-middle tokens of the families that have them.
@@ -110,11 +123,20 @@ func (m *loaded) RenderChat(vars []byte) (string, error) {
 		return "", err
 	}
 	text, err := m.bundle.Template.Render(vars)
-	if e, ok := errors.AsType[*native.TemplateError](err); ok {
+	e, ok := errors.AsType[*native.TemplateError](err)
+	if ok && e.Kind == native.KindLimit && len(vars) > maxTemplateText {
+		return "", &control.Error{Code: control.Code(engine.CodeContextLength), Err: err, Message: fmt.Sprintf(
+			"This model's maximum context length is %d tokens. However, you requested more than the %d MiB of text that a chat template may print, which is at least %d tokens in the prompt. Please shorten it.",
+			m.ContextLength(), maxTemplateText>>20, maxTemplateText/m.longest)}
+	}
+	if ok {
 		return "", control.Errorf(control.CodeInvalid, "The model's chat template refuses these messages: %s", e.Message)
 	}
 	return text, err
 }
+
+// maxTemplateText is engine/native's limit of what a template prints.
+const maxTemplateText = 4 << 20 // bytes
 
 // templateVars puts before the request's variables those that transformers
 // always passes; of two members by one name the later counts.

@@ -193,7 +193,7 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	took := time.Since(start)
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds())
 	return &loaded{
-		app: a, row: row, bundle: bundle, took: took,
+		app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer),
 		engine: engine.New(a.thread, bundle.Model, bundle.Tokenizer, engine.Options{
 			ContextLength: a.opts.ContextLength, Logger: a.log,
 		}),

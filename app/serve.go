@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
 	"tandem/app/control"
@@ -40,9 +42,9 @@ type ServeOptions struct {
 	// built-in page is served.
 	Pages fs.FS
 
-	// Stop, once closed, ends Serve as soon as no request is in flight,
-	// however long that takes: a process that served for a purpose of its own
-	// may have clients by then. Nil never does.
+	// Stop, once closed, ends Serve as soon as the requests in flight have
+	// ended, however long they take: a process that served for a purpose of
+	// its own may have clients by then. New work is refused. Nil never stops.
 	Stop <-chan struct{}
 
 	// Ready is called once the listeners answer, with the endpoint's address
@@ -91,10 +93,12 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.mu.Unlock()
 	var servers []*http.Server
 	var inside gate
+	var fresh newConns
 	var running sync.WaitGroup
 	failed := make(chan error, len(listeners))
 	for i, l := range listeners {
 		h := server.HTTP(inside.guard(handlers[i]), a.log)
+		h.ConnState = fresh.note
 		servers = append(servers, h)
 		running.Go(func() {
 			if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -126,20 +130,28 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	case <-ctx.Done():
 	case result = <-failed:
 	case <-o.Stop:
-		inside.empty(ctx)
+		a.mu.Lock()
+		a.leaving = true
+		a.mu.Unlock()
+		select {
+		case <-inside.leave():
+		case <-ctx.Done():
+		}
 	}
-	a.drain(srv, servers)
+	a.drain(srv, servers, &fresh)
 	inside.close()
 	running.Wait()
 	return result
 }
 
 // drain lets requests in flight end by themselves, then cancels the rest.
-func (a *App) drain(srv *server.Server, servers []*http.Server) {
+func (a *App) drain(srv *server.Server, servers []*http.Server, fresh *newConns) {
 	a.mu.Lock()
 	a.draining = true
 	a.mu.Unlock()
 	a.end()
+	srv.Drain()
+	fresh.close()
 	if shutdown(servers, drainTime) {
 		return
 	}
@@ -165,44 +177,105 @@ func shutdown(servers []*http.Server, limit time.Duration) bool {
 	return ctx.Err() == nil
 }
 
+// newConns holds the connections on which no request has arrived yet.
+// Shutdown would wait for those as if they were busy.
+type newConns struct {
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed bool
+}
+
+// note is an http.Server's ConnState.
+func (n *newConns) note(c net.Conn, state http.ConnState) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(n.conns, c)
+	case n.closed:
+		c.Close()
+	default:
+		if n.conns == nil {
+			n.conns = map[net.Conn]struct{}{}
+		}
+		n.conns[c] = struct{}{}
+	}
+}
+
+// close closes them, and those to come.
+func (n *newConns) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	for c := range n.conns {
+		c.Close()
+	}
+}
+
 // A gate knows whether a request is inside. Closing an http.Server cuts its
 // connections but does not wait for the handlers, which use what Close frees.
 type gate struct {
-	mu     sync.RWMutex // held for reading by each request
+	inside sync.RWMutex // held for reading by each request
 	closed bool
-	count  atomic.Int64 // requests inside
+
+	mu      sync.Mutex
+	working int           // requests inside that do more than look
+	empty   chan struct{} // closed once there are none of these; nil before leave
 }
 
 func (g *gate) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.mu.RLock()
-		defer g.mu.RUnlock()
+		g.inside.RLock()
+		defer g.inside.RUnlock()
 		if g.closed {
 			panic(http.ErrAbortHandler)
 		}
-		g.count.Add(1)
-		defer g.count.Add(-1)
+		if looks := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, "/cancel"); !looks {
+			if !g.begin() {
+				server.Refuse(w, errDraining)
+				return
+			}
+			defer g.end()
+		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// empty waits until no request is inside, or ctx ends.
-func (g *gate) empty(ctx context.Context) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for g.count.Load() > 0 {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+// begin lets work in, unless the gate is being left.
+func (g *gate) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.empty != nil {
+		return false
 	}
+	g.working++
+	return true
+}
+
+func (g *gate) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.working--; g.working == 0 && g.empty != nil {
+		close(g.empty)
+	}
+}
+
+// leave lets no more work in. What it returns is closed once what is inside
+// has ended. It is called once.
+func (g *gate) leave() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.empty = make(chan struct{})
+	if g.working == 0 {
+		close(g.empty)
+	}
+	return g.empty
 }
 
 // close waits for the requests inside and lets no more in.
 func (g *gate) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+	g.inside.Lock()
+	defer g.inside.Unlock()
 	g.closed = true
 }
 
@@ -213,7 +286,11 @@ type portTakenError struct {
 }
 
 func (e *portTakenError) Error() string {
-	return fmt.Sprintf("port %d is taken by another program; stop it, or start Tandem with --addr 127.0.0.1:%d", e.port, e.port+1)
+	other := e.port + 1
+	if other > 65535 {
+		other = 0 // any
+	}
+	return fmt.Sprintf("port %d is taken by another program; stop it, or start Tandem with --addr 127.0.0.1:%d", e.port, other)
 }
 
 func (e *portTakenError) Unwrap() error { return e.err }
@@ -229,8 +306,9 @@ func listenLoopback(addr string) ([]net.Listener, error) {
 	if err != nil || port < 0 || port > 65535 {
 		return nil, fmt.Errorf("address %q: the port is a number from 0 to 65535", addr)
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, fmt.Errorf("address %q: only this machine can be served; use 127.0.0.1", addr)
+	// Both families are opened whichever is named, and no other address.
+	if !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, host) {
+		return nil, fmt.Errorf("address %q: Tandem serves this machine alone, on 127.0.0.1 and ::1; use 127.0.0.1:%d", addr, port)
 	}
 	if port != 0 {
 		return listenPort(port)
@@ -253,6 +331,9 @@ func listenLoopback(addr string) ([]net.Listener, error) {
 // on all addresses, and clients would reach either.
 func listenPort(port int) ([]net.Listener, error) {
 	taken := func(err error) ([]net.Listener, error) {
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("port %d cannot be opened: %w", port, err)
+		}
 		return nil, &portTakenError{port: port, err: err}
 	}
 	probe, err := net.Listen("tcp", fmt.Sprintf(":%d", port))

@@ -18,8 +18,9 @@ import (
 const maxSocketPath = 100
 
 // SocketPath is where the control socket of a home folder lies: in its run
-// folder, or, if that path is too long for an address, in a folder of the
-// temporary one that is named after the home.
+// folder, or, if that path is too long for an address, in a folder of /tmp
+// that is named after the home. Whatever TMPDIR says: every process must find
+// the same.
 func SocketPath(home string) string {
 	path := filepath.Join(home, "run", "control.sock")
 	if len(path) <= maxSocketPath {
@@ -27,10 +28,6 @@ func SocketPath(home string) string {
 	}
 	sum := sha256.Sum256([]byte(home))
 	dir := "tandem-" + strconv.Itoa(os.Getuid()) + "-" + hex.EncodeToString(sum[:8])
-	path = filepath.Join(os.TempDir(), dir, "control.sock")
-	if len(path) <= maxSocketPath {
-		return path
-	}
 	return filepath.Join("/tmp", dir, "control.sock")
 }
 

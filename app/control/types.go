@@ -32,6 +32,9 @@ type State struct {
 	Loaded  *Loaded  `json:"loaded"`            // nil unless a model is in memory
 	Error   string   `json:"error,omitempty"`   // what failed, one sentence
 
+	// ContextLimit cuts every model's context, in tokens; zero does not.
+	ContextLimit int `json:"context_limit,omitempty"`
+
 	ActiveBytes int64 `json:"active_bytes"` // MLX, now
 	PeakBytes   int64 `json:"peak_bytes"`   // MLX, since start
 
@@ -132,7 +135,7 @@ type RunQuery struct {
 	Before int64  // runs older than this id
 }
 
-// ModelRequest names a model: the body of /app/load and of DELETE /app/models.
+// ModelRequest names a model: the body of POST /app/load.
 type ModelRequest struct {
 	Model string `json:"model"`
 }
@@ -152,7 +155,6 @@ type PullRequest struct {
 // Progress is one event of a pull. The stream ends with an event that has
 // Model set, or with an error event.
 type Progress struct {
-	File      string `json:"file,omitempty"`    // being fetched
 	Done      int64  `json:"done"`              // bytes, all files together
 	Total     int64  `json:"total"`             // bytes, all files together
 	PerSecond int64  `json:"per_second"`        // bytes, over the last seconds
@@ -168,12 +170,8 @@ type SessionCode struct {
 	URL       string    `json:"url"` // http://127.0.0.1:PORT/#CODE
 }
 
-// SessionRequest and Session are the exchange of POST /app/session over TCP.
-type SessionRequest struct {
-	Code string `json:"code"`
-}
-
-// Session is the token that goes into Authorization: Bearer.
+// Session is what POST /app/session over TCP gives for a code: the token that
+// goes into Authorization: Bearer.
 type Session struct {
 	Session string `json:"session"`
 }

@@ -71,6 +71,9 @@ type Tokenizer interface {
 	// TokenBytes is the text of one token, perhaps a part of a rune. It is
 	// nil for an id without text.
 	TokenBytes(id int32) []byte
+	// LongestToken is the most bytes of text that one token stands for, at
+	// least 1.
+	LongestToken() int
 	// FIM returns the special tokens' texts for fill-in-the-middle.
 	FIM() (FIM, bool)
 }

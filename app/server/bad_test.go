@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		{chatPath, `{"model":tandem}`, "", "byte"},
 		{chatPath, `{"model":"tandem"} {}`, "", "follows"},
 		{chatPath, `{"model":"tandem"}]`, "", "follows"},
-		{chatPath, `{"model":"tandem","model":"x"}`, "model", "twice"},
+		{chatPath, `{"model":"tandem","model":"x"}`, "", "twice"},
 		{chatPath, "{\"model\":\"\xff\"}", "", "UTF-8"},
 		{chatPath, `{"x":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "", "deeper"},
 		{chatPath, `{"messages":[{"role":"user","content":"x"}]}`, "model", "missing"},
@@ -146,7 +146,7 @@ func TestBadInput(t *testing.T) {
 		if param != c.param || !strings.Contains(e.Message, c.says) || e.Type != "invalid_request_error" || e.Code == "" {
 			t.Errorf("%.90s: param %q (want %q), message %q (want %q), type %q, code %q", c.body, param, c.param, e.Message, c.says, e.Type, e.Code)
 		}
-		if r := fake.lastRun(); r.Error != e.Message || r.FinishReason != "error" || r.Endpoint != c.path {
+		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") || r.FinishReason != "error" || r.Endpoint != c.path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
 		if fake.held != 0 || len(s.active()) != 0 {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,18 +24,42 @@ const (
 	maxDrain    = 64 << 20         // bytes read past maxBody so that the client hears why
 	maxNesting  = 64               // levels of arrays and objects
 	bodyTimeout = 60 * time.Second // for the whole body to arrive
+	drainBody   = time.Second      // for what is missing of it once a drain began
+
+	smallBody  = 64 << 10 // bytes; larger ones take a place
+	largePlace = 16       // large requests read, rendered and tokenized at once
 )
 
+// A place is held by a request with a large body until it is token ids: such
+// bodies, and what they become on the way, take memory and time. The zero
+// value is a small request's.
+type place struct{ leave func() }
+
+func (p *place) release() {
+	if p.leave != nil {
+		p.leave()
+	}
+	p.leave = nil
+}
+
+// take waits for nothing: who finds no place tries again.
+func (s *Server) take(p *place) error {
+	select {
+	case s.large <- struct{}{}:
+		p.leave = func() { <-s.large }
+		return nil
+	default:
+		return control.Errorf(control.CodeNotReady, "%d large requests are being read already; try again in a second.", largePlace)
+	}
+}
+
 // readBody reads a JSON body: checked for type, size, UTF-8 and nesting, not
-// yet for syntax.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// yet for syntax. The caller releases the place, also after an error.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]byte, error) {
 	if err := checkJSON(r.Header); err != nil {
 		return nil, err
 	}
-	rc := http.NewResponseController(w)
-	// Errors of deadlines are those of writers without a connection.
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
+	defer s.limitReading(http.NewResponseController(w))()
 
 	tooLarge := control.Errorf(codeTooLarge, "The body is larger than %d MiB; send a shorter request.", maxBody>>20)
 	if r.ContentLength > maxBody {
@@ -42,16 +68,54 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		}
 		return nil, tooLarge
 	}
-	var b bytes.Buffer
-	b.Grow(int(max(r.ContentLength, 0)) + bytes.MinRead)
-	if _, err := b.ReadFrom(io.LimitReader(r.Body, maxBody+1)); err != nil {
-		return nil, control.Errorf(control.CodeInvalid, "The body could not be read: %w.", err)
+	var b bytes.Buffer // grows with what arrives, whatever length is claimed
+	_, err := b.ReadFrom(io.LimitReader(r.Body, smallBody+1))
+	if err == nil && b.Len() > smallBody {
+		if err := s.take(p); err != nil {
+			_, _ = io.CopyN(io.Discard, r.Body, maxBody)
+			return nil, err
+		}
+		_, err = b.ReadFrom(io.LimitReader(r.Body, maxBody+1-smallBody))
+	}
+	if err != nil {
+		// The rest is not awaited before the answer.
+		w.Header().Set("Connection", "close")
+		return nil, s.bodyError(err)
 	}
 	if b.Len() > maxBody {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		return nil, tooLarge
 	}
 	return b.Bytes(), checkText(b.Bytes())
+}
+
+// limitReading sets the time a body may take, which a drain shortens. The
+// caller calls end once it is read.
+func (s *Server) limitReading(rc *http.ResponseController) (end func()) {
+	// Errors of deadlines are those of writers without a connection.
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
+	shortened := make(chan struct{})
+	keep := context.AfterFunc(s.draining, func() {
+		defer close(shortened)
+		_ = rc.SetReadDeadline(time.Now().Add(drainBody))
+	})
+	return func() {
+		if !keep() {
+			<-shortened
+		}
+		_ = rc.SetReadDeadline(time.Time{})
+	}
+}
+
+// bodyError says why a body did not arrive.
+func (s *Server) bodyError(err error) error {
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return &control.Error{Code: control.CodeInvalid, Message: "The body did not arrive whole.", Err: err}
+	case s.draining.Err() != nil:
+		return errStopping
+	}
+	return control.Errorf(codeTimeout, "The body did not arrive within %v; send the request again.", bodyTimeout)
 }
 
 // checkJSON refuses every body that is not declared as plain JSON. A page of
@@ -112,7 +176,8 @@ func parseFields(b []byte, path string) (*fields, error) {
 	f := &fields{values: map[string]json.RawMessage{}, path: path}
 	err := eachMember(b, func(key string, value json.RawMessage) error {
 		if _, twice := f.values[key]; twice {
-			return invalid(path+key, "%s names %q twice.", where, key)
+			// A name of the client's own is no param: the history keeps those.
+			return invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", where, key)
 		}
 		f.values[key] = value
 		return nil

@@ -315,7 +315,7 @@ func readTools(f *fields) json.RawMessage {
 func (c *chatRequest) common() *params { return &c.params }
 
 // prompts implements request.
-func (c *chatRequest) prompts(m Model) ([]prompt, error) {
+func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	text, err := m.RenderChat(c.vars)
 	if errors.Is(err, ErrNoTemplate) {
 		return nil, &control.Error{Code: control.CodeNoTemplate, Param: "messages",
@@ -329,7 +329,10 @@ func (c *chatRequest) prompts(m Model) ([]prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []prompt{{ids: m.Encode(text, false)}}, nil
+	if err := checkLength(m, "messages", len(text)); err != nil {
+		return nil, err
+	}
+	return []*prompt{{ids: m.Encode(text, false)}}, nil
 }
 
 // form implements request.

@@ -118,7 +118,7 @@ func TestPullStops(t *testing.T) {
 	stopped := make(chan error, 1)
 	started := make(chan struct{})
 	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
-		progress(control.Progress{File: "a"})
+		progress(control.Progress{Done: 1})
 		close(started)
 		<-ctx.Done()
 		stopped <- ctx.Err()

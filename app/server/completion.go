@@ -74,8 +74,8 @@ func (c *completionRequest) common() *params { return &c.params }
 func (c *completionRequest) form() form { return completionForm{} }
 
 // prompts implements request.
-func (c *completionRequest) prompts(m Model) ([]prompt, error) {
-	var out []prompt
+func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
+	var out []*prompt
 	for i, v := range c.tokens {
 		param := "prompt"
 		if len(c.tokens) > 1 {
@@ -85,15 +85,18 @@ func (c *completionRequest) prompts(m Model) ([]prompt, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := prompt{ids: ids}
+		p := &prompt{ids: ids}
 		if c.keepPrompt {
 			p.text = m.Decode(ids)
 		}
 		out = append(out, p)
 	}
 	for _, text := range c.texts {
+		if err := checkLength(m, c.promptParam, len(text)+len(c.suffix)); err != nil {
+			return nil, err
+		}
 		if c.suffix == "" {
-			p := prompt{ids: m.Encode(text, true), text: text}
+			p := &prompt{ids: m.Encode(text, true), text: text}
 			if c.promptLogprobs {
 				if lead, ok := strings.CutSuffix(m.Decode(p.ids), text); ok {
 					p.lead = utf8.RuneCountInString(lead)
@@ -107,7 +110,7 @@ func (c *completionRequest) prompts(m Model) ([]prompt, error) {
 			return nil, invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
 		}
 		// The code around the gap is plain text, whatever tokens it spells.
-		out = append(out, prompt{ids: slices.Concat(m.Encode(fim.Prefix, true), m.EncodePlain(text),
+		out = append(out, &prompt{ids: slices.Concat(m.Encode(fim.Prefix, true), m.EncodePlain(text),
 			m.Encode(fim.Suffix, false), m.EncodePlain(c.suffix), m.Encode(fim.Middle, false))})
 	}
 	return out, nil

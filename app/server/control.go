@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -9,8 +10,10 @@ import (
 )
 
 // readObject reads a body that is one JSON object.
-func readObject(w http.ResponseWriter, r *http.Request) (*fields, error) {
-	b, err := readBody(w, r)
+func (s *Server) readObject(w http.ResponseWriter, r *http.Request) (*fields, error) {
+	var p place
+	defer p.release()
+	b, err := s.readBody(w, r, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +27,7 @@ func writeJSON(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	_, err = w.Write(b)
-	if err != nil {
-		return nil // the client left
-	}
+	_ = writeWhole(w, http.StatusOK, b) // the client left
 	return nil
 }
 
@@ -44,7 +43,7 @@ func (s *Server) state(w http.ResponseWriter, _ *http.Request) error {
 }
 
 func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
-	f, err := readObject(w, r)
+	f, err := s.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -62,7 +61,7 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
-	if _, err := readObject(w, r); err != nil {
+	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
 	if err := s.backend.Unload(r.Context()); err != nil {
@@ -85,7 +84,7 @@ func (s *Server) registry(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) addModel(w http.ResponseWriter, r *http.Request) error {
-	f, err := readObject(w, r)
+	f, err := s.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (s *Server) removeModel(w http.ResponseWriter, r *http.Request) error {
 // pull streams the progress of a download; its last event has the model or
 // the error. A client that leaves stops the download, which can be resumed.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
-	f, err := readObject(w, r)
+	f, err := s.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -132,18 +131,25 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.send(b) // a reader this far behind is cut by serve
 	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.draining, func() { cancel(errStopping) })()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m, err := s.backend.Pull(r.Context(), req, send)
+		m, err := s.backend.Pull(ctx, req, send)
 		if err == nil {
 			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
+		} else if context.Cause(ctx) == error(errStopping) {
+			err = control.Errorf(control.CodeNotReady, "Tandem is stopping; pull %s again to resume.", req.ID)
 		}
 		out.end(err)
 	}()
-	began, err := out.serve(r.Context())
+	began, err := out.serve(ctx)
+	cancel(err) // nobody listens any more
 	<-done
 	if began {
+		s.logDefect(r, err)
 		return nil
 	}
 	return err
@@ -183,7 +189,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	if _, err := readObject(w, r); err != nil {
+	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)

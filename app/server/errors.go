@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -19,6 +18,7 @@ const (
 	codeMethod    control.Code = "method_not_allowed"
 	codeNoRoute   control.Code = "not_found"
 	codeCancelled control.Code = "cancelled"
+	codeTimeout   control.Code = "request_timeout"
 )
 
 // statusClientGone is logged and counted for a client that left before its
@@ -57,6 +57,7 @@ var outcomes = map[string]outcome{
 	string(codeMethod):    {http.StatusMethodNotAllowed, "invalid_request_error", false},
 	string(codeNoRoute):   {http.StatusNotFound, "invalid_request_error", false},
 	string(codeCancelled): {statusClientGone, "server_error", false},
+	string(codeTimeout):   {http.StatusRequestTimeout, "invalid_request_error", false},
 }
 
 // A failure is an error as a client sees it.
@@ -72,22 +73,23 @@ type errorBody struct {
 	Code    string  `json:"code"`
 }
 
-// failureOf translates err, whatever it is.
+// failureOf translates err, whatever it is. Only errors that were made for a
+// client are told in their own words.
 func failureOf(err error) failure {
-	code, param := string(engine.CodeInternal), ""
+	code, param, message := string(engine.CodeInternal), "", errPanic.Message
 	if e, ok := errors.AsType[*control.Error](err); ok {
-		code, param = string(e.Code), e.Param
+		code, param, message = string(e.Code), e.Param, e.Message
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
-		code = string(e.Code)
+		code, message = string(e.Code), e.Message
 	} else if errors.Is(err, context.Canceled) {
-		code = string(codeCancelled)
+		code, message = string(codeCancelled), "The request was cancelled."
 	}
 	o, ok := outcomes[code]
 	if !ok {
 		code = string(engine.CodeInternal)
 		o = outcomes[code]
 	}
-	f := failure{o, errorBody{Message: err.Error(), Type: o.kind, Code: code}}
+	f := failure{o, errorBody{Message: message, Type: o.kind, Code: code}}
 	if param != "" {
 		f.body.Param = &param
 	}
@@ -115,11 +117,11 @@ func (f failure) write(w http.ResponseWriter) {
 	if f.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	body := f.json()
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(f.status)
-	w.Write(body)
+	_ = writeWhole(w, f.status, f.json()) // the client left
 }
+
+// Refuse answers with an error in place of a handler.
+func Refuse(w http.ResponseWriter, err error) { failureOf(err).write(w) }
 
 // errPanic is what a request ends with that met a defect of ours.
 var errPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
@@ -129,12 +131,13 @@ func invalid(param, format string, args ...any) *control.Error {
 	return &control.Error{Code: control.CodeInvalid, Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// contextError says what clients search for when they decide to compact.
-func contextError(param string, limit, got int) error {
+// contextError says what clients search for when they decide to compact. got
+// is the number of tokens, with "at least " before it where only that is known.
+func contextError(param string, limit int, got string) error {
 	return &control.Error{
 		Code:  control.Code(engine.CodeContextLength),
 		Param: param,
-		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %d tokens in the prompt. "+
+		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. "+
 			"Please shorten it.", limit, got),
 	}
 }

@@ -49,6 +49,7 @@ type fakeModel struct {
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 
 	mu       sync.Mutex
+	encoded  int // texts
 	requests []engine.Request
 	vars     []string
 }
@@ -183,7 +184,7 @@ func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest, progress 
 	if f.pulls != nil {
 		return f.pulls(ctx, progress)
 	}
-	progress(control.Progress{File: "model.safetensors", Done: 5, Total: 10})
+	progress(control.Progress{Done: 5, Total: 10})
 	if r.ID == "acme/gated" {
 		return control.Model{}, control.Errorf(control.CodeGated, "acme/gated wants a token.")
 	}
@@ -196,6 +197,9 @@ func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
 func (m *fakeModel) Defaults() Defaults { return m.defaults }
 
 func (m *fakeModel) Encode(text string, addSpecial bool) []int32 {
+	m.mu.Lock()
+	m.encoded++
+	m.mu.Unlock()
 	var ids []int32
 	if addSpecial {
 		ids = append(ids, 256)
@@ -235,6 +239,8 @@ func (m *fakeModel) TokenBytes(id int32) []byte {
 	}
 	return []byte{byte(id)}
 }
+
+func (m *fakeModel) LongestToken() int { return len("<bos>") }
 
 func (m *fakeModel) FIM() (FIM, bool) { return FIM{"<pre>", "<suf>", "<mid>"}, m.fim }
 

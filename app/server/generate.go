@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,7 +20,7 @@ import (
 type request interface {
 	common() *params
 	// prompts turns the request into token ids for the model.
-	prompts(Model) ([]prompt, error)
+	prompts(Model) ([]*prompt, error)
 	form() form
 }
 
@@ -27,6 +29,19 @@ type prompt struct {
 	ids  []int32
 	text string // for echo
 	lead int    // runes that the ids have before text: a BOS the tokenizer added
+
+	mu   sync.Mutex
+	done int // tokens that the furthest of its choices has evaluated
+}
+
+// advance notes how far a choice has come with the prompt they share, and
+// returns by how much it is now the furthest.
+func (p *prompt) advance(done int) (more int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more = int64(max(0, done-p.done))
+	p.done += int(more)
+	return more
 }
 
 // A choice is one continuation in the making. One goroutine at a time owns it.
@@ -59,7 +74,9 @@ func (s *Server) generation(endpoint string, read func(*fields) (request, error)
 }
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read func(*fields) (request, error)) error {
-	body, err := readBody(w, r)
+	var held place
+	defer held.release()
+	body, err := s.readBody(w, r, &held)
 	if err != nil {
 		return err
 	}
@@ -79,6 +96,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	}
 	defer m.Release()
 	choices, err := s.choices(m, req)
+	held.release()
 	if err != nil {
 		return err
 	}
@@ -98,6 +116,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 func (s *Server) acquire(run *run, name string) (Model, error) {
 	m, err := s.backend.Acquire(run.ctx, name)
 	run.loaded()
+	if cause := context.Cause(run.ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause // the backend may know no more than that
+	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
 		named.Param = "model"
@@ -119,13 +140,12 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		return nil, err
 	}
 	var all []*choice
-	for i := range prompts {
-		prompt := &prompts[i]
+	for _, prompt := range prompts {
 		switch n, limit := len(prompt.ids), m.ContextLength(); {
 		case n == 0:
-			return nil, invalid(p.promptParam, "The %s come to no tokens at all; send some text.", p.promptParam)
+			return nil, invalid(p.promptParam, "The field %s holds no tokens at all; send some text.", p.promptParam)
 		case n > limit:
-			return nil, contextError(p.promptParam, limit, n)
+			return nil, contextError(p.promptParam, limit, strconv.Itoa(n))
 		}
 		for k := range p.n {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
@@ -133,6 +153,16 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		}
 	}
 	return all, nil
+}
+
+// checkLength refuses a text of n bytes that cannot fit before it is
+// tokenized, which takes time and memory by its length.
+func checkLength(m Model, param string, n int) error {
+	longest := m.LongestToken()
+	if limit := m.ContextLength(); n > limit*longest {
+		return contextError(param, limit, fmt.Sprintf("at least %d", (n+longest-1)/longest))
+	}
+	return nil
 }
 
 // countPrompts counts the tokens of each prompt once.
@@ -181,11 +211,10 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func
 			err = errPanic
 		}
 	}()
-	run, evaluated := rep.run, 0
+	run := rep.run
 	c.req.Done = func(st engine.Stats) { c.stats = st }
 	c.req.Progress = func(done, _ int) {
-		run.promptDone.Add(int64(done - evaluated))
-		evaluated = done
+		run.promptDone.Add(c.prompt.advance(done))
 	}
 	for t, err := range rep.model.Generate(ctx, c.req) {
 		if ctx.Err() != nil {
@@ -221,7 +250,7 @@ func generateError(err error, rep *reply, c *choice) error {
 	}
 	switch e.Code {
 	case engine.CodeContextLength:
-		return contextError(rep.params.promptParam, rep.model.ContextLength(), len(c.prompt.ids))
+		return contextError(rep.params.promptParam, rep.model.ContextLength(), strconv.Itoa(len(c.prompt.ids)))
 	case engine.CodeInvalid:
 		// The engine begins with the field, as the API spells it.
 		param, _, _ := strings.Cut(e.Message, " ")

@@ -26,16 +26,20 @@ func (s *Server) entries(ctx context.Context) ([]modelEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	choice := s.backend.State().Choice
+	state := s.backend.State()
 	out := []modelEntry{}
 	for _, m := range list {
 		owner, _, ok := strings.Cut(m.ID, "/")
 		if !ok {
 			owner = "tandem"
 		}
-		e := modelEntry{m.ID, "model", m.AddedAt.Unix(), owner, m.ContextLength, m.ContextLength, m.ID}
+		length := m.ContextLength
+		if state.ContextLimit > 0 {
+			length = min(length, state.ContextLimit)
+		}
+		e := modelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID}
 		out = append(out, e)
-		if m.ID == choice {
+		if m.ID == state.Choice {
 			e.ID, e.OwnedBy = control.Alias, "tandem"
 			out = append([]modelEntry{e}, out...)
 		}

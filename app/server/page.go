@@ -37,7 +37,10 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-cache")
-	http.ServeFileFS(w, r, s.pages, name)
+	_ = patiently(w, func() error { // the client left
+		http.ServeFileFS(w, r, s.pages, name)
+		return nil
+	})
 	return nil
 }
 
@@ -54,6 +57,6 @@ func servePage(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", pageTypes[r.URL.Path])
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-cache")
-	_, _ = w.Write(b)
+	_ = writeWhole(w, http.StatusOK, b) // the client left
 	return nil
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -47,15 +46,8 @@ func (r *reply) write(w http.ResponseWriter) error {
 	b = appendMember(b, "usage", r.usage())
 	b = appendMember(b, "timings", r.timings())
 	b = append(b, '}')
-	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(b)))
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(readerPatience))
-	// The connection's next answer must not inherit this one's deadline.
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	_, err := w.Write(b)
-	return writeError(errors.Join(err, rc.Flush()))
+	w.Header().Set("Content-Type", "application/json")
+	return writeWhole(w, http.StatusOK, b)
 }
 
 func (r *reply) appendChoice(dst []byte, c *choice) []byte {

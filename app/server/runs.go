@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 )
 
 // errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
-var errRunCancelled = errors.New("the run was cancelled")
+var errRunCancelled error = control.Errorf(codeCancelled, "The run was cancelled.")
 
 // errStopping is the cause after Server.Close.
 var errStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")
@@ -132,8 +131,11 @@ func (u *run) finish(err error) {
 		row.FinishReason = control.FinishCancel
 		status = statusClientGone
 	case err != nil:
-		row.FinishReason, row.Error = control.FinishError, err.Error()
+		row.FinishReason, row.Error = control.FinishError, recorded(err)
 		status = failureOf(err).status
+		if status == http.StatusInternalServerError && u.began {
+			s.log.Error("request failed", "run", row.ID, "err", err)
+		}
 	}
 	row.EndedAt = time.Now().UTC()
 	row.TotalMS = ms(time.Since(u.start))
@@ -145,6 +147,16 @@ func (u *run) finish(err error) {
 	}
 	s.log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
 		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+}
+
+// recorded is what the history keeps of an error: its code and the field at
+// fault. The sentence may quote what the client wrote.
+func recorded(err error) string {
+	f := failureOf(err)
+	if f.body.Param == nil {
+		return f.body.Code
+	}
+	return f.body.Code + ": " + *f.body.Param
 }
 
 // active lists the runs in flight, oldest first.
@@ -174,6 +186,10 @@ func (s *Server) cancelRun(id int64) bool {
 	}
 	return u != nil
 }
+
+// Drain ends downloads, and gives bodies that have not arrived a moment.
+// Requests in flight go on.
+func (s *Server) Drain() { s.drain() }
 
 // Close cancels the requests in flight and those to come. The owner of the
 // listeners calls it when a drain has taken long enough.

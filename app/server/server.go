@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -41,12 +42,17 @@ type Server struct {
 	runs     runTable
 	sessions sessions
 	metrics  *metrics
-	pages    fs.FS // nil = the built-in page
+	pages    fs.FS         // nil = the built-in page
+	large    chan struct{} // see place
+
+	draining context.Context // ends, by drain, when Drain is called
+	drain    context.CancelFunc
 }
 
 // New returns a Server for the backend.
 func New(b Backend, o Options) *Server {
-	s := &Server{backend: b, log: o.Logger, door: newDoor(o)}
+	s := &Server{backend: b, log: o.Logger, door: newDoor(o), large: make(chan struct{}, largePlace)}
+	s.draining, s.drain = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -140,8 +146,10 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	}
 	get("/health", s.health)
 	get("/metrics", func(w http.ResponseWriter, r *http.Request) error {
-		s.metrics.handler().ServeHTTP(w, r)
-		return nil
+		return patiently(w, func() error {
+			s.metrics.handler().ServeHTTP(w, r)
+			return nil
+		})
 	})
 
 	get("/v1/models", s.listModels)
@@ -243,9 +251,13 @@ func canonical(p string) string {
 
 // fail answers with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	f := failureOf(err)
-	if f.status == http.StatusInternalServerError {
+	s.logDefect(r, err)
+	failureOf(err).write(w)
+}
+
+// logDefect writes down an error that the client is not told in full.
+func (s *Server) logDefect(r *http.Request, err error) {
+	if err != nil && failureOf(err).status == http.StatusInternalServerError {
 		s.log.Error("request failed", "path", r.URL.Path, "err", err)
 	}
-	f.write(w)
 }

@@ -97,7 +97,7 @@ func (s *Server) NewCode() control.SessionCode {
 
 // issueCode is POST /app/session on the socket.
 func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
-	if _, err := readObject(w, r); err != nil {
+	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
 	return writeJSON(w, s.NewCode())
@@ -105,7 +105,7 @@ func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
 
 // exchangeCode is POST /app/session over TCP.
 func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
-	f, err := readObject(w, r)
+	f, err := s.readObject(w, r)
 	if err != nil {
 		return err
 	}

@@ -149,6 +149,27 @@ func (s *eventStream) write(rc *http.ResponseController, began *bool, b []byte) 
 	return nil
 }
 
+// patiently answers by write and sees that it arrives, which may take the
+// client as long as patience lasts.
+func patiently(w http.ResponseWriter, write func() error) error {
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(readerPatience))
+	// The connection's next answer must not inherit this one's deadline.
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	err := write()
+	return writeError(errors.Join(err, rc.Flush()))
+}
+
+// writeWhole sends a body whose Content-Type is set.
+func writeWhole(w http.ResponseWriter, status int, b []byte) error {
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	return patiently(w, func() error {
+		w.WriteHeader(status)
+		_, err := w.Write(b)
+		return err
+	})
+}
+
 // writeError says what a failed write means.
 func writeError(err error) error {
 	switch {

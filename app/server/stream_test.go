@@ -182,7 +182,7 @@ func TestErrorInStream(t *testing.T) {
 			if again := w.header.Get("Retry-After"); (again == "1") != (c.status == 503) {
 				t.Errorf("%+v: Retry-After %q", c, again)
 			}
-			if r := fake.lastRun(); r.FinishReason != "error" || r.Error != full.Message {
+			if r := fake.lastRun(); r.FinishReason != "error" || r.Error != string(full.Code) {
 				t.Errorf("the history has %+v", r)
 			}
 		})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -54,6 +55,12 @@ func doctor(ctx context.Context, m *Main, args []string) error {
 	return nil
 }
 
+// notRunning reports whether err says that nobody serves the home.
+func notRunning(err error) bool {
+	e, ok := errors.AsType[*control.Error](err)
+	return ok && e.Code == control.CodeUnavailable
+}
+
 // examine looks at everything a user may have to mend.
 func (m *Main) examine(ctx context.Context) []finding {
 	var list []finding
@@ -73,6 +80,8 @@ func (m *Main) examine(ctx context.Context) []finding {
 	defer c.Close()
 	state, err := c.State(ctx)
 	switch {
+	case err != nil && !notRunning(err):
+		add("server", false, "%v", err)
 	case err != nil:
 		add("server", true, "not running; `tandem serve` starts it")
 	case state.Address == "":

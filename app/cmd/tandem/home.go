@@ -15,8 +15,17 @@ import (
 	"tandem/app/control"
 )
 
-// home returns the folder that holds everything Tandem keeps.
+// home returns the folder that holds everything Tandem keeps. It is absolute:
+// the socket's place follows from it.
 func (m *Main) home() string {
+	dir := m.homeFolder()
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+func (m *Main) homeFolder() string {
 	if dir := m.Getenv("TANDEM_HOME"); dir != "" {
 		return dir
 	}
@@ -78,11 +87,11 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 	defer client.Close()
 	deadline := time.Now().Add(startLimit)
 	for {
-		_, err := client.State(ctx)
-		if err == nil {
+		state, err := client.State(ctx)
+		if err == nil && state.Phase != control.PhaseDraining {
 			return fn(client)
 		}
-		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeUnavailable {
+		if e, ok := errors.AsType[*control.Error](err); err != nil && (!ok || e.Code != control.CodeUnavailable) {
 			return err
 		}
 		a, err := app.Open(ctx, m.options(m.logger(false)))

@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -36,12 +37,12 @@ type verb struct {
 // verbs returns the table in the order help prints it.
 func verbs() []verb {
 	return []verb{
-		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint]", "serve the endpoint in the foreground", serve},
-		{"run", "[--model DIR|ID] [--raw] [--json] PROMPT", "continue a prompt; - reads it from standard input", run},
-		{"models", "list|add|remove", "the registry of models", modelsVerb},
+		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] [--verbose]", "serve the endpoint in the foreground", serve},
+		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] PROMPT", "continue a prompt; - reads it from standard input", run},
+		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[--json] [--model ID] [--limit N]", "the history of requests", runs},
-		{"bench", "NAME [--json]", "measure this machine", bench},
+		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},
 		{"open", "[--print]", "open the page of the running endpoint", open},
 		{"doctor", "[--json]", "what works here and what does not", doctor},
 	}
@@ -108,7 +109,22 @@ func (m *Main) help() {
 func (m *Main) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("tandem "+name, flag.ContinueOnError)
 	f.SetOutput(m.Stderr)
+	f.Usage = func() {
+		word, _, _ := strings.Cut(name, " ")
+		for _, v := range verbs() {
+			if v.name == word {
+				fmt.Fprintf(m.Stderr, "usage: tandem %s %s\n%s\n", v.name, v.args, v.doc)
+			}
+		}
+		f.PrintDefaults()
+	}
 	return f
+}
+
+// mistake tells what is wrong with the value of a flag.
+func mistake(f *flag.FlagSet, text string) error {
+	fmt.Fprintf(f.Output(), "%s: %s\n", f.Name(), text)
+	return errUsage
 }
 
 // parse reads the flags of a verb, which may stand before and after its

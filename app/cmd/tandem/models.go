@@ -14,6 +14,9 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 		sub, args = args[0], args[1:]
 	}
 	switch sub {
+	case "-h", "-help", "--help":
+		m.flags("models").Usage()
+		return nil
 	case "list":
 		return listModels(ctx, m, args)
 	case "add":

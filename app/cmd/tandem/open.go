@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"html"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 
 	"tandem/app/control"
@@ -33,8 +36,26 @@ func open(ctx context.Context, m *Main, args []string) error {
 	if runtime.GOOS == "darwin" {
 		opener = "open"
 	}
-	if err := exec.CommandContext(ctx, opener, code.URL).Run(); err != nil {
+	page, err := m.redirect(code.URL)
+	if err != nil {
+		return err
+	}
+	if err := exec.CommandContext(ctx, opener, page).Run(); err != nil {
 		return fmt.Errorf("no browser could be started (%v); open the link above within a minute", err)
 	}
 	return nil
+}
+
+// redirect writes a page that only this user can read and that leads to the
+// link, and returns its path: an argument can be read by every user, and the
+// code in the link buys a session. A code is good once, within a minute, so
+// that the page may lie there.
+func (m *Main) redirect(link string) (string, error) {
+	path := filepath.Join(m.home(), "run", "open.html")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("<!doctype html><meta charset=utf-8><title>Tandem</title><meta name=referrer content=no-referrer>"+
+		"<meta http-equiv=refresh content=\"0; url=%[1]s\"><a href=\"%[1]s\">Tandem</a>\n", html.EscapeString(link))
+	return path, os.WriteFile(path, []byte(text), 0o600)
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
+	"unicode/utf8"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -55,9 +58,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 	model := f.String("model", control.Alias, "folder or id of the model")
 	raw := f.Bool("raw", false, "take the prompt as it is, without the chat template")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	maxTokens := f.Int("max-tokens", -1, "tokens to generate at most (default: what the context leaves)")
-	temperature := f.Float64("temperature", -1, "sampling temperature (default: the model's)")
-	seed := f.Int64("seed", -1, "seed of the sampler (default: a random one)")
+	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
+	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
+	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
 	rest, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
@@ -73,15 +76,27 @@ func run(ctx context.Context, m *Main, args []string) error {
 		}
 		prompt = string(b)
 	}
+	if !utf8.ValidString(prompt) {
+		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
+	}
 	g := generation{Model: *model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
-	if *maxTokens >= 0 {
-		g.MaxTokens = maxTokens
-	}
-	if *temperature >= 0 {
-		g.Temperature = temperature
-	}
-	if *seed >= 0 {
-		g.Seed = seed
+	var wrong error
+	f.Visit(func(set *flag.Flag) {
+		switch set.Name {
+		case "max-tokens":
+			if g.MaxTokens = maxTokens; *maxTokens < 0 {
+				wrong = mistake(f, "--max-tokens must be at least 0")
+			}
+		case "temperature":
+			if g.Temperature = temperature; !(*temperature >= 0 && *temperature <= math.MaxFloat64) {
+				wrong = mistake(f, "--temperature must be at least 0")
+			}
+		case "seed":
+			g.Seed = seed
+		}
+	})
+	if wrong != nil {
+		return wrong
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		folder, err := namesFolder(ctx, c, g.Model)

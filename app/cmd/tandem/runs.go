@@ -15,6 +15,9 @@ func runs(ctx context.Context, m *Main, args []string) error {
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
+	if *limit < 0 {
+		return mistake(f, "--limit must be at least 0")
+	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		list, err := c.Runs(ctx, control.RunQuery{Limit: *limit, Model: *model})
 		if err != nil {

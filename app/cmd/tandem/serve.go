@@ -24,8 +24,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	if *length < 0 {
-		fmt.Fprintln(m.Stderr, "tandem serve: --context must be at least 0")
-		return errUsage
+		return mistake(f, "--context must be at least 0")
 	}
 	o := m.options(m.logger(*verbose))
 	o.Model, o.ContextLength, o.Dtype = *model, *length, *dtype

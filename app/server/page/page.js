@@ -8,7 +8,7 @@ let running = null; // AbortController of the request in flight
 async function api(path, options = {}) {
   const answer = await fetch(path, options);
   if (!answer.ok) {
-    throw new Error(await refusal(answer));
+    throw Object.assign(new Error(await refusal(answer)), { status: answer.status });
   }
   return answer;
 }
@@ -65,7 +65,7 @@ async function showState() {
     const mib = Math.round(s.active_bytes / (1 << 20));
     $("session").textContent = `Tandem ${s.version}, ${s.phase}: ${loaded}; ${mib} MiB in use; ${s.active.length === 1 ? "1 request" : `${s.active.length} requests`} in flight.`;
   } catch (e) {
-    sessionStorage.removeItem(sessionKey);
+    if (e.status === 401) sessionStorage.removeItem(sessionKey);
     $("session").textContent = e.message;
   }
 }

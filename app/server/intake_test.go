@@ -1,0 +1,326 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// TestClaimedLength: memory follows what arrives, not what is claimed.
+func TestClaimedLength(t *testing.T) {
+	s := New(newFake(), Options{})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := httptest.NewRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
+	r.Host, r.ContentLength = "localhost", maxBody
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.Endpoint().ServeHTTP(w, r)
+	runtime.ReadMemStats(&after)
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+		t.Errorf("%d bytes were allocated for a body of 9", n)
+	}
+}
+
+type errReader struct{ err error }
+
+func (r errReader) Read([]byte) (int, error) { return 0, r.err }
+
+// TestLargeBodies: so many large bodies are read at once, and more are told
+// to try again. Small ones need no place.
+func TestLargeBodies(t *testing.T) {
+	s := New(newFake(), Options{})
+	srv := httptest.NewServer(s.Endpoint())
+	defer srv.Close()
+	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", smallBody)
+	var bodies []*io.PipeWriter
+	answers := make(chan int)
+	for range largePlace {
+		body, client := io.Pipe()
+		bodies = append(bodies, client)
+		go func() {
+			resp, err := http.Post(srv.URL+"/v1/completions", "application/json", body)
+			if err != nil {
+				answers <- 0
+				return
+			}
+			resp.Body.Close()
+			answers <- resp.StatusCode
+		}()
+		if _, err := io.WriteString(client, half); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(s.large) < largePlace {
+		time.Sleep(time.Millisecond)
+	}
+	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(half+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
+		t.Errorf("one more: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+	}
+	resp, err = http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a small one: %s", resp.Status)
+	}
+	for _, b := range bodies {
+		io.WriteString(b, `"}`)
+		b.Close()
+	}
+	for range bodies {
+		if status := <-answers; status != http.StatusOK {
+			t.Errorf("a large one: %d", status)
+		}
+	}
+	if len(s.large) != 0 {
+		t.Errorf("%d places are still taken", len(s.large))
+	}
+}
+
+// TestLongText: what cannot fit is refused before it is tokenized.
+func TestLongText(t *testing.T) {
+	fake := newFake()
+	long := strings.Repeat("x", 64*len("<bos>")+1)
+	for path, body := range map[string]string{
+		"/v1/completions":      `{"model":"tandem","prompt":"` + long + `"}`,
+		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"` + long + `"}]}`,
+	} {
+		w := postTo(t, New(fake, Options{}), path, "application/json", body)
+		if e := decodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) || !strings.Contains(e.Message, "you requested at least 65 tokens") {
+			t.Errorf("%s: %d %+v", path, w.Code, e)
+		}
+	}
+	if fake.model.encoded != 0 {
+		t.Errorf("%d texts were tokenized", fake.model.encoded)
+	}
+}
+
+// TestBodyTimeouts: a body that stalls, and one that a drain finds half sent.
+func TestBodyTimeouts(t *testing.T) {
+	s := New(newFake(), Options{})
+	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake(), Options{})} {
+		if want == http.StatusServiceUnavailable {
+			s.Drain()
+		}
+		r := httptest.NewRequest(http.MethodPost, "/v1/completions", errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%d, want %d: %s", w.Code, want, w.Body)
+		}
+	}
+	srv := httptest.NewServer(s.Endpoint())
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	for len(s.active()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	s.Drain()
+	head := make([]byte, len("HTTP/1.1 503"))
+	if _, err := io.ReadFull(conn, head); err != nil || string(head) != "HTTP/1.1 503" {
+		t.Errorf("%q %v", head, err)
+	}
+}
+
+// TestUnknownErrors are told in general words and logged in their own.
+func TestUnknownErrors(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		fake := newFake()
+		fake.model.generate = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				if stream && !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
+					return
+				}
+				yield(engine.Token{}, errors.New("open /home/somebody: no"))
+			}
+		}
+		var log bytes.Buffer
+		s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
+		if strings.Contains(w.Body.String(), "somebody") || !strings.Contains(w.Body.String(), "its log tells more") {
+			t.Errorf("stream %t: %s", stream, w.Body)
+		}
+		if !strings.Contains(log.String(), "somebody") {
+			t.Errorf("stream %t: the log has %s", stream, log.String())
+		}
+		if r := fake.lastRun(); r.Error != string(engine.CodeInternal) {
+			t.Errorf("stream %t: the history has %q", stream, r.Error)
+		}
+	}
+}
+
+// TestHistoryHoldsNoText: whatever a client writes, an error's row quotes none of it.
+func TestHistoryHoldsNoText(t *testing.T) {
+	for _, body := range []string{
+		`{"model":"tandem","messages":[{"role":"secret","content":"x"}]}`,
+		`{"model":"tandem","secret":1,"secret":2}`,
+		`{"model":"tandem","messages":[{"role":"user","secret":1,"secret":2}]}`,
+		`{"model":"tandem","messages":[{"role":"user","content":[{"type":"secret"}]}]}`,
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"logit_bias":{"secret":1}}`,
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":"secret"}}`,
+	} {
+		fake := newFake()
+		if w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", body); w.Code != 400 {
+			t.Errorf("%s: %d", body, w.Code)
+		}
+		if r := fake.lastRun(); r.Error == "" || strings.Contains(r.Error, "secret") {
+			t.Errorf("%s: the history has %q", body, r.Error)
+		}
+	}
+}
+
+// TestCancelWhileWaiting: a run cancelled before its model came is told so.
+func TestCancelWhileWaiting(t *testing.T) {
+	s := New(&waitingBackend{fakeBackend: newFake()}, Options{})
+	answered := make(chan *httptest.ResponseRecorder)
+	go func() {
+		answered <- postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+	}()
+	for !s.cancelRun(1) {
+		time.Sleep(time.Millisecond)
+	}
+	w := <-answered
+	if e := decodeError(t, w); w.Code != statusClientGone || e.Code != string(codeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
+		t.Errorf("%d %+v", w.Code, e)
+	}
+}
+
+// A waitingBackend's model never comes.
+type waitingBackend struct{ *fakeBackend }
+
+func (b *waitingBackend) Acquire(ctx context.Context, _ string) (Model, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("waiting: %w", ctx.Err())
+}
+
+// TestPullEnds: with a drain, and with a client that does not read.
+func TestPullEnds(t *testing.T) {
+	fake := newFake()
+	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+		<-ctx.Done()
+		return control.Model{}, ctx.Err()
+	}
+	pull := func(s *Server, w http.ResponseWriter) {
+		r := httptest.NewRequest(http.MethodPost, "/app/pull", strings.NewReader(`{"id":"a/b"}`))
+		r.Header.Set("Content-Type", "application/json")
+		s.Socket().ServeHTTP(w, r)
+	}
+	s := New(fake, Options{})
+	s.Drain()
+	w := httptest.NewRecorder()
+	pull(s, w)
+	if !strings.Contains(w.Body.String(), "stopping") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+
+	fake.pulls = func(ctx context.Context, progress func(control.Progress)) (control.Model, error) {
+		progress(control.Progress{Done: 1})
+		<-ctx.Done()
+		return control.Model{}, ctx.Err()
+	}
+	pull(New(fake, Options{}), stuckWriter{httptest.NewRecorder()})
+}
+
+// A stuckWriter's client does not read.
+type stuckWriter struct{ *httptest.ResponseRecorder }
+
+func (stuckWriter) Write([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+
+// A timedWriter notes whether each write had a deadline, and which is left.
+type timedWriter struct {
+	*httptest.ResponseRecorder
+	deadline time.Time
+	untimed  bool
+}
+
+func (w *timedWriter) SetWriteDeadline(d time.Time) error { w.deadline = d; return nil }
+
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.untimed = w.untimed || w.deadline.IsZero()
+	return w.ResponseRecorder.Write(b)
+}
+
+// TestWriteDeadlines: no answer waits for ever for its client, and none
+// leaves its deadline to the next.
+func TestWriteDeadlines(t *testing.T) {
+	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere", "/app/state"} {
+		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r.Host = "localhost"
+		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
+		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)
+		if w.Body.Len() == 0 || w.untimed || !w.deadline.IsZero() {
+			t.Errorf("%s: %d bytes, untimed %t, deadline left %v", path, w.Body.Len(), w.untimed, w.deadline)
+		}
+	}
+}
+
+// TestPromptProgress: choices share a prompt, which is read once.
+func TestPromptProgress(t *testing.T) {
+	fake := newFake()
+	var s *Server
+	most := make(chan int64, 8)
+	fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		return func(yield func(engine.Token, error) bool) {
+			r.Progress(len(r.Prompt), len(r.Prompt))
+			most <- int64(s.active()[0].PromptDone)
+			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
+		}
+	}
+	s = New(fake, Options{})
+	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
+		t.Fatal(w.Code, w.Body)
+	}
+	for range 8 {
+		if n := <-most; n > 7 { // with a BOS each
+			t.Errorf("%d of 7 prompt tokens are done", n)
+		}
+	}
+}
+
+// TestContextLimit: clients are told the context that will be served.
+func TestContextLimit(t *testing.T) {
+	w := getFrom(New(limitedBackend{newFake()}, Options{}), http.MethodGet, "/v1/models/other")
+	if !strings.Contains(w.Body.String(), `"context_length":100,"max_model_len":100`) {
+		t.Error(w.Body)
+	}
+}
+
+type limitedBackend struct{ *fakeBackend }
+
+func (b limitedBackend) State() control.State {
+	s := b.fakeBackend.State()
+	s.ContextLimit = 100
+	return s
+}
