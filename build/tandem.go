@@ -21,11 +21,11 @@ func (b *builder) buildTandem(ctx context.Context) (string, error) {
 	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-o", path, "./app/cmd/tandem"))
 }
 
-// runVerb builds tandem and serves the pocket model in the foreground.
+// runVerb builds tandem and serves in the foreground. It names no model: serve would make that the user's choice.
 func runVerb(ctx context.Context, b *builder, args []string) error {
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
 		fmt.Fprintln(b.out, "usage: go run ./build run [flags of tandem serve]\n"+
-			"Serves the pocket model unless the flags name another; Ctrl-C stops it.")
+			"Serves the model chosen last, at first the pocket model, unless the flags name another; Ctrl-C stops it.")
 		return nil
 	}
 	if err := b.setup(ctx); err != nil {
@@ -35,22 +35,7 @@ func runVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	serve := append([]string{"serve"}, args...)
-	if !namesModel(args) {
-		serve = append(serve, "--model", "pocket")
-	}
-	return foreground(exec.Command(program, serve...))
-}
-
-// namesModel reports whether flags of tandem serve choose a model.
-func namesModel(args []string) bool {
-	for _, a := range args {
-		name, _, _ := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		if strings.HasPrefix(a, "-") && name == "model" {
-			return true
-		}
-	}
-	return false
+	return foreground(exec.Command(program, append([]string{"serve"}, args...)...))
 }
 
 // foreground runs a program on our own terminal until it ends by itself. Ctrl-C reaches it directly, as it shares

@@ -81,22 +81,6 @@ func TestReportShowsFailures(t *testing.T) {
 	}
 }
 
-func TestNamesModel(t *testing.T) {
-	for args, want := range map[string]bool{
-		"":                    false,
-		"--model x":           true,
-		"-model=x":            true,
-		"--addr :0":           false,
-		"--addr 0 --model=y":  true,
-		"--dtype model":       false,
-		"--models-dir /model": false,
-	} {
-		if got := namesModel(strings.Fields(args)); got != want {
-			t.Errorf("namesModel(%q) = %t", args, got)
-		}
-	}
-}
-
 // TestTypeCheck plants the two faults that a build on another system can't see, behind a darwin cgo file.
 func TestTypeCheck(t *testing.T) {
 	dir := t.TempDir()
