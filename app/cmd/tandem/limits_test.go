@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestServeContext: what --context says is what clients are told, and what
+// holds.
+func TestServeContext(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
+	defer p.stop(t)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	resp, err := http.Get(p.url + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var list struct {
+		Data []struct {
+			ID            string
+			ContextLength int `json:"context_length"`
+			MaxModelLen   int `json:"max_model_len"`
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]bool{}
+	for _, m := range list.Data {
+		told[m.ID] = m.ContextLength == 64 && m.MaxModelLen == 64
+	}
+	if !told[control.Alias] || !told["tiny"] {
+		t.Errorf("/v1/models: %+v", list.Data)
+	}
+	for _, c := range []struct{ prompt, status, tokens int }{
+		{60, http.StatusOK, 4}, // as many as the context leaves
+		{65, http.StatusBadRequest, 0},
+	} {
+		status, body := p.post(t, "/v1/completions", "application/json",
+			fmt.Sprintf(`{"model":"tandem","prompt":%q,"temperature":0,"ignore_eos":true}`, strings.Repeat("a", c.prompt)))
+		if status != c.status {
+			t.Errorf("%d tokens: status %d: %s", c.prompt, status, body)
+		} else if status != http.StatusOK {
+			checkError(t, body, "64 tokens", "65 tokens")
+		} else if want := fmt.Sprintf(`"completion_tokens":%d,`, c.tokens); !strings.Contains(body, want) {
+			t.Errorf("%d tokens: no %s in %s", c.prompt, want, body)
+		}
+	}
+}
+
+// TestRunRefusesPrompts: text that is no UTF-8 is refused before anything is
+// started or sent, wherever it comes from.
+func TestRunRefusesPrompts(t *testing.T) {
+	home := filepath.Join(newHome(t), "home")
+	c := newConsole(t, home)
+	for _, args := range [][]string{{"run", "a\xffb"}, {"run", "--raw", "-"}, {"run", "-"}} {
+		c.stdin = "func \xc3("
+		if code := c.tandem(t.Context(), args...); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "not valid UTF-8") {
+			t.Errorf("%q: exit %d, %q %q", args, code, c.stdout, c.stderr)
+		}
+	}
+	c.stdin = strings.Repeat("a", maxPrompt+1)
+	if code := c.tandem(t.Context(), "run", "-"); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "larger than") {
+		t.Errorf("a large prompt: exit %d, %q %q", code, c.stdout, c.stderr)
+	}
+	if entries, _ := filepath.Glob(home); len(entries) > 0 {
+		t.Error("a home was made")
+	}
+}
+
+// TestDoctorServer: only where nobody serves the home all is well without a
+// server; one that fails is a finding.
+func TestDoctorServer(t *testing.T) {
+	home := newHome(t)
+	l, err := control.Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		fmt.Fprint(w, `{"error":{"message":"It broke.","type":"server_error","code":"internal_error"}}`)
+	}))
+	broken.Listener.Close()
+	broken.Listener = l
+	broken.Start()
+	defer broken.Close()
+	c := newConsole(t, home)
+	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
+		t.Errorf("exit %d: %s", code, c.stdout)
+	}
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// An answer is a response that was read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error
+}
+
+// send posts a body and reads the answer. Any goroutine may call it.
+func (r *running) send(route, body string) (a answer) {
+	resp, err := http.Post(r.url+route, "application/json", strings.NewReader(body))
+	if err != nil {
+		return answer{err: err}
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(text), err}
+}
+
+// TestFullQueue: with the engine's places and its queue taken, one more
+// request is told to come again, and all the others are answered.
+func TestFullQueue(t *testing.T) {
+	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	c := r.client(t)
+	if _, err := c.Load(t.Context(), "long"); err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, r.thread)
+	var clients sync.WaitGroup
+	defer func() {
+		thread.free()
+		clients.Wait()
+	}()
+	const body = `{"model":"tandem","prompt":"abc","max_tokens":48,"ignore_eos":true,"temperature":0,"stream":%t}`
+	answers := make(chan answer, engine.MaxActive+engine.MaxQueue)
+	post := func(n int) {
+		for i := range n {
+			clients.Go(func() { answers <- r.send("/v1/completions", fmt.Sprintf(body, i%2 == 0)) })
+		}
+	}
+	post(engine.MaxActive)
+	// Whose prompt was read has a place.
+	for placed(await(t, c, func(s control.State) bool { return len(s.Active) == engine.MaxActive })) < engine.MaxActive {
+		thread.step()
+	}
+	post(engine.MaxQueue)
+	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue })
+	for _, stream := range []bool{false, true} {
+		a := r.send("/v1/completions", fmt.Sprintf(body, stream))
+		if a.err != nil || a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"queue_full"`) {
+			t.Errorf("stream %t: %+v", stream, a)
+		}
+	}
+	thread.free()
+	clients.Wait()
+	for range cap(answers) {
+		if a := <-answers; a.err != nil || a.status != http.StatusOK || !strings.Contains(a.body, `"finish_reason":"length"`) {
+			t.Errorf("of those that had a place: %+v", a)
+		}
+	}
+}
+
+// placed counts the requests that the engine has begun with.
+func placed(s control.State) (n int) {
+	for _, a := range s.Active {
+		if a.PromptDone > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPromptBeyondContext: both numbers are told, whatever form the prompt
+// has. One that is too long for any tokens is not counted in full.
+func TestPromptBeyondContext(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny"), ContextLength: 64}, "127.0.0.1:0")
+	long, longer := strings.Repeat("a", 100), strings.Repeat("a", 100_000)
+	for _, c := range []struct {
+		route, field, prompt, got string
+	}{
+		{"/v1/completions", "prompt", fmt.Sprintf(`%q`, long), "100 tokens"},
+		{"/v1/completions", "prompt", fmt.Sprintf(`%q`, longer), "at least "},
+		{"/v1/chat/completions", "messages", fmt.Sprintf(`[{"role":"user","content":%q}]`, long), "118 tokens"},
+		{"/v1/chat/completions", "messages", fmt.Sprintf(`[{"role":"user","content":%q}]`, longer), "at least "},
+	} {
+		for _, stream := range []bool{false, true} {
+			a := r.send(c.route, fmt.Sprintf(`{"model":"tandem",%q:%s,"stream":%t}`, c.field, c.prompt, stream))
+			var e struct {
+				Error struct{ Message, Type, Param, Code string }
+			}
+			if err := errors.Join(a.err, json.Unmarshal([]byte(a.body), &e)); err != nil {
+				t.Errorf("%s: %v: %.300s", c.route, err, a.body)
+				continue
+			}
+			if a.status != http.StatusBadRequest || e.Error.Code != "context_length_exceeded" || e.Error.Param != c.field ||
+				!strings.Contains(e.Error.Message, "64 tokens") || !strings.Contains(e.Error.Message, c.got) {
+				t.Errorf("%s: %d %+v, want %q", c.route, a.status, e.Error, c.got)
+			}
+		}
+	}
+	if status, body := r.complete(t, control.Alias, strings.Repeat("a", 50)); status != http.StatusOK {
+		t.Errorf("a prompt that fits: %d %s", status, body)
+	}
+}
+
+// TestDrainClosesIdle: a connection on which nothing was asked is closed when
+// the drain begins, while the request in flight goes on.
+func TestDrainClosesIdle(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	if err := r.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	thread := hold(t, r.thread)
+	idle, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	answered := make(chan answer, 1)
+	go func() {
+		answered <- r.send("/v1/completions", `{"model":"tandem","prompt":"abc","max_tokens":4}`)
+	}()
+	// A listener accepts in order: once the request is in, so is idle.
+	await(t, r.client(t), func(s control.State) bool { return active(s, 3) != nil })
+	r.stop()
+	if n, err := idle.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	select {
+	case a := <-answered:
+		t.Errorf("the request in flight ended first: %+v", a)
+	default:
+		thread.free()
+		if a := <-answered; a.err != nil || a.status != http.StatusOK {
+			t.Errorf("the request in flight: %+v", a)
+		}
+	}
+}
