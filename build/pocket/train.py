@@ -141,6 +141,7 @@ def train(model, rows, held_out, folder, minutes, log=print):
             save()
             last_save = seconds
     if recent:
-        measure()
+        if not curve or curve[-1]["step"] != step:
+            measure()
         save()
     return curve
