@@ -167,32 +167,30 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 		})
 	}
 	send(long)
-	var s control.State
-	for {
-		if s = await(t, c, func(s control.State) bool { return active(s, long) != nil }); active(s, long).PromptDone >= 2*cache.MaxChunk {
-			break
-		}
-		thread.step()
-	}
-	send(short)
-	// It has reached the engine once it waits there, or its chunk is the next job.
-	s = await(t, c, func(s control.State) bool { return active(s, short) != nil })
-	before := active(s, long).PromptDone
-	for {
-		if a := active(s, short); a == nil || a.CompletionTokens > 0 {
-			break
-		}
-		thread.step()
-		// What the job did shows a moment later; without a job nothing will.
-		last := s
-		for range 100 {
-			if s, _ = c.State(t.Context()); progress(s) != progress(last) {
-				break
-			}
-			time.Sleep(time.Millisecond)
+	s := await(t, c, func(s control.State) bool { return active(s, long) != nil })
+	// advance lets the engine work and waits until that shows.
+	advance := func() {
+		syncs := r.thread.Syncs()
+		if thread.step(); r.thread.Syncs() > syncs {
+			before := progress(s)
+			s = await(t, c, func(s control.State) bool { return progress(s) != before })
 		}
 	}
 	a := active(s, long)
+	for ; a != nil && a.PromptDone < 2*cache.MaxChunk; a = active(s, long) {
+		advance()
+	}
+	if a == nil {
+		t.Fatal("the long prompt's request is gone")
+	}
+	// By now the engine waits for the thread, so that this one has to queue.
+	send(short)
+	s = await(t, c, func(s control.State) bool { return s.Loaded.Queued == 1 })
+	before := active(s, long).PromptDone
+	for a := active(s, short); a != nil && a.CompletionTokens == 0; a = active(s, short) {
+		advance()
+	}
+	a = active(s, long)
 	if a == nil || a.PromptDone >= long {
 		t.Fatal("the long prompt was read to its end first")
 	}
@@ -203,10 +201,12 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	}
 }
 
-// progress is what a job of the engine moves.
+// progress is what a job of the engine moves that waits for its result: a
+// chunk with more of the prompt behind it, or a token. A prompt's last chunk
+// is only dispatched.
 func progress(s control.State) (n int) {
 	for _, a := range s.Active {
-		n += a.PromptDone + a.CompletionTokens
+		n += a.PromptDone/cache.MaxChunk + a.CompletionTokens
 	}
 	return n
 }
