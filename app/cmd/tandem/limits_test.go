@@ -62,9 +62,9 @@ func TestServeContext(t *testing.T) {
 func TestRunRefusesPrompts(t *testing.T) {
 	home := filepath.Join(newHome(t), "home")
 	c := newConsole(t, home)
-	for _, args := range [][]string{{"run", "a\xffb"}, {"run", "--raw", "-"}, {"run", "-"}} {
+	for _, args := range [][]string{{"a\xffb"}, {"--raw", "-"}, {"-"}} {
 		c.stdin = "func \xc3("
-		if code := c.tandem(t.Context(), args...); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "not valid UTF-8") {
+		if code := c.tandem(t.Context(), append([]string{"run", "--max-tokens", "1"}, args...)...); code != 1 || c.stdout != "" || !strings.Contains(c.stderr, "not valid UTF-8") {
 			t.Errorf("%q: exit %d, %q %q", args, code, c.stdout, c.stderr)
 		}
 	}
