@@ -15,6 +15,8 @@ import argparse
 import os
 import sys
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait leave the cores to others; read when torch is loaded
+
 import torch
 from tokenizers import Tokenizer
 
