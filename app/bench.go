@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -109,7 +110,7 @@ func (b Bench) Run(ctx context.Context, o BenchOptions) error {
 func printPlainly(w io.Writer, v any) error {
 	switch v := v.(type) {
 	case benchHeader:
-		_, err := fmt.Fprintf(w, "MLX %s %s, %d threads, %s\n", v.Versions["mlx"], v.DType, v.Threads, v.BLAS)
+		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"], cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
 		return err
 	case map[string]float64:
 		for _, name := range sortedKeys(v) {
