@@ -168,8 +168,7 @@ func Read[T Number](s *Scope, a *Array) ([]T, error) {
 	return out, nil
 }
 
-// data waits until a is available and returns its first byte. It counts a
-// sync only where it had to wait.
+// data waits until a is available and returns its first byte.
 func (s *Scope) data(a *Array) (unsafe.Pointer, error) {
 	if !s.ready(a) {
 		return nil, s.err
@@ -178,8 +177,13 @@ func (s *Scope) data(a *Array) (unsafe.Pointer, error) {
 	if !s.status(C._mlx_array_is_available(&ok, a.c)) {
 		return nil, s.err
 	}
-	if !bool(ok) {
+	// The first read after a dispatch counts even if the device was quicker:
+	// what is counted must not depend on the clock.
+	if !bool(ok) || s.t.unread {
 		s.t.syncs.Add(1)
+		s.t.unread = false
+	}
+	if !bool(ok) {
 		if !s.ready() || !s.status(C.mlx_array_eval(a.c)) {
 			return nil, s.err
 		}

@@ -32,6 +32,6 @@
 // # Syncs
 //
 // A sync is a call that can block the host until the device has finished:
-// Eval, and reads of arrays that are not yet available. [Thread.Syncs] counts
-// them.
+// Eval, the first read after an AsyncEval, and any other read of an array that
+// is not yet available. [Thread.Syncs] counts them.
 package mlx

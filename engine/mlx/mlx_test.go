@@ -160,6 +160,15 @@ func TestSyncsCountBlockingCalls(t *testing.T) {
 		if n := th.Syncs() - before; n != 0 {
 			t.Errorf("dispatching counted %d syncs", n)
 		}
+		for range 2 {
+			if _, err := Read[float32](s, a); err != nil {
+				return err
+			}
+		}
+		if n := th.Syncs() - before; n != 1 {
+			t.Errorf("two reads of what was dispatched counted %d syncs, want 1", n)
+		}
+		before = th.Syncs()
 		if err := s.Eval(a); err != nil {
 			return err
 		}

@@ -74,11 +74,13 @@ func (s *Scope) own(a *Array) {
 // owners are not touched.
 func (s *Scope) Eval(keep ...*Array) error {
 	s.t.syncs.Add(1)
+	s.t.unread = false
 	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_eval(v) })
 }
 
 // AsyncEval is Eval without the wait: it dispatches the work and returns.
 func (s *Scope) AsyncEval(keep ...*Array) error {
+	s.t.unread = true
 	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
 }
 

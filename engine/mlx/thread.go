@@ -34,8 +34,9 @@ type Thread struct {
 	peak   atomic.Int64
 
 	// Owned by the OS thread.
-	timed bool
-	inC   time.Duration
+	timed  bool
+	inC    time.Duration
+	unread bool // work was dispatched and nothing was read or waited for since
 }
 
 type job struct {
