@@ -54,7 +54,30 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	view := q.Caches[layer].Update(s, k, v)
 	if view.Causal {
-		return s.CausalAttention(queries, view.K, view.V, h.Scale)
+		return h.causal(s, queries, view.K, view.V)
 	}
 	return s.Attention(queries, view.K, view.V, h.Scale, view.Mask)
+}
+
+// causalRows is how many queries of a prompt the CPU attends at a time. It
+// materialises the scores of all of them against every key, and works one
+// thread through the half that lies in the future: in blocks most of that half
+// is never computed (prefill of 2,048 tokens by 103M parameters: 7.7 s whole,
+// 6.7 s in blocks of 64, 6.9 s of 32 or 128).
+const causalRows = 64
+
+// causal attends q (1, Q, n, D), the last n of the positions of k and v
+// (1, KV, T, D): (1, Q, n, D).
+func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
+	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
+	if s.Thread().GPU() || n <= causalRows {
+		return s.CausalAttention(q, k, v, h.Scale)
+	}
+	var outs []*mlx.Array
+	for from := 0; from < n; from += causalRows {
+		to := min(from+causalRows, n)
+		outs = append(outs, s.CausalAttention(s.Slice(q, 2, from, to),
+			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to), h.Scale))
+	}
+	return s.Concat(2, outs...)
 }
