@@ -51,18 +51,6 @@ func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Ar
 	return s.done(r, C.mlx_quantized_matmul(&r.c, x.c, w.c, scales.c, biases.c, true, group, bits, mode, s.stream))
 }
 
-// Quantize packs w and returns weight, scales and biases (mlx_quantize).
-func (s *Scope) Quantize(w *Array, q Quantization) (weight, scales, biases *Array) {
-	if !s.ready(w) {
-		return s.dead, s.dead, s.dead
-	}
-	group, bits, mode := q.c()
-	v := C.mlx_vector_array_new()
-	s.status(C.mlx_quantize(&v, w.c, group, bits, mode, C.mlx_array{}, s.stream))
-	out := s.unpack(v, 3)
-	return out[0], out[1], out[2]
-}
-
 // Dequantize unpacks w to type d (mlx_dequantize).
 func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
 	if !s.ready(w, scales, biases) {
