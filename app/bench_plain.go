@@ -116,7 +116,8 @@ func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
 }
 
 func (p *plain) close() error {
-	return errors.Join(p.engine.Close(), p.bundle.Close(), p.thread.Close())
+	p.engine.Close()
+	return errors.Join(p.bundle.Close(), p.thread.Close())
 }
 
 func sortedKeys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }

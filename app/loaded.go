@@ -33,8 +33,8 @@ var _ server.Model = (*loaded)(nil)
 
 // close ends the engine and frees the weights.
 func (m *loaded) close() error {
-	err := errors.Join(m.engine.Close(), m.bundle.Close())
-	return errors.Join(err, m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	m.engine.Close()
+	return errors.Join(m.bundle.Close(), m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		s.ClearCache()
 		return nil
 	}))

@@ -85,14 +85,14 @@ func (e *Engine) Queued() int {
 }
 
 // Close ends all requests with CodeClosed, waits for the running round and
-// frees their caches.
-func (e *Engine) Close() error {
+// frees their caches. What goes wrong with that is logged: nobody who closes
+// could do more about it.
+func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
 	e.signal()
 	<-e.stopped
-	return nil
 }
 
 // Generate continues r.Prompt. Nothing happens before the result is ranged
