@@ -43,32 +43,31 @@ func (e *Engine) prefill(tasks []*task) error {
 			}
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
-		out := e.model.Forward(s, lm.Batch{{
+		hidden := e.model.Forward(s, lm.Batch{{
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
-		}}, nil)
-		live := t.live()
+		}}, nil).Hidden // (n, H)
+		pending := t.live()
 		if t.req.PromptLogprobs {
 			// Evaluated first and kept, so that scoring in pieces does not
 			// evaluate the chunk again.
-			hidden := s.Keep(out.Hidden)
-			defer hidden.Free()
-			if err := s.Eval(append(live, hidden)...); err != nil {
+			defer s.Keep(hidden).Free()
+			if err := s.Eval(append(pending, hidden)...); err != nil {
 				return err
 			}
+			pending = nil
 			if scored, err = e.score(s, t, hidden, from, n); err != nil {
 				return err
 			}
-			out.Hidden = hidden
 		}
-		if from+n < len(t.req.Prompt) || t.limit == 0 {
-			err = s.Eval(live...)
-		} else {
-			last := s.Slice(out.Hidden, 0, n-1, n)
+		if from+n == len(t.req.Prompt) && t.limit > 0 {
+			last := s.Slice(hidden, 0, n-1, n)
 			first := t.draw(s, e.model.Unembed(s, last), from+n)
-			if err = s.AsyncEval(append(live, first.arrays()...)...); err == nil {
+			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
 				first.keep(s)
 				t.flight = first
 			}
+		} else if pending != nil {
+			err = s.Eval(pending...)
 		}
 		s.ClearCache()
 		return err
