@@ -119,6 +119,9 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 	}
 	defer resp.Body.Close()
 	for data, err := range Events(resp.Body) {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return Model{}, e // it names the model
+		}
 		if err != nil {
 			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
 		}

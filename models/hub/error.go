@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 )
 
@@ -48,6 +49,23 @@ func (e *Error) Unwrap() error { return e.Err }
 func errorf(code Code, name, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
+}
+
+// offlineError tells why a model is not to be had while downloads are switched off; err is [Resolve]'s.
+func offlineError(name, cacheDir string, err error) error {
+	var what string
+	switch e, _ := errors.AsType[*Error](err); {
+	case e == nil:
+		return err
+	case e.Code == NotFound:
+		what = "the model is not in the cache " + cacheDir
+	case e.Code == Incomplete:
+		what, _, _ = strings.Cut(e.Message, ": ") // what to do is another thing here
+		what += " in the cache " + cacheDir
+	default:
+		return err // the cache itself is at fault
+	}
+	return &Error{Offline, name, what + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again", err}
 }
 
 // diskError is the error of a file operation in the cache.

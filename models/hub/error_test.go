@@ -140,7 +140,7 @@ func TestPullErrors(t *testing.T) {
 		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, Invalid, nil},
 		{"a cache folder that is a file", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = os.Args[0] }, Disk, []string{"permissions"}},
 		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, Invalid, []string{"https://huggingface.co"}},
-		{"offline", func(h *fakeHub) {}, func(o *Options) { o.Offline = true }, Offline, []string{"switched off"}},
+		{"offline", func(h *fakeHub) {}, func(o *Options) { o.Offline = true }, Offline, []string{"not in the cache", "unset HF_HUB_OFFLINE"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

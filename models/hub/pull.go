@@ -56,7 +56,8 @@ type Snapshot struct {
 	Added  bool // the pull put files into it; otherwise all were there, whoever fetched them
 }
 
-// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
+// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision; a name
+// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
 // is continued. Progress, if not nil, is called from one goroutine, at most ten times a second, and for the last time
 // before Pull returns.
 //
@@ -69,13 +70,16 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	if err != nil {
 		return Snapshot{}, err
 	}
+	if !strings.Contains(id, "/") {
+		return Snapshot{}, errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
+	}
 	if opts.CacheDir == "" {
 		return Snapshot{}, errorf(Invalid, name, "no cache folder is set")
 	}
 	if opts.Offline {
 		dir, err := Resolve(opts.CacheDir, name)
 		if err != nil {
-			return Snapshot{}, errorf(Offline, name, "downloads are switched off and the model is not complete on disk: switch them on, or choose another model (%w)", err)
+			return Snapshot{}, offlineError(name, opts.CacheDir, err)
 		}
 		return Snapshot{Dir: dir, Commit: filepath.Base(dir)}, nil
 	}

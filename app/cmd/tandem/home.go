@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		o.Hub.CacheDir = filepath.Join(base, "hub")
 	}
 	o.Hub.Endpoint = strings.TrimRight(m.Getenv("HF_ENDPOINT"), "/")
-	o.Hub.Offline = m.Getenv("HF_HUB_OFFLINE") == "1"
+	o.Hub.Offline = slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(m.Getenv("HF_HUB_OFFLINE")))
 	o.Hub.Logger = log
 	o.Hub.Token = m.Getenv("HF_TOKEN")
 	if o.Hub.Token == "" {
