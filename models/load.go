@@ -63,7 +63,9 @@ type Info struct {
 }
 
 // Load loads the model in a folder. Errors about the model are of type
-// *Error. The thread is held while weights are read; cancelling ctx stops
+// *Error. A vocabulary larger than the tokenizer's is usual; one that is
+// smaller is refused, except that added tokens may lie beyond it: checkpoints
+// have those of a sibling that also sees images. The thread is held while weights are read; cancelling ctx stops
 // between tensors.
 func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
@@ -140,8 +142,12 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		if err != nil {
 			return err
 		}
-		id, has := b.Tokenizer.EOS()
 		conf := m.Config()
+		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
+			return errorf(CodeInvalid, "tokenizer.json has ids up to %d, but the model's vocab_size is %d: they do not belong together; download both again, from one place",
+				n-1, conf.VocabSize)
+		}
+		id, has := b.Tokenizer.EOS()
 		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
 		b.Model = &model{Model: m, config: conf}
 		b.Info = Info{

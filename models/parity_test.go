@@ -16,7 +16,6 @@ import (
 	"testing/fstest"
 
 	"tandem/engine/cache"
-	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -44,7 +43,8 @@ func openFixture(t *testing.T, name string) *fixture {
 	if err := json.Unmarshal(text, f); err != nil {
 		t.Fatal(err)
 	}
-	files := fstest.MapFS{"tokenizer.json": {Data: enginetest.ByteTokenizerJSON()}}
+	// Only ids are compared; any tokenizer does that is no larger than the vocabulary.
+	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
 	for _, dir := range []string{filepath.Join("testdata", "parity", f.Weights), f.dir} {
 		paths, _ := filepath.Glob(filepath.Join(dir, "[cm]o*")) // config.json, model*
 		for _, path := range paths {

@@ -147,6 +147,11 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		case n > limit:
 			return nil, contextError(p.promptParam, limit, strconv.Itoa(n))
 		}
+		if i := slices.IndexFunc(prompt.ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
+			id := prompt.ids[i]
+			return nil, invalid(p.promptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
+				m.TokenBytes(id), id, m.ID(), m.VocabSize())
+		}
 		for k := range p.n {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
 			all = append(all, c)

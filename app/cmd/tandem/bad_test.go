@@ -250,8 +250,53 @@ var badModels = []struct {
 	{"vocabulary of 2^50", config("vocab_size", 1<<50), []string{"vocab_size"}},
 	{"context of 2^60", config("max_position_embeddings", 1<<60), []string{"max_position_embeddings"}},
 	{"sizes that contradict the weights", config("intermediate_size", 256), []string{"mlp"}},
+	{"tokenizer of another model", func(t *testing.T, dir string) { addTokens(t, dir, 5000, -1) }, []string{"tokenizer.json has ids up to 5000", "vocab_size is 260"}},
 	{"tokenizer that is no JSON", func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", "{") }, []string{"tokenizer.json"}},
 	{"tokenizer of an unknown kind", func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{"model":{"type":"Oracle"}}`) }, []string{"Oracle"}},
+}
+
+// addTokens gives a tokenizer an ordinary token "zz" and an added one "<zz>",
+// each unless its id is below 0.
+func addTokens(t *testing.T, dir string, ordinary, added int) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	must(t, err)
+	var file map[string]any
+	must(t, json.Unmarshal(b, &file))
+	if ordinary >= 0 {
+		file["model"].(map[string]any)["vocab"].(map[string]any)["zz"] = ordinary
+	}
+	if added >= 0 {
+		file["added_tokens"] = append(file["added_tokens"].([]any), map[string]any{"id": added, "content": "<zz>", "special": true})
+	}
+	b, err = json.Marshal(file)
+	must(t, err)
+	write(t, dir, "tokenizer.json", string(b))
+}
+
+// TestAddedTokenBeyond: an added token that the weights do not know, as some
+// checkpoints have, is refused where a prompt holds it, and nowhere else.
+func TestAddedTokenBeyond(t *testing.T) {
+	dir := tinyModel(t, "tiny", nil)
+	addTokens(t, dir, 259, 260) // the first is the last that the model knows
+	p := serveProcess(t, newHome(t), "--model", dir)
+	defer p.stop(t)
+	for _, c := range []struct {
+		text   string
+		status int
+	}{{"a", http.StatusOK}, {"a<zz>", http.StatusBadRequest}} {
+		for route, body := range map[string]string{
+			"/v1/completions":      `{"model":"tandem","max_tokens":1,"prompt":%q}`,
+			"/v1/chat/completions": `{"model":"tandem","max_tokens":1,"messages":[{"role":"user","content":%q}]}`,
+		} {
+			status, reply := p.post(t, route, "application/json", fmt.Sprintf(body, c.text))
+			if status != c.status {
+				t.Errorf("%s %q: status %d, %s", route, c.text, status, reply)
+			} else if status != http.StatusOK {
+				checkError(t, reply, "<zz>", "260", "tiny", "Leave the token out")
+			}
+		}
+	}
 }
 
 func must(t *testing.T, err error) {
