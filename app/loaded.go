@@ -68,12 +68,20 @@ func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engin
 	return m.engine.Generate(ctx, r)
 }
 
-func (m *loaded) Encode(text string, addSpecial bool) []int32 {
-	return m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
+func (m *loaded) Encode(text string, addSpecial bool) ([]int32, error) {
+	return m.encode(text, tokenizer.EncodeOptions{AddSpecial: addSpecial})
 }
 
-func (m *loaded) EncodePlain(text string) []int32 {
-	return m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{NoSpecial: true})
+func (m *loaded) EncodePlain(text string) ([]int32, error) {
+	return m.encode(text, tokenizer.EncodeOptions{NoSpecial: true})
+}
+
+func (m *loaded) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
+	ids, err := m.bundle.Tokenizer.Encode(text, o)
+	if err != nil {
+		return nil, invalidModel(err)
+	}
+	return ids, nil
 }
 
 func (m *loaded) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }

@@ -62,10 +62,11 @@ type Model interface {
 type Tokenizer interface {
 	// Encode parses special tokens written out in text as themselves.
 	// addSpecial adds what the tokenizer puts around a text, a BOS for one.
-	Encode(text string, addSpecial bool) []int32
+	// It fails on a text that the tokenizer takes too long for.
+	Encode(text string, addSpecial bool) ([]int32, error)
 	// EncodePlain takes the text of special tokens as ordinary text, and adds
 	// nothing.
-	EncodePlain(text string) []int32
+	EncodePlain(text string) ([]int32, error)
 	// Decode keeps the text of special tokens.
 	Decode(ids []int32) string
 	// TokenBytes is the text of one token, perhaps a part of a rune. It is

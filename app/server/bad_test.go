@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
 // postTo sends a body to a generating route of a fresh server.
@@ -151,6 +153,27 @@ func TestBadInput(t *testing.T) {
 		}
 		if fake.held != 0 || len(s.active()) != 0 {
 			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.active()))
+		}
+	}
+}
+
+// TestSlowTokenizer: a text that the tokenizer gives up on is that request's
+// error, wherever it stands.
+func TestSlowTokenizer(t *testing.T) {
+	for path, bodies := range map[string][]string{
+		"/v1/chat/completions": {`{"model":"tandem","messages":[{"role":"user","content":"slow!"}]}`},
+		"/v1/completions": {
+			`{"model":"tandem","prompt":"slow!"}`,
+			`{"model":"tandem","prompt":["x","slow!"]}`,
+			`{"model":"tandem","prompt":"slow!","suffix":"x"}`,
+			`{"model":"tandem","prompt":"x","suffix":"slow!"}`,
+		},
+	} {
+		for _, body := range bodies {
+			w := postTo(t, New(newFake(), Options{}), path, "application/json", body)
+			if e := decodeError(t, w); w.Code != http.StatusUnprocessableEntity || e.Code != string(control.CodeModelInvalid) {
+				t.Errorf("%s: %d %+v", body, w.Code, e)
+			}
 		}
 	}
 }

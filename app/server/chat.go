@@ -332,7 +332,11 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	if err := checkLength(m, "messages", len(text)); err != nil {
 		return nil, err
 	}
-	return []*prompt{{ids: m.Encode(text, false)}}, nil
+	ids, err := m.Encode(text, false)
+	if err != nil {
+		return nil, err
+	}
+	return []*prompt{{ids: ids}}, nil
 }
 
 // form implements request.

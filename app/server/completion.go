@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -96,7 +95,11 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 			return nil, err
 		}
 		if c.suffix == "" {
-			p := &prompt{ids: m.Encode(text, true), text: text}
+			ids, err := m.Encode(text, true)
+			if err != nil {
+				return nil, err
+			}
+			p := &prompt{ids: ids, text: text}
 			if c.promptLogprobs {
 				if lead, ok := strings.CutSuffix(m.Decode(p.ids), text); ok {
 					p.lead = utf8.RuneCountInString(lead)
@@ -109,9 +112,31 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 		if !ok {
 			return nil, invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
 		}
-		// The code around the gap is plain text, whatever tokens it spells.
-		out = append(out, &prompt{ids: slices.Concat(m.Encode(fim.Prefix, true), m.EncodePlain(text),
-			m.Encode(fim.Suffix, false), m.EncodePlain(c.suffix), m.Encode(fim.Middle, false))})
+		ids, err := encodeFIM(m, fim, text, c.suffix)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &prompt{ids: ids})
+	}
+	return out, nil
+}
+
+// encodeFIM asks for what stands between prefix and suffix, which are plain
+// text, whatever tokens they spell.
+func encodeFIM(m Model, fim FIM, prefix, suffix string) ([]int32, error) {
+	var out []int32
+	for i, part := range [...]string{fim.Prefix, prefix, fim.Suffix, suffix, fim.Middle} {
+		var ids []int32
+		var err error
+		if i%2 == 1 {
+			ids, err = m.EncodePlain(part)
+		} else {
+			ids, err = m.Encode(part, i == 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ids...)
 	}
 	return out, nil
 }

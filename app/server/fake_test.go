@@ -196,7 +196,13 @@ func (m *fakeModel) ContextLength() int { return m.context }
 func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
 func (m *fakeModel) Defaults() Defaults { return m.defaults }
 
-func (m *fakeModel) Encode(text string, addSpecial bool) []int32 {
+// fakeSlow is a text that the fake's tokenizer gives up on.
+const fakeSlow = "slow!"
+
+func (m *fakeModel) Encode(text string, addSpecial bool) ([]int32, error) {
+	if strings.Contains(text, fakeSlow) {
+		return nil, control.Errorf(control.CodeModelInvalid, "the tokenizer takes too long")
+	}
 	m.mu.Lock()
 	m.encoded++
 	m.mu.Unlock()
@@ -214,15 +220,18 @@ next:
 		}
 		ids, text = append(ids, int32(text[0])), text[1:]
 	}
-	return ids
+	return ids, nil
 }
 
-func (m *fakeModel) EncodePlain(text string) []int32 {
+func (m *fakeModel) EncodePlain(text string) ([]int32, error) {
+	if strings.Contains(text, fakeSlow) {
+		return nil, control.Errorf(control.CodeModelInvalid, "the tokenizer takes too long")
+	}
 	ids := make([]int32, len(text))
 	for i := range ids {
 		ids[i] = int32(text[i])
 	}
-	return ids
+	return ids, nil
 }
 
 func (m *fakeModel) Decode(ids []int32) string {

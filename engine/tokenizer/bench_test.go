@@ -17,10 +17,24 @@ func BenchmarkEncode(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
 				for _, s := range texts {
-					tok.Encode(s, EncodeOptions{})
+					encode(b, tok, s, EncodeOptions{})
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkSplit cuts the recorded strings by a pattern that has no scanner.
+func BenchmarkSplit(b *testing.B) {
+	_, _, texts := family(b, "qwen")
+	text := strings.Join(texts, "\n")
+	m, err := newRegexMatcher("bench", strings.Replace(patternQwen, `\p{N}`, `\p{N}{1,2}`, 1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		m.spans(text, newMeter(text))
 	}
 }
 
@@ -32,7 +46,7 @@ func BenchmarkEncodeOneWord(b *testing.B) {
 			_, tok, _ := family(b, name)
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				tok.Encode(text, EncodeOptions{})
+				encode(b, tok, text, EncodeOptions{})
 			}
 		})
 	}

@@ -24,9 +24,9 @@
 //   - Truncation and padding settings are ignored: they belong to training.
 //   - add_bos_token and add_eos_token of tokenizer_config.json, where they are
 //     given, override the post-processor.
-//   - A split pattern that could take exponential time is refused at Load (see
-//     pattern.go); none is run with a time limit, so that a text has the same
-//     ids every time.
+//   - A split pattern of a form that invites exponential time is refused at
+//     Load, and all are run with a time limit, past which Encode fails (see
+//     pattern.go): a text has the same ids every time or none.
 //
 // Character classes and normalization follow the Unicode versions of the
 // reference (see unicode.go). The pattern matcher is dlclark/regexp2, since the

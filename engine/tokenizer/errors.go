@@ -12,9 +12,11 @@ const (
 	CodeUnsupported Code = "tokenizer_unsupported"
 	// CodeTooLarge is a file beyond one of the limits of this package.
 	CodeTooLarge Code = "tokenizer_too_large"
+	// CodeTooSlow is a text on which a split pattern backtracks without end.
+	CodeTooSlow Code = "tokenizer_too_slow"
 )
 
-// Error is what Load returns.
+// Error is what Load and Encode return.
 type Error struct {
 	Code Code
 	// Where names the part of the file, like "pre_tokenizer Split".

@@ -205,7 +205,7 @@ func TestConfig(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := tok.Encode("ab", EncodeOptions{AddSpecial: true}); !slices.Equal(got, c.want) {
+			if got := encode(t, tok, "ab", EncodeOptions{AddSpecial: true}); !slices.Equal(got, c.want) {
 				t.Errorf("ids %v, want %v", got, c.want)
 			}
 			bos, ok := tok.BOS()
@@ -225,7 +225,7 @@ func TestConfigAddsTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := tok.Encode("a<x>b<s>", EncodeOptions{}), []int32{0, 7, 1, 5}; !slices.Equal(got, want) {
+	if got, want := encode(t, tok, "a<x>b<s>", EncodeOptions{}), []int32{0, 7, 1, 5}; !slices.Equal(got, want) {
 		t.Errorf("ids %v, want %v", got, want)
 	}
 	if !tok.IsSpecial(7) || !tok.IsSpecial(5) || tok.IsSpecial(6) || tok.Size() != 8 {

@@ -10,15 +10,17 @@ import (
 )
 
 // A piece is a part of the text on its way to the model. first reports that it
-// begins where the original text begins, which Metaspace's scheme "first" asks.
+// begins where the original text begins, which Metaspace's scheme "first" asks;
+// left is the time there is to cut it.
 type piece struct {
 	text  string
 	first bool
+	left  *meter
 }
 
 // cut is the part of the piece between two offsets.
 func (p piece) cut(start, end int) piece {
-	return piece{p.text[start:end], p.first && start == 0}
+	return piece{p.text[start:end], p.first && start == 0, p.left}
 }
 
 type normalizer interface {

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
@@ -10,9 +11,43 @@ import (
 // maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of
 // a split pattern without a scanner of its own. regexp2 backtracks: a group that
 // repeats can take exponential time and is refused, and each loop multiplies
-// the work by the length of a match. The form is limited at Load, not the time
-// of a match: ids would depend on the machine's load.
+// the work by the length of a match.
 const maxLoops = 2
+
+// The time a text may spend in split patterns. The form alone does not bound
+// it: two loops are cubic in the text, and each of several alternatives in a
+// row, (?:aa|a)(?:aa|a)..., doubles it. A count of steps would be the same on
+// every machine, but regexp2 counts none, so its clock has to do: one goroutine
+// for all patterns, which ticks ten times a second while they run and a few
+// seconds longer. Ordinary patterns need 0.3 microseconds a byte. Past the
+// limits Encode fails: ids never depend on how busy the machine is.
+const (
+	matchTime = 3 * time.Second       // of one match
+	textTime  = 3 * time.Second       // of all matches in a text, and beside it
+	byteTime  = 10 * time.Microsecond // for each of its bytes
+)
+
+// A meter is what one Encode may still spend in split patterns.
+type meter struct {
+	until time.Time
+	err   error // set past it; nothing is split any more
+}
+
+func newMeter(text string) *meter {
+	return &meter{until: time.Now().Add(textTime + time.Duration(len(text))*byteTime)}
+}
+
+// spent reports whether the time is up.
+func (m *meter) spent() bool {
+	if m.err == nil && time.Now().After(m.until) {
+		m.fail()
+	}
+	return m.err != nil
+}
+
+func (m *meter) fail() {
+	m.err = &Error{CodeTooSlow, "pre_tokenizer Split", "the pattern takes too long on this text; shorten the text or use another model"}
+}
 
 // span is a part of a text; match tells a match of the pattern from what lies between.
 type span struct {
@@ -20,15 +55,16 @@ type span struct {
 	match      bool
 }
 
-// A matcher covers a text that is not empty with spans, in order.
+// A matcher covers a text that is not empty with spans, in order, unless the
+// meter runs out: then the spans mean nothing.
 type matcher interface {
-	spans(text string) []span
+	spans(text string, left *meter) []span
 }
 
 // literalMatcher finds a fixed text.
 type literalMatcher string
 
-func (m literalMatcher) spans(text string) []span {
+func (m literalMatcher) spans(text string, _ *meter) []span {
 	var out []span
 	prev := 0
 	for {
@@ -52,7 +88,7 @@ func (m literalMatcher) spans(text string) []span {
 // runeMatcher matches single characters.
 type runeMatcher func(r rune) bool
 
-func (m runeMatcher) spans(text string) []span {
+func (m runeMatcher) spans(text string, _ *meter) []span {
 	var out []span
 	prev := 0
 	for i, r := range text {
@@ -82,10 +118,11 @@ func newRegexMatcher(where, pattern string) (regexMatcher, error) {
 	if err != nil {
 		return regexMatcher{}, unsupported(where, "the pattern "+pattern+" ("+err.Error()+")")
 	}
+	re.MatchTimeout = matchTime
 	return regexMatcher{re}, nil
 }
 
-func (m regexMatcher) spans(text string) []span {
+func (m regexMatcher) spans(text string, left *meter) []span {
 	var out []span
 	runes, at := 0, 0 // the same position, in runes and in bytes
 	advance := func(to int) int {
@@ -96,9 +133,20 @@ func (m regexMatcher) spans(text string) []span {
 		return at
 	}
 	prev := 0
-	// Errors are timeouts only, and there is none.
-	match, _ := m.re.FindStringMatch(text)
-	for ; match != nil; match, _ = m.re.FindNextMatch(match) {
+	var match *regexp2.Match
+	for !left.spent() {
+		var err error
+		if match == nil {
+			match, err = m.re.FindStringMatch(text)
+		} else {
+			match, err = m.re.FindNextMatch(match)
+		}
+		if err != nil {
+			left.fail() // the limit of one match; err would quote the whole text
+		}
+		if match == nil {
+			break
+		}
 		start := advance(match.Index)
 		end := advance(match.Index + match.Length)
 		if prev != start {

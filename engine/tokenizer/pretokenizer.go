@@ -96,7 +96,7 @@ func (p *preTokenizers) parse(raw json.RawMessage, depth int) error {
 
 // each runs the stages from i on and yields the words for the model.
 func (p *preTokenizers) each(i int, in piece, yield func(piece)) {
-	if in.text == "" {
+	if in.text == "" || in.left.err != nil {
 		return
 	}
 	if i == len(p.stages) {
@@ -195,7 +195,7 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 }
 
 func (s split) split(p piece, yield func(piece)) {
-	spans := s.matcher.spans(p.text)
+	spans := s.matcher.spans(p.text, p.left)
 	if s.invert {
 		for i := range spans {
 			spans[i].match = !spans[i].match

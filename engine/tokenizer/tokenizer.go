@@ -162,8 +162,9 @@ type EncodeOptions struct {
 	NoSpecial bool
 }
 
-// Encode returns the ids of text.
-func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
+// Encode returns the ids of text. It fails only where a split pattern takes
+// too long on the text, with an *Error of CodeTooSlow.
+func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ids := make([]int32, 0, len(text)/3+8)
 	if opts.AddSpecial {
@@ -171,17 +172,20 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	}
 	found := func(id int32) { ids = append(ids, id) }
 	word := func(p piece) { ids = t.model.appendWord(ids, p.text) }
-	whole := piece{text: text, first: true}
+	whole := piece{text: text, first: true, left: newMeter(text)}
 	t.raw.split(text, opts.NoSpecial, func(start, end int) {
 		p := t.normalize(whole.cut(start, end))
 		t.normalized.split(p.text, opts.NoSpecial, func(start, end int) {
 			t.words.each(0, p.cut(start, end), word)
 		}, found)
 	}, found)
+	if err := whole.left.err; err != nil {
+		return nil, err
+	}
 	if opts.AddSpecial {
 		ids = append(ids, t.template.suffix...)
 	}
-	return ids
+	return ids, nil
 }
 
 // TokenBytes returns the bytes a token stands for, which need not be whole

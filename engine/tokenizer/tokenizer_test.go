@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,16 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 )
+
+// encode is Encode where nothing takes long.
+func encode(t testing.TB, tok *Tokenizer, text string, opts EncodeOptions) []int32 {
+	t.Helper()
+	ids, err := tok.Encode(text, opts)
+	if err != nil {
+		t.Error(err)
+	}
+	return ids
+}
 
 func TestVocabulary(t *testing.T) {
 	for _, name := range families {
@@ -171,8 +182,8 @@ func TestByteRuns(t *testing.T) {
 func TestEncodeInvalidUTF8(t *testing.T) {
 	for _, name := range families {
 		_, tok, _ := family(t, name)
-		got := tok.Encode("a\xff\xfeb\xc3", EncodeOptions{})
-		if want := tok.Encode("a\ufffdb\ufffd", EncodeOptions{}); !slices.Equal(got, want) {
+		got := encode(t, tok, "a\xff\xfeb\xc3", EncodeOptions{})
+		if want := encode(t, tok, "a\ufffdb\ufffd", EncodeOptions{}); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
@@ -187,7 +198,7 @@ func TestConcurrent(t *testing.T) {
 			wg.Go(func() {
 				for i := range strs {
 					i = (i + g*500) % len(strs)
-					if got := tok.Encode(strs[i], EncodeOptions{}); !slices.Equal(got, r.IDs[i]) {
+					if got := encode(t, tok, strs[i], EncodeOptions{}); !slices.Equal(got, r.IDs[i]) {
 						t.Errorf("%s: %q gives %v, want %v", name, strs[i], got, r.IDs[i])
 						return
 					}
@@ -225,8 +236,48 @@ func TestOneHugeWord(t *testing.T) {
 	for name, unit := range map[string]string{"qwen": "abcdefghijklmnopqrst", "gemma": "x = "} {
 		_, tok, _ := family(t, name)
 		text := strings.Repeat(unit, (2<<20)/len(unit))
-		if got := tok.Decode(tok.Encode(text, EncodeOptions{}), false); got != text {
+		if got := tok.Decode(encode(t, tok, text, EncodeOptions{}), false); got != text {
 			t.Errorf("%s: %d bytes of %q come back as %d", name, len(text), unit, len(got))
+		}
+	}
+}
+
+// TestSlowPattern: a pattern that backtracks without end fails the text, and
+// only that.
+func TestSlowPattern(t *testing.T) {
+	tok, err := Load(tiny(map[string]string{
+		"pre_tokenizer": `{"type":"Sequence","pretokenizers":[` + splitJSON(strings.Repeat("(?:aa|a)", 50)+"c") +
+			`,{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}`,
+		"added_tokens": `[{"id":5,"content":"<s>","special":true}]`,
+	}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	re := tok.words.stages[0].(split).matcher.(regexMatcher).re
+	re.MatchTimeout = time.Millisecond
+	slow := strings.Repeat("a", 75) // more than 2^50 ways
+	for _, text := range []string{slow, "ab<s>" + slow, slow + "<s>ab"} {
+		ids, err := tok.Encode(text, EncodeOptions{})
+		if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeTooSlow || ids != nil {
+			t.Errorf("%q gives %v, %v", text, ids, err)
+		}
+	}
+	re.MatchTimeout = matchTime
+	if got, want := encode(t, tok, "ab<s>a", EncodeOptions{}), []int32{2, 5, 0}; !slices.Equal(got, want) {
+		t.Errorf("after it: %v, want %v", got, want)
+	}
+}
+
+// TestMeter: the matches of a text share one time, however fast each is.
+func TestMeter(t *testing.T) {
+	m, err := newRegexMatcher("test", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"c", "aa"} {
+		left := &meter{until: time.Now().Add(-time.Second)}
+		if m.spans(text, left); left.err == nil {
+			t.Errorf("%q is cut after the end", text)
 		}
 	}
 }
@@ -272,7 +323,13 @@ func compareScanner(t *testing.T, s string, scan scanner, m regexMatcher) {
 		}
 	}
 	at := 0
-	for _, sp := range m.spans(s) {
+	left := newMeter(s)
+	defer func() {
+		if left.err != nil {
+			t.Error(left.err)
+		}
+	}()
+	for _, sp := range m.spans(s, left) {
 		if n := scan(s[at:]); !sp.match || sp.start != at || sp.end != at+n {
 			t.Fatalf("%q: the scanner ends at %d, the pattern at %d (from %d)", s, at+n, sp.end, at)
 		}
@@ -329,7 +386,10 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		for _, opts := range []EncodeOptions{{}, {AddSpecial: true}, {NoSpecial: true}} {
-			ids := tok.Encode(text, opts)
+			ids, err := tok.Encode(text, opts)
+			if err != nil {
+				return // the pattern is slow
+			}
 			for _, id := range ids {
 				if !tok.known(id) {
 					t.Fatalf("Encode gives the id %d, which is not in the vocabulary", id)
@@ -371,7 +431,7 @@ func FuzzEncodeDecode(f *testing.F) {
 				want = composed
 			}
 			for _, opts := range []EncodeOptions{{}, {NoSpecial: true}} {
-				if got := tok.Decode(tok.Encode(s, opts), false); got != want {
+				if got := tok.Decode(encode(t, tok, s, opts), false); got != want {
 					t.Fatalf("%q comes back as %q", want, got)
 				}
 			}
