@@ -53,9 +53,10 @@ func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
 
 // A served process is a `tandem serve` on a home folder of its own.
 type served struct {
-	url  string
-	home string
-	cmd  *exec.Cmd
+	url    string
+	home   string
+	cmd    *exec.Cmd
+	stderr bytes.Buffer // shown if it fails
 }
 
 func serveApart(ctx context.Context, program string, flags ...string) (*served, error) {
@@ -66,7 +67,7 @@ func serveApart(ctx context.Context, program string, flags ...string) (*served, 
 	p := &served{home: home}
 	p.cmd = exec.CommandContext(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
 	p.cmd.Env = append(os.Environ(), "TANDEM_HOME="+filepath.Join(home, "home"))
-	p.cmd.Stderr = os.Stderr
+	p.cmd.Stderr = &p.stderr
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
@@ -77,8 +78,7 @@ func serveApart(ctx context.Context, program string, flags ...string) (*served, 
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		p.close()
-		return nil, errors.New("tandem serve printed no address")
+		return nil, errors.Join(errors.New("tandem serve printed no address"), p.close())
 	}
 	p.url = lines.Text()
 	go io.Copy(io.Discard, out)
@@ -91,6 +91,9 @@ func (p *served) close() error {
 	}
 	p.cmd.Process.Signal(os.Interrupt)
 	err := p.cmd.Wait()
+	if err != nil {
+		err = fmt.Errorf("tandem serve: %w\n%s", err, p.stderr.Bytes())
+	}
 	p.cmd = nil
 	return errors.Join(err, os.RemoveAll(p.home))
 }

@@ -190,6 +190,9 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	if bundle.TemplateErr != nil {
 		a.log.Info("no chat for this model", "model", row.ID, "reason", bundle.TemplateErr)
 	}
+	if asked, has := a.opts.ContextLength, bundle.Info.ContextLength; asked > has {
+		a.log.Warn("the model's context is shorter than the one asked for", "model", row.ID, "asked", asked, "served", has)
+	}
 	took := time.Since(start)
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds())
 	return &loaded{

@@ -51,6 +51,10 @@ type ServeOptions struct {
 	// and a link that opens the page with a session. Both are empty where no
 	// endpoint was opened.
 	Ready func(address, link string)
+
+	// Draining, if set, is called when the drain begins with requests still
+	// in flight, which it may take some seconds to end.
+	Draining func(requests int)
 }
 
 // Serve answers on the control socket and the endpoint until ctx ends, then
@@ -137,6 +141,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		case <-inside.leave():
 		case <-ctx.Done():
 		}
+	}
+	if n := inside.count(); n > 0 && o.Draining != nil {
+		o.Draining(n)
 	}
 	a.drain(srv, servers, &fresh)
 	inside.close()
@@ -258,6 +265,13 @@ func (g *gate) end() {
 	if g.working--; g.working == 0 && g.empty != nil {
 		close(g.empty)
 	}
+}
+
+// count returns the requests inside that do more than look.
+func (g *gate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.working
 }
 
 // leave lets no more work in. What it returns is closed once what is inside

@@ -57,6 +57,21 @@ func TestServeContext(t *testing.T) {
 	}
 }
 
+// TestServeLongContext: a context that the model does not have is no error,
+// and said.
+func TestServeLongContext(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
+	s := waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	if s.ContextLimit != 5000 || s.Loaded.ContextLength != 4096 {
+		t.Errorf("state %+v, %+v", s, s.Loaded)
+	}
+	p.stop(t)
+	if want := "shorter than the one asked for\" model=tiny asked=5000 served=4096\n"; !strings.Contains(p.stderr.String(), want) {
+		t.Errorf("standard error: %s", p.stderr)
+	}
+}
+
 // TestRunRefusesPrompts: text that is no UTF-8 is refused before anything is
 // started or sent, wherever it comes from.
 func TestRunRefusesPrompts(t *testing.T) {

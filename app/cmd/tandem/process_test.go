@@ -61,8 +61,13 @@ func TestServeTellsWhere(t *testing.T) {
 		t.Errorf("the first one suffered: %v", err)
 	}
 	p.stop(t)
-	if p.stderr.String() != "" {
-		t.Errorf("on standard error:\n%s", p.stderr)
+	// What the two lines are, and how to stop: nothing is in flight, so that
+	// needs no word more.
+	want := "Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n" +
+		"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
+		"Ctrl-C stops.\n"
+	if got := p.stderr.String(); got != want {
+		t.Errorf("on standard error:\n%swant:\n%s", got, want)
 	}
 }
 
@@ -208,6 +213,9 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	}
 	if _, err := body.Read(make([]byte, 16)); err != nil {
 		t.Errorf("the request in flight was cut at once: %v", err)
+	}
+	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
+		t.Errorf("nothing says what it waits for: %s", p.stderr)
 	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -47,6 +47,12 @@ func serve(ctx context.Context, m *Main, args []string) error {
 				return
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
+			fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n"+
+				"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
+				"Ctrl-C stops.\n", a.State().Choice, address, control.Alias)
+		},
+		Draining: func(requests int) {
+			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", plural(requests, "request"))
 		},
 	})
 	stop()

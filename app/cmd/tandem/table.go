@@ -44,6 +44,14 @@ func count(n int64) string {
 	return fmt.Sprint(n)
 }
 
+// plural writes a number of things, each called by that noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
 // clock writes a moment in local time, - for none.
 func clock(t time.Time) string {
 	if t.IsZero() {
