@@ -111,6 +111,15 @@ func (s *Scope) Exp(a *Array) *Array {
 	return s.done(r, C.mlx_exp(&r.c, a.c, s.stream))
 }
 
+// Log is the natural logarithm (mlx_log).
+func (s *Scope) Log(a *Array) *Array {
+	if !s.ready(a) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_log(&r.c, a.c, s.stream))
+}
+
 // Tanh returns tanh(a) (mlx_tanh).
 func (s *Scope) Tanh(a *Array) *Array {
 	if !s.ready(a) {

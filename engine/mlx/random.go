@@ -23,6 +23,17 @@ func (s *Scope) Gumbel(key *Array, shape ...int) *Array {
 	return s.done(r, C.mlx_random_gumbel(&r.c, d.set(shape), C.size_t(len(shape)), C.MLX_FLOAT32, key.c, s.stream))
 }
 
+// Uniform draws float32 numbers from [0, 1) (mlx_random_uniform).
+func (s *Scope) Uniform(key *Array, shape ...int) *Array {
+	lo, hi := s.Scalar(0, Float32), s.Scalar(1, Float32)
+	if !s.ready(key, lo, hi) {
+		return s.dead
+	}
+	var d dims
+	r := s.new()
+	return s.done(r, C.mlx_random_uniform(&r.c, lo.c, hi.c, d.set(shape), C.size_t(len(shape)), C.MLX_FLOAT32, key.c, s.stream))
+}
+
 // Normal draws from the normal distribution (mlx_random_normal).
 func (s *Scope) Normal(key *Array, d Dtype, loc, scale float32, shape ...int) *Array {
 	if !s.ready(key) {

@@ -137,7 +137,7 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 				for _, id := range output {
 					m.Observe(s, mlx.New(s, []int32{id}, 1))
 				}
-				got, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, logits, 1, vocab)))
+				got, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, logits, 1, vocab), nil))
 				if err != nil {
 					return err
 				}

@@ -45,21 +45,36 @@ func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sample
 // Draw returns the token (1) int32 that follows position pos-1 from the logits
 // (1, V) computed there; pos is the absolute position the token will take.
 func (m *Sampler) Draw(s *mlx.Scope, logits *mlx.Array, pos int) *mlx.Array {
-	x := m.Process(s, logits)
+	return m.Choose(s, m.Process(s, logits, nil), pos)
+}
+
+// Choose returns the tokens (n) int32 that take positions pos, pos+1, ... from
+// their processed distributions (n, V).
+func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if !m.params.Greedy() {
-		noise := s.Gumbel(s.Key(positionKey(m.seed, pos)), 1, m.vocab)
-		x = s.Add(x, noise)
+		x = s.Add(x, m.noise(s, draws, pos, x.Dim(0)))
 	}
 	return s.AsType(s.Argmax(x, -1), mlx.Int32)
 }
 
-// Process returns the processed distribution as unnormalised float32
-// log-probabilities (1, V), -inf where it has no mass. For greedy requests only
-// penalties and bias apply.
-func (m *Sampler) Process(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
+// noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
+func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
+	rows := make([]*mlx.Array, n)
+	for i := range rows {
+		rows[i] = s.Gumbel(s.Key(key(m.seed, u, pos+i)), 1, m.vocab)
+	}
+	return s.Concat(0, rows...)
+}
+
+// Process returns the processed distributions of logits (n, V) as unnormalised
+// float32 log-probabilities (n, V), -inf where they have no mass. For greedy
+// requests only penalties and bias apply. Row i stands behind the first i of
+// drafts, at least n-1 int32 ids that may be unevaluated and are not observed
+// by this; where drafts is nil all rows stand behind what was observed.
+func (m *Sampler) Process(s *mlx.Scope, logits, drafts *mlx.Array) *mlx.Array {
 	x := s.AsType(logits, mlx.Float32)
 	if m.seen != nil {
-		x = m.penalise(s, x)
+		x = m.penalise(s, x, drafts)
 	}
 	if m.bias != nil {
 		x = s.Add(x, m.bias)
@@ -82,32 +97,42 @@ func (m *Sampler) Process(s *mlx.Scope, logits *mlx.Array) *mlx.Array {
 	return x
 }
 
-// penalise applies the repetition, presence and frequency penalties.
-func (m *Sampler) penalise(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+// penalise applies the repetition, presence and frequency penalties to x
+// (n, V), whose row i also counts the first i drafts.
+func (m *Sampler) penalise(s *mlx.Scope, x, drafts *mlx.Array) *mlx.Array {
+	zero := s.Scalar(0, mlx.Float32)
+	seen, counts := m.seen, m.counts
+	if n := x.Dim(0); n > 1 && drafts != nil {
+		// One row per draft, behind an empty one: (n, V).
+		ids := s.Reshape(s.Slice(drafts, 0, 0, n-1), n-1, 1)
+		each := s.AsType(s.Equal(ids, s.Reshape(s.Arange(0, m.vocab, mlx.Int32), 1, m.vocab)), mlx.Float32)
+		added := s.Concat(0, s.Zeros(mlx.Float32, 1, m.vocab), s.Cumsum(each, 0))
+		seen, counts = s.Or(seen, s.Less(zero, added)), s.Add(counts, added)
+	}
 	if r := m.params.RepetitionPenalty; r != 0 && r != 1 {
 		rep := s.Scalar(r, mlx.Float32)
-		zero := s.Scalar(0, mlx.Float32)
-		x = s.Where(m.seen, s.Where(s.Less(x, zero), s.Mul(x, rep), s.Div(x, rep)), x)
+		x = s.Where(seen, s.Where(s.Less(x, zero), s.Mul(x, rep), s.Div(x, rep)), x)
 	}
 	if f := m.params.FrequencyPenalty; f != 0 {
-		x = s.Sub(x, s.Mul(m.counts, s.Scalar(f, mlx.Float32)))
+		x = s.Sub(x, s.Mul(counts, s.Scalar(f, mlx.Float32)))
 	}
 	if p := m.params.PresencePenalty; p != 0 {
-		present := s.AsType(s.Less(s.Scalar(0, mlx.Float32), m.counts), mlx.Float32)
+		present := s.AsType(s.Less(zero, counts), mlx.Float32)
 		x = s.Sub(x, s.Mul(present, s.Scalar(p, mlx.Float32)))
 	}
 	return x
 }
 
-// Observe adds a drawn token (1) int32, which may be unevaluated, to the
-// history that penalties count.
-func (m *Sampler) Observe(s *mlx.Scope, token *mlx.Array) {
+// Observe adds drawn tokens (n) int32, which may be unevaluated, to the history
+// that penalties count.
+func (m *Sampler) Observe(s *mlx.Scope, tokens *mlx.Array) {
 	if m.seen == nil {
 		return
 	}
-	at := s.Reshape(token, 1, 1)
-	seen := s.Keep(s.PutAlong(m.seen, at, mlx.New(s, []bool{true}, 1, 1), -1))
-	counts := s.Keep(s.ScatterAdd(m.counts, at, mlx.New(s, []float32{1}, 1, 1), -1))
+	n := tokens.Dim(0)
+	at := s.Reshape(tokens, 1, n)
+	seen := s.Keep(s.PutAlong(m.seen, at, s.BroadcastTo(mlx.New(s, []bool{true}, 1, 1), 1, n), -1))
+	counts := s.Keep(s.ScatterAdd(m.counts, at, s.BroadcastTo(mlx.New(s, []float32{1}, 1, 1), 1, n), -1))
 	s.Adopt(m.seen)
 	s.Adopt(m.counts)
 	m.seen, m.counts = seen, counts
@@ -143,24 +168,10 @@ func (m *Sampler) topP(s *mlx.Scope, x *mlx.Array, p float64) *mlx.Array {
 	before := s.Sub(s.Cumsum(sorted, -1), sorted)
 	// The likeliest token, before which nothing is taken, stays for any p.
 	kept := s.Less(before, s.Scalar(max(p, 1e-9), mlx.Float32))
-	return keep(s, x, s.PutAlong(s.Zeros(mlx.Bool, 1, m.vocab), order, kept, -1))
+	return keep(s, x, s.PutAlong(s.Zeros(mlx.Bool, x.Dim(0), m.vocab), order, kept, -1))
 }
 
 // keep replaces x by -inf where mask is false.
 func keep(s *mlx.Scope, x, mask *mlx.Array) *mlx.Array {
 	return s.Where(mask, x, s.Scalar(negInf, mlx.Float32))
-}
-
-// positionKey mixes seed and position into one key (SplitMix64), so that
-// neighbouring seeds and positions share nothing.
-func positionKey(seed uint64, pos int) uint64 {
-	z := mix(seed) + uint64(pos)*0x9e3779b97f4a7c15
-	return mix(z)
-}
-
-func mix(z uint64) uint64 {
-	z += 0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
 }

@@ -1,0 +1,64 @@
+package draft
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// A Drafter proposes for one target model. It is used on the MLX thread only,
+// and so are its drafts.
+type Drafter interface {
+	// Name is how requests and run history call it: dflash, ngram, model.
+	Name() string
+
+	// Taps lists the target layers, ascending, whose outputs its drafts want
+	// to be told of; nil if none.
+	Taps() []int
+
+	// MaxDrafts is the most tokens one proposal can hold.
+	MaxDrafts() int
+
+	// Open begins a request.
+	Open(s *mlx.Scope, o Options) (Draft, error)
+}
+
+// Options of the draft of one request.
+type Options struct {
+	Prompt     []int32
+	Prediction []int32         // what the client expects to be generated, or nil
+	Sampler    *sample.Sampler // draws proposals; the request's own
+	Caches     cache.Options
+}
+
+// A Draft guesses how one request goes on.
+type Draft interface {
+	// Propose returns at most n >= 1 tokens that may follow history, the
+	// request's tokens so far. Everything before the last of them was
+	// committed. It may return none. Errors go to the scope.
+	Propose(s *mlx.Scope, history []int32, n int) Proposal
+
+	// Committed says that the target evaluated tokens at positions from on,
+	// which follow those of the last call, and kept them. taps holds the
+	// outputs of the layers Taps names, (len(tokens), H) each; they belong to
+	// s, and a draft that needs them later keeps them.
+	Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
+
+	// Arrays lists what the draft's state consists of, for Eval: it has to be
+	// among what is kept wherever a proposal or a committed run is evaluated.
+	Arrays() []*mlx.Array
+
+	// Free ends the draft.
+	Free(s *mlx.Scope)
+}
+
+// A Proposal is a run of guessed tokens.
+type Proposal struct {
+	N      int
+	Tokens *mlx.Array // (N) int32 of the scope, may be unevaluated; nil if N is 0
+
+	// LogQ is the processed distribution each token was drawn from, (N, V)
+	// unnormalised log-probabilities in float32; nil if the tokens are certain
+	// guesses.
+	LogQ *mlx.Array
+}

@@ -1,0 +1,166 @@
+package sample
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tandem/engine/mlx"
+)
+
+func randomRows(rng *rand.Rand, n, vocab int) []float32 {
+	rows := make([]float32, n*vocab)
+	for i := range rows {
+		rows[i] = float32(rng.NormFloat64() * 2)
+	}
+	return rows
+}
+
+// TestProcessRows compares the rows of a block with one row at a time.
+func TestProcessRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const vocab, n = 24, 5
+	prompt, drafts := []int32{3, 4}, []int32{4, 7, 7, 23}
+	for _, p := range []Params{
+		{},
+		{Temperature: 0.8, TopK: 6, TopP: 0.9, MinP: 0.01},
+		{RepetitionPenalty: 1.3},
+		{Temperature: 1, TopP: 0.7, RepetitionPenalty: 1.2, PresencePenalty: 0.4, FrequencyPenalty: 0.3, LogitBias: map[int32]float32{5: 2}},
+	} {
+		onThread(t, func(s *mlx.Scope) error {
+			logits := randomRows(rng, n, vocab)
+			block := New(s, p, 9, vocab, prompt)
+			defer block.Free()
+			ids := mlx.New(s, drafts, len(drafts))
+			x := block.Process(s, mlx.New(s, logits, n, vocab), ids)
+			got, err := mlx.Read[float32](s, x)
+			if err != nil {
+				return err
+			}
+			chosen, err := mlx.Read[int32](s, block.Choose(s, x, 100))
+			if err != nil {
+				return err
+			}
+			one := New(s, p, 9, vocab, prompt)
+			defer one.Free()
+			for i := range n {
+				row := mlx.New(s, logits[i*vocab:(i+1)*vocab], 1, vocab)
+				want, err := mlx.Read[float32](s, one.Process(s, row, nil))
+				if err != nil {
+					return err
+				}
+				if !slices.Equal(got[i*vocab:(i+1)*vocab], want) {
+					t.Errorf("%+v: row %d is %v, want %v", p, i, got[i*vocab:(i+1)*vocab], want)
+				}
+				id, err := mlx.Read[int32](s, one.Draw(s, row, 100+i))
+				if err != nil {
+					return err
+				}
+				if id[0] != chosen[i] {
+					t.Errorf("%+v: row %d drew %d, want %d", p, i, chosen[i], id[0])
+				}
+				if i < len(drafts) {
+					one.Observe(s, mlx.New(s, drafts[i:i+1], 1))
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// TestAccept checks verdicts whose outcome is certain.
+func TestAccept(t *testing.T) {
+	const vocab = 4
+	// Row i of the target all but forces token i.
+	sharp := make([]float32, 4*vocab)
+	for i := range 4 {
+		sharp[i*vocab+i] = 50
+	}
+	for _, rule := range []Rule{Coupled, Rejection} {
+		for _, p := range []Params{{}, {Temperature: 1}} {
+			for _, c := range []struct {
+				drafts []int32
+				want   []int32
+			}{
+				{[]int32{0, 1, 2}, []int32{0, 1, 2, 3}},
+				{[]int32{0, 1, 0}, []int32{0, 1, 2}},
+				{[]int32{0, 0, 2}, []int32{0, 1}},
+				{[]int32{1, 1, 2}, []int32{0}},
+			} {
+				onThread(t, func(s *mlx.Scope) error {
+					m := New(s, p, 5, vocab, nil)
+					v := m.Accept(s, rule, mlx.New(s, sharp, 4, vocab), mlx.New(s, c.drafts, 3), nil, 10)
+					accepted, err := mlx.Read[int32](s, v.Accepted)
+					if err != nil {
+						return err
+					}
+					tokens, err := mlx.Read[int32](s, v.Tokens)
+					if err != nil {
+						return err
+					}
+					if got := tokens[:accepted[0]+1]; !slices.Equal(got, c.want) {
+						t.Errorf("%s, temperature %v, drafts %v: %v follows, want %v", rule, p.Temperature, c.drafts, got, c.want)
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// TestRejectionFollowsTheDistribution draws one draft from q and judges it, at
+// 20,000 positions: what follows has the distribution p whatever q is.
+func TestRejectionFollowsTheDistribution(t *testing.T) {
+	const vocab, positions = 8, 20000
+	p := []float32{0, 1, 2, -1, 0.5, 3, -2, 1.5}
+	for _, c := range []struct {
+		name string
+		q    []float32 // nil = a certain guess
+	}{
+		{"another distribution", []float32{2, 0, 1, 1, 1, 0, 3, -1}},
+		{"the same distribution", p},
+		{"a certain guess", nil},
+	} {
+		onThread(t, func(s *mlx.Scope) error {
+			m := New(s, Params{Temperature: 1}, 77, vocab, nil)
+			counts := make([]int, vocab)
+			rows := s.Keep(mlx.New(s, slices.Concat(p, p), 2, vocab))
+			defer rows.Free()
+			for pos := 0; pos < positions; pos += 50 {
+				var out []*mlx.Array
+				for i := range 50 {
+					draft, logQ := mlx.New(s, []int32{5}, 1), (*mlx.Array)(nil)
+					if c.q != nil {
+						logQ = mlx.New(s, c.q, 1, vocab)
+						draft = m.Choose(s, logQ, pos+i)
+					}
+					v := m.Accept(s, Rejection, rows, draft, logQ, pos+i)
+					out = append(out, s.Slice(v.Tokens, 0, 0, 1))
+				}
+				ids, err := mlx.Read[int32](s, s.Concat(0, out...))
+				if err != nil {
+					return err
+				}
+				for _, id := range ids {
+					counts[id]++
+				}
+				if err := s.Eval(); err != nil {
+					return err
+				}
+			}
+			sum, chi := 0.0, 0.0
+			for _, v := range p {
+				sum += math.Exp(float64(v))
+			}
+			for i, v := range p {
+				want := positions * math.Exp(float64(v)) / sum
+				chi += (float64(counts[i]) - want) * (float64(counts[i]) - want) / want
+			}
+			if chi > 24.32 { // 0.999 quantile, 7 degrees of freedom
+				t.Errorf("%s: chi-square %.1f, counts %v", c.name, chi, counts)
+			}
+			return nil
+		})
+	}
+}
