@@ -30,6 +30,14 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	if r.MaxTokens != nil && *r.MaxTokens < 0 {
 		return invalid("max_tokens must be at least 0, not %d", *r.MaxTokens)
 	}
+	for _, id := range r.Prediction {
+		if id < 0 || int(id) >= e.config.VocabSize {
+			return invalid("the prediction holds token %d; the vocabulary has %d", id, e.config.VocabSize)
+		}
+	}
+	if err := e.checkSpeculation(r.Speculation); err != nil {
+		return 0, err
+	}
 	if err := r.Sampling.Check(e.config.VocabSize); err != nil {
 		return 0, &Error{Code: CodeInvalid, Message: err.Error()}
 	}

@@ -9,6 +9,8 @@ type draw struct {
 	token              *mlx.Array // (n) int32
 	chosen             *mlx.Array // (n, 1) float32, nil unless wanted
 	topIDs, topLogprob *mlx.Array // (n, top), nil unless wanted
+
+	taps []*mlx.Array // (rows, H) of the forward it comes from, nil unless a draft wants them
 }
 
 // arrays lists what the draw has to have evaluated.
@@ -20,7 +22,7 @@ func (d *draw) arrays() []*mlx.Array {
 	if d.topIDs != nil {
 		list = append(list, d.topIDs, d.topLogprob)
 	}
-	return list
+	return append(list, d.taps...)
 }
 
 // keep moves the arrays out of the scope, to outlive the round.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/engine/cache"
+	"tandem/engine/draft"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/tokenizer"
@@ -28,6 +29,10 @@ type Options struct {
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 	Logger        *slog.Logger // nil discards
+
+	// Drafters propose for the model, the one to prefer first. They belong to
+	// the caller and must outlive the engine.
+	Drafters []draft.Drafter
 }
 
 // An Engine owns one model's queue and schedules its requests on the MLX
@@ -181,4 +186,9 @@ func (e *Engine) signal() {
 	case e.wake <- struct{}{}:
 	default:
 	}
+}
+
+// caches are the options of every cache of a request.
+func (e *Engine) caches() cache.Options {
+	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tandem/engine/cache"
+	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -182,13 +183,16 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		{"stop", Request{Stop: []string{"fg"}}, nil, 6},
 		{"break", Request{MaxTokens: new(100)}, nil, 0},
 	} {
-		for _, prompt := range []int{1, 60} { // the ring has 3 + 32 rows
-			t.Run(fmt.Sprintf("%s after %d", c.name, prompt), func(t *testing.T) {
-				f := newFixture(t, enginetest.Cycle(256), Options{Chunk: 8}, c.eos...)
+		for _, x := range []struct{ prompt, depth int }{{1, 0}, {60, 0}, {1, 4}, {60, 4}, {60, 7}} { // the ring has 3 + 32 rows
+			prompt := x.prompt
+			t.Run(fmt.Sprintf("%s after %d, %d drafts", c.name, prompt, x.depth), func(t *testing.T) {
 				all := make([]int32, 300) // what the model says, from the prompt on
 				for i := range all {
 					all[i] = int32(('a' - prompt + 1 + i + 256) % 256)
 				}
+				d := &enginetest.Scripted{Text: all, Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
+				f := newFixture(t, enginetest.Cycle(256), Options{Chunk: 8, Drafters: []draft.Drafter{d}}, c.eos...)
+				c.r.Speculation.Depth = &x.depth
 				held := [2][]float32{}
 				offset := [2]int{}
 				f.chain.Wrap = func(layer int, inner cache.Cache) cache.Cache {
@@ -223,7 +227,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 				}
 				for layer, rows := range held {
 					want := prompt + read - 1
-					if c.name == "break" {
+					if c.name == "break" && x.depth == 0 {
 						want = prompt + read // nothing ended the text: the row of the last token stays
 					}
 					if offset[layer] != want {

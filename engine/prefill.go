@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
@@ -31,8 +30,9 @@ func (e *Engine) prefill(tasks []*task) error {
 	var scored []Token
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
 		if t.caches == nil {
-			t.caches = e.model.NewCaches(cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk})
+			t.caches = e.model.NewCaches(e.caches())
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
+			e.open(s, t)
 		}
 		if !e.thread.GPU() {
 			// Attention on the CPU materialises its scores (heads, chunk, T).
@@ -43,9 +43,11 @@ func (e *Engine) prefill(tasks []*task) error {
 			}
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
-		hidden := e.model.Forward(s, lm.Batch{{
+		out := e.model.Forward(s, lm.Batch{{
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
-		}}, nil).Hidden // (n, H)
+		}}, t.taps())
+		hidden := out.Hidden // (n, H)
+		e.committed(s, t, t.tokens[from:from+n], from, out.Taps)
 		pending := t.live()
 		if t.req.PromptLogprobs {
 			// Evaluated first and kept, so that scoring in pieces does not
@@ -93,6 +95,9 @@ func (t *task) live() []*mlx.Array {
 	var list []*mlx.Array
 	for _, c := range t.caches {
 		list = append(list, c.Arrays()...)
+	}
+	if t.draft != nil {
+		list = append(list, t.draft.Arrays()...)
 	}
 	return list
 }

@@ -31,6 +31,12 @@ type Request struct {
 	// position. Nil draws one at random; Stats.Seed tells which.
 	Seed *uint64
 
+	Speculation Speculation
+
+	// Prediction is what the client expects to be generated, token ids of it;
+	// it may be used as a draft.
+	Prediction []int32
+
 	// Stop ends the generation where the decoded text first contains one of
 	// these. The match itself is not part of the text.
 	Stop []string
@@ -100,10 +106,15 @@ type Stats struct {
 	PromptTokens     int
 	CachedTokens     int // of the prompt, restored instead of evaluated
 	CompletionTokens int
-	Drafted          int
-	Accepted         int
 	Rounds           int // target forwards after the prefill
 	Syncs            int // blocking MLX calls after the prefill
+
+	Drafter    string // that proposed, empty for plain decoding
+	NoDrafter  string // why it no longer does, or never did, where that is worth a word
+	Drafted    int
+	Accepted   int   // of Drafted, those that stand in the output
+	AcceptedAt []int // rounds in which at least i+1 drafts stood, by i
+	Depths     []int // drafts of each round, plain ones 0
 
 	Seed   uint64
 	Finish Finish // empty when cancelled or failed

@@ -47,14 +47,19 @@ func (e *Engine) schedule() {
 		if t := nextPrefill(active, turn); t != nil {
 			e.round([]*task{t}, e.prefill)
 		}
-		var decoding []*task
+		var plain []*task
 		for _, t := range active {
-			if t.flight != nil && !t.finished {
-				decoding = append(decoding, t)
+			if !t.decoding() {
+				continue
+			}
+			if t.depth = t.plan(); t.depth > 0 && t.flight == nil {
+				e.round([]*task{t}, e.verify)
+			} else {
+				plain = append(plain, t)
 			}
 		}
-		if len(decoding) > 0 {
-			e.round(decoding, e.step)
+		if len(plain) > 0 {
+			e.round(plain, e.step)
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
 	}

@@ -10,7 +10,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// step advances all decoding tasks by one token in one forward.
+// step advances plainly decoding tasks by one token in one forward. A task
+// whose next round drafts gets no successor of the step in flight; one that
+// comes from such a round begins here.
 //
 // The graph of step n+1 is built while step n still runs, on its unread
 // tokens; then step n is read, and at once step n+1 is dispatched. Dispatching
@@ -19,16 +21,24 @@ import (
 // cache (engine/LOG.md). The row of step n+1 is in the caches from here on: a
 // task that ends with token n rolls it back.
 func (e *Engine) step(tasks []*task) error {
-	// The last allowed token needs no successor.
-	going := slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return t.generated()+1 >= t.limit })
-	read := make([]Token, len(tasks))
+	var landing, going []*task
+	for _, t := range tasks {
+		if t.flight != nil {
+			landing = append(landing, t)
+		}
+		// The last allowed token needs no successor.
+		if t.flight == nil || t.depth == 0 && t.generated()+1 < t.limit {
+			going = append(going, t)
+		}
+	}
+	read := make([]Token, len(landing))
 	var syncs int64
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		before := e.thread.Syncs()
 		start, inC := time.Now(), s.TimeInC()
 		next := e.build(s, going)
 		build := time.Since(start) - (s.TimeInC() - inC)
-		for i, t := range tasks {
+		for i, t := range landing {
 			tokens, err := t.flight.read(s)
 			if err != nil {
 				return err
@@ -44,6 +54,9 @@ func (e *Engine) step(tasks []*task) error {
 		for _, t := range tasks {
 			t.stats.Host += host
 			t.stats.Build += build
+		}
+		for _, t := range landing {
+			e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, t.flight.taps)
 			t.flight.free()
 			t.flight = nil
 		}
@@ -51,6 +64,7 @@ func (e *Engine) step(tasks []*task) error {
 			next[i].keep(s)
 			t.flight = next[i]
 			t.stats.Rounds++
+			t.stats.Depths = append(t.stats.Depths, 0)
 		}
 		syncs = e.thread.Syncs() - before
 		return nil
@@ -58,9 +72,12 @@ func (e *Engine) step(tasks []*task) error {
 	if err != nil {
 		return err
 	}
-	for i, t := range tasks {
+	for i, t := range landing {
 		t.stats.Syncs += int(syncs)
 		e.accept(t, read[i])
+		if t.flight != nil {
+			t.fed = len(t.tokens)
+		}
 	}
 	return nil
 }
@@ -73,18 +90,23 @@ func (e *Engine) build(s *mlx.Scope, tasks []*task) []*draw {
 	}
 	batch := make(lm.Batch, len(tasks))
 	for i, t := range tasks {
-		batch[i] = lm.Sequence{Tokens: t.flight.token, N: 1, Pos: len(t.tokens), Caches: t.caches}
+		q := lm.Sequence{N: 1, Pos: len(t.tokens), Caches: t.caches}
+		if t.flight != nil {
+			q.Tokens = t.flight.token
+		} else {
+			q.Pos--
+			q.Tokens = mlx.New(s, t.tokens[q.Pos:], 1)
+		}
+		t.observe(s, q.Tokens, q.Pos+1)
+		batch[i] = q
 	}
-	out := e.model.Forward(s, batch, nil)
+	taps := tapsOf(tasks)
+	out := e.model.Forward(s, batch, taps)
 	logits := e.model.Unembed(s, out.Hidden) // (B, V)
 	next := make([]*draw, len(tasks))
 	for i, t := range tasks {
-		t.sampler.Observe(s, t.flight.token)
-		row := logits
-		if len(tasks) > 1 {
-			row = s.Slice(logits, 0, i, i+1)
-		}
-		next[i] = t.draw(s, row, len(t.tokens)+1)
+		next[i] = t.draw(s, rows(s, logits, i, i+1), batch[i].Pos+1)
+		next[i].taps = t.pick(s, taps, out.Taps, i, i+1)
 	}
 	return next
 }
@@ -140,11 +162,6 @@ func (e *Engine) accept(t *task, tok Token) {
 		} else {
 			tok.Text += t.stops.flush()
 		}
-	}
-	// The row of a token that ends the generation is rolled back with the
-	// step in flight; every other token's row is in the caches.
-	if tok.Finish == "" {
-		t.fed = len(t.tokens)
 	}
 	t.mail.post(tok)
 	if tok.Finish != "" {

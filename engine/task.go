@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tandem/engine/cache"
+	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 	"tandem/engine/tokenizer"
@@ -23,16 +24,22 @@ type task struct {
 
 	// tokens is the prompt and what was generated. caches is the live path:
 	// between rounds every cache holds the first fed of these tokens. A task
-	// that ends with the token just read has one row more, of the step in
-	// flight, until it is rolled back.
+	// that ends has more rows, of the step in flight or of drafts, until they
+	// are rolled back.
 	tokens []int32
 	fed    int
 	caches []cache.Cache
 
-	sampler *sample.Sampler
-	flight  *draw // the token being computed, nil before the prompt is evaluated
-	stream  *tokenizer.Stream
-	stops   stopMatcher
+	sampler  *sample.Sampler
+	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
+	flight   *draw // the token being computed, nil before the prompt is evaluated and between verify rounds
+
+	drafter draft.Drafter // nil = plain decoding
+	draft   draft.Draft   // nil until the prompt's first chunk, and after it failed
+	depth   int           // drafts of the next round
+
+	stream *tokenizer.Stream
+	stops  stopMatcher
 
 	arrived, begun, first time.Time
 	stats                 Stats
@@ -48,6 +55,8 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 		tokens: append([]int32(nil), r.Prompt...),
 		stream: tok.NewStream(!r.KeepSpecial),
 		stops:  stopMatcher{stops: r.Stop},
+
+		observed: len(r.Prompt),
 	}
 	if !r.PromptLogprobs {
 		// The text goes on where the prompt ended: some decoders drop a space
@@ -64,13 +73,38 @@ func (t *task) prefilling() bool { return t.fed < len(t.req.Prompt) }
 // remaining returns how many prompt tokens are to be evaluated.
 func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
 
+// decoding reports whether the prompt is evaluated and more is to come.
+func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
+
+// taps lists the layers whose outputs the draft wants.
+func (t *task) taps() []int {
+	if t.draft == nil {
+		return nil
+	}
+	return t.drafter.Taps()
+}
+
+// observe tells the sampler of the token (1) int32 that brings the text to n
+// tokens, unless it knows.
+func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
+	if t.observed < n {
+		t.sampler.Observe(s, token)
+		t.observed = n
+	}
+}
+
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 
 // draw samples the token at position pos from the logits (1, V) before it. Its
 // arrays belong to s, unevaluated.
 func (t *task) draw(s *mlx.Scope, logits *mlx.Array, pos int) *draw {
-	d := &draw{token: t.sampler.Draw(s, logits, pos)}
+	return t.drawn(s, logits, t.sampler.Draw(s, logits, pos))
+}
+
+// drawn is the draw of tokens (n) from logits (n, V).
+func (t *task) drawn(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
+	d := &draw{token: tokens}
 	if t.req.Logprobs {
 		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
 	}
@@ -85,6 +119,10 @@ func (t *task) free(s *mlx.Scope) {
 	t.caches = nil
 	t.flight.free()
 	t.flight = nil
+	if t.draft != nil {
+		t.draft.Free(s)
+		t.draft = nil
+	}
 	if t.sampler != nil {
 		t.sampler.Free()
 		t.sampler = nil

@@ -57,8 +57,8 @@ func (m *Chain) NewCaches(opts cache.Options) []cache.Cache {
 	return list
 }
 
-// Forward implements lm.Model.
-func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
+// Forward implements lm.Model. Every layer's output is the row of logits.
+func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	if m.OnForward != nil {
 		m.OnForward(len(m.Forwards))
 	}
@@ -80,7 +80,11 @@ func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 		hidden = append(hidden, s.Take(m.table, s.AsType(s.Reshape(row, q.N), mlx.Int32), 0))
 	}
 	m.Forwards = append(m.Forwards, rows)
-	return lm.Output{Hidden: s.Concat(0, hidden...)}
+	out := lm.Output{Hidden: s.Concat(0, hidden...)}
+	for range taps {
+		out.Taps = append(out.Taps, out.Hidden)
+	}
+	return out
 }
 
 // Unembed implements lm.Model: the hidden state is the row of logits.

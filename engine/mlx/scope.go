@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"errors"
+	"runtime/debug"
 	"time"
 )
 
@@ -36,6 +37,24 @@ func (s *Scope) Fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
+}
+
+// Try runs fn and takes back the failure it records, a panic included: what is
+// built apart from it goes on. Arrays that fn made are not to be used then.
+func (s *Scope) Try(fn func() error) (err error) {
+	if s.err != nil {
+		return s.err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+		if err == nil {
+			err = s.err
+		}
+		s.err = nil
+	}()
+	return fn()
 }
 
 // Thread returns the thread the scope belongs to.

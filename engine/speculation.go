@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/sample"
+)
+
+// MaxDepth is the most tokens one round can draft: a verify block has one row
+// more.
+const MaxDepth = cache.MaxBlock - 1
+
+// Speculation says how a request is decoded. What it generates does not depend
+// on it, but for the rule. The zero value leaves everything to the engine.
+type Speculation struct {
+	Drafter  string      // one of the engine's, None, or Auto; empty means Auto
+	Depth    *int        // drafts in each round; nil adapts
+	Rollback Rollback    // empty means trim
+	Rule     sample.Rule // empty means coupled
+	Fused    bool        // a probe: draft and verify in one graph
+}
+
+// Drafters that no engine has by these names.
+const (
+	Auto = "auto" // what is there, if it gains
+	None = "none" // plain decoding
+)
+
+// A Rollback is a way to undo the rows of rejected drafts.
+type Rollback string
+
+const (
+	// Trim drops the rows of rejected drafts.
+	Trim Rollback = "trim"
+	// Undo drops the whole block; accepted tokens are evaluated again, in
+	// front of the next one.
+	Undo Rollback = "snapshot"
+)
+
+// checkSpeculation refuses what the engine cannot do, and what contradicts
+// itself.
+func (e *Engine) checkSpeculation(r Speculation) error {
+	invalid := func(format string, args ...any) error {
+		return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	}
+	name := cmp.Or(r.Drafter, Auto)
+	names := []string{Auto, None}
+	for _, d := range e.opts.Drafters {
+		names = append(names, d.Name())
+	}
+	switch {
+	case !slices.Contains(names, name):
+		return invalid("speculation.drafter %q is not there for this model; it has %s", name, strings.Join(names, ", "))
+	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
+		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):
+		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo, r.Rollback)
+	case !slices.Contains([]sample.Rule{"", sample.Coupled, sample.Rejection}, r.Rule):
+		return invalid("speculation.rule must be %s or %s, not %q", sample.Coupled, sample.Rejection, r.Rule)
+	}
+	return nil
+}
+
+// drafter returns the one a request asks for, nil for plain decoding.
+func (e *Engine) drafter(r Speculation) draft.Drafter {
+	for _, d := range e.opts.Drafters {
+		if name := cmp.Or(r.Drafter, Auto); name == Auto || name == d.Name() {
+			return d
+		}
+	}
+	return nil
+}

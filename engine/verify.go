@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// errDraft ends a round in which the draft failed before the target was
+// touched: the task goes on plainly.
+var errDraft = errors.New("the draft failed")
+
+// verify drafts up to t.depth tokens and evaluates them behind the newest one
+// in one forward of the target, with one sync. The draft is dispatched and not
+// read; the target's graph is built on it while it runs, with the verdict in
+// the graph. One token at least follows: what the target says where the drafts
+// end, or where they go wrong.
+func (e *Engine) verify(tasks []*task) error {
+	t := tasks[0]
+	var read []Token
+	var n int
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		before, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
+		last := len(t.tokens) - 1
+		current := mlx.New(s, t.tokens[last:], 1)
+		t.observe(s, current, len(t.tokens))
+		p, err := e.propose(s, t, current)
+		if err != nil {
+			return err
+		}
+		n = p.N
+		q := lm.Sequence{Tokens: current, N: n + 1, Pos: last, Caches: t.caches}
+		if n > 0 {
+			q.Tokens = s.Concat(0, current, p.Tokens)
+		}
+		out := e.model.Forward(s, lm.Batch{q}, t.taps())
+		logits := e.model.Unembed(s, out.Hidden) // (n+1, V)
+		x := t.sampler.Process(s, logits, p.Tokens)
+		v := sample.Verdict{Tokens: t.sampler.Choose(s, x, last+1)}
+		if n > 0 {
+			v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)
+		}
+		d := t.drawn(s, logits, v.Tokens)
+		d.taps = out.Taps
+		keep := append(d.arrays(), t.sampler.Arrays()...)
+		keep = append(keep, t.live()...)
+		if n > 0 {
+			keep = append(keep, v.Accepted)
+		}
+		t.stats.Build += time.Since(start) - (s.TimeInC() - inC)
+		if err := s.AsyncEval(keep...); err != nil {
+			return err
+		}
+		accepted := 0
+		if n > 0 {
+			a, err := mlx.Read[int32](s, v.Accepted)
+			if err != nil {
+				return err
+			}
+			accepted = int(a[0])
+		}
+		if read, err = d.read(s); err != nil {
+			return err
+		}
+		readAt := time.Now()
+		inC = s.TimeInC()
+		read = read[:accepted+1]
+		for _, c := range t.caches {
+			if err := c.Trim(n - accepted); err != nil {
+				return err
+			}
+		}
+		kept := []int32{t.tokens[last]}
+		for _, tok := range read[:accepted] {
+			kept = append(kept, tok.ID)
+		}
+		if accepted > 0 {
+			t.observe(s, mlx.New(s, kept[1:], accepted), len(t.tokens)+accepted)
+		}
+		e.committed(s, t, kept, last, t.pick(s, t.taps(), out.Taps, 0, accepted+1))
+		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
+		t.stats.Syncs += int(e.thread.Syncs() - before)
+		return nil
+	})
+	if errors.Is(err, errDraft) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.record(n, len(read)-1)
+	for i, tok := range read {
+		// Rows of the newest token and of the drafts before this one.
+		t.fed++
+		if e.accept(t, tok); t.finished {
+			t.stats.Accepted -= len(read) - 1 - i
+			return nil
+		}
+	}
+	return nil
+}
+
+// propose asks the draft for its guesses and dispatches them.
+func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
+	// The last allowed token is the target's own.
+	n := min(t.depth, t.limit-t.generated()-1)
+	if n <= 0 || t.draft == nil {
+		return p, nil
+	}
+	if e.guard(s, t, func() error {
+		p = t.draft.Propose(s, t.tokens, n)
+		if p.N == 0 || t.req.Speculation.Fused {
+			return s.Err()
+		}
+		keep := append([]*mlx.Array{current, p.Tokens}, t.draft.Arrays()...)
+		keep = append(keep, t.sampler.Arrays()...)
+		if p.LogQ != nil {
+			keep = append(keep, p.LogQ)
+		}
+		return s.AsyncEval(keep...)
+	}) != nil {
+		return p, errDraft
+	}
+	return p, nil
+}
+
+// record counts a round in the task's figures.
+func (t *task) record(drafted, accepted int) {
+	st := &t.stats
+	st.Rounds++
+	st.Depths = append(st.Depths, drafted)
+	st.Drafted += drafted
+	st.Accepted += accepted
+	for len(st.AcceptedAt) < accepted {
+		st.AcceptedAt = append(st.AcceptedAt, 0)
+	}
+	for i := range accepted {
+		st.AcceptedAt[i]++
+	}
+}

@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/sample"
+)
+
+// wild is a table of random logits over v ids.
+func wild(v int) [][]float32 {
+	rng := rand.New(rand.NewPCG(8, 15))
+	table := make([][]float32, v)
+	for i := range table {
+		table[i] = make([]float32, v)
+		for j := range table[i] {
+			table[i][j] = float32(rng.NormFloat64() * 2)
+		}
+	}
+	return table
+}
+
+// scripted returns an engine with a drafter that knows how plain decoding of r
+// goes on, and that continuation.
+func scripted(t *testing.T, r Request, opts Options, eos ...int32) (*fixture, *enginetest.Scripted, []Token) {
+	t.Helper()
+	d := &enginetest.Scripted{Vocab: 64}
+	opts.Drafters = []draft.Drafter{d}
+	f := newFixture(t, wild(64), opts, eos...)
+	r.Speculation.Drafter = None
+	all := r
+	all.IgnoreEOS, all.Stop = true, nil
+	more := *r.MaxTokens + 40
+	all.MaxTokens = &more
+	tokens, _, _ := f.run(t, all)
+	d.Text = slices.Concat(r.Prompt, ids(tokens))
+	plain, _, stats := f.run(t, r)
+	if stats.Drafted != 0 {
+		t.Fatalf("plain decoding drafted %d tokens", stats.Drafted)
+	}
+	return f, d, plain
+}
+
+// sameTokens compares two generations, their texts and log-probabilities too.
+func sameTokens(t *testing.T, what string, got, want []Token) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d tokens, want %d", what, len(got), len(want))
+		return
+	}
+	for i, g := range got {
+		w := want[i]
+		if g.ID != w.ID || g.Text != w.Text || g.Finish != w.Finish {
+			t.Errorf("%s: token %d is %d %q %s, want %d %q %s", what, i, g.ID, g.Text, g.Finish, w.ID, w.Text, w.Finish)
+			return
+		}
+		if (g.Logprobs == nil) != (w.Logprobs == nil) || g.Logprobs != nil &&
+			(g.Logprobs.Logprob != w.Logprobs.Logprob || !slices.Equal(g.Logprobs.Top, w.Logprobs.Top)) {
+			t.Errorf("%s: the log-probabilities of token %d are %v, want %v", what, i, g.Logprobs, w.Logprobs)
+			return
+		}
+	}
+}
+
+// TestVerifyEqualsPlain decodes the same request plainly and with drafts that
+// go wrong at every position in turn.
+func TestVerifyEqualsPlain(t *testing.T) {
+	for name, r := range map[string]Request{
+		"greedy":    {},
+		"sampled":   {Sampling: sample.Params{Temperature: 0.8, TopK: 20, TopP: 0.95}},
+		"penalties": {Sampling: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, FrequencyPenalty: 0.4, PresencePenalty: 0.2}},
+		"logprobs":  {Logprobs: true, TopLogprobs: 3},
+	} {
+		r.Prompt, r.MaxTokens, r.Seed = []int32{1, 2, 3, 4, 5}, new(150), new(uint64(7))
+		r.IgnoreEOS = true
+		f, d, plain := scripted(t, r, Options{Chunk: 4})
+		for _, depth := range []int{1, 2, 3, 7, 15, 31} {
+			for _, rule := range []sample.Rule{sample.Coupled} {
+				d.Wrong = func(round, n int) int { return round % (n + 1) }
+				r.Speculation = Speculation{Depth: &depth, Rule: rule}
+				got, _, stats := f.run(t, r)
+				what := fmt.Sprintf("%s, %d drafts, %s", name, depth, rule)
+				sameTokens(t, what, got, plain)
+				if stats.Drafted == 0 || stats.Accepted == 0 || stats.Accepted >= stats.Drafted {
+					t.Errorf("%s: %d of %d drafts stand", what, stats.Accepted, stats.Drafted)
+				}
+				// The first token comes from the prompt, in a round of its own.
+				if stats.Syncs != stats.Rounds+1 {
+					t.Errorf("%s: %d syncs in %d rounds", what, stats.Syncs, stats.Rounds)
+				}
+				if stats.CompletionTokens != 1+stats.Rounds+stats.Accepted {
+					t.Errorf("%s: %d tokens from %d rounds with %d drafts", what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
+				}
+			}
+		}
+	}
+}
+
+// TestVerifyEnds lets a generation end on every row of a block, in each way.
+func TestVerifyEnds(t *testing.T) {
+	base := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Seed: new(uint64(3)), Sampling: sample.Params{Temperature: 1}}
+	_, _, all := scripted(t, base, Options{})
+	for row := range 9 {
+		for _, how := range []string{"eos", "limit", "depth"} {
+			r := base
+			r.Speculation = Speculation{Depth: new(8)}
+			var eos []int32
+			switch how {
+			case "eos":
+				at := 20 + row
+				for slices.Contains(ids(all[:at]), all[at].ID) {
+					at++
+				}
+				eos = []int32{all[at].ID}
+			case "limit":
+				r.MaxTokens = new(20 + row)
+			case "depth":
+				r.Speculation.Depth = new(row)
+			}
+			f, _, plain := scripted(t, r, Options{}, eos...)
+			got, _, stats := f.run(t, r)
+			what := fmt.Sprintf("%s, row %d", how, row)
+			sameTokens(t, what, got, plain)
+			if (stats.Drafted == 0) != (how == "depth" && row == 0) {
+				t.Errorf("%s: %d drafts", what, stats.Drafted)
+			}
+			if stats.CompletionTokens != len(got) {
+				t.Errorf("%s: %d completion tokens, %d were handed over", what, stats.CompletionTokens, len(got))
+			}
+		}
+	}
+}
+
+// TestDraftFails breaks the draft in the midst of a generation.
+func TestDraftFails(t *testing.T) {
+	for _, how := range []string{"error", "panic"} {
+		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Sampling: sample.Params{RepetitionPenalty: 1.2}}
+		f, d, plain := scripted(t, r, Options{})
+		d.Fail = func(round int) error {
+			if round < 3 {
+				return nil
+			}
+			if how == "panic" {
+				panic("broken")
+			}
+			return errors.New("broken")
+		}
+		got, _, stats := f.run(t, r)
+		sameTokens(t, how, got, plain)
+		if stats.NoDrafter == "" || stats.Drafted == 0 {
+			t.Errorf("%s: %d drafts, reason %q", how, stats.Drafted, stats.NoDrafter)
+		}
+	}
+}
+
+// TestCommitted checks that a draft which taps layers is told of every token
+// but the last, in order, whatever rounds they come from.
+func TestCommitted(t *testing.T) {
+	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
+	for _, depth := range []int{0, 3} {
+		f, d, plain := scripted(t, r, Options{Chunk: 4})
+		d.Layers = []int{0, 1}
+		d.Wrong = func(round, n int) int { return round % (n + 1) }
+		r.Speculation.Depth = &depth
+		got, _, _ := f.run(t, r)
+		sameTokens(t, "tapped", got, plain)
+		for i, pos := range d.Seen {
+			if pos != i {
+				t.Fatalf("depth %d: committed positions %v", depth, d.Seen)
+			}
+		}
+		if want := len(r.Prompt) + len(got) - 1; len(d.Seen) != want {
+			t.Errorf("depth %d: %d tokens were committed, want %d", depth, len(d.Seen), want)
+		}
+	}
+}
