@@ -1,0 +1,210 @@
+package draft
+
+import "time"
+
+const (
+	// hysteresis is how much better another depth has to be: within it the
+	// estimates are noise, and only rounds that stay at one depth measure it.
+	hysteresis = 0.01
+
+	// drift is how far the cost of the chosen depth moves before that counts
+	// as a change and probing starts over.
+	drift = 0.15
+)
+
+// A Controller chooses how many drafts a round verifies: as many as give the
+// most tokens per time, by what rounds cost and how often drafts at each
+// position were accepted. None at all is a choice, made where drafts do not
+// pay. What it knows holds for one target, drafter and context bucket, and is
+// shared by the requests of an engine. It is deterministic: time comes in with
+// the rounds.
+//
+// A depth is chosen among those measured and one more. A depth not chosen is
+// probed now and then. Losses against plain decoding are bounded whatever
+// happens (see budget.go).
+//
+// A Controller belongs to the goroutine that schedules the rounds; it does not
+// lock.
+type Controller struct {
+	limit  int // most drafts
+	curve  curve
+	rates  acceptance
+	budget *budget
+	probe  probe
+
+	chosen int // depth, 0 = plain
+	last   int // depth of the last round, -1 if it was another drafter's
+
+	settled     int     // chosen when probing last started over
+	settledCost float64 // and its cost
+}
+
+// NewController knows nothing yet. limit is the most drafts the drafter makes.
+func NewController(limit int) *Controller {
+	c := &Controller{limit: min(max(limit, 0), MaxDepth), budget: newBudget(), last: -1}
+	c.probe.reset()
+	return c
+}
+
+// A Round is what came of one.
+type Round struct {
+	Depth    int           // drafts verified: what was proposed, not what was asked for
+	Accepted int           // of these
+	Stopped  bool          // the last accepted draft ended the request: those after it were not judged
+	Cost     time.Duration // of drafting, verifying and what belongs to it
+}
+
+// Depth returns how many drafts the next round should ask for, max at most;
+// 0 is a plain round. It changes nothing: asking again gives the same answer.
+func (c *Controller) Depth(max int) int {
+	return c.plan(max, 0)
+}
+
+// Round takes in a round with drafts. One whose drafter proposed nothing is
+// Plain.
+func (c *Controller) Round(r Round) {
+	c.round(r)
+	c.budget.earn(min(max(r.Accepted, 0), r.Depth) + 1)
+}
+
+// Plain takes in a plain round, which emitted one token.
+func (c *Controller) Plain(cost time.Duration) {
+	c.plain(cost)
+	c.budget.earn(1)
+}
+
+// plan returns the depth of the next round. rival is what another drafter
+// would give in it, in tokens per second.
+func (c *Controller) plan(limit int, rival float64) int {
+	limit = min(limit, c.limit)
+	switch {
+	case limit <= 0, c.curve.points[0].samples < settling, c.budget.spent():
+		return 0
+	case c.probe.rounds > 0:
+		return min(c.probe.depth, limit)
+	}
+	return c.choose(limit, rival)
+}
+
+// best returns the drafts, limit at most and at least one, that give the most
+// tokens per second, and that rate.
+func (c *Controller) best(limit int) (depth int, rate float64) {
+	tokens := c.rates.expected()
+	for d := 1; d <= min(limit, c.limit, c.curve.frontier()+1); d++ {
+		if r := tokens[d] / c.curve.at(d); r > rate*(1+1e-9) {
+			depth, rate = d, r
+		}
+	}
+	if d := c.chosen; d > 0 && d <= limit {
+		if r := tokens[d] / c.curve.at(d); r*(1+hysteresis) >= rate {
+			return d, r
+		}
+	}
+	return depth, rate
+}
+
+// choose is best where that beats plain decoding and the rival, else 0.
+func (c *Controller) choose(limit int, rival float64) int {
+	depth, rate := c.best(limit)
+	if rate <= 1/c.curve.at(0) || rate < rival {
+		return 0
+	}
+	return depth
+}
+
+func (c *Controller) round(r Round) {
+	depth := min(max(r.Depth, 0), MaxDepth)
+	accepted := min(max(r.Accepted, 0), depth)
+	if depth == 0 {
+		c.plain(r.Cost)
+		return
+	}
+	judged := depth
+	if r.Stopped {
+		judged = accepted
+	}
+	c.curve.record(depth, r.Cost, c.last == depth)
+	c.rates.record(judged, accepted)
+	c.last = depth
+	if plain := c.curve.at(0); plain > 0 {
+		c.budget.add(float64(accepted+1) - r.Cost.Seconds()/plain)
+	}
+	if c.probe.rounds > 0 && c.probe.depth > 0 {
+		c.probe.rounds--
+		if c.chosen == 0 && accepted > 0 {
+			// Something is there: go on while it lasts, and come back soon.
+			c.probe.rounds = max(c.probe.rounds, 1)
+			c.probe.wait = min(c.probe.wait, probeFirst)
+		}
+	}
+	c.turn()
+}
+
+func (c *Controller) plain(cost time.Duration) {
+	c.curve.record(0, cost, c.last == 0)
+	c.last = 0
+	if c.probe.rounds > 0 && c.probe.depth == 0 {
+		c.probe.rounds--
+	}
+	c.turn()
+}
+
+// other takes in a round of another drafter.
+func (c *Controller) other() {
+	c.last = -1
+	if c.probe.depth == 0 {
+		c.probe.rounds = 0 // not for this one to ask any more
+	}
+	if c.probe.rounds == 0 && c.probe.tick(rivalLimit) {
+		c.tryBest()
+	}
+}
+
+// tryBest starts a probe of what would be best if this drafter were to propose.
+func (c *Controller) tryBest() {
+	depth, _ := c.best(c.limit)
+	rounds := 1
+	if !c.curve.measured(depth) {
+		rounds = probeRounds
+	}
+	c.probe.start(depth, rounds)
+}
+
+// turn looks ahead after a round: at what is best now, and whether to probe.
+func (c *Controller) turn() {
+	if c.curve.points[0].samples < settling {
+		return
+	}
+	c.chosen = c.choose(c.limit, 0)
+	cost := c.curve.at(c.chosen)
+	moved := max(c.chosen-c.settled, c.settled-c.chosen) > 1 || (c.chosen == 0) != (c.settled == 0)
+	if moved || cost > c.settledCost*(1+drift) || cost < c.settledCost*(1-drift) {
+		c.settled, c.settledCost = c.chosen, cost
+		rounds, depth := c.probe.rounds, c.probe.depth
+		c.probe.reset()
+		if depth > 0 && c.chosen == 0 {
+			c.probe.depth, c.probe.rounds = depth, rounds // let it run out
+		}
+		return
+	}
+	if c.probe.rounds > 0 {
+		if c.chosen == 0 {
+			c.probe.depth, _ = c.best(c.limit)
+		}
+		return
+	}
+	switch {
+	case c.chosen == 0:
+		if c.probe.tick(parkedLimit) {
+			c.tryBest()
+		}
+	case c.probe.tick(probeLimit):
+		// One deeper and none at all take turns: what plain decoding costs
+		// is what all depends on, and it is not measured while drafts pay.
+		if c.probe.plain = !c.probe.plain || c.chosen == c.limit; c.probe.plain {
+			c.probe.start(0, probeRounds)
+		} else {
+			c.probe.start(c.chosen+1, probeRounds)
+		}
+	}
+}

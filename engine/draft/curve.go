@@ -1,0 +1,112 @@
+package draft
+
+import "time"
+
+// MaxDepth is the most drafts of one round: a block holds at most 32 rows,
+// that of the current token among them.
+const MaxDepth = 31
+
+// How costs are measured.
+const (
+	costAlpha = 0.3 // weight of a new sample
+
+	// costClamp bounds what one sample can move: a pause of the machine is
+	// not the cost of a depth.
+	costClamp = 0.25
+
+	// settling is how many samples of a depth are taken at face value where
+	// they are lower: the first rounds of a shape may compile kernels.
+	settling = 3
+
+	// switches is how many rounds of a depth are turned away, for following
+	// one of another depth, before the least of them is taken for want of a
+	// better.
+	switches = 4
+)
+
+// A curve is what a round costs by its depth, in seconds. Points are measured;
+// between two of them it is a straight line.
+type curve struct {
+	points [MaxDepth + 1]point
+}
+
+type point struct {
+	cost     float64 // 0 = not measured
+	samples  int
+	foreign  bool // of an earlier launch or another context length
+	switched int  // rounds turned away while there is no sample
+	least    float64
+}
+
+// record takes in a round. follows says that the round before had the same
+// depth: changing it has a cost of its own (a pipeline to fill, taps to catch
+// up on), which belongs to neither.
+func (c *curve) record(depth int, cost time.Duration, follows bool) {
+	p, x := &c.points[depth], cost.Seconds()
+	if x <= 0 {
+		return
+	}
+	if !follows {
+		if p.samples == 0 {
+			if p.switched == 0 || x < p.least {
+				p.least = x
+			}
+			if p.switched++; p.switched >= switches {
+				p.cost = p.least
+			}
+		}
+		return
+	}
+	switch {
+	case p.samples == 0:
+		p.cost = x
+	case p.foreign && (x < p.cost/2 || x > p.cost*2):
+		p.cost, p.samples = x, 0 // another machine, or another state of this one
+	case p.samples < settling && x < p.cost:
+		p.cost = x
+	default:
+		p.cost += costAlpha * min(max(x-p.cost, -costClamp*p.cost), costClamp*p.cost)
+	}
+	p.samples++
+	p.foreign = false
+}
+
+func (c *curve) measured(depth int) bool { return c.points[depth].cost > 0 }
+
+// frontier is the deepest measured depth.
+func (c *curve) frontier() int {
+	for d := MaxDepth; d > 0; d-- {
+		if c.measured(d) {
+			return d
+		}
+	}
+	return 0
+}
+
+// at returns the cost of a depth. Beyond the frontier it is a guess that errs
+// on the low side, so that the depth is tried: as much more per token as
+// between the last two measured depths, and no more where only one is.
+func (c *curve) at(depth int) float64 {
+	if c.measured(depth) {
+		return c.points[depth].cost
+	}
+	below, above := depth, depth
+	for below > 0 && !c.measured(below) {
+		below--
+	}
+	for above < MaxDepth && !c.measured(above) {
+		above++
+	}
+	low, high := c.points[below].cost, c.points[above].cost
+	if high > 0 {
+		return low + (high-low)*float64(depth-below)/float64(above-below)
+	}
+	slope := 0.0
+	for d := below - 1; d > 0; d-- {
+		if c.measured(d) {
+			slope = max(0, (low-c.points[d].cost)/float64(below-d))
+			break
+		}
+	}
+	return low + slope*float64(depth-below)
+}

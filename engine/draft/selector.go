@@ -1,0 +1,153 @@
+package draft
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Selector chooses, round by round, which of several drafters proposes and
+// how many tokens: the pair that gives the most tokens per time. A drafter
+// that has nothing to propose stands back for that round, and costs nothing.
+// Drafters that are not chosen are probed now and then; together they have one
+// budget of losses against plain decoding.
+//
+// It holds the controllers of one model, by context bucket, and is shared by
+// the requests of an engine. It belongs to the goroutine that schedules the
+// rounds; it does not lock.
+type Selector struct {
+	model   string
+	arms    []Arm
+	store   Store
+	budget  *budget
+	buckets map[int][]*Controller // by bucket, then as arms
+	last    int                   // the bucket of the last round
+}
+
+// An Arm is a drafter to choose from.
+type Arm struct {
+	Name  string // the drafter's
+	Limit int    // the most tokens it proposes
+}
+
+// NewSelector returns the selector of one model. store may be nil.
+func NewSelector(model string, arms []Arm, store Store) *Selector {
+	return &Selector{model: model, arms: arms, store: store, budget: newBudget(), buckets: map[int][]*Controller{}}
+}
+
+// A Choice is what the next round of a request does.
+type Choice struct {
+	Arm    int // index of the drafter, -1 for a plain round
+	Depth  int // drafts to ask for
+	bucket int
+}
+
+// Next returns the choice for a request with context tokens. limits says for
+// each arm how many tokens it could propose in this round, 0 if none. An error
+// is one of loading what was learned; the choice is good all the same.
+func (s *Selector) Next(context int, limits []int) (Choice, error) {
+	bucket := Bucket(context)
+	arms, err := s.open(bucket)
+	choice := Choice{Arm: -1, bucket: bucket}
+	rates := make([]float64, len(arms))
+	for i, c := range arms {
+		if limits[i] > 0 {
+			_, rates[i] = c.best(limits[i])
+		}
+	}
+	for i, c := range arms {
+		if limits[i] <= 0 {
+			continue
+		}
+		rival := 0.0
+		for j, r := range rates {
+			if j != i {
+				rival = max(rival, r)
+			}
+		}
+		depth := c.plan(limits[i], rival)
+		probing := c.probe.rounds > 0 && !s.budget.spent()
+		if depth > 0 && (probing || choice.Arm < 0) {
+			choice.Arm, choice.Depth = i, depth
+		}
+		if probing && (depth > 0 || rival < rates[i]) {
+			break // a probe of no drafts too, by the drafter that leads
+		}
+	}
+	return choice, err
+}
+
+// Round takes in a round of the chosen drafter. One in which it proposed
+// nothing is Plain.
+func (s *Selector) Round(choice Choice, r Round) {
+	for i, c := range s.buckets[choice.bucket] {
+		if i == choice.Arm {
+			c.Round(r) // earns for all
+		} else {
+			c.other()
+		}
+	}
+}
+
+// Plain takes in a plain round, whatever the choice was.
+func (s *Selector) Plain(choice Choice, cost time.Duration) {
+	for _, c := range s.buckets[choice.bucket] {
+		c.plain(cost)
+	}
+	s.budget.earn(1)
+}
+
+// open returns the controllers of a bucket. New ones start from what the store
+// has, else from what holds in the bucket of the last round: the context of a
+// request grows from one into the next.
+func (s *Selector) open(bucket int) ([]*Controller, error) {
+	before := s.buckets[s.last]
+	s.last = bucket
+	if arms, ok := s.buckets[bucket]; ok {
+		return arms, nil
+	}
+	var errs []error
+	arms := make([]*Controller, len(s.arms))
+	for i, a := range s.arms {
+		c := NewController(a.Limit)
+		c.budget = s.budget
+		arms[i] = c
+		state, err := s.load(a, bucket)
+		if err == nil && state != nil {
+			err = c.Restore(*state)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("what was learned of drafter %s is not used: %w", a.Name, err))
+		}
+		if (err != nil || state == nil) && before != nil {
+			if err := c.Restore(before[i].State()); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	s.buckets[bucket] = arms
+	return arms, errors.Join(errs...)
+}
+
+func (s *Selector) load(a Arm, bucket int) (*State, error) {
+	if s.store == nil {
+		return nil, nil
+	}
+	return s.store.LoadPolicy(Key{s.model, a.Name, bucket})
+}
+
+// Save hands what was learned to the store, at the end of a request say.
+func (s *Selector) Save() error {
+	if s.store == nil {
+		return nil
+	}
+	var errs []error
+	for bucket, arms := range s.buckets {
+		for i, c := range arms {
+			if state := c.State(); len(state.Costs) > 0 {
+				errs = append(errs, s.store.SavePolicy(Key{s.model, s.arms[i].Name, bucket}, state))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,129 @@
+package draft
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Buckets are the context lengths, in tokens, up to which one state holds:
+// attention makes both plain rounds and blocks dearer as the context grows,
+// and not by the same factor.
+var Buckets = [...]int{1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18}
+
+// Bucket returns the bucket of a context of n tokens. The last one also takes
+// what is longer.
+func Bucket(n int) int {
+	i, _ := slices.BinarySearch(Buckets[:], n)
+	return Buckets[min(i, len(Buckets)-1)]
+}
+
+// A Key says what a State holds for.
+type Key struct {
+	Model   string
+	Drafter string // its Name
+	Bucket  int    // one of Buckets
+}
+
+// A Store keeps states from launch to launch.
+type Store interface {
+	// LoadPolicy returns the state of a key, nil if there is none.
+	LoadPolicy(Key) (*State, error)
+
+	SavePolicy(Key, State) error
+}
+
+// A State is what a Controller has learned.
+type State struct {
+	Costs []Cost `json:"costs"` // by depth, ascending
+	Rates []Rate `json:"rates"` // by position
+}
+
+// A Cost is the measured cost of rounds of one depth.
+type Cost struct {
+	Depth   int     `json:"depth"`
+	Seconds float64 `json:"seconds"`
+	Samples int     `json:"samples"`
+}
+
+// A Rate is how often the draft at one position was accepted, given that those
+// before it were.
+type Rate struct {
+	Mean    float64 `json:"mean"`
+	Samples int     `json:"samples"`
+}
+
+// Limits of a state that is taken over.
+const (
+	maxRoundSeconds = 600.0
+	maxSamples      = 1 << 20 // more counts as that many
+)
+
+// Check refuses what no Controller has written.
+func (s State) Check() error {
+	last := -1
+	for _, c := range s.Costs {
+		switch {
+		case c.Depth <= last || c.Depth > MaxDepth:
+			return fmt.Errorf("learned policy: depth %d after %d; depths ascend to %d at most", c.Depth, last, MaxDepth)
+		case !(c.Seconds > 0 && c.Seconds <= maxRoundSeconds):
+			return fmt.Errorf("learned policy: depth %d costs %v s; a cost is above 0 and at most %v", c.Depth, c.Seconds, maxRoundSeconds)
+		case c.Samples < 0:
+			return fmt.Errorf("learned policy: depth %d has %d samples", c.Depth, c.Samples)
+		}
+		last = c.Depth
+	}
+	if len(s.Rates) > MaxDepth {
+		return fmt.Errorf("learned policy: %d positions; a round has %d at most", len(s.Rates), MaxDepth)
+	}
+	for i, r := range s.Rates {
+		switch {
+		case math.IsNaN(r.Mean) || r.Mean < 0 || r.Mean > 1:
+			return fmt.Errorf("learned policy: position %d is accepted at a rate of %v, which is not between 0 and 1", i, r.Mean)
+		case r.Samples < 0:
+			return fmt.Errorf("learned policy: position %d has %d samples", i, r.Samples)
+		}
+	}
+	return nil
+}
+
+// State returns what was learned. It shares nothing with the Controller.
+func (c *Controller) State() State {
+	var s State
+	for d, p := range c.curve.points {
+		if p.cost > 0 && p.samples > 0 {
+			s.Costs = append(s.Costs, Cost{d, p.cost, p.samples})
+		}
+	}
+	for i, r := range c.rates.rates {
+		if r.samples > 0 {
+			s.Rates = slices.Grow(s.Rates, i+1)[:i+1]
+			s.Rates[i] = Rate{r.mean, r.samples}
+		}
+	}
+	return s
+}
+
+// Restore starts from a state that was learned earlier, in this context bucket
+// or the one before, in place of what is known. A state it cannot take is
+// refused and changes nothing. What it takes is believed until the first round
+// shows otherwise.
+func (c *Controller) Restore(s State) error {
+	if err := s.Check(); err != nil {
+		return err
+	}
+	c.curve, c.rates = curve{}, acceptance{}
+	for _, p := range s.Costs {
+		if p.Depth <= c.limit {
+			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples), foreign: true}
+		}
+	}
+	for i, r := range s.Rates {
+		c.rates.rates[i] = rate{r.Mean, min(r.Samples, maxSamples)}
+	}
+	c.last = -1
+	c.chosen = 0
+	c.probe.reset()
+	c.turn()
+	return nil
+}
