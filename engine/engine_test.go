@@ -183,7 +183,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		{"stop", Request{Stop: []string{"fg"}}, nil, 6},
 		{"break", Request{MaxTokens: new(100)}, nil, 0},
 	} {
-		for _, x := range []struct{ prompt, depth int }{{1, 0}, {60, 0}, {1, 4}, {60, 4}, {60, 7}} { // the ring has 3 + 32 rows
+		for _, x := range []struct{ prompt, depth int }{{1, 0}, {60, 0}, {1, 4}, {60, 4}, {60, 7}, {60, -7}} { // the ring has 3 + 32 rows
 			prompt := x.prompt
 			t.Run(fmt.Sprintf("%s after %d, %d drafts", c.name, prompt, x.depth), func(t *testing.T) {
 				all := make([]int32, 300) // what the model says, from the prompt on
@@ -192,7 +192,10 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 				}
 				d := &enginetest.Scripted{Text: all, Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
 				f := newFixture(t, enginetest.Cycle(256), Options{Chunk: 8, Drafters: []draft.Drafter{d}}, c.eos...)
-				c.r.Speculation.Depth = &x.depth
+				c.r.Speculation = Speculation{Depth: &x.depth, Rollback: Trim}
+				if x.depth < 0 {
+					c.r.Speculation = Speculation{Depth: new(-x.depth), Rollback: Undo}
+				}
 				held := [2][]float32{}
 				offset := [2]int{}
 				f.chain.Wrap = func(layer int, inner cache.Cache) cache.Cache {

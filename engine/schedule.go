@@ -52,7 +52,8 @@ func (e *Engine) schedule() {
 			if !t.decoding() {
 				continue
 			}
-			if t.depth = t.plan(); t.depth > 0 && t.flight == nil {
+			t.depth = t.plan()
+			if t.flight == nil && (t.depth > 0 || t.carries()) {
 				e.round([]*task{t}, e.verify)
 			} else {
 				plain = append(plain, t)
@@ -132,11 +133,14 @@ func (e *Engine) leave(t *task, err error) {
 	}
 	t.finished = true
 	if t.caches != nil {
-		freed := e.thread.Do(context.Background(), func(*mlx.Scope) error {
+		freed := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			if t.broken {
 				return nil
 			}
-			return t.rollback()
+			if err := t.rollback(); err != nil {
+				return err
+			}
+			return e.flush(s, t)
 		})
 		// Apart, so that a failed rollback still frees.
 		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {
@@ -157,17 +161,4 @@ func (e *Engine) leave(t *task, err error) {
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	t.mail.close()
 	close(t.left)
-}
-
-// rollback drops the row of the step in flight, so that the caches hold what
-// was read and nothing after it.
-func (t *task) rollback() error {
-	for _, c := range t.caches {
-		if n := c.Offset() - t.fed; n > 0 {
-			if err := c.Trim(n); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

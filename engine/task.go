@@ -76,6 +76,10 @@ func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
 // decoding reports whether the prompt is evaluated and more is to come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
 
+// carries reports whether tokens before the newest one are not in the caches:
+// accepted drafts whose block was undone.
+func (t *task) carries() bool { return t.fed < len(t.tokens)-1 }
+
 // taps lists the layers whose outputs the draft wants.
 func (t *task) taps() []int {
 	if t.draft == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"tandem/engine/cache"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -24,8 +25,9 @@ func (e *Engine) verify(tasks []*task) error {
 	t := tasks[0]
 	var read []Token
 	var n int
+	var undone bool
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
-		before, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
+		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
 		last := len(t.tokens) - 1
 		current := mlx.New(s, t.tokens[last:], 1)
 		t.observe(s, current, len(t.tokens))
@@ -34,12 +36,22 @@ func (e *Engine) verify(tasks []*task) error {
 			return err
 		}
 		n = p.N
-		q := lm.Sequence{Tokens: current, N: n + 1, Pos: last, Caches: t.caches}
+		carried := last - t.fed
+		tokens := []*mlx.Array{mlx.New(s, t.tokens[t.fed:], carried+1)}
 		if n > 0 {
-			q.Tokens = s.Concat(0, current, p.Tokens)
+			tokens = append(tokens, p.Tokens)
 		}
-		out := e.model.Forward(s, lm.Batch{q}, t.taps())
-		logits := e.model.Unembed(s, out.Hidden) // (n+1, V)
+		var before *checkpoint
+		if t.req.Speculation.Rollback == Undo {
+			if before, err = t.checkpoint(s); err != nil {
+				return err
+			}
+			defer before.free()
+		}
+		out := e.model.Forward(s, lm.Batch{{
+			Tokens: s.Concat(0, tokens...), N: carried + 1 + n, Pos: t.fed, Caches: t.caches,
+		}}, t.taps())
+		logits := e.model.Unembed(s, rows(s, out.Hidden, carried, carried+1+n)) // (n+1, V)
 		x := t.sampler.Process(s, logits, p.Tokens)
 		v := sample.Verdict{Tokens: t.sampler.Choose(s, x, last+1)}
 		if n > 0 {
@@ -70,10 +82,13 @@ func (e *Engine) verify(tasks []*task) error {
 		readAt := time.Now()
 		inC = s.TimeInC()
 		read = read[:accepted+1]
-		for _, c := range t.caches {
-			if err := c.Trim(n - accepted); err != nil {
-				return err
-			}
+		if undone = before != nil && accepted < n; undone {
+			err = before.restore(s)
+		} else {
+			err = t.trim(n - accepted)
+		}
+		if err != nil {
+			return err
 		}
 		kept := []int32{t.tokens[last]}
 		for _, tok := range read[:accepted] {
@@ -82,9 +97,9 @@ func (e *Engine) verify(tasks []*task) error {
 		if accepted > 0 {
 			t.observe(s, mlx.New(s, kept[1:], accepted), len(t.tokens)+accepted)
 		}
-		e.committed(s, t, kept, last, t.pick(s, t.taps(), out.Taps, 0, accepted+1))
+		e.committed(s, t, kept, last, t.pick(s, t.taps(), out.Taps, carried, carried+accepted+1))
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
-		t.stats.Syncs += int(e.thread.Syncs() - before)
+		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil
 	})
 	if errors.Is(err, errDraft) {
@@ -94,9 +109,11 @@ func (e *Engine) verify(tasks []*task) error {
 		return err
 	}
 	t.record(n, len(read)-1)
+	fed := len(t.tokens)
 	for i, tok := range read {
-		// Rows of the newest token and of the drafts before this one.
-		t.fed++
+		if !undone {
+			t.fed = fed + i // rows of the newest token and of the drafts before this one
+		}
 		if e.accept(t, tok); t.finished {
 			t.stats.Accepted -= len(read) - 1 - i
 			return nil
@@ -109,6 +126,9 @@ func (e *Engine) verify(tasks []*task) error {
 func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
 	// The last allowed token is the target's own.
 	n := min(t.depth, t.limit-t.generated()-1)
+	if rows := len(t.tokens) - t.fed; rows+n > cache.MaxBlock {
+		n = 0 // what is carried stays with this round
+	}
 	if n <= 0 || t.draft == nil {
 		return p, nil
 	}

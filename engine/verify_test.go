@@ -80,11 +80,11 @@ func TestVerifyEqualsPlain(t *testing.T) {
 		r.IgnoreEOS = true
 		f, d, plain := scripted(t, r, Options{Chunk: 4})
 		for _, depth := range []int{1, 2, 3, 7, 15, 31} {
-			for _, rule := range []sample.Rule{sample.Coupled} {
+			for _, rollback := range []Rollback{Trim, Undo} {
 				d.Wrong = func(round, n int) int { return round % (n + 1) }
-				r.Speculation = Speculation{Depth: &depth, Rule: rule}
+				r.Speculation = Speculation{Depth: &depth, Rollback: rollback}
 				got, _, stats := f.run(t, r)
-				what := fmt.Sprintf("%s, %d drafts, %s", name, depth, rule)
+				what := fmt.Sprintf("%s, %d drafts, %s", name, depth, rollback)
 				sameTokens(t, what, got, plain)
 				if stats.Drafted == 0 || stats.Accepted == 0 || stats.Accepted >= stats.Drafted {
 					t.Errorf("%s: %d of %d drafts stand", what, stats.Accepted, stats.Drafted)

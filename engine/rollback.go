@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// rollback drops the rows of the step in flight, or of drafts that do not
+// stand, so that the caches hold the first fed tokens and nothing after them.
+func (t *task) rollback() error {
+	if len(t.caches) == 0 {
+		return nil
+	}
+	return t.trim(t.caches[0].Offset() - t.fed)
+}
+
+// trim drops the newest n rows.
+func (t *task) trim(n int) error {
+	if n <= 0 {
+		return nil
+	}
+	for _, c := range t.caches {
+		if err := c.Trim(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A checkpoint is the state before a block, to which Undo goes back. Caches that
+// can go back to any row need nothing for it; of the others it holds a capture,
+// which costs no bytes unless the block overwrites rows of it.
+type checkpoint struct {
+	task     *task
+	captures []*cache.Snapshot // by cache, nil where not needed
+}
+
+// checkpoint captures the state at t.fed, which is where the caches stand.
+func (t *task) checkpoint(s *mlx.Scope) (*checkpoint, error) {
+	p := &checkpoint{t, make([]*cache.Snapshot, len(t.caches))}
+	for i, c := range t.caches {
+		if !c.NeedsExact() {
+			continue
+		}
+		var err error
+		if p.captures[i], err = c.Snapshot(s, 0); err != nil {
+			p.free()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// restore takes the block back whole.
+func (p *checkpoint) restore(s *mlx.Scope) error {
+	for i, c := range p.task.caches {
+		var err error
+		if capture := p.captures[i]; capture != nil {
+			err = c.Restore(s, []*cache.Snapshot{capture}, p.task.fed)
+		} else {
+			err = c.Trim(c.Offset() - p.task.fed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free lets go of the captures. It does nothing to nil.
+func (p *checkpoint) free() {
+	if p == nil {
+		return
+	}
+	for _, capture := range p.captures {
+		if capture != nil {
+			capture.Release()
+		}
+	}
+}
+
+// flush evaluates the tokens that are carried, all but the newest one, for the
+// caches to hold them.
+func (e *Engine) flush(s *mlx.Scope, t *task) error {
+	n := len(t.tokens) - 1 - t.fed
+	if n <= 0 {
+		return nil
+	}
+	e.model.Forward(s, lm.Batch{{
+		Tokens: mlx.New(s, t.tokens[t.fed:t.fed+n], n), N: n, Pos: t.fed, Caches: t.caches,
+	}}, nil)
+	t.fed += n
+	return s.Eval(t.live()...)
+}
