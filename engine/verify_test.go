@@ -9,6 +9,7 @@ import (
 
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 	"tandem/engine/sample"
 )
 
@@ -162,20 +163,32 @@ func TestDraftFails(t *testing.T) {
 // but the last, in order, whatever rounds they come from.
 func TestCommitted(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
-	for _, depth := range []int{0, 3} {
+	table := wild(64)
+	for _, c := range []struct {
+		depth    int
+		rollback Rollback
+	}{{0, Trim}, {3, Trim}, {3, Undo}} {
 		f, d, plain := scripted(t, r, Options{Chunk: 4})
 		d.Layers = []int{0, 1}
+		d.OnCommitted = func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
+			for i, id := range tokens {
+				row, err := mlx.Read[float32](s, s.Contiguous(s.Slice(taps[1], 0, i, i+1)))
+				if err != nil || !slices.Equal(row, table[id]) {
+					t.Errorf("%+v: the tap at position %d is not that of token %d (%v)", c, from+i, id, err)
+				}
+			}
+		}
 		d.Wrong = func(round, n int) int { return round % (n + 1) }
-		r.Speculation.Depth = &depth
+		r.Speculation = Speculation{Depth: &c.depth, Rollback: c.rollback}
 		got, _, _ := f.run(t, r)
 		sameTokens(t, "tapped", got, plain)
 		for i, pos := range d.Seen {
 			if pos != i {
-				t.Fatalf("depth %d: committed positions %v", depth, d.Seen)
+				t.Fatalf("%+v: committed positions %v", c, d.Seen)
 			}
 		}
 		if want := len(r.Prompt) + len(got) - 1; len(d.Seen) != want {
-			t.Errorf("depth %d: %d tokens were committed, want %d", depth, len(d.Seen), want)
+			t.Errorf("%+v: %d tokens were committed, want %d", c, len(d.Seen), want)
 		}
 	}
 }

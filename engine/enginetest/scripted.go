@@ -25,6 +25,9 @@ type Scripted struct {
 	// Fail, if set, is called at each proposal; what it returns ends the draft.
 	Fail func(round int) error
 
+	// OnCommitted, if set, sees what is committed.
+	OnCommitted func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
+
 	rounds int
 
 	// Seen holds the positions that were committed, in order of the calls.
@@ -77,6 +80,9 @@ func (t *scripted) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx
 		if id != t.d.Text[from+i] {
 			s.Fail(fmt.Errorf("enginetest: committed %d at position %d, which is %d in the script", id, from+i, t.d.Text[from+i]))
 		}
+	}
+	if t.d.OnCommitted != nil {
+		t.d.OnCommitted(s, tokens, from, taps)
 	}
 	if len(taps) != len(t.d.Layers) || taps[0].Dim(0) != len(tokens) {
 		s.Fail(fmt.Errorf("enginetest: %d taps for %d tokens", len(taps), len(tokens)))
