@@ -1,0 +1,184 @@
+package draft
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A Block is the network of a DFlash drafter: it guesses a whole block of
+// tokens in one forward. Package models/dflash implements it.
+type Block interface {
+	// Taps lists the target's layers whose outputs Context wants, ascending.
+	Taps() []int
+
+	// BlockSize is the most rows of a block, its anchor included.
+	BlockSize() int
+
+	// MaskToken must not be guessed.
+	MaskToken() int32
+
+	// NewCaches makes the caches of one request. Their offsets count the
+	// context's rows.
+	NewCaches(opts cache.Options) []cache.Cache
+
+	// Context appends rows made from taps (n, H) of n positions from pos on.
+	Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache)
+
+	// Forward returns what the target's Unembed turns into logits (n, V) of
+	// the n positions after that of the anchor (1), pos. The caches hold the
+	// context alone before and after.
+	Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array
+}
+
+// contextRows is how many rows of taps wait at most before they become context:
+// while a request decodes plainly nobody reads the context, and one write of
+// many rows costs little more than one of a single row.
+const contextRows = 64
+
+// A DFlash drafts blocks with a network that reads the target's layers.
+type DFlash struct {
+	block  Block
+	target lm.Model
+	forbid *mlx.Array // (1, V) float32, kept: -inf for the mask token, else 0
+}
+
+// NewDFlash makes the drafter of a block network for its target. Both belong
+// to the caller and must outlive it.
+func NewDFlash(s *mlx.Scope, block Block, target lm.Model) *DFlash {
+	forbid := make([]float32, target.Config().VocabSize)
+	forbid[block.MaskToken()] = float32(math.Inf(-1))
+	return &DFlash{block: block, target: target, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid)))}
+}
+
+// Free releases what the drafter itself holds.
+func (d *DFlash) Free() { d.forbid.Free() }
+
+// Name implements Drafter.
+func (d *DFlash) Name() string { return "dflash" }
+
+// Taps implements Drafter.
+func (d *DFlash) Taps() []int { return d.block.Taps() }
+
+// MaxDrafts implements Drafter.
+func (d *DFlash) MaxDrafts() int { return d.block.BlockSize() - 1 }
+
+// Open implements Drafter.
+func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
+	return &dflash{DFlash: d, options: o, caches: d.block.NewCaches(o.Caches)}, nil
+}
+
+// dflash is the draft of one request.
+type dflash struct {
+	*DFlash
+	options Options
+	caches  []cache.Cache
+	end     int // positions of the context, those waiting not counted
+
+	// What waits to become context: runs of rows, kept, each with one array
+	// for each tap.
+	waiting [][]*mlx.Array
+	rows    int
+}
+
+// Committed implements Draft.
+func (t *dflash) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
+	if from != t.end+t.rows {
+		s.Fail(fmt.Errorf("draft: tokens at position %d follow a context of %d", from, t.end+t.rows))
+		return
+	}
+	if t.rows == 0 && len(tokens) >= contextRows {
+		t.write(s, taps, len(tokens))
+		return
+	}
+	run := make([]*mlx.Array, len(taps))
+	for i, tap := range taps {
+		run[i] = s.Keep(tap)
+	}
+	t.waiting = append(t.waiting, run)
+	if t.rows += len(tokens); t.rows >= contextRows {
+		t.flush(s)
+	}
+}
+
+// flush turns what waits into context.
+func (t *dflash) flush(s *mlx.Scope) {
+	if t.rows == 0 {
+		return
+	}
+	taps := make([]*mlx.Array, len(t.waiting[0]))
+	for i := range taps {
+		var parts []*mlx.Array
+		for _, run := range t.waiting {
+			parts = append(parts, run[i])
+		}
+		taps[i] = s.Concat(0, parts...)
+	}
+	for _, run := range t.waiting {
+		for _, tap := range run {
+			s.Adopt(tap)
+		}
+	}
+	n := t.rows
+	t.waiting, t.rows = nil, 0
+	t.write(s, taps, n)
+}
+
+// write appends n rows of context, in runs that the caches take.
+func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
+	for from := 0; from < n; from += cache.MaxChunk {
+		to := min(from+cache.MaxChunk, n)
+		part := taps
+		if to-from < n {
+			part = make([]*mlx.Array, len(taps))
+			for i, tap := range taps {
+				part[i] = s.Slice(tap, 0, from, to)
+			}
+		}
+		t.block.Context(s, part, t.end, t.caches)
+		t.end += to - from
+	}
+}
+
+// Propose implements Draft.
+func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	t.flush(s)
+	pos := len(history) - 1
+	if t.end != pos {
+		s.Fail(fmt.Errorf("draft: a block at position %d behind a context of %d", pos, t.end))
+		return Proposal{}
+	}
+	n = min(n, t.MaxDrafts())
+	hidden := t.block.Forward(s, mlx.New(s, history[pos:], 1), n, pos, t.caches)
+	logits := s.Add(s.AsType(t.target.Unembed(s, hidden), mlx.Float32), t.forbid)
+	logQ := t.options.Sampler.Process(s, logits, nil)
+	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, pos+1), LogQ: logQ}
+}
+
+// Arrays implements Draft.
+func (t *dflash) Arrays() []*mlx.Array {
+	var list []*mlx.Array
+	for _, c := range t.caches {
+		list = append(list, c.Arrays()...)
+	}
+	for _, run := range t.waiting {
+		list = append(list, run...)
+	}
+	return list
+}
+
+// Free implements Draft.
+func (t *dflash) Free(s *mlx.Scope) {
+	for _, c := range t.caches {
+		c.Free(s)
+	}
+	for _, run := range t.waiting {
+		for _, tap := range run {
+			tap.Free()
+		}
+	}
+	t.waiting, t.rows = nil, 0
+}
