@@ -15,11 +15,17 @@ import (
 // An architecture is what a package of an architecture offers. Both refuse a
 // config.json that they can't run.
 type architecture struct {
-	build func(w *nn.Weights, config []byte) (lm.Model, error)
+	build func(w *nn.Weights, config []byte) (built, error)
 
 	// names returns what the model calls a tensor of the checkpoint, and
 	// whether it uses it.
 	names func(config []byte) (func(name string) (to string, keep bool), error)
+}
+
+// built is what every architecture's model is.
+type built interface {
+	lm.Model
+	lm.Embedder
 }
 
 // architectures holds, by the model_type of config.json, all that can be
@@ -32,9 +38,9 @@ var architectures = map[string]architecture{
 	"qwen3":       {newQwen3, qwen3.Names},
 }
 
-func newGemma3(w *nn.Weights, config []byte) (lm.Model, error) { return gemma3.New(w, config) }
-func newLlama(w *nn.Weights, config []byte) (lm.Model, error)  { return llama.New(w, config) }
-func newQwen3(w *nn.Weights, config []byte) (lm.Model, error)  { return qwen3.New(w, config) }
+func newGemma3(w *nn.Weights, config []byte) (built, error) { return gemma3.New(w, config) }
+func newLlama(w *nn.Weights, config []byte) (built, error)  { return llama.New(w, config) }
+func newQwen3(w *nn.Weights, config []byte) (built, error)  { return qwen3.New(w, config) }
 
 // Architectures lists the supported values of model_type.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }

@@ -149,7 +149,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		}
 		id, has := b.Tokenizer.EOS()
 		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
-		b.Model = &model{Model: m, config: conf}
+		b.Model = &model{built: m, config: conf}
 		b.Info = Info{
 			Architecture:  cfg.ModelType,
 			Parameters:    w.Parameters(),
@@ -224,7 +224,7 @@ func (b *Bundle) Close() error {
 
 // model adds to an architecture's model what only the folder's other files know.
 type model struct {
-	lm.Model
+	built
 	config lm.Config
 }
 

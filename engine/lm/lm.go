@@ -64,3 +64,14 @@ type Model interface {
 	// Free releases the weights.
 	Free()
 }
+
+// An Embedder is a model whose token embedding can be borrowed, by a drafter
+// that has none of its own.
+type Embedder interface {
+	// Embed returns the embedding (n, H) of tokens (n) as it is stored.
+	Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array
+
+	// EmbedScale is the factor that Forward multiplies the embedding by, 1 for
+	// most models.
+	EmbedScale() float64
+}

@@ -167,7 +167,7 @@ func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
 	return s.AsType(sum, mlx.Float16)
 }
 
-// Model implements lm.Model.
+// Model implements lm.Model and lm.Embedder.
 type Model struct {
 	EmbedTokens *nn.Embedding
 	Layers      []*Block
@@ -227,6 +227,14 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	}
 	return lm.Output{Hidden: m.Norm.Forward(s, x), Taps: out.Outputs}
 }
+
+// Embed implements lm.Embedder.
+func (m *Model) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	return m.EmbedTokens.Forward(s, tokens)
+}
+
+// EmbedScale implements lm.Embedder.
+func (m *Model) EmbedScale() float64 { return m.embedScale }
 
 // Unembed implements lm.Model.
 func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {

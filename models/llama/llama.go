@@ -92,7 +92,7 @@ func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *nn
 	}
 }
 
-// Model implements lm.Model.
+// Model implements lm.Model and lm.Embedder.
 type Model struct {
 	EmbedTokens *nn.Embedding
 	Layers      []*nn.Block
@@ -137,6 +137,14 @@ func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	}
 	return lm.Output{Hidden: m.Norm.Forward(s, x), Taps: out.Outputs}
 }
+
+// Embed implements lm.Embedder.
+func (m *Model) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	return m.EmbedTokens.Forward(s, tokens)
+}
+
+// EmbedScale implements lm.Embedder.
+func (m *Model) EmbedScale() float64 { return 1 }
 
 // Unembed implements lm.Model.
 func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
