@@ -109,6 +109,35 @@ func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 	return []*mlx.Array{m.weight}, []*mlx.Array{m.blocks}
 }
 
+// out returns the number of outputs of a matrix that is laid out.
+func (m *matrix) out() int {
+	if m.packed() {
+		return m.weight.Dim(0)
+	}
+	return m.weight.Dim(1)
+}
+
+// outputs returns views of the outputs [from, to) of a matrix that is laid out.
+func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
+	v := matrix{quantization: m.quantization}
+	if m.packed() {
+		v.weight = s.Slice(m.weight, 0, from, to)
+		v.scales = s.Slice(m.scales, 0, from, to)
+		v.biases = s.Slice(m.biases, 0, from, to)
+		return v
+	}
+	v.weight = s.Slice(m.weight, 1, from, to)
+	if m.blocks != nil && from%blockOut == 0 && to%blockOut == 0 {
+		v.blocks = s.Slice(m.blocks, 0, from/blockOut, to/blockOut)
+	}
+	return v
+}
+
+// arrays returns what the matrix consists of.
+func (m *matrix) arrays() []*mlx.Array {
+	return slices.DeleteFunc([]*mlx.Array{m.weight, m.blocks, m.scales, m.biases}, func(a *mlx.Array) bool { return a == nil })
+}
+
 // Linear is x W^T + b, for one module or for several stacked ones that share
 // their input.
 type Linear struct {
@@ -153,6 +182,26 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 	}
 	w.keep(arrays, views...)
 	return l
+}
+
+// Outputs returns a Linear that computes the outputs [from, to) of l alone. It
+// shares the memory of l, which has no bias.
+func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
+	s, out := w.scope, &Linear{}
+	var views []*mlx.Array
+	at := 0 // first output of the part
+	for _, m := range l.parts {
+		lo, hi := max(from-at, 0), min(to-at, m.out())
+		at += m.out()
+		if lo >= hi {
+			continue
+		}
+		part := m.outputs(s, lo, hi)
+		out.parts = append(out.parts, part)
+		views = append(views, part.arrays()...)
+	}
+	w.keep(nil, views...)
+	return out
 }
 
 // Forward maps x (rows, in) to (rows, out).

@@ -31,6 +31,9 @@ func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.RMSNorm(x, n.weight, n.eps)
 }
 
+// Dtype is the type of the weight.
+func (n *RMSNorm) Dtype() mlx.Dtype { return n.weight.Dtype() }
+
 // HeadNorm is the pair of norms that some models apply to each head of q and
 // of k before the rotary embedding. Both are applied in one go.
 type HeadNorm struct {
@@ -52,4 +55,10 @@ func (w *Weights) HeadNorm(q, k string, h Heads, eps, offset float64) *HeadNorm 
 // Forward normalises each head of qk (1, Q+KV, rows, D).
 func (n *HeadNorm) Forward(s *mlx.Scope, qk *mlx.Array) *mlx.Array {
 	return s.Mul(s.RMSNorm(qk, nil, n.eps), n.weight)
+}
+
+// Keys normalises the heads of k alone, (1, KV, rows, D).
+func (n *HeadNorm) Keys(s *mlx.Scope, k *mlx.Array) *mlx.Array {
+	heads := n.weight.Dim(0)
+	return s.Mul(s.RMSNorm(k, nil, n.eps), s.Slice(n.weight, 0, heads-k.Dim(1), heads))
 }
