@@ -1,0 +1,158 @@
+package dflash
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"tandem/models/nn"
+)
+
+// architecture is what config.json calls the drafters this package computes.
+const architecture = "DFlashDraftModel"
+
+// MaxBlockSize is the largest block_size a config.json may ask for.
+const MaxBlockSize = 1 << 10
+
+// Args is config.json. Not read are final_logit_softcapping and
+// tie_word_embeddings: they speak of the head, which is the target's, as its
+// own config says.
+type Args struct {
+	nn.Args
+	nn.RopeArgs
+
+	Architectures    []string `json:"architectures"`
+	BlockSize        int      `json:"block_size"`        // rows of a block, the anchor included
+	NumTargetLayers  int      `json:"num_target_layers"` // 0 = not said
+	DFlashConfig     config   `json:"dflash_config"`
+	LayerTypes       []string `json:"layer_types"`
+	SlidingWindow    int      `json:"sliding_window"`
+	UseSlidingWindow *bool    `json:"use_sliding_window"`
+	RopeInterleaved  bool     `json:"rope_interleaved"`
+	AttentionBias    bool     `json:"attention_bias"`
+	HiddenAct        string   `json:"hidden_act"`
+}
+
+// config is the section dflash_config. Two of its fields may stand outside.
+type config struct {
+	BlockSize       int   `json:"block_size"`
+	NumTargetLayers int   `json:"num_target_layers"`
+	MaskTokenID     *int  `json:"mask_token_id"`
+	TargetLayerIDs  []int `json:"target_layer_ids"` // id i = the output of layer i, counted from 0
+	Causal          *bool `json:"causal"`           // of all layers, inside a block
+}
+
+func parseArgs(text []byte) (*Args, error) {
+	// Positions are the target's.
+	a := &Args{Args: nn.Args{MaxPositionEmbeddings: nn.MaxPositions}}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	a.Merge()
+	err := cmp.Or(
+		lift("block_size", &a.BlockSize, a.DFlashConfig.BlockSize),
+		lift("num_target_layers", &a.NumTargetLayers, a.DFlashConfig.NumTargetLayers))
+	if err != nil {
+		return nil, err
+	}
+	return a, a.check()
+}
+
+// lift moves a field of dflash_config to where it may stand as well.
+func lift(name string, top *int, nested int) error {
+	if *top != 0 && nested != 0 && *top != nested {
+		return fmt.Errorf("config.json: %s is %d, but %d in dflash_config", name, *top, nested)
+	}
+	*top = cmp.Or(*top, nested)
+	return nil
+}
+
+func (a *Args) check() error {
+	switch {
+	case len(a.Architectures) == 0:
+		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s", architecture)
+	case !slices.Equal(a.Architectures, []string{architecture}):
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s", a.Architectures, architecture)}
+	}
+	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: MaxBlockSize}}
+	if a.NumTargetLayers != 0 {
+		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers, Max: nn.MaxLayers})
+	}
+	if a.slides() && slices.Contains(a.LayerTypes, "sliding_attention") {
+		more = append(more, nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions})
+	}
+	err := cmp.Or(
+		a.Check(more...),
+		a.CheckLayerTypes(a.LayerTypes),
+		a.checkTaps(),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	mask := a.DFlashConfig.MaskTokenID
+	switch {
+	case err != nil:
+		return err
+	case a.BlockSize < 2:
+		return errors.New("config.json: block_size is 1: a block is the newest token and at least one draft")
+	case mask == nil:
+		return errors.New("config.json: dflash_config.mask_token_id is missing")
+	case *mask < 0 || *mask >= a.VocabSize:
+		return fmt.Errorf("config.json: dflash_config.mask_token_id is %d, outside the vocabulary of %d", *mask, a.VocabSize)
+	case a.RopeTheta == nil:
+		return errors.New("config.json: rope_theta is missing")
+	case a.UseSlidingWindow != nil && *a.UseSlidingWindow && a.LayerTypes == nil:
+		return &nn.UnsupportedError{Message: "config.json: use_sliding_window is not supported without layer_types"}
+	case a.AttentionBias:
+		return &nn.UnsupportedError{Message: "config.json: attention_bias is not supported for a DFlash drafter"}
+	}
+	return nil
+}
+
+func (a *Args) checkTaps() error {
+	ids := a.DFlashConfig.TargetLayerIDs
+	for i, id := range ids {
+		if id < 0 || i > 0 && id <= ids[i-1] {
+			return fmt.Errorf("config.json: dflash_config.target_layer_ids %v do not ascend from 0", ids)
+		}
+	}
+	return nil
+}
+
+// slides reports whether layer_types is to be believed where it names sliding
+// layers: use_sliding_window turns them all into full ones if it is false.
+func (a *Args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSlidingWindow }
+
+// window returns how many positions a layer attends, its own included; 0 means
+// all.
+func (a *Args) window(layer int) int {
+	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != "sliding_attention" {
+		return 0
+	}
+	return a.SlidingWindow
+}
+
+// taps returns the layers of a target of n layers whose outputs the drafter
+// reads. Where the config is silent they are the middle one for a drafter of
+// one layer, else one per layer of the drafter, evenly from 1 to n-3, halves
+// rounded to even.
+func (a *Args) taps(n int) ([]int, error) {
+	ids := a.DFlashConfig.TargetLayerIDs
+	if len(ids) == 0 {
+		ids = []int{n / 2}
+		if many := a.NumHiddenLayers; many > 1 {
+			if n-4 < many-1 {
+				return nil, fmt.Errorf("config.json: dflash_config.target_layer_ids is missing, and %d of the target's %d layers can't be chosen by rule", many, n)
+			}
+			ids = make([]int, many)
+			step := float64(n-4) / float64(many-1)
+			for i := range ids {
+				ids[i] = int(math.RoundToEven(1 + float64(i)*step))
+			}
+		}
+	}
+	if last := ids[len(ids)-1]; last >= n {
+		return nil, fmt.Errorf("the drafter reads layer %d of its target, and this one has layers 0 to %d: it was made for another model", last, n-1)
+	}
+	return ids, nil
+}

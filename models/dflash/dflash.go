@@ -1,0 +1,279 @@
+// Package dflash is the DFlash drafter (architecture DFlashDraftModel): a few
+// Qwen3-shaped layers that guess a whole block of tokens in one forward, from
+// what layers of the target said about the text so far.
+//
+// What is unusual in it:
+//
+//   - It has no embedding and no head: it borrows the target's.
+//   - Its context is not text. For each position the target has evaluated, the
+//     outputs of some of its layers (the taps) are joined, mapped by fc to one
+//     row and normed. Keys and values of every layer come from that row alone,
+//     so they are computed once and never change. Context rows have no query
+//     and pass no layer.
+//   - A block is the newest token, the anchor, whose taps do not exist yet,
+//     and mask tokens behind it. The row of a mask guesses the token at its
+//     own position, not the next one.
+//   - The rows of a block see each other in both directions in full layers. In
+//     sliding ones the window lies over the context, and inside the block a
+//     row sees those before it, unless config or [Settings] say otherwise.
+//   - A bidirectional sliding layer sees its whole block, and of the context
+//     what its window reaches. It keeps all rows: a ring hands out its rows
+//     with a causal mask.
+//   - The guess must not be the mask token; whoever reads the logits forbids it.
+//
+// Variants that are refused by name: other architecture strings, output gates
+// (g_proj) and norms per tap (aux_hidden_norms).
+package dflash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+)
+
+// Layer is one layer.
+type Layer struct {
+	QKVProj                *nn.Linear
+	KVProj                 *nn.Linear // the same memory without q, for context rows
+	OProj                  *nn.Linear
+	QKNorm                 *nn.HeadNorm
+	MLP                    *nn.MLP
+	InputLayernorm         *nn.RMSNorm
+	PostAttentionLayernorm *nn.RMSNorm
+}
+
+func newLayer(w *nn.Weights, path string, a *Args) *Layer {
+	h := a.Heads(float64(a.HeadDim))
+	q, kv := h.Q*h.Dim, h.KV*h.Dim
+	attn := path + ".self_attn"
+	parts := []nn.Part{{Path: attn + ".q_proj", Out: q}, {Path: attn + ".k_proj", Out: kv}, {Path: attn + ".v_proj", Out: kv}}
+	if w.Has(attn + ".qkv_proj.weight") {
+		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
+	}
+	qkv := w.Stacked(a.HiddenSize, false, parts...)
+	return &Layer{
+		QKVProj:                qkv,
+		KVProj:                 w.Outputs(qkv, q, q+2*kv),
+		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
+		QKNorm:                 w.HeadNorm(attn+".q_norm", attn+".k_norm", h, a.RMSNormEps, 0),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
+		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+	}
+}
+
+// Target is what a drafter borrows of the model it drafts for.
+type Target interface {
+	lm.Embedder
+	Config() lm.Config
+}
+
+// Model is a drafter for one target. It is used on the MLX thread only; errors
+// go to the scope.
+type Model struct {
+	FC         *nn.Linear
+	HiddenNorm *nn.RMSNorm
+	Layers     []*Layer
+	Norm       *nn.RMSNorm
+
+	args     *Args
+	heads    nn.Heads
+	rope     *nn.Rope
+	target   Target
+	taps     []int
+	settings Settings
+	weights  *nn.Weights
+}
+
+// New builds the drafter of a config.json on its weights, which it owns from
+// then on, for a target, which must outlive it. A target that the drafter was
+// not made for is refused. The caller asks w.Err.
+func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	taps, err := a.pair(target.Config())
+	if err != nil {
+		return nil, err
+	}
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	if err := sanitize(w); err != nil {
+		return nil, err
+	}
+	m := &Model{
+		FC:         w.Linear("fc", len(taps)*a.HiddenSize, a.HiddenSize, false),
+		HiddenNorm: w.RMSNorm("hidden_norm", a.HiddenSize, a.RMSNormEps, 0),
+		args:       a,
+		heads:      a.Heads(float64(a.HeadDim)),
+		rope:       w.Rope(a.HeadDim, *a.RopeTheta, a.RopeInterleaved, a.RopeScaling),
+		target:     target,
+		taps:       taps,
+		settings:   settings,
+		weights:    w,
+	}
+	for i := range a.NumHiddenLayers {
+		m.Layers = append(m.Layers, newLayer(w, fmt.Sprintf("layers.%d", i), a))
+	}
+	m.Norm = w.RMSNorm("norm", a.HiddenSize, a.RMSNormEps, 0)
+	return m, nil
+}
+
+// sanitize drops a prefix of the tensors' names, and refuses modules that this
+// package does not compute.
+func sanitize(w *nn.Weights) error {
+	var odd []string
+	w.Sanitize(func(name string) (string, bool) {
+		for _, prefix := range []string{"draft.", "model."} {
+			if to, ok := strings.CutPrefix(name, prefix); ok {
+				name = to
+				break
+			}
+		}
+		if strings.Contains(name, ".self_attn.g_proj.") || strings.HasPrefix(name, "aux_hidden_norms.") {
+			odd = append(odd, name)
+		}
+		return name, true
+	})
+	if odd != nil {
+		return &nn.UnsupportedError{Message: fmt.Sprintf("a drafter with tensors such as %s is not supported", slices.Min(odd))}
+	}
+	return nil
+}
+
+// With returns the same drafter under other settings. It shares the weights,
+// which are freed with m; caches belong to the one that made them.
+func (m *Model) With(settings Settings) (*Model, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	other := *m
+	other.settings = settings
+	return &other, nil
+}
+
+// Taps lists the target's layers whose outputs Context wants, ascending.
+func (m *Model) Taps() []int { return m.taps }
+
+// BlockSize returns the most rows of a block, its anchor included: what the
+// drafter was trained for, as far as caches can drop it again.
+func (m *Model) BlockSize() int { return min(m.args.BlockSize, cache.MaxBlock) }
+
+// MaskToken is the id that stands where a token is to be guessed. It must not
+// be guessed itself.
+func (m *Model) MaskToken() int32 { return int32(*m.args.DFlashConfig.MaskTokenID) }
+
+// NewCaches makes the empty caches of one request, one per layer. Their
+// offsets count context rows, which need not begin at position 0.
+func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
+	caches := make([]cache.Cache, len(m.Layers))
+	for i := range caches {
+		window := m.args.window(i)
+		if !m.causal(i) {
+			window = 0
+		}
+		caches[i] = cache.New(opts, window)
+	}
+	return caches
+}
+
+// Context appends rows to the caches: taps holds the outputs (n, H) of the
+// layers Taps names for n adjacent positions from pos on, which follow those
+// of the last call. n is bounded by the chunk that the caches were made for.
+func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
+	if len(taps) != len(m.taps) {
+		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
+		return
+	}
+	x := s.AsType(s.Concat(-1, taps...), m.HiddenNorm.Dtype())
+	x = m.HiddenNorm.Forward(s, m.FC.Forward(s, x)) // (n, H)
+	kv := nn.Heads{KV: m.heads.KV, Dim: m.heads.Dim}
+	for i, l := range m.Layers {
+		k, v := kv.Split(s, l.KVProj.Forward(s, x)) // (1, KV, n, D)
+		caches[i].Update(s, m.rope.Forward(s, l.QKNorm.Keys(s, k), pos), v)
+	}
+}
+
+// Forward computes the block of an anchor (1) int32 at position pos, right
+// after the context, and n < BlockSize masks behind it. It returns the normed
+// rows of the masks (n, H) in the target's type, for its Unembed: row j guesses
+// the token at pos+1+j. The caches hold the context alone again when it
+// returns; what of the block was written there is overwritten by the next rows.
+func (m *Model) Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+	if n < 1 || n >= m.BlockSize() {
+		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d", n, m.BlockSize()-1))
+		return anchor
+	}
+	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
+	x := m.target.Embed(s, s.Concat(0, anchor, masks)) // (1+n, H)
+	if scale := m.target.EmbedScale(); scale != 1 && m.settings.Embedding != Raw {
+		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
+	}
+	x = s.AsType(x, m.HiddenNorm.Dtype())
+	for i, l := range m.Layers {
+		x = s.Add(x, m.attend(s, l.InputLayernorm.Forward(s, x), i, pos, caches[i]))
+		x = s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
+	}
+	for _, c := range caches {
+		if s.Err() != nil {
+			break
+		}
+		if err := c.Trim(1 + n); err != nil {
+			s.Fail(err)
+		}
+	}
+	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
+}
+
+// attend returns what the rows x (rows, H) of a block attend to in a layer, its
+// context and each other.
+func (m *Model) attend(s *mlx.Scope, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
+	l, h, rows := m.Layers[layer], m.heads, x.Dim(0)
+	qk, v := h.Split(s, l.QKVProj.Forward(s, x))
+	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos)
+	q, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	past := c.Offset()
+	view := c.Update(s, k, v)
+	var out *mlx.Array // (1, Q, rows, D)
+	switch {
+	case !m.causal(layer):
+		out = s.Attention(q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
+	case view.Causal:
+		out = s.CausalAttention(q, view.K, view.V, h.Scale)
+	default:
+		out = s.Attention(q, view.K, view.V, h.Scale, view.Mask)
+	}
+	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
+}
+
+type maskKey struct{ window, past, rows int }
+
+// blockMask returns the mask (rows, past+rows), true = attend, of a block that
+// sees itself whole and of the context what lies within the window; nil if
+// that is everything.
+func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
+	if window == 0 || past+rows <= window {
+		return nil
+	}
+	return s.Memo(maskKey{window, past, rows}, func() *mlx.Array {
+		size := past + rows
+		mask := make([]bool, rows*size)
+		for i := range rows {
+			// A block longer than the window is seen whole all the same.
+			for j := min(past, max(0, past+i-window+1)); j < size; j++ {
+				mask[i*size+j] = true
+			}
+		}
+		return mlx.New(s, mask, rows, size)
+	})
+}
+
+// Free releases the weights.
+func (m *Model) Free() { m.weights.Free() }

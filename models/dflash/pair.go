@@ -1,0 +1,109 @@
+package dflash
+
+import (
+	"fmt"
+
+	"tandem/engine/lm"
+)
+
+// Pair checks the config.json of a drafter against the target it is to draft
+// for, without its weights.
+func Pair(config []byte, target lm.Config) error {
+	a, err := parseArgs(config)
+	if err != nil {
+		return err
+	}
+	_, err = a.pair(target)
+	return err
+}
+
+// pair returns the target's layers that the drafter reads.
+func (a *Args) pair(target lm.Config) ([]int, error) {
+	for _, c := range []struct {
+		what         string
+		mine, theirs int
+	}{
+		{"layers", a.NumTargetLayers, target.Layers},
+		{"hidden elements", a.HiddenSize, target.HiddenSize},
+		{"tokens of vocabulary", a.VocabSize, target.VocabSize},
+	} {
+		if c.mine != c.theirs && c.mine != 0 {
+			return nil, fmt.Errorf("the drafter is made for a target with %d %s, and this one has %d: take the drafter published for this model", c.mine, c.what, c.theirs)
+		}
+	}
+	return a.taps(target.Layers)
+}
+
+// Settings choose between two readings of a checkpoint each: published ones do
+// not say which they were trained under, and a wrong one costs acceptance, not
+// correctness. The zero value means what config.json says, or else the
+// default.
+type Settings struct {
+	Embedding Embedding `json:"embedding,omitzero"`
+	Sliding   Direction `json:"sliding,omitzero"`
+}
+
+// Embedding says how token embeddings enter a block.
+type Embedding string
+
+const (
+	Scaled Embedding = "scaled" // multiplied as the target does for itself (default)
+	Raw    Embedding = "raw"    // as they are stored
+)
+
+// Direction says what the rows of a block see of each other in a layer with a
+// sliding window.
+type Direction string
+
+const (
+	Causal        Direction = "causal"        // the rows up to their own (default)
+	Bidirectional Direction = "bidirectional" // all rows
+)
+
+func (s Settings) check() error {
+	switch s.Embedding {
+	case "", Scaled, Raw:
+	default:
+		return fmt.Errorf("embedding %q is neither %s nor %s", s.Embedding, Scaled, Raw)
+	}
+	switch s.Sliding {
+	case "", Causal, Bidirectional:
+	default:
+		return fmt.Errorf("sliding %q is neither %s nor %s", s.Sliding, Causal, Bidirectional)
+	}
+	return nil
+}
+
+// Variants lists the settings among which the checkpoint leaves the choice,
+// spelt out, the default first; it is one where nothing is left open.
+func (m *Model) Variants() []Settings {
+	embeddings, directions := []Embedding{Scaled}, []Direction{""}
+	if m.target.EmbedScale() != 1 {
+		embeddings = append(embeddings, Raw)
+	}
+	for i := range m.Layers {
+		if m.args.window(i) > 0 && m.args.DFlashConfig.Causal == nil {
+			directions = []Direction{Causal, Bidirectional}
+		}
+	}
+	var all []Settings
+	for _, d := range directions {
+		for _, e := range embeddings {
+			all = append(all, Settings{e, d})
+		}
+	}
+	return all
+}
+
+// causal reports whether the rows of a block see only those up to their own in
+// a layer.
+func (m *Model) causal(layer int) bool {
+	sliding := m.args.window(layer) > 0
+	switch said := m.args.DFlashConfig.Causal; {
+	case sliding && m.settings.Sliding != "":
+		return m.settings.Sliding == Causal
+	case said != nil:
+		return *said
+	}
+	return sliding
+}

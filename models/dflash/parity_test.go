@@ -1,0 +1,415 @@
+package dflash_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/dflash"
+	"tandem/models/nn"
+)
+
+// A fixture is what a reference guessed on random taps
+// (build/fixtures/dflash.py).
+type fixture struct {
+	Versions map[string]string `json:"versions"` // of the reference
+	Command  string            `json:"command"`
+	Input    string            `json:"input_sha256"` // of config.json and what is shared
+	Shared   string            `json:"shared"`       // the folder of weights and target
+	Settings dflash.Settings   `json:"settings"`
+	From     int               `json:"from"` // position of the first row of context
+	Scale    float64           `json:"embed_scale"`
+
+	config  []byte
+	weights *mlx.Tensors // of the drafter
+	target  *mlx.Tensors // embedding, head and taps
+	blocks  *mlx.Tensors
+}
+
+func openFixture(t testing.TB, name string) *fixture {
+	t.Helper()
+	dir := filepath.Join("testdata", "parity", name)
+	read := func(path string) []byte {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	f := &fixture{config: read(filepath.Join(dir, "config.json"))}
+	if err := json.Unmarshal(read(filepath.Join(dir, "fixture.json")), f); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Versions) == 0 || f.Command == "" {
+		t.Fatalf("%s/fixture.json lacks versions or command", dir)
+	}
+	hash := sha256.New()
+	hash.Write(f.config)
+	for _, file := range []struct {
+		path string
+		ts   **mlx.Tensors
+	}{
+		{filepath.Join("testdata", "parity", f.Shared, "model.safetensors"), &f.weights},
+		{filepath.Join("testdata", "parity", f.Shared, "target.safetensors"), &f.target},
+		{filepath.Join(dir, "blocks.safetensors"), &f.blocks},
+	} {
+		data := read(file.path)
+		if file.ts != &f.blocks {
+			hash.Write(data)
+		}
+		*file.ts = openTensors(t, data)
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != f.Input {
+		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", dir, got, f.Input)
+	}
+	return f
+}
+
+func openTensors(t testing.TB, data []byte) *mlx.Tensors {
+	t.Helper()
+	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+// A block is one recorded block.
+type block struct {
+	context, n int
+	anchor     int32
+	logits     [][]float32 // (n, V)
+	drafts     []int32     // (n)
+}
+
+func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
+	t.Helper()
+	var blocks []block
+	do(t, th, func(s *mlx.Scope) error {
+		ints := func(name string) []int32 {
+			v, err := mlx.Read[int32](s, f.blocks.Load(s, name))
+			if err != nil {
+				s.Fail(err)
+			}
+			return v
+		}
+		contexts, anchors, ns, drafts := ints("context"), ints("anchor"), ints("n"), ints("drafts")
+		logits, err := readRows(s, f.blocks.Load(s, "logits"))
+		if err != nil {
+			return err
+		}
+		for i, n := range ns {
+			blocks = append(blocks, block{int(contexts[i]), int(n), anchors[i], logits[:n], drafts[:n]})
+			logits, drafts = logits[n:], drafts[n:]
+		}
+		if len(logits) != 0 || len(drafts) != 0 {
+			return fmt.Errorf("%d rows of logits and %d drafts are left over", len(logits), len(drafts))
+		}
+		return nil
+	})
+	return blocks
+}
+
+func newThread(t testing.TB) *mlx.Thread {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { th.Close() })
+	return th
+}
+
+func do(t testing.TB, th *mlx.Thread, fn func(*mlx.Scope) error) {
+	t.Helper()
+	if err := th.Do(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readRows(s *mlx.Scope, a *mlx.Array) ([][]float32, error) {
+	flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(a, mlx.Float32)))
+	if err != nil {
+		return nil, err
+	}
+	return slices.Collect(slices.Chunk(flat, a.Dim(-1))), nil
+}
+
+// target stands for the model that is drafted for.
+type target struct {
+	config          lm.Config
+	scale           float64
+	embedding, head *mlx.Array // (V, H)
+	taps            *mlx.Array // (positions, taps H)
+}
+
+func (t *target) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
+	return s.Take(t.embedding, tokens, 0)
+}
+func (t *target) EmbedScale() float64 { return t.scale }
+func (t *target) Config() lm.Config   { return t.config }
+
+// unembed does what a model's Unembed does.
+func (t *target) unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	return s.MatMul(hidden, s.Transpose(t.head, 1, 0))
+}
+
+// tapsOf returns the taps of positions [from, to) by layer.
+func (t *target) tapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
+	return s.Split(s.Slice(t.taps, 0, from, to), layers, -1)
+}
+
+func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *target {
+	t.Helper()
+	m := &target{scale: f.Scale}
+	do(t, th, func(s *mlx.Scope) error {
+		for name, to := range map[string]**mlx.Array{"embedding": &m.embedding, "head": &m.head, "taps": &m.taps} {
+			*to = s.Keep(s.AsType(f.target.Load(s, name), dtype))
+		}
+		return s.Err()
+	})
+	t.Cleanup(func() {
+		th.Do(context.Background(), func(*mlx.Scope) error {
+			for _, a := range []*mlx.Array{m.embedding, m.head, m.taps} {
+				a.Free()
+			}
+			return nil
+		})
+	})
+	var c struct {
+		Layers int `json:"num_target_layers"`
+		Nested struct {
+			Layers int `json:"num_target_layers"`
+		} `json:"dflash_config"`
+	}
+	if err := json.Unmarshal(f.config, &c); err != nil {
+		t.Fatal(err)
+	}
+	m.config = lm.Config{VocabSize: m.embedding.Dim(0), HiddenSize: m.embedding.Dim(1), Layers: max(c.Layers, c.Nested.Layers), Dtype: dtype}
+	return m
+}
+
+// open builds the drafter of weights and config.
+func open(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target, settings dflash.Settings) *dflash.Model {
+	t.Helper()
+	m, err := tryOpen(t, th, weights, config, on, settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { th.Do(context.Background(), func(*mlx.Scope) error { m.Free(); return nil }) })
+	return m
+}
+
+func tryOpen(t testing.TB, th *mlx.Thread, weights nn.Source, config []byte, on *target, settings dflash.Settings) (m *dflash.Model, err error) {
+	t.Helper()
+	err = th.Do(t.Context(), func(s *mlx.Scope) error {
+		w := nn.NewWeights(s, weights, nil)
+		w.Dtype = on.config.Dtype
+		var err error
+		if m, err = dflash.New(w, config, on, settings); err == nil {
+			err = w.Err()
+		}
+		if err != nil {
+			w.Free()
+		}
+		return err
+	})
+	return m, err
+}
+
+// A path is the draft state of one request over the taps of a fixture.
+type path struct {
+	m      *dflash.Model
+	on     *target
+	from   int // position of the first row
+	caches []cache.Cache
+}
+
+// extend appends rows of context up to a count, in runs of at most chunk.
+func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
+	for at := p.caches[0].Offset(); at < to; at = p.caches[0].Offset() {
+		end := min(at+chunk, to)
+		do(t, th, func(s *mlx.Scope) error {
+			p.m.Context(s, p.on.tapsOf(s, len(p.m.Taps()), at, end), p.from+at, p.caches)
+			return s.Eval(p.arrays()...)
+		})
+	}
+}
+
+func (p *path) arrays() []*mlx.Array {
+	var all []*mlx.Array
+	for _, c := range p.caches {
+		all = append(all, c.Arrays()...)
+	}
+	return all
+}
+
+// draft returns the logits (n, V) of a block behind the context.
+func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n int) [][]float32 {
+	t.Helper()
+	var rows [][]float32
+	offset := p.caches[0].Offset()
+	do(t, th, func(s *mlx.Scope) error {
+		hidden := p.m.Forward(s, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
+		logits := s.AsType(p.on.unembed(s, hidden), mlx.Float32)
+		if err := s.Eval(append(p.arrays(), logits)...); err != nil {
+			return err
+		}
+		var err error
+		rows, err = readRows(s, logits)
+		return err
+	})
+	for i, c := range p.caches {
+		if c.Offset() != offset {
+			t.Fatalf("after a block the cache of layer %d stands at %d, the context at %d", i, c.Offset(), offset)
+		}
+	}
+	return rows
+}
+
+func (p *path) free(t testing.TB, th *mlx.Thread) {
+	do(t, th, func(s *mlx.Scope) error {
+		for _, c := range p.caches {
+			c.Free(s)
+		}
+		return nil
+	})
+}
+
+// likeliest returns the token a row guesses.
+func likeliest(row []float32, mask int32) int32 {
+	best := int32(-1)
+	for i, v := range row {
+		if int32(i) != mask && (best < 0 || v > row[best]) {
+			best = int32(i)
+		}
+	}
+	return best
+}
+
+// A score adds up how recorded blocks were met.
+type score struct {
+	blocks, rows, drafts, wholeBlocks int
+	off                               float64 // largest difference of a logit, relative to the largest of its block
+}
+
+func (c *score) compare(got [][]float32, want block, mask int32) {
+	most, off, equal := 0.0, 0.0, 0
+	for j, row := range want.logits {
+		for k := range row {
+			most = max(most, math.Abs(float64(row[k])))
+			if d := math.Abs(float64(got[j][k]) - float64(row[k])); !(d <= off) { // NaN too
+				off = d
+			}
+		}
+		if likeliest(got[j], mask) == want.drafts[j] {
+			equal++
+		}
+	}
+	c.blocks++
+	c.rows += want.n
+	c.drafts += equal
+	if equal == want.n {
+		c.wholeBlocks++
+	}
+	if !(off/most <= c.off) {
+		c.off = off / most
+	}
+}
+
+func (c *score) String() string {
+	return fmt.Sprintf("%d blocks, logits off by at most %.2g of the largest, %d of %d drafts equal, in %d blocks all",
+		c.blocks, c.off, c.drafts, c.rows, c.wholeBlocks)
+}
+
+// ways are how a request may come to its context. A ring for chunks of one row
+// holds 47 for the recorded window of 16 and wraps within the recorded text.
+var ways = []struct {
+	name  string
+	opts  cache.Options
+	chunk int
+	fresh bool // caches of their own for every block; else one request that goes on
+}{
+	{"request", cache.Options{}, 32, false},
+	{"request, full layout", cache.Options{Layout: cache.Full}, 32, false},
+	{"request, small ring", cache.Options{Chunk: 1}, 3, false},
+	{"fresh", cache.Options{}, 512, true},
+	{"fresh, row by row", cache.Options{Chunk: 1}, 1, true},
+	{"fresh, chunks of 7, full layout", cache.Options{Layout: cache.Full}, 7, true},
+}
+
+// run drafts all recorded blocks one way.
+func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, way int, blocks []block) *score {
+	t.Helper()
+	w, c := ways[way], &score{}
+	p := &path{m: m, on: on, from: f.From, caches: m.NewCaches(w.opts)}
+	for _, b := range blocks {
+		if w.fresh {
+			p.free(t, th)
+			p.caches = m.NewCaches(w.opts)
+		}
+		p.extend(t, th, b.context, w.chunk)
+		c.compare(p.draft(t, th, b.anchor, b.n), b, m.MaskToken())
+	}
+	p.free(t, th)
+	return c
+}
+
+// TestParity compares with the reference: in float32 the logits of every block
+// and all drafts; in bfloat16 it tells how many drafts agree.
+func TestParity(t *testing.T) {
+	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
+	if err != nil || len(cases) < 12 {
+		t.Fatalf("%d recorded cases, %v", len(cases), err)
+	}
+	th := newThread(t)
+	before := th.Memory().Active
+	var all, half score
+	t.Run("cases", func(t *testing.T) {
+		for _, name := range cases {
+			name := filepath.Base(filepath.Dir(name))
+			t.Run(name, func(t *testing.T) {
+				f := openFixture(t, name)
+				blocks := f.read(t, th)
+				on := newTarget(t, th, f, mlx.Float32)
+				m := open(t, th, f.weights, f.config, on, f.Settings)
+				for way, w := range ways {
+					c := run(t, th, f, m, on, way, blocks)
+					if t.Logf("%s: %v", w.name, c); !(c.off <= 1e-4) || c.drafts != c.rows {
+						t.Errorf("%s: %v", w.name, c)
+					}
+					if way == 0 {
+						all.blocks += c.blocks
+					}
+				}
+				on = newTarget(t, th, f, mlx.BFloat16)
+				c := run(t, th, f, open(t, th, f.weights, f.config, on, f.Settings), on, 0, blocks)
+				t.Logf("bfloat16: %v", c)
+				half.blocks, half.rows = half.blocks+c.blocks, half.rows+c.rows
+				half.drafts, half.wholeBlocks = half.drafts+c.drafts, half.wholeBlocks+c.wholeBlocks
+				half.off = max(half.off, c.off)
+			})
+		}
+	})
+	t.Logf("float32: %d blocks; bfloat16: %v", all.blocks, &half)
+	if all.blocks < 96 {
+		t.Errorf("%d blocks are recorded, at least 96 are wanted", all.blocks)
+	}
+	if half.drafts*10 < half.rows*9 {
+		t.Errorf("in bfloat16 %v: fewer than nine in ten", &half)
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
