@@ -1,8 +1,21 @@
 package draft
 
+import "math"
+
 // How acceptance is measured.
 const (
-	rateAlpha = 0.1 // weight of a new sample
+	rateAlpha = 0.1 // weight of a new sample in the recent rate
+
+	// slowAlpha is the same of the lasting rate, by which depth is chosen: the
+	// recent one is so noisy that depth would be too.
+	slowAlpha = 0.02
+
+	// changed is how many standard deviations the recent rate may be off the
+	// lasting one before the text is taken to have changed.
+	changed = 3
+
+	// incredible is the chance of a streak below which it counts as a change.
+	incredible = 1e-3
 
 	// trusted is how many samples make a position's own rate count in full.
 	// Until then it leans on the position before.
@@ -13,28 +26,53 @@ const (
 	priorRate = 0.5
 )
 
-// Acceptance holds how often the draft at each position is accepted, given
+// An acceptance holds how often the draft at each position is accepted, given
 // that all before it were.
 type acceptance struct {
 	rates [MaxDepth]rate
 }
 
 type rate struct {
-	mean    float64
+	mean    float64 // what depth is chosen by
+	recent  float64
 	samples int
+	window  int // samples since the text changed
+	streak  int // equal samples at the end: accepted if positive, else rejected
 }
 
 // record takes in a round: the target judged the first judged drafts and
 // accepted the first accepted of these.
 func (a *acceptance) record(judged, accepted int) {
 	for i := range min(judged, accepted+1, MaxDepth) {
-		r, x := &a.rates[i], 0.0
-		if i < accepted {
-			x = 1
-		}
-		r.samples++
-		r.mean += max(rateAlpha, 1/float64(r.samples)) * (x - r.mean)
+		a.rates[i].record(i < accepted)
 	}
+}
+
+// record takes in one sample. A text that changes, from code to prose say,
+// shows as a streak that the rate makes incredible, or as a recent rate far off
+// the lasting one; then what came before no longer counts.
+func (r *rate) record(accepted bool) {
+	x, chance := 0.0, 1-r.mean
+	if accepted {
+		x, chance = 1, r.mean
+		r.streak = max(r.streak, 0) + 1
+	} else {
+		r.streak = min(r.streak, 0) - 1
+	}
+	n := max(r.streak, -r.streak)
+	if r.samples >= trusted && math.Pow(chance, float64(n)) < incredible {
+		r.mean = (x*float64(n) + 0.5) / float64(n+1) // of n alike and none before
+		r.recent, r.window = r.mean, n
+	} else {
+		r.window++
+		r.recent += max(rateAlpha, 1/float64(r.window)) * (x - r.recent)
+		r.mean += max(slowAlpha, 1/float64(r.window)) * (x - r.mean)
+		deviation := math.Sqrt(max(r.mean*(1-r.mean), 0.01) * rateAlpha / (2 - rateAlpha))
+		if math.Abs(r.recent-r.mean) > changed*deviation {
+			r.mean, r.window = r.recent, min(r.window, int(1/rateAlpha))
+		}
+	}
+	r.samples++
 }
 
 // expected fills in how many tokens a round of each depth emits on average,

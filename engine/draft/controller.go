@@ -5,11 +5,11 @@ import "time"
 const (
 	// hysteresis is how much better another depth has to be: within it the
 	// estimates are noise, and only rounds that stay at one depth measure it.
-	hysteresis = 0.01
+	hysteresis = 0.02
 
 	// drift is how far the cost of the chosen depth moves before that counts
 	// as a change and probing starts over.
-	drift = 0.15
+	drift = 0.3
 )
 
 // A Controller chooses how many drafts a round verifies: as many as give the
@@ -19,8 +19,8 @@ const (
 // shared by the requests of an engine. It is deterministic: time comes in with
 // the rounds.
 //
-// A depth is chosen among those measured and one more. A depth not chosen is
-// probed now and then. Losses against plain decoding are bounded whatever
+// A depth is chosen among those up to twice the deepest measured one. One not
+// chosen is probed now and then. Losses against plain decoding are bounded whatever
 // happens (see budget.go).
 //
 // A Controller belongs to the goroutine that schedules the rounds; it does not
@@ -90,7 +90,7 @@ func (c *Controller) plan(limit int, rival float64) int {
 // tokens per second, and that rate.
 func (c *Controller) best(limit int) (depth int, rate float64) {
 	tokens := c.rates.expected()
-	for d := 1; d <= min(limit, c.limit, c.curve.frontier()+1); d++ {
+	for d := 1; d <= min(limit, c.limit, max(2*c.curve.frontier(), 1)); d++ {
 		if r := tokens[d] / c.curve.at(d); r > rate*(1+1e-9) {
 			depth, rate = d, r
 		}
@@ -155,19 +155,21 @@ func (c *Controller) other() {
 	if c.probe.depth == 0 {
 		c.probe.rounds = 0 // not for this one to ask any more
 	}
-	if c.probe.rounds == 0 && c.probe.tick(rivalLimit) {
+	if c.probe.rounds == 0 && c.probe.tick() {
 		c.tryBest()
+		c.probe.next(rivalLimit)
 	}
 }
 
 // tryBest starts a probe of what would be best if this drafter were to propose.
-func (c *Controller) tryBest() {
-	depth, _ := c.best(c.limit)
+func (c *Controller) tryBest() (depth int) {
+	depth, _ = c.best(c.limit)
 	rounds := 1
 	if !c.curve.measured(depth) {
 		rounds = probeRounds
 	}
 	c.probe.start(depth, rounds)
+	return depth
 }
 
 // turn looks ahead after a round: at what is best now, and whether to probe.
@@ -195,16 +197,27 @@ func (c *Controller) turn() {
 	}
 	switch {
 	case c.chosen == 0:
-		if c.probe.tick(parkedLimit) {
-			c.tryBest()
+		if c.probe.tick() {
+			depth := c.tryBest()
+			tokens := c.rates.expected()
+			lost := c.curve.at(depth)/c.curve.at(0) - tokens[depth]
+			c.probe.next(min(max(lossless(lost), parkedLimit), probeLimit))
 		}
-	case c.probe.tick(probeLimit):
-		// One deeper and none at all take turns: what plain decoding costs
-		// is what all depends on, and it is not measured while drafts pay.
-		if c.probe.plain = !c.probe.plain || c.chosen == c.limit; c.probe.plain {
-			c.probe.start(0, probeRounds)
-		} else {
-			c.probe.start(c.chosen+1, probeRounds)
+	case c.probe.tick():
+		// One deeper, one shallower and none at all take turns: what plain
+		// decoding costs is what all depends on, and it is not measured while
+		// drafts pay. The strides grow, out of what may be a local best.
+		stride := 1 << min(c.probe.turn/3, 2)
+		around := [...]int{min(c.chosen+stride, c.limit), max(c.chosen-stride, 1), 0}
+		depth := around[c.probe.turn%3]
+		c.probe.turn++
+		if depth == c.chosen {
+			depth = 0
 		}
+		tokens := c.rates.expected()
+		lost := 1 - tokens[depth]/c.curve.at(depth)/(tokens[c.chosen]/c.curve.at(c.chosen))
+		c.probe.start(depth, probeRounds)
+		c.probe.next(probeLimit)
+		c.probe.wait = max(c.probe.wait, lossless(probeRounds*lost))
 	}
 }

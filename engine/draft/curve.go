@@ -10,8 +10,9 @@ const MaxDepth = 31
 const (
 	costAlpha = 0.3 // weight of a new sample
 
-	// costClamp bounds what one sample can move: a pause of the machine is
-	// not the cost of a depth.
+	// costClamp bounds what one sample can move, as a share of the cost. One
+	// alone that is higher yet is not counted at all: a pause of the machine
+	// is not the cost of a depth.
 	costClamp = 0.25
 
 	// settling is how many samples of a depth are taken at face value where
@@ -34,6 +35,7 @@ type point struct {
 	cost     float64 // 0 = not measured
 	samples  int
 	foreign  bool // of an earlier launch or another context length
+	high     bool // the last sample was beyond the clamp
 	switched int  // rounds turned away while there is no sample
 	least    float64
 }
@@ -64,9 +66,13 @@ func (c *curve) record(depth int, cost time.Duration, follows bool) {
 		p.cost, p.samples = x, 0 // another machine, or another state of this one
 	case p.samples < settling && x < p.cost:
 		p.cost = x
+	case x > p.cost*(1+costClamp) && !p.high:
+		p.high = true
+		return
 	default:
 		p.cost += costAlpha * min(max(x-p.cost, -costClamp*p.cost), costClamp*p.cost)
 	}
+	p.high = x > p.cost*(1+costClamp)
 	p.samples++
 	p.foreign = false
 }

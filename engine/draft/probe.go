@@ -2,13 +2,16 @@ package draft
 
 // When what is not chosen is tried all the same.
 const (
-	probeFirst  = 4   // rounds from a change to the first probe
-	probeLimit  = 512 // rounds between probes while nothing changes
-	parkedLimit = 32  // the same while plain decoding is chosen: text changes
-	rivalLimit  = 128 // the same while another drafter is chosen
+	probeFirst  = 4   // rounds from a change to the first probe, then twice that
+	probeLimit  = 512 // the most rounds between probes
+	parkedLimit = 16  // while drafts don't pay, unless probeShare asks for more: text changes
+	rivalLimit  = 128 // while another drafter is chosen
 
-	// probeRounds is how long a probe lasts at least where a cost is wanted:
-	// the first round follows one of another depth and is not measured.
+	// probeShare is the most of the time that probes lose in the long run.
+	probeShare = 0.01
+
+	// probeRounds is how long a probe lasts where a cost is wanted: its first
+	// round follows one of another depth and is not measured.
 	probeRounds = 2
 )
 
@@ -18,23 +21,28 @@ type probe struct {
 	depth  int // what is tried
 	rounds int // left to run; 0 = no probe due
 	wait   int // rounds to the next
-	every  int // rounds between the last and the next
-	plain  bool
+	every  int // rounds from the last to the next
+	turn   int // probes since then, while drafts pay
 }
 
 func (p *probe) reset() {
-	*p = probe{wait: probeFirst, every: probeFirst, plain: p.plain}
+	*p = probe{wait: probeFirst, every: probeFirst}
 }
 
-// tick counts a round and reports whether a probe is due. limit bounds the
-// rounds to the one after.
-func (p *probe) tick(limit int) bool {
-	if p.wait--; p.wait > 0 {
-		return false
-	}
-	p.every = min(2*p.every, limit)
-	p.wait = p.every
-	return true
+// tick counts a round and reports whether a probe is due.
+func (p *probe) tick() bool {
+	p.wait--
+	return p.wait <= 0
 }
 
 func (p *probe) start(depth, rounds int) { p.depth, p.rounds = depth, rounds }
+
+// next sets when the probe after this one comes, within limit rounds.
+func (p *probe) next(limit int) {
+	p.every = min(2*p.every, limit)
+	p.wait = p.every
+}
+
+// lossless returns over how many rounds a probe has to be spread that loses
+// the time of lost rounds.
+func lossless(lost float64) int { return int(min(max(lost, 0)/probeShare, 1e6)) }

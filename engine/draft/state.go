@@ -119,7 +119,8 @@ func (c *Controller) Restore(s State) error {
 		}
 	}
 	for i, r := range s.Rates {
-		c.rates.rates[i] = rate{r.Mean, min(r.Samples, maxSamples)}
+		n := min(r.Samples, maxSamples)
+		c.rates.rates[i] = rate{mean: r.Mean, recent: r.Mean, samples: n, window: n}
 	}
 	c.last = -1
 	c.chosen = 0
