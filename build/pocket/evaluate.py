@@ -8,12 +8,12 @@ import numpy as np
 import torch
 
 import data
+from generate import LOOP, distinct, generate
 from train import held_out_loss
 
 MEASURED = 65_536  # tokens each held-out loss is measured on, at most
 ORDER = 4  # of the n-gram model
 COMPLETION, PROMPT, COMPLETIONS = 128, 64, 96  # tokens, tokens, texts
-LOOP = 0.5  # a text whose share of distinct 4-grams is below this loops
 SAMPLES = [
     "func (s *Server) ",
     "// Copy copies from src to dst until either EOF is reached",
@@ -63,29 +63,6 @@ class WittenBell:
             mixed = (np.where(seen, counts[gram], 0) + types[at] * lower) / (totals[at] + types[at])
             p[:, -length:] = np.where(known, mixed, lower)
         return float(-np.log(p).mean())
-
-
-@torch.no_grad()
-def generate(model, prompts, count, temperature=0.0, seed=0):
-    """Continues prompts (B, L) by count tokens each; (B, count)."""
-    generator = torch.Generator().manual_seed(seed)
-    x, out = torch.as_tensor(prompts), []
-    caches = [[] for _ in model.layers]
-    for _ in range(count):
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = model.unembed(model.hidden(x, caches)[:, -1]).float()
-        if temperature:
-            x = torch.multinomial((logits / temperature).softmax(-1), 1, generator=generator)
-        else:
-            x = logits.argmax(-1, keepdim=True)
-        out.append(x)
-    return torch.cat(out, dim=1)
-
-
-def distinct(ids, n=4):
-    """Share of distinct n-grams."""
-    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
-    return len(set(grams)) / len(grams)
 
 
 def sample(model, tokenizer, prompt, temperature=0.0):

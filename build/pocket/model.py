@@ -82,6 +82,31 @@ def windowed_attention(q, k, v, window, scale):
     return y.view(B, H, n * window, D)[:, :, :L]
 
 
+class KVCache:
+    """Keys and values of one layer: of a prompt, then of one more token a call. With a window it keeps no more than that.
+
+    Once full, a window's slots are out of order, which attention without a mask does not see: keys come rotated.
+    """
+
+    def __init__(self, capacity, window=None):
+        self.size = min(capacity, window) if window else capacity  # positions
+        self.offset = 0  # tokens written so far
+        self.k = self.v = None  # (B, H, size, D)
+
+    def write(self, k, v):
+        """Keeps k and v (B, H, L, D): the prompt's, or those of one token."""
+        L = k.shape[2]
+        if self.k is None:
+            self.k, self.v = (x.new_empty(*x.shape[:2], self.size, x.shape[3]) for x in (k, v))
+        slots = torch.arange(self.offset + max(0, L - self.size), self.offset + L) % self.size
+        self.k[:, :, slots], self.v[:, :, slots] = k[:, :, -self.size :], v[:, :, -self.size :]
+        self.offset += L
+
+    def kept(self):
+        n = min(self.offset, self.size)
+        return self.k[:, :, :n], self.v[:, :, :n]
+
+
 class Attention(nn.Module):
     def __init__(self, c):
         super().__init__()
@@ -100,19 +125,18 @@ class Attention(nn.Module):
         k = self.k_norm(self.k_proj(x).view(B, L, self.kv_heads, self.head_dim)).transpose(1, 2)
         v = self.v_proj(x).view(B, L, self.kv_heads, self.head_dim).transpose(1, 2)
         q, k = rotate(q, *rope), rotate(k, *rope)
-        step = bool(cache)  # one more token after those in cache
-        if step:
-            k, v = torch.cat((cache[0], k), dim=2), torch.cat((cache[1], v), dim=2)
+        step = cache is not None and cache.offset > 0  # one more token after those in cache
         if cache is not None:
-            cache[:] = k, v
-        if step and window:
-            k, v = k[:, :, -window:], v[:, :, -window:]
+            cache.write(k, v)
+        if step:  # the queries of a group take the place of a sequence of them: (B, KV heads, group, D)
+            y = F.scaled_dot_product_attention(q.view(B, self.kv_heads, -1, self.head_dim), *cache.kept(), scale=self.scale)
+            return self.o_proj(y.reshape(B, 1, -1))
         group = self.heads // self.kv_heads
         k, v = k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1)
-        if window and not step:
+        if window:
             y = windowed_attention(q, k, v, window, self.scale)
         else:
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=not step, scale=self.scale)
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
         return self.o_proj(y.transpose(1, 2).reshape(B, L, -1))
 
 
@@ -157,19 +181,27 @@ class Model(nn.Module):
             if p.ndim == 2:
                 nn.init.normal_(p, std=0.5 / math.sqrt(p.shape[1]))
 
-    def hidden(self, tokens, caches=None):
+    def caches(self, capacity):
+        """A cache a layer, for sequences of at most capacity tokens."""
+        c = self.config
+        return [KVCache(capacity, c.sliding_window if c.is_sliding(i) else None) for i in range(c.num_hidden_layers)]
+
+    def hidden(self, tokens, caches=None, tap=None):
         """The states under the head, (B, L, hidden), for tokens (B, L).
 
-        caches, one empty list a layer at first, makes the model remember; later calls then take one token a row.
+        caches make the model remember; calls after the first then take one token a row. tap(layer, x) is shown what
+        each layer puts out, (B, L, hidden).
         """
         c, L = self.config, tokens.shape[1]
+        start = caches[0].offset if caches else 0
         caches = caches or [None] * len(self.layers)
-        start = caches[0][0].shape[2] if caches[0] else 0
         local = rotary(start, L, c.head_dim, c.rope_local_base_freq, tokens.device)
         full = rotary(start, L, c.head_dim, c.rope_theta, tokens.device)
         x = self.embed_tokens(tokens) * self.embed_scale  # (B, L, hidden)
         for i, (layer, cache) in enumerate(zip(self.layers, caches)):
             x = layer(x, local, c.sliding_window, cache) if c.is_sliding(i) else layer(x, full, None, cache)
+            if tap:
+                tap(i, x)
         return self.norm(x)
 
     def unembed(self, x):

@@ -1,0 +1,56 @@
+"""A training loop that fits a wall-clock budget, saves every five minutes and resumes by itself."""
+
+import os
+import time
+
+import torch
+
+SAVE_SECONDS = 300
+
+
+class Budget:
+    """minutes of wall clock in all, those of earlier, interrupted runs included; the state lies at path.
+
+    for step, progress in budget: one update of module by opts a turn. The rates of opts follow factor(step, progress).
+    """
+
+    def __init__(self, path, module, opts, minutes, factor, log=print):
+        self.path, self.module, self.opts, self.minutes, self.factor, self.log = path, module, opts, minutes, factor, log
+        self.step, self.seconds = 0, 0.0
+        self.notes = {}  # the caller's own, saved along
+        if os.path.exists(path):
+            saved = torch.load(path, weights_only=True)
+            module.load_state_dict(saved["model"])
+            for opt, state in zip(opts, saved["optimizers"]):
+                opt.load_state_dict(state)
+            self.step, self.seconds, self.notes = saved["step"], saved["seconds"], saved["notes"]
+            log(f"resumed at step {self.step}, minute {self.seconds / 60:.1f}")
+
+    def save(self):
+        state = {
+            "model": self.module.state_dict(),
+            "optimizers": [opt.state_dict() for opt in self.opts],
+            "step": self.step,
+            "seconds": self.seconds,
+            "notes": self.notes,
+        }
+        torch.save(state, self.path + ".part")
+        os.replace(self.path + ".part", self.path)
+        self.log(f"saved at step {self.step}")
+
+    def __iter__(self):
+        rates = [[g.setdefault("initial_lr", g["lr"]) for g in opt.param_groups] for opt in self.opts]
+        last_save, clock = self.seconds, time.monotonic()
+        done = self.seconds >= 60 * self.minutes
+        while not done:
+            progress = self.seconds / (60 * self.minutes)
+            for opt, lrs in zip(self.opts, rates):
+                for group, lr in zip(opt.param_groups, lrs):
+                    group["lr"] = lr * self.factor(self.step, progress)
+            yield self.step, progress
+            now = time.monotonic()
+            self.seconds, clock, self.step = self.seconds + now - clock, now, self.step + 1
+            done = self.seconds >= 60 * self.minutes
+            if done or self.seconds - last_save > SAVE_SECONDS:
+                self.save()
+                last_save = self.seconds

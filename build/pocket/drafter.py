@@ -1,0 +1,122 @@
+"""Training of the drafter on text the target wrote: many blocks of a sequence in one forward, the target frozen.
+
+Loss of a row: MIX parts of cross entropy to the target's own distribution at that position, given the text before it, and
+1 - MIX parts of cross entropy to the token that stands there; a block's rows weigh exp(-(j - 1) / gamma), as an error early
+in a block costs what comes after it. The target's distribution comes for free with its taps, and both are recomputed:
+reading them from disk, 2.3 KB a token and its logits, would cost more than it saves.
+"""
+
+import os
+import random
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import generate
+from budget import Budget
+from dflash import Drafter, read
+from muon import Muon
+
+SEQUENCES, ANCHORS = 8, 48  # a step; a sequence
+GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
+MIX = 0.5
+MATRIX_LR, VECTOR_LR = 0.01, 0.003  # Muon; AdamW, for the norms
+WEIGHT_DECAY = 0.02
+WARMUP_STEPS = 40
+FLAT = 0.4  # share of the budget before the learning rate falls linearly to 0
+
+
+def weights(block_size):
+    """Of rows 1 to block_size - 1."""
+    return torch.exp(-torch.arange(block_size - 1) / GAMMA[block_size])
+
+
+def loss(drafter, target, tokens, anchors, ends, mix=MIX):
+    """(loss, tokens a verify forward would yield by argmax) of the blocks at anchors (B, A) in tokens (B, L), whose texts end before ends (B,)."""
+    c = drafter.config
+    B, A = anchors.shape
+    hidden, taps = read(target, tokens, c.target_layer_ids)
+    positions = anchors[:, :, None] + torch.arange(1, c.block_size)  # (B, A, rows - 1)
+    there = positions < ends[:, None, None]
+    positions = positions.clamp(max=tokens.shape[1] - 1).view(B, -1)
+    labels = tokens.gather(1, positions)
+    with torch.no_grad():
+        before = hidden.gather(1, (positions - 1)[:, :, None].expand(-1, -1, hidden.shape[2]))
+        aims = target.unembed(before).float()
+        aims[:, :, c.mask_token_id] = -torch.inf
+        aims = aims.softmax(-1).mul_(mix)
+        aims.scatter_add_(2, labels[:, :, None], torch.full_like(labels[:, :, None], 1 - mix, dtype=aims.dtype))
+    logits = drafter(target, taps, tokens, anchors).flatten(1, 2)
+    logp = logits.log_softmax(-1).masked_fill(logits.isneginf(), 0.0)
+    entropy = -(aims * logp).sum(-1).view(there.shape)
+    w = weights(c.block_size) * there
+    hits = (logits.argmax(-1) == labels).view(there.shape) & there
+    return (entropy * w).sum() / w.sum(), 1 + hits.float().cumprod(-1).sum(-1).mean().item()
+
+
+def optimizers(drafter):
+    matrices = [p for p in drafter.parameters() if p.ndim == 2]
+    vectors = [p for p in drafter.parameters() if p.ndim == 1]
+    return [
+        Muon(matrices, lr=MATRIX_LR, weight_decay=WEIGHT_DECAY),
+        torch.optim.AdamW(vectors, lr=VECTOR_LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+
+
+class Texts:
+    """Batches from the parts that generate.write wrote. Their only state is the number of the batch."""
+
+    def __init__(self, folder):
+        self.batches = []  # (part, rows of it)
+        self.parts = []
+        for number, path in enumerate(generate.parts(folder)):
+            with np.load(path) as part:
+                self.parts.append({name: part[name] for name in ("tokens", "prompt", "ends")})
+            count = len(self.parts[-1]["ends"]) // SEQUENCES
+            self.batches += [(number, i) for i in range(count)]
+
+    def batch(self, step):
+        """(tokens (B, L), anchors (B, A), ends (B,)): every text once an epoch, in another order and company each time."""
+        epoch, i = divmod(step, len(self.batches))
+        number, i = random.Random(epoch).sample(self.batches, len(self.batches))[i]
+        part = self.parts[number]
+        order = np.random.default_rng((epoch, number)).permutation(len(part["ends"]))
+        rows = order[i * SEQUENCES : (i + 1) * SEQUENCES]
+        tokens, ends = part["tokens"][rows].astype(np.int64), part["ends"][rows]
+        at = np.random.default_rng(step).random((SEQUENCES, ANCHORS))
+        anchors = part["prompt"] + (at * (ends[:, None] - 1 - part["prompt"])).astype(np.int64)  # one token after each at least
+        length = int(ends.max())
+        return torch.from_numpy(tokens[:, :length]), torch.from_numpy(anchors), torch.from_numpy(ends)
+
+
+def train(drafter, target, texts, path, minutes, log=print):
+    """Trains drafter for minutes in all; its state lies at path."""
+
+    def factor(step, progress):
+        return min(1, (step + 1) / WARMUP_STEPS, (1 - progress) / (1 - FLAT))
+
+    opts = optimizers(drafter)
+    budget = Budget(path, drafter, opts, minutes, factor, log)
+    losses, yields = [], []
+    for step, _ in budget:
+        tokens, anchors, ends = texts.batch(step)
+        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
+            value, tokens_per_verify = loss(drafter, target, tokens, anchors, ends)
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
+        for opt in opts:
+            opt.step()
+            opt.zero_grad()
+        losses, yields = (losses + [value.item()])[-50:], (yields + [tokens_per_verify])[-50:]
+        if step % 20 == 0:
+            log(
+                f"step {step}, epoch {step / len(texts.batches):.1f}, {budget.seconds / 60:.1f} of {minutes} min, "
+                f"loss {np.mean(losses):.3f}, tokens per verify {np.mean(yields):.2f}"
+            )
+
+
+def load(config, path):
+    drafter = Drafter(config)
+    drafter.load_state_dict(torch.load(path, weights_only=True)["model"])
+    return drafter

@@ -1,0 +1,155 @@
+"""Text by the target itself: what the drafter learns from, and what acceptance is measured on.
+
+A part is one batch: prompts of one length, cut at random from the rows the target was trained on, and what the target
+makes of them. Prompts are plain text, fill-in-the-middle and chat in the measure the rows are, but FIM_SHARE and CHAT_SHARE of
+them end where the middle or the answer begins, as prompts of those forms do in use.
+
+Each row is written at one of TEMPERATURES. A text ends at <|endoftext|> or <|im_end|>, or where it begins to loop; what is
+left with less than SHORTEST tokens is dropped.
+"""
+
+import json
+import os
+import time
+
+import numpy as np
+import torch
+
+LOOP = 0.5  # a text whose share of distinct 4-grams is below this loops
+RUN = 16  # so many 4-grams in a row seen before are the beginning of a loop, in a text that loops
+PARTS_ROWS, PROMPT, CONTINUATION = 256, (16, 320), 256  # rows; tokens, from and to; tokens
+FIM_SHARE, CHAT_SHARE = 0.15, 0.1
+TEMPERATURES = {0.0: 0.4, 0.8: 0.35, 1.0: 0.25}  # share of the rows
+SHORTEST = 24  # tokens
+
+
+def distinct(ids, n=4):
+    """Share of distinct n-grams."""
+    grams = [tuple(ids[i : i + n]) for i in range(len(ids) - n + 1)]
+    return len(set(grams)) / len(grams)
+
+
+def loop_start(ids, n=4):
+    """Where ids, a text that loops, begins to: RUN n-grams that all occur earlier start here. len(ids) if nowhere."""
+    seen, run = set(), 0
+    for i in range(len(ids) - n + 1):
+        gram = tuple(ids[i : i + n])
+        run = run + 1 if gram in seen else 0
+        seen.add(gram)
+        if run == RUN:
+            return i - RUN + 1
+    return len(ids)
+
+
+def usable(ids, ends):
+    """(length of the part of ids worth learning from, whether ids loop)."""
+    length = next((i + 1 for i, token in enumerate(ids) if token in ends), len(ids))
+    if length < SHORTEST or distinct(ids[:length]) >= LOOP:
+        return length, False
+    return loop_start(ids[:length]), True
+
+
+@torch.no_grad()
+def generate(model, prompts, count, temperature=0.0, seed=0, noise=None):
+    """Continues prompts (B, L) by count tokens each; (B, count). temperature is a number, or a tensor of one a row.
+
+    A token is argmax(logits / temperature + Gumbel noise), at temperature 0 argmax(logits). noise(i), (B, V), gives the
+    noise of the i-th token; without it, it is drawn with seed.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    x, out = torch.as_tensor(prompts), []
+    temperature = torch.as_tensor(temperature, dtype=torch.float32).expand(len(x))[:, None]
+    hot = temperature > 0
+    caches = model.caches(x.shape[1] + count)
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # one context, so that the weights are cast once
+        for i in range(count):
+            logits = model.unembed(model.hidden(x, caches)[:, -1]).float()
+            if hot.any():
+                if noise:
+                    g = noise(i)
+                else:
+                    g = -torch.empty_like(logits).exponential_(generator=generator).log_()
+                logits = torch.where(hot, logits / temperature.clamp(min=1e-3) + g, logits)
+            x = logits.argmax(-1, keepdim=True)
+            out.append(x)
+    return torch.cat(out, dim=1)
+
+
+def after(rows, pattern):
+    """(row, position) of every place in rows (N, L) that follows pattern, a list of ids: an array (M, 2)."""
+    L = rows.shape[1] - len(pattern)
+    found = np.ones((rows.shape[0], L), bool)
+    for i, token in enumerate(pattern):
+        found &= rows[:, i : i + L] == token
+    return np.argwhere(found) + (0, len(pattern))
+
+
+class Prompts:
+    def __init__(self, rows, tokenizer):
+        """rows (N, L + 1): those the target is trained on, in memory or mapped."""
+        self.rows = rows
+        self.marks = [after(rows, tokenizer.encode(m).ids) for m in ("<|fim_middle|>", "<|im_start|>assistant\n")]
+
+    def draw(self, rng, count, length):
+        """(count, length)."""
+        at = []
+        for share, marks in zip((FIM_SHARE, CHAT_SHARE), self.marks):
+            marks = marks[marks[:, 1] >= length]
+            if len(marks):
+                at += [marks[i] for i in rng.integers(0, len(marks), round(share * count))]
+        while len(at) < count:
+            at.append((rng.integers(0, len(self.rows)), rng.integers(length, self.rows.shape[1] + 1)))
+        return np.stack([self.rows[row, end - length : end] for row, end in at]).astype(np.int64)
+
+
+def part(model, prompts, tokenizer, number, rows=PARTS_ROWS):
+    """One part: {"tokens" (N, L) uint16, "prompt" L of the prompts, "ends" (N,), "temperatures" (N,), "counts"}.
+
+    Text N runs from prompt to ends[N]. counts: rows written, and of these looping and dropped.
+    """
+    rng = np.random.default_rng(number)
+    length = int(np.exp(rng.uniform(*np.log(PROMPT))))
+    x = prompts.draw(rng, rows, length)
+    temperatures = rng.choice(list(TEMPERATURES), rows, p=list(TEMPERATURES.values())).astype(np.float32)
+    out = generate(model, x, CONTINUATION, torch.from_numpy(temperatures), seed=number).numpy()
+    stops = {tokenizer.token_to_id("<|endoftext|>"), tokenizer.token_to_id("<|im_end|>")}
+    lengths, loops = map(np.array, zip(*(usable(ids, stops) for ids in out.tolist())))
+    keep = lengths >= SHORTEST
+    counts = {
+        f"{t}": [int(mask.sum()), int((mask & loops).sum()), int((mask & ~keep).sum())]
+        for t in TEMPERATURES
+        for mask in [temperatures == np.float32(t)]
+    }
+    return {
+        "tokens": np.concatenate([x, out], axis=1)[keep].astype(np.uint16),
+        "prompt": length,
+        "ends": length + lengths[keep],
+        "temperatures": temperatures[keep],
+        "counts": json.dumps(counts),
+    }
+
+
+def parts(folder):
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".npz") and not name.endswith(".part.npz"))
+
+
+def write(model, prompts, tokenizer, folder, tokens, log=print):
+    """Writes parts into folder until they hold tokens tokens of text, those already there included."""
+    os.makedirs(folder, exist_ok=True)
+    have, number, totals = 0, 0, {}
+    started, written = time.monotonic(), 0
+    while have < tokens:
+        path = os.path.join(folder, f"part{number:05}.npz")
+        if not os.path.exists(path):
+            value = part(model, prompts, tokenizer, number)
+            np.savez(path + ".part.npz", **value)
+            os.replace(path + ".part.npz", path)
+            written += PARTS_ROWS * CONTINUATION
+        with np.load(path) as value:
+            have += int((value["ends"] - value["prompt"]).sum())
+            for temperature, counts in json.loads(str(value["counts"])).items():
+                totals[temperature] = [a + b for a, b in zip(totals.get(temperature, [0, 0, 0]), counts)]
+        number += 1
+        speed = written / (time.monotonic() - started)
+        log(f"{number} parts, {have} tokens of {tokens}, {speed:.0f} tokens/s; temperature: [rows, looping, dropped] {totals}")
+    return totals

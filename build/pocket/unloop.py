@@ -1,0 +1,84 @@
+"""A stage after the training, which makes the target loop less: unlikelihood on its own loops (Welleck et al. 2019,
+Neural Text Generation with Unlikelihood Training, sequence level).
+
+Small models fall into repeating themselves under greedy decoding, because each repetition makes the next one likelier. Every
+step here lets the model continue prompts greedily; in the texts that loop, a token inside the loop which completes a 4-gram
+seen before is made less likely, by -log(1 - p). Repetition that is no loop, of which code is full, is left alone. An ordinary
+batch in the same step keeps the model what it was.
+"""
+
+import os
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from budget import Budget
+from generate import LOOP, distinct, generate, loop_start
+
+TEXTS, PROMPT, LENGTH = 32, (16, 128), 128  # texts a step; tokens, from and to; tokens
+LR = 3e-4
+WARMUP_STEPS = 5
+WEIGHT = 0.5  # of unlikelihood beside the ordinary loss
+N = 4
+
+
+def repeats(ids):
+    """Which of ids stand in a loop and end an n-gram seen before: a list of bool."""
+    marked = [False] * len(ids)
+    if distinct(ids, N) >= LOOP:
+        return marked
+    start, seen = loop_start(ids, N), set()
+    for i in range(len(ids) - N + 1):
+        gram = tuple(ids[i : i + N])
+        marked[i + N - 1] = i >= start and gram in seen
+        seen.add(gram)
+    return marked
+
+
+def unlikelihood(logits, tokens):
+    """-log(1 - p(token)) for logits (M, V) and tokens (M,); exact where p is near 1."""
+    others = logits.scatter(1, tokens[:, None], -torch.inf)
+    return logits.logsumexp(-1) - others.logsumexp(-1)
+
+
+def loops(model, prompts):
+    """What prompts (B, L) are continued by where that loops, prompts included: tokens (M, L + LENGTH), and which of the last LENGTH repeat."""
+    out = generate(model, prompts, LENGTH)
+    marked = torch.tensor([repeats(ids) for ids in out.tolist()])
+    looping = marked.any(1)
+    return torch.cat((torch.as_tensor(prompts), out), dim=1)[looping], marked[looping]
+
+
+def loop_loss(model, tokens, marked):
+    """Mean unlikelihood of the marked tokens; 0 if there are none."""
+    if not len(tokens):
+        return torch.zeros(())
+    h = model.hidden(tokens[:, :-1])[:, -LENGTH:][marked]
+    return unlikelihood(model.unembed(h).float(), tokens[:, -LENGTH:][marked]).mean()
+
+
+def unloop(model, rows, source, folder, minutes, log=print):
+    """Trains model, as loaded from the checkpoint, for minutes in all; state in folder/unloop.pt. source is a generate.Prompts."""
+
+    def factor(step, progress):
+        return min(1, (step + 1) / WARMUP_STEPS) * (1 - progress)
+
+    opt = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
+    budget = Budget(os.path.join(folder, "unloop.pt"), model, [opt], minutes, factor, log)
+    shares, losses = [], []
+    for step, _ in budget:
+        rng = np.random.default_rng(step)
+        prompts = source.draw(rng, TEXTS, int(rng.integers(*PROMPT)))
+        tokens, marked = loops(model, prompts)  # outside autocast, whose cached weights would carry no gradient afterwards
+        batch = rows.batch(step)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            repeated = loop_loss(model, tokens, marked)
+            loss = model.loss(batch[: max(1, len(batch) // 2)])
+        (loss + WEIGHT * repeated).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        opt.step()
+        opt.zero_grad()
+        shares, losses = (shares + [len(tokens) / TEXTS])[-10:], (losses + [loss.item()])[-10:]
+        if step % 5 == 0:
+            log(f"step {step}, {budget.seconds / 60:.1f} of {minutes} min, loops {np.mean(shares):.2f}, unlikelihood {repeated.item():.3f}, loss {np.mean(losses):.3f}")
