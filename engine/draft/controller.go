@@ -127,7 +127,12 @@ func (c *Controller) round(r Round) {
 	c.rates.record(judged, accepted)
 	c.last = depth
 	if plain := c.curve.at(0); plain > 0 {
-		c.budget.add(float64(accepted+1) - r.Cost.Seconds()/plain)
+		cost := r.Cost.Seconds()
+		if c.curve.points[depth].samples >= settling {
+			// Beyond that it is the machine that is slow, plain or not.
+			cost = min(cost, (1+costClamp)*c.curve.at(depth))
+		}
+		c.budget.add(float64(accepted+1) - cost/plain)
 	}
 	if c.probe.rounds > 0 && c.probe.depth > 0 {
 		c.probe.rounds--
@@ -143,7 +148,7 @@ func (c *Controller) round(r Round) {
 func (c *Controller) plain(cost time.Duration) {
 	c.curve.record(0, cost, c.last == 0)
 	c.last = 0
-	if c.probe.rounds > 0 && c.probe.depth == 0 {
+	if c.probe.depth == 0 && (c.probe.rounds > 1 || c.probe.rounds == 1 && !c.curve.unsure(0)) {
 		c.probe.rounds--
 	}
 	c.turn()
@@ -181,9 +186,13 @@ func (c *Controller) turn() {
 	cost := c.curve.at(c.chosen)
 	moved := max(c.chosen-c.settled, c.settled-c.chosen) > 1 || (c.chosen == 0) != (c.settled == 0)
 	if moved || cost > c.settledCost*(1+drift) || cost < c.settledCost*(1-drift) {
+		drifted := !moved && c.settledCost > 0
 		c.settled, c.settledCost = c.chosen, cost
 		rounds, depth := c.probe.rounds, c.probe.depth
 		c.probe.reset()
+		if drifted {
+			c.probe.turn = probePlain // before all, is plain decoding as it was?
+		}
 		if depth > 0 && c.chosen == 0 {
 			c.probe.depth, c.probe.rounds = depth, rounds // let it run out
 		}
@@ -207,9 +216,9 @@ func (c *Controller) turn() {
 		// One deeper, one shallower and none at all take turns: what plain
 		// decoding costs is what all depends on, and it is not measured while
 		// drafts pay. The strides grow, out of what may be a local best.
-		stride := 1 << min(c.probe.turn/3, 2)
-		around := [...]int{min(c.chosen+stride, c.limit), max(c.chosen-stride, 1), 0}
-		depth := around[c.probe.turn%3]
+		stride := 1 << min(c.probe.turn/(probePlain+1), 2)
+		around := [...]int{min(c.chosen+stride, c.limit), max(c.chosen-stride, 1), probePlain: 0}
+		depth := around[c.probe.turn%len(around)]
 		c.probe.turn++
 		if depth == c.chosen {
 			depth = 0

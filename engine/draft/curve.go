@@ -19,6 +19,10 @@ const (
 	// they are lower: the first rounds of a shape may compile kernels.
 	settling = 3
 
+	// stale is after how many rounds a cost is no longer defended against what
+	// is measured: the machine may be in another state.
+	stale = 64
+
 	// switches is how many rounds of a depth are turned away, for following
 	// one of another depth, before the least of them is taken for want of a
 	// better.
@@ -29,13 +33,14 @@ const (
 // between two of them it is a straight line.
 type curve struct {
 	points [MaxDepth + 1]point
+	rounds int // recorded or not
 }
 
 type point struct {
 	cost     float64 // 0 = not measured
 	samples  int
-	foreign  bool // of an earlier launch or another context length
-	high     bool // the last sample was beyond the clamp
+	measured int  // curve.rounds at the last sample
+	high     bool // the last round was beyond the clamp
 	switched int  // rounds turned away while there is no sample
 	least    float64
 }
@@ -45,6 +50,7 @@ type point struct {
 // up on), which belongs to neither.
 func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	p, x := &c.points[depth], cost.Seconds()
+	c.rounds++
 	if x <= 0 {
 		return
 	}
@@ -59,22 +65,30 @@ func (c *curve) record(depth int, cost time.Duration, follows bool) {
 		}
 		return
 	}
+	high, low := x > p.cost*(1+costClamp), x < p.cost/(1+costClamp)
+	old := p.samples > 0 && c.rounds-p.measured > stale
 	switch {
 	case p.samples == 0:
 		p.cost = x
-	case p.foreign && (x < p.cost/2 || x > p.cost*2):
-		p.cost, p.samples = x, 0 // another machine, or another state of this one
-	case p.samples < settling && x < p.cost:
-		p.cost = x
-	case x > p.cost*(1+costClamp) && !p.high:
+	case high && !p.high:
 		p.high = true
 		return
+	case old && (high || low):
+		p.cost, p.samples = x, 0 // another state of the machine
+	case p.samples < settling && x < p.cost:
+		p.cost = x
 	default:
 		p.cost += costAlpha * min(max(x-p.cost, -costClamp*p.cost), costClamp*p.cost)
 	}
-	p.high = x > p.cost*(1+costClamp)
+	p.high = high && p.samples > 0
 	p.samples++
-	p.foreign = false
+	p.measured = c.rounds
+}
+
+// unsure reports whether another sample of a depth is wanted: the last was odd.
+func (c *curve) unsure(depth int) bool {
+	p := c.points[depth]
+	return p.high || p.samples < settling
 }
 
 func (c *curve) measured(depth int) bool { return c.points[depth].cost > 0 }

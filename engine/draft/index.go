@@ -11,6 +11,11 @@ const (
 	// match adds is less than what the more recent occurrence does.
 	maxMatch = 8
 
+	// enough is how many tokens after an occurrence are as good as more. One
+	// nearer to the end of the history than that, as in a loop, gives way to
+	// an older one.
+	enough = 8
+
 	// chainLimit bounds the occurrences compared per lookup, newest first.
 	chainLimit = 32
 

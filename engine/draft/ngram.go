@@ -101,7 +101,7 @@ func (d *NgramDraft) search(history []int32) {
 		// The longest match; of those the newest, unless it lies so near the
 		// end that an older one was followed by more.
 		if m.length > best.length || m.length == best.length &&
-			min(len(history)-m.end, MaxDepth) > len(history)-best.end {
+			min(len(history)-m.end, enough) > len(history)-best.end {
 			best = m
 		}
 	}

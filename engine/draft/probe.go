@@ -10,6 +10,10 @@ const (
 	// probeShare is the most of the time that probes lose in the long run.
 	probeShare = 0.01
 
+	// probePlain is the turn of plain decoding, after a deeper and a shallower
+	// probe.
+	probePlain = 2
+
 	// probeRounds is how long a probe lasts where a cost is wanted: its first
 	// round follows one of another depth and is not measured.
 	probeRounds = 2

@@ -204,3 +204,82 @@ func warmed(w world, seed uint64) *run {
 	r.control(c, 4000)
 	return r
 }
+
+// A text that turns from easy to hopeless and back every 600 tokens.
+func TestTextChanges(t *testing.T) {
+	const stretch = 600
+	for _, m := range []struct {
+		name           string
+		cost           func(int) float64
+		park, resume   float64 // rounds, at most
+		slowest, total float64 // of plain's speed, at least
+	}{
+		{"flat", linear(0.15, 0.02), 25, 40, 0.96, 1.4},
+		{"rows", linear(0.2, 0.15), 15, 60, 0.96, 1.2},
+		{"dear rows", linear(0.5, 0.4), 15, 150, 0.96, 1},
+	} {
+		w := world{m.name, 15, m.cost, func(token, _ int) float64 {
+			if token/stretch%2 == 0 {
+				return 0.85
+			}
+			return 0
+		}, 0.08}
+		var park, resume, hard float64
+		total := average(func(seed uint64) float64 {
+			c := NewController(w.limit)
+			newRun(w, seed+100).control(c, 2*stretch)
+			r := newRun(w, seed)
+			r.control(c, stretch)
+			for range 4 {
+				before, rounds := r.clock, len(r.depths)
+				from := r.tokens
+				r.control(c, stretch-r.tokens%stretch)
+				park += settled(r.depths[rounds:], false) / 40
+				hard += float64(r.tokens-from) * w.mean(0) / (r.clock - before).Seconds() / 40
+				rounds = len(r.depths)
+				r.control(c, stretch-r.tokens%stretch)
+				resume += settled(r.depths[rounds:], true) / 40
+			}
+			return w.mean(0) / r.perToken()
+		})
+		t.Logf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f", w.name, park, resume, hard, total)
+		if park > m.park || resume > m.resume || hard < m.slowest || total < m.total {
+			t.Errorf("%s: parks after %.0f rounds, resumes after %.0f; hopeless stretches at %.3f of plain's speed, all at %.3f: want %v", w.name, park, resume, hard, total, m)
+		}
+	}
+}
+
+// settled counts the rounds before four in a row with drafts, or without.
+func settled(depths []int, drafts bool) float64 {
+	row := 0
+	for i, d := range depths {
+		if row++; (d > 0) != drafts {
+			row = 0
+		}
+		if row == 4 {
+			return float64(i - 3)
+		}
+	}
+	return float64(len(depths))
+}
+
+// A machine that slows down, all depths alike, and recovers.
+func TestMachineChanges(t *testing.T) {
+	for _, rate := range []float64{0, 0.8} {
+		r := newRun(world{"", 15, nil, always(rate), 0.08}, 1)
+		slow := 1.0
+		machine := linear(0.3, 0.1)
+		r.cost = func(d int) float64 { return slow * machine(d) }
+		c := NewController(r.limit)
+		r.control(c, 3000)
+		for _, slow = range []float64{2.5, 1, 0.5} {
+			from, before := r.tokens, r.clock
+			r.control(c, 3000)
+			got := float64(r.tokens-from) * r.best() / (r.clock - before).Seconds()
+			t.Logf("rate %v, %v times slower: %.3f of the best fixed depth's speed", rate, slow, got)
+			if got < 0.92 {
+				t.Errorf("rate %v, %v times slower: %.3f of the best fixed depth's speed", rate, slow, got)
+			}
+		}
+	}
+}

@@ -115,7 +115,7 @@ func (c *Controller) Restore(s State) error {
 	c.curve, c.rates = curve{}, acceptance{}
 	for _, p := range s.Costs {
 		if p.Depth <= c.limit {
-			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples), foreign: true}
+			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples), measured: -stale - 1}
 		}
 	}
 	for i, r := range s.Rates {
