@@ -65,16 +65,22 @@ func TinyModel(t testing.TB, modelType string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(t.TempDir(), "tiny-"+modelType)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{
+	return writeFolder(t, "tiny-"+modelType, map[string][]byte{
 		"config.json":         text,
 		"tokenizer.json":      ByteTokenizerJSON(),
 		"chat_template.jinja": []byte(tinyTemplate),
 		"model.safetensors":   tinyWeights(t, modelType),
-	} {
+	})
+}
+
+// writeFolder writes files into a folder below t's own and returns its path.
+func writeFolder(t testing.TB, name string, files map[string][]byte) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -90,19 +96,7 @@ func tinyWeights(t testing.TB, modelType string) []byte {
 	q, kv := size("num_attention_heads")*size("head_dim"), size("num_key_value_heads")*size("head_dim")
 	gemma := modelType == "gemma3_text"
 
-	var file bytes.Buffer
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer th.Close()
-	err = th.Do(t.Context(), func(s *mlx.Scope) error {
-		var tensors []mlx.NamedArray
-		add := func(name string, mean, std float64, shape ...int) {
-			key := s.Key(uint64(len(tensors)))
-			tensors = append(tensors, mlx.NamedArray{Name: name, Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
-		}
-		linear := func(name string, out, in int) { add(name+".weight", 0, 1.5/math.Sqrt(float64(in)), out, in) }
+	return randomTensors(t, func(add addTensor) {
 		norm := func(name string, dim int) {
 			mean := 1.0
 			if gemma {
@@ -115,14 +109,14 @@ func tinyWeights(t testing.TB, modelType string) []byte {
 		for i := range size("num_hidden_layers") {
 			path := fmt.Sprintf("model.layers.%d.", i)
 			norm(path+"input_layernorm", hidden)
-			linear(path+"self_attn.q_proj", q, hidden)
-			linear(path+"self_attn.k_proj", kv, hidden)
-			linear(path+"self_attn.v_proj", kv, hidden)
-			linear(path+"self_attn.o_proj", hidden, q)
+			add.linear(path+"self_attn.q_proj", q, hidden)
+			add.linear(path+"self_attn.k_proj", kv, hidden)
+			add.linear(path+"self_attn.v_proj", kv, hidden)
+			add.linear(path+"self_attn.o_proj", hidden, q)
 			norm(path+"post_attention_layernorm", hidden)
-			linear(path+"mlp.gate_proj", inner, hidden)
-			linear(path+"mlp.up_proj", inner, hidden)
-			linear(path+"mlp.down_proj", hidden, inner)
+			add.linear(path+"mlp.gate_proj", inner, hidden)
+			add.linear(path+"mlp.up_proj", inner, hidden)
+			add.linear(path+"mlp.down_proj", hidden, inner)
 			if modelType != "llama" {
 				norm(path+"self_attn.q_norm", size("head_dim"))
 				norm(path+"self_attn.k_norm", size("head_dim"))
@@ -133,6 +127,33 @@ func tinyWeights(t testing.TB, modelType string) []byte {
 			}
 		}
 		norm("model.norm", hidden)
+	})
+}
+
+// addTensor adds a tensor drawn from a normal distribution.
+type addTensor func(name string, mean, std float64, shape ...int)
+
+// linear adds a matrix whose products are of the size of what they map.
+func (add addTensor) linear(name string, out, in int) {
+	add(name+".weight", 0, 1.5/math.Sqrt(float64(in)), out, in)
+}
+
+// randomTensors returns a safetensors file of the tensors that fn adds, the
+// same every time.
+func randomTensors(t testing.TB, fn func(addTensor)) []byte {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	var file bytes.Buffer
+	err = th.Do(t.Context(), func(s *mlx.Scope) error {
+		var tensors []mlx.NamedArray
+		fn(func(name string, mean, std float64, shape ...int) {
+			key := s.Key(uint64(len(tensors)))
+			tensors = append(tensors, mlx.NamedArray{Name: name, Array: s.Normal(key, mlx.Float32, float32(mean), float32(std), shape...)})
+		})
 		return s.WriteTensors(&file, tensors, map[string]string{"format": "mlx"})
 	})
 	if err != nil {

@@ -1,0 +1,96 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+// tinyDrafterConfig is that of a DFlash drafter for the tiny models.
+var tinyDrafterConfig = map[string]any{
+	"architectures":       []string{"DFlashDraftModel"},
+	"model_type":          "qwen3",
+	"vocab_size":          260,
+	"hidden_size":         64,
+	"num_hidden_layers":   2,
+	"intermediate_size":   128,
+	"num_attention_heads": 4,
+	"num_key_value_heads": 2,
+	"head_dim":            16,
+	"rms_norm_eps":        1e-6,
+	"rope_theta":          10000.0,
+	"layer_types":         []string{"sliding_attention", "full_attention"},
+	"sliding_window":      16,
+	"block_size":          8,
+	"num_target_layers":   3,
+	"dflash_config":       map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, 2}},
+}
+
+// TinyDrafter writes the folder of a small random DFlash drafter that pairs
+// with every TinyModel, below t's own folder, and returns its path. fields
+// replace or add fields of its config.json, a nil one removes it; sizes among
+// them change the weights too. What it drafts is noise, but the same every
+// time: next to none of it is ever accepted.
+func TinyDrafter(t testing.TB, fields map[string]any) string {
+	t.Helper()
+	config := map[string]any{}
+	for _, from := range []map[string]any{tinyDrafterConfig, fields} {
+		for k, v := range from {
+			if config[k] = v; v == nil {
+				delete(config, k)
+			}
+		}
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFolder(t, "tiny-dflash", map[string][]byte{
+		"config.json":       text,
+		"model.safetensors": tinyDrafterWeights(t, text),
+	})
+}
+
+// tinyDrafterWeights returns a safetensors file with random weights for a
+// config.json.
+func tinyDrafterWeights(t testing.TB, config []byte) []byte {
+	t.Helper()
+	var c struct {
+		Hidden int `json:"hidden_size"`
+		Layers int `json:"num_hidden_layers"`
+		Inner  int `json:"intermediate_size"`
+		Heads  int `json:"num_attention_heads"`
+		KV     int `json:"num_key_value_heads"`
+		Dim    int `json:"head_dim"`
+		DFlash struct {
+			Taps []int `json:"target_layer_ids"`
+		} `json:"dflash_config"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		t.Fatal(err)
+	}
+	taps := len(c.DFlash.Taps)
+	if taps == 0 {
+		taps = c.Layers // one for each by rule
+	}
+	return randomTensors(t, func(add addTensor) {
+		norm := func(name string, dim int) { add(name+".weight", 1, 0.2, dim) }
+		add.linear("fc", c.Hidden, taps*c.Hidden)
+		norm("hidden_norm", c.Hidden)
+		for i := range c.Layers {
+			path := fmt.Sprintf("layers.%d.", i)
+			norm(path+"input_layernorm", c.Hidden)
+			add.linear(path+"self_attn.q_proj", c.Heads*c.Dim, c.Hidden)
+			add.linear(path+"self_attn.k_proj", c.KV*c.Dim, c.Hidden)
+			add.linear(path+"self_attn.v_proj", c.KV*c.Dim, c.Hidden)
+			add.linear(path+"self_attn.o_proj", c.Hidden, c.Heads*c.Dim)
+			norm(path+"self_attn.q_norm", c.Dim)
+			norm(path+"self_attn.k_norm", c.Dim)
+			norm(path+"post_attention_layernorm", c.Hidden)
+			add.linear(path+"mlp.gate_proj", c.Inner, c.Hidden)
+			add.linear(path+"mlp.up_proj", c.Inner, c.Hidden)
+			add.linear(path+"mlp.down_proj", c.Hidden, c.Inner)
+		}
+		norm("norm", c.Hidden)
+	})
+}
