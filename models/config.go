@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"tandem/models/dflash"
 	"tandem/models/nn"
 )
 
@@ -39,6 +40,7 @@ func missingFile(name string) error {
 // config is what is common to the config.json of all architectures.
 type config struct {
 	ModelType          string           `json:"model_type"`
+	Architectures      []string         `json:"architectures"`
 	Quantization       *nn.Quantization `json:"quantization"`
 	QuantizationConfig json.RawMessage  `json:"quantization_config"`
 	EOS                tokenIDs         `json:"eos_token_id"`
@@ -67,8 +69,22 @@ func parseConfig(text []byte) (*config, error) {
 }
 
 // readConfig reads config.json and refuses architectures that are not in the
-// table.
+// table. Drafters carry the model_type of what they are shaped like.
 func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
+	text, cfg, err = readAnyConfig(fsys)
+	if err != nil {
+		return nil, nil, err
+	}
+	if slices.Contains(cfg.Architectures, dflash.Architecture) {
+		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is none itself; load the model it was made for", dflash.Architecture)
+	}
+	if _, ok := architectures[cfg.ModelType]; !ok {
+		return nil, nil, unknownArchitecture(cfg.ModelType)
+	}
+	return text, cfg, nil
+}
+
+func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, err = readFile(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, errorf(CodeIncomplete, "has no config.json, so it is not a model folder or its download did not finish")
@@ -78,9 +94,6 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	}
 	if cfg, err = parseConfig(text); err != nil {
 		return nil, nil, err
-	}
-	if _, ok := architectures[cfg.ModelType]; !ok {
-		return nil, nil, unknownArchitecture(cfg.ModelType)
 	}
 	return text, cfg, nil
 }

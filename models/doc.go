@@ -14,6 +14,9 @@
 // architectures.go. They all have the same order inside: args, Attention, MLP,
 // Block, Model, sanitize, with the checkpoint's names.
 //
+// [LoadDrafter] takes the folder of a drafter and the [Bundle] it is to draft
+// for, whose embedding and head it borrows.
+//
 // Package hub below this one downloads models and knows their places on disk.
 // It is apart because it needs neither MLX nor an architecture, and its tests
 // a fake network only.

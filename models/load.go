@@ -71,18 +71,26 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
 	}
-	info, err := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, named(errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model"), opts)
-	case err != nil:
-		return nil, named(errorf(CodeNotFound, "can't open the folder: %w", err), opts)
-	case !info.IsDir():
-		return nil, named(errorf(CodeNotFound, "is not a folder; name the one that holds config.json"), opts)
+	if err := checkFolder(dir); err != nil {
+		return nil, named(err, opts)
 	}
 	// Not os.Root: the files of a Hugging Face cache are links to another
 	// folder. Names that come from inside the model are checked instead.
 	return LoadFS(ctx, t, os.DirFS(dir), opts)
+}
+
+// checkFolder refuses what is no folder.
+func checkFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model")
+	case err != nil:
+		return errorf(CodeNotFound, "can't open the folder: %w", err)
+	case !info.IsDir():
+		return errorf(CodeNotFound, "is not a folder; name the one that holds config.json")
+	}
+	return nil
 }
 
 // LoadFS loads the model at the root of a file system, whose weights must be
@@ -124,17 +132,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		return nil, err
 	}
 	defer c.close()
-	err = t.Do(ctx, func(s *mlx.Scope) error {
-		w := nn.NewWeights(s, c, cfg.Quantization)
-		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
-			w.Dtype = mlx.Float32
-		}
-		ok := false
-		defer func() {
-			if !ok { // a panic too
-				w.Free()
-			}
-		}()
+	err = c.build(t, cfg.Quantization, opts.Dtype, func(w *nn.Weights) error {
 		m, err := build(w, text)
 		if err == nil {
 			err = w.Err()
@@ -159,7 +157,6 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 			ContextLength: conf.ContextLength,
 			Dtype:         conf.Dtype,
 		}
-		ok = true
 		return nil
 	})
 	if err != nil {
@@ -167,6 +164,25 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	}
 	b.loadTemplate(fsys, tokenizerConfig)
 	return b, nil
+}
+
+// build hands the weights to fn on the thread. They are freed if it fails.
+func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, policy DtypePolicy, fn func(w *nn.Weights) error) error {
+	return t.Do(c.ctx, func(s *mlx.Scope) error {
+		w := nn.NewWeights(s, c, q)
+		if policy == DtypeFloat32 || policy != DtypeCheckpoint && !t.GPU() {
+			w.Dtype = mlx.Float32
+		}
+		ok := false
+		defer func() {
+			if !ok { // a panic too
+				w.Free()
+			}
+		}()
+		err := fn(w)
+		ok = err == nil
+		return err
+	})
 }
 
 // loadTokenizer returns tokenizer_config.json too, empty if there is none.

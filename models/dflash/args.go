@@ -11,8 +11,8 @@ import (
 	"tandem/models/nn"
 )
 
-// architecture is what config.json calls the drafters this package computes.
-const architecture = "DFlashDraftModel"
+// Architecture is what config.json calls the drafters this package computes.
+const Architecture = "DFlashDraftModel"
 
 // MaxBlockSize is the largest block_size a config.json may ask for.
 const MaxBlockSize = 1 << 10
@@ -73,9 +73,9 @@ func lift(name string, top *int, nested int) error {
 func (a *Args) check() error {
 	switch {
 	case len(a.Architectures) == 0:
-		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s", architecture)
-	case !slices.Equal(a.Architectures, []string{architecture}):
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s", a.Architectures, architecture)}
+		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s", Architecture)
+	case !slices.Equal(a.Architectures, []string{Architecture}):
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s", a.Architectures, Architecture)}
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: MaxBlockSize}}
 	if a.NumTargetLayers != 0 {

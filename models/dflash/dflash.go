@@ -192,7 +192,7 @@ func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache
 		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
 		return
 	}
-	x := s.AsType(s.Concat(-1, taps...), m.HiddenNorm.Dtype())
+	x := s.AsType(s.Concat(-1, taps...), m.Dtype())
 	x = m.HiddenNorm.Forward(s, m.FC.Forward(s, x)) // (n, H)
 	kv := nn.Heads{KV: m.heads.KV, Dim: m.heads.Dim}
 	for i, l := range m.Layers {
@@ -216,7 +216,7 @@ func (m *Model) Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []ca
 	if scale := m.target.EmbedScale(); scale != 1 && m.settings.Embedding != Raw {
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
-	x = s.AsType(x, m.HiddenNorm.Dtype())
+	x = s.AsType(x, m.Dtype())
 	for i, l := range m.Layers {
 		x = s.Add(x, m.attend(s, l.InputLayernorm.Forward(s, x), i, pos, caches[i]))
 		x = s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
@@ -274,6 +274,9 @@ func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
 		return mlx.New(s, mask, rows, size)
 	})
 }
+
+// Dtype is the type it computes in.
+func (m *Model) Dtype() mlx.Dtype { return m.HiddenNorm.Dtype() }
 
 // Free releases the weights.
 func (m *Model) Free() { m.weights.Free() }

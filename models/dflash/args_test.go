@@ -1,0 +1,164 @@
+package dflash
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/lm"
+	"tandem/models/nn"
+)
+
+// tiny is the config.json of a recorded case with other fields; a nil value
+// removes one. Fields of dflash_config begin with a dot.
+func tiny(t testing.TB, fields map[string]any) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "parity", "causal", "config.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c map[string]any
+	if err := json.Unmarshal(text, &c); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range fields {
+		at := c
+		if nested, ok := strings.CutPrefix(name, "."); ok {
+			at, name = c["dflash_config"].(map[string]any), nested
+		}
+		if at[name] = v; v == nil {
+			delete(at, name)
+		}
+	}
+	if text, err = json.Marshal(c); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// paired is the target of the recorded cases.
+var paired = lm.Config{VocabSize: 64, HiddenSize: 32, Layers: 6}
+
+func TestRefusedConfig(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		fields      map[string]any
+		want        string
+		unsupported bool
+	}{
+		{"as recorded", nil, "", false},
+		{"no architecture", map[string]any{"architectures": nil}, "architectures is missing; that of a DFlash drafter is DFlashDraftModel", false},
+		{"two architectures", map[string]any{"architectures": []string{"DFlashDraftModel", "X"}}, `["DFlashDraftModel" "X"] is not supported`, true},
+		{"no block size", map[string]any{"block_size": nil}, "block_size is 0", false},
+		{"block of the anchor alone", map[string]any{"block_size": 1}, "block_size is 1: a block is", false},
+		{"absurd block", map[string]any{"block_size": 1 << 20}, "block_size is 1048576", false},
+		{"two block sizes", map[string]any{".block_size": 16}, "block_size is 8, but 16 in dflash_config", false},
+		{"the same block size twice", map[string]any{".block_size": 8}, "", false},
+		{"two layer counts", map[string]any{".num_target_layers": 7}, "num_target_layers is 6, but 7 in dflash_config", false},
+		{"negative layer count", map[string]any{"num_target_layers": -1}, "num_target_layers is -1", false},
+		{"layer count not said", map[string]any{"num_target_layers": nil}, "", false},
+		{"no mask id", map[string]any{".mask_token_id": nil}, "mask_token_id is missing", false},
+		{"no dflash_config", map[string]any{"dflash_config": nil}, "mask_token_id is missing", false},
+		{"negative mask id", map[string]any{".mask_token_id": -1}, "mask_token_id is -1, outside the vocabulary of 64", false},
+		{"mask id beyond", map[string]any{".mask_token_id": 64}, "mask_token_id is 64, outside the vocabulary of 64", false},
+		{"taps descend", map[string]any{".target_layer_ids": []int{3, 1}}, "[3 1] do not ascend", false},
+		{"tap twice", map[string]any{".target_layer_ids": []int{1, 1}}, "[1 1] do not ascend", false},
+		{"negative tap", map[string]any{".target_layer_ids": []int{-1, 1}}, "do not ascend from 0", false},
+		{"tap beyond", map[string]any{".target_layer_ids": []int{1, 6}}, "reads layer 6 of its target, and this one has layers 0 to 5", false},
+		{"absurd hidden", map[string]any{"hidden_size": 1 << 40}, "hidden_size is 1099511627776", false},
+		{"odd groups", map[string]any{"num_key_value_heads": 3}, "can't share", false},
+		{"no epsilon", map[string]any{"rms_norm_eps": 0}, "rms_norm_eps is 0", false},
+		{"no theta", map[string]any{"rope_theta": nil}, "rope_theta is missing", false},
+		{"theta in the newer form", map[string]any{"rope_theta": nil, "rope_parameters": map[string]any{"rope_theta": 1e4}}, "", false},
+		{"layer types", map[string]any{"layer_types": []string{"full_attention"}}, "1 layers of 3", false},
+		{"layer type", map[string]any{"layer_types": []string{"mamba", "full_attention", "full_attention"}}, `"mamba"`, true},
+		{"no window", map[string]any{"sliding_window": nil}, "sliding_window is 0", false},
+		{"window not used", map[string]any{"sliding_window": nil, "use_sliding_window": false}, "", false},
+		{"window without layers", map[string]any{"layer_types": nil}, "use_sliding_window is not supported without layer_types", true},
+		{"activation", map[string]any{"hidden_act": "relu"}, `"relu" is not supported`, true},
+		{"biases", map[string]any{"attention_bias": true}, "attention_bias is not supported", true},
+		{"text for number", map[string]any{"block_size": "8"}, "config.json: json: cannot unmarshal", false},
+		{"other width", map[string]any{"hidden_size": 64}, "made for a target with 64 hidden elements, and this one has 32", false},
+		{"other vocabulary", map[string]any{"vocab_size": 65}, "with 65 tokens of vocabulary, and this one has 64", false},
+		{"other layer count", map[string]any{"num_target_layers": 36}, "with 36 layers, and this one has 6", false},
+	} {
+		err := Pair(tiny(t, c.fields), paired)
+		_, unsupported := errors.AsType[*nn.UnsupportedError](err)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) || unsupported != c.unsupported {
+			t.Errorf("%s: got %v (unsupported: %v), want %q", c.name, err, unsupported, c.want)
+		}
+	}
+}
+
+// TestDefaultTaps checks the rule for configs that name no layers.
+func TestDefaultTaps(t *testing.T) {
+	for _, c := range []struct {
+		layers, target int
+		want           []int
+	}{
+		{5, 36, []int{1, 9, 17, 25, 33}}, // Qwen3-8B
+		{5, 28, []int{1, 7, 13, 19, 25}},
+		{4, 28, []int{1, 9, 17, 25}},
+		{3, 28, []int{1, 13, 25}},
+		{3, 9, []int{1, 4, 6}}, // 3.5 goes to the even one
+		{2, 6, []int{1, 3}},
+		{2, 5, []int{1, 2}},
+		{1, 36, []int{18}},
+		{1, 1, []int{0}},
+		{2, 4, nil},
+		{5, 7, nil},
+	} {
+		a := &Args{}
+		a.NumHiddenLayers = c.layers
+		got, err := a.taps(c.target)
+		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {
+			t.Errorf("%d layers for a target of %d: %v, %v, want %v", c.layers, c.target, got, err, c.want)
+		}
+	}
+}
+
+// FuzzConfig: whatever a config.json says, it is refused or describes a drafter
+// that the target can serve.
+func FuzzConfig(f *testing.F) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "parity", "*", "config.json"))
+	if err != nil || len(paths) == 0 {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text, 6)
+	}
+	f.Add(tiny(f, map[string]any{".target_layer_ids": nil, "num_target_layers": nil}), 40)
+	f.Add([]byte(`{"dflash_config":[]}`), 6)
+	f.Add([]byte(`{"architectures":["DFlash2DraftModel"]}`), 6)
+	f.Fuzz(func(t *testing.T, text []byte, layers int) {
+		target := paired
+		target.Layers = max(1, min(layers, nn.MaxLayers))
+		a, err := parseArgs(text)
+		if err != nil {
+			return
+		}
+		taps, err := a.pair(target)
+		if err != nil {
+			return
+		}
+		if len(taps) == 0 || !slices.IsSorted(taps) || taps[0] < 0 || taps[len(taps)-1] >= target.Layers || len(slices.Compact(slices.Clone(taps))) != len(taps) {
+			t.Errorf("taps %v of %d layers", taps, target.Layers)
+		}
+		if a.BlockSize < 2 || *a.DFlashConfig.MaskTokenID < 0 || *a.DFlashConfig.MaskTokenID >= target.VocabSize || a.HiddenSize != target.HiddenSize {
+			t.Errorf("accepted %+v", a)
+		}
+		for i := range a.NumHiddenLayers {
+			if a.window(i) < 0 {
+				t.Errorf("layer %d has a window of %d", i, a.window(i))
+			}
+		}
+	})
+}

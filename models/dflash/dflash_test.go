@@ -1,0 +1,228 @@
+package dflash_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models/dflash"
+	"tandem/models/nn"
+)
+
+// TestStoredForms reads the same weights as other programs store them: under a
+// prefix, and with q, k and v in one matrix.
+func TestStoredForms(t *testing.T) {
+	th := newThread(t)
+	f := openFixture(t, "causal")
+	blocks := f.read(t, th)
+	on := newTarget(t, th, f, mlx.Float32)
+	for _, c := range []struct {
+		name, prefix string
+		fused        bool
+	}{{"draft.", "draft.", false}, {"model.", "model.", false}, {"fused", "", true}, {"draft. and fused", "draft.", true}} {
+		var file bytes.Buffer
+		do(t, th, func(s *mlx.Scope) error {
+			var tensors []mlx.NamedArray
+			for _, name := range f.weights.Names() {
+				a := f.weights.Load(s, name)
+				before, isQ := strings.CutSuffix(name, "q_proj.weight")
+				switch {
+				case !c.fused || !strings.Contains(name, "self_attn.") || strings.HasSuffix(name, "norm.weight") || strings.HasSuffix(name, "o_proj.weight"):
+				case isQ:
+					name = before + "qkv_proj.weight"
+					a = s.Concat(0, a, f.weights.Load(s, before+"k_proj.weight"), f.weights.Load(s, before+"v_proj.weight"))
+				default:
+					continue
+				}
+				tensors = append(tensors, mlx.NamedArray{Name: c.prefix + name, Array: a})
+			}
+			return s.WriteTensors(&file, tensors, nil)
+		})
+		m := open(t, th, openTensors(t, file.Bytes()), f.config, on, f.Settings)
+		if got := run(t, th, f, m, on, 0, blocks); !(got.off <= 1e-4) || got.drafts != got.rows {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestPacked compares random matrices of 8 bits with what they stand for, so
+// that rows of keys and values alone are taken from the packed form.
+func TestPacked(t *testing.T) {
+	th := newThread(t)
+	f := openFixture(t, "causal")
+	blocks := f.read(t, th)
+	on := newTarget(t, th, f, mlx.Float32)
+	const group = 32
+	rng := rand.New(rand.NewPCG(1, 2))
+	fill := func(s *mlx.Scope, v float64, shape ...int) *mlx.Array {
+		return s.BroadcastTo(s.Scalar(v, mlx.Float32), shape...)
+	}
+	var packed, plain bytes.Buffer
+	do(t, th, func(s *mlx.Scope) error {
+		var p, u []mlx.NamedArray
+		for _, name := range f.weights.Names() {
+			info, _ := f.weights.Info(name)
+			if len(info.Shape) == 1 {
+				norm := mlx.NamedArray{Name: name, Array: s.AsType(f.weights.Load(s, name), mlx.Float32)}
+				p, u = append(p, norm), append(u, norm)
+				continue
+			}
+			out, in := info.Shape[0], info.Shape[1]
+			words := make([]uint32, out*in/4)
+			for i := range words {
+				words[i] = rng.Uint32()
+			}
+			w := mlx.New(s, words, out, in/4)
+			scale := 1.5 / math.Sqrt(float64(in)) / 74 // bytes spread by 74
+			scales, biases := fill(s, scale, out, in/group), fill(s, -127.5*scale, out, in/group)
+			q := mlx.Quantization{GroupSize: group, Bits: 8, Mode: "affine"}
+			module := strings.TrimSuffix(name, "weight")
+			p = append(p, mlx.NamedArray{Name: name, Array: w}, mlx.NamedArray{Name: module + "scales", Array: scales}, mlx.NamedArray{Name: module + "biases", Array: biases})
+			u = append(u, mlx.NamedArray{Name: name, Array: s.Dequantize(w, scales, biases, q, mlx.Float32)})
+		}
+		keep := make([]*mlx.Array, 0, len(p)+len(u))
+		for _, x := range slices.Concat(p, u) {
+			keep = append(keep, x.Array)
+		}
+		if err := s.Eval(keep...); err != nil {
+			return err
+		}
+		return errors.Join(s.WriteTensors(&packed, p, nil), s.WriteTensors(&plain, u, nil))
+	})
+	drafts := func(file *bytes.Buffer) []block {
+		m := open(t, th, openTensors(t, file.Bytes()), f.config, on, f.Settings)
+		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{})}
+		defer p.free(t, th)
+		got := make([]block, len(blocks))
+		for i, b := range blocks {
+			p.extend(t, th, b.context, 32)
+			got[i] = block{context: b.context, n: b.n, anchor: b.anchor, logits: p.draft(t, th, b.anchor, b.n)}
+			for _, row := range got[i].logits {
+				got[i].drafts = append(got[i].drafts, likeliest(row, m.MaskToken()))
+			}
+		}
+		return got
+	}
+	var c score
+	want := drafts(&plain)
+	for i, b := range drafts(&packed) {
+		c.compare(b.logits, want[i], 62)
+	}
+	if t.Log(&c); !(c.off <= 1e-4) || c.drafts != c.rows {
+		t.Error(&c)
+	}
+}
+
+// TestMisuse: what the drafter can't do fails the scope, with one sentence,
+// and leaves the context as it was.
+func TestMisuse(t *testing.T) {
+	th := newThread(t)
+	f := openFixture(t, "causal")
+	on := newTarget(t, th, f, mlx.Float32)
+	m := open(t, th, f.weights, f.config, on, f.Settings)
+	for _, c := range []struct {
+		name string
+		fn   func(s *mlx.Scope, caches []cache.Cache)
+		want string
+	}{
+		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts; this drafter makes 1 to 7"},
+		{"more than trained", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, mlx.New(s, []int32{1}, 1), 8, 0, caches) }, "a block of 8 drafts"},
+		{"taps missing", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 2, 0, 4)[:1], 0, caches) }, "1 taps, not those of layers [1 3]"},
+		{"taps of another width", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 4, 0, 4)[:2], 0, caches) }, ""},
+	} {
+		caches := m.NewCaches(cache.Options{})
+		err := th.Do(t.Context(), func(s *mlx.Scope) error {
+			c.fn(s, caches)
+			if caches[0].Offset() != 0 {
+				t.Errorf("%s: the context grew", c.name)
+			}
+			return s.Err()
+		})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := th.Do(t.Context(), func(s *mlx.Scope) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBlockSize: a block is no longer than what caches can drop at once.
+func TestBlockSize(t *testing.T) {
+	th := newThread(t)
+	f := openFixture(t, "causal")
+	on := newTarget(t, th, f, mlx.Float32)
+	for trained, want := range map[int]int{2: 2, 8: 8, 32: 32, 33: 32, 1024: 32} {
+		m := open(t, th, f.weights, with(t, f.config, map[string]any{"block_size": trained}), on, f.Settings)
+		if got := m.BlockSize(); got != want {
+			t.Errorf("trained for %d: blocks of %d, want %d", trained, got, want)
+		}
+		// The largest block can be drafted and dropped, behind a ring that is full.
+		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
+		p.extend(t, th, 72, 16)
+		p.draft(t, th, 3, want-1)
+		p.free(t, th)
+	}
+}
+
+// with changes fields of a config.json.
+func with(t testing.TB, config []byte, fields map[string]any) []byte {
+	t.Helper()
+	var c map[string]any
+	if err := json.Unmarshal(config, &c); err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range fields {
+		if c[k] = v; v == nil {
+			delete(c, k)
+		}
+	}
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// noTensors is an empty checkpoint.
+type noTensors struct{}
+
+func (noTensors) Names() []string                           { return nil }
+func (noTensors) Info(string) (mlx.TensorInfo, bool)        { return mlx.TensorInfo{}, false }
+func (noTensors) Load(s *mlx.Scope, name string) *mlx.Array { panic("load of " + name) }
+
+// TestPublishedShape asks for the weights of the drafter published for
+// Gemma 4 26B-A4B, which has 429,689,088 of them.
+func TestPublishedShape(t *testing.T) {
+	config := []byte(`{
+		"architectures": ["DFlashDraftModel"], "block_size": 16, "num_target_layers": 30, "vocab_size": 262144,
+		"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 6, 11, 17, 22, 27]},
+		"layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+		"sliding_window": 2048, "use_sliding_window": true, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "rope_scaling": null,
+		"hidden_size": 2816, "num_hidden_layers": 5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+		"intermediate_size": 5632, "final_logit_softcapping": 30.0, "tie_word_embeddings": true}`)
+	th := newThread(t)
+	on := &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816, Layers: 30, Dtype: mlx.BFloat16}, scale: 53}
+	do(t, th, func(s *mlx.Scope) error {
+		w := nn.NewWeights(s, noTensors{}, nil)
+		m, err := dflash.New(w, config, on, dflash.Settings{})
+		if err != nil {
+			return err
+		}
+		if got := w.Parameters(); got != 429_689_088 {
+			t.Errorf("%d weights", got)
+		}
+		if got := len(m.Variants()); got != 4 {
+			t.Errorf("%d variants, want 4", got)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,198 @@
+package models_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/models/dflash"
+)
+
+// loadTiny loads a tiny model.
+func loadTiny(t *testing.T, th *mlx.Thread, arch string) *models.Bundle {
+	t.Helper()
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, arch), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestDrafter drafts for every architecture: a prompt's taps, and a block
+// whose logits come from the target.
+func TestDrafter(t *testing.T) {
+	th := newThread(t)
+	before := th.Memory().Active
+	dir := enginetest.TinyDrafter(t, nil)
+	for arch, variants := range map[string][]models.DrafterSettings{
+		"llama":       {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
+		"qwen3":       {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}},
+		"gemma3_text": {{Embedding: dflash.Scaled, Sliding: dflash.Causal}, {Embedding: dflash.Raw, Sliding: dflash.Causal}, {Embedding: dflash.Scaled, Sliding: dflash.Bidirectional}, {Embedding: dflash.Raw, Sliding: dflash.Bidirectional}},
+	} {
+		b := loadTiny(t, th, arch)
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Block.Variants(); !slices.Equal(got, variants) {
+			t.Errorf("%s leaves %v open, want %v", arch, got, variants)
+		}
+		if want := (models.Info{Architecture: "DFlashDraftModel", Parameters: 82368, FileBytes: 4 * 82368, Bytes: d.Info.Bytes, Dtype: mlx.Float32}); d.Info != want || d.Info.Bytes < d.Info.FileBytes {
+			t.Errorf("%s: the drafter is %+v, want %+v", arch, d.Info, want)
+		}
+		standard := draftOnce(t, th, b.Model, d.Block)
+		for i, set := range variants {
+			block, err := d.Block.With(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := draftOnce(t, th, b.Model, block); slices.Equal(got, standard) != (i == 0) {
+				t.Errorf("%s: drafts under %v are those of the default: %v", arch, set, i != 0)
+			}
+		}
+		if err := errors.Join(d.Close(), b.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d", before, after)
+	}
+}
+
+// draftOnce returns the logits of a block of 7 behind a prompt of 40 tokens.
+func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []float32 {
+	t.Helper()
+	prompt := []byte("package main\n\nfunc main() { println(42) }")[:41]
+	target, drafts := m.NewCaches(cache.Options{}), block.NewCaches(cache.Options{})
+	var logits []float32
+	do(t, th, func(s *mlx.Scope) error {
+		ids := make([]int32, len(prompt))
+		for i, c := range prompt {
+			ids[i] = int32(c)
+		}
+		n := len(ids) - 1
+		out := m.Forward(s, lm.Batch{{Tokens: mlx.New(s, ids[:n], n), N: n, Caches: target}}, block.Taps())
+		block.Context(s, out.Taps, 0, drafts)
+		hidden := block.Forward(s, mlx.New(s, ids[n:], 1), 7, n, drafts)
+		var err error
+		logits, err = mlx.Read[float32](s, s.Contiguous(m.Unembed(s, hidden)))
+		return err
+	})
+	freeCaches(t, th, target)
+	freeCaches(t, th, drafts)
+	if len(logits) != 7*m.Config().VocabSize {
+		t.Fatalf("%d logits of 7 rows", len(logits))
+	}
+	return logits
+}
+
+// TestDrafterRefused: a drafter that can't draft for the target is refused in
+// one sentence, with nothing left in memory.
+func TestDrafterRefused(t *testing.T) {
+	th := newThread(t)
+	b := loadTiny(t, th, "qwen3")
+	before := th.Memory().Active
+	nested := func(fields map[string]any) map[string]any {
+		section := map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, 2}}
+		for k, v := range fields {
+			section[k] = v
+		}
+		return map[string]any{"dflash_config": section}
+	}
+	const other = ": take the drafter published for this model"
+	for _, c := range []struct {
+		name   string
+		fields map[string]any
+		spoil  func(dir string) error
+		set    models.DrafterSettings
+		code   models.Code
+		want   string
+	}{
+		{name: "layer count", fields: map[string]any{"num_target_layers": 36}, code: models.CodeInvalid, want: "is made for a target with 36 layers, and this one has 3" + other},
+		{name: "nested layer count", fields: map[string]any{"num_target_layers": nil, "dflash_config": map[string]any{"num_target_layers": 4, "mask_token_id": 1}}, code: models.CodeInvalid, want: "with 4 layers, and this one has 3"},
+		{name: "hidden width", fields: map[string]any{"hidden_size": 32}, code: models.CodeInvalid, want: "with 32 hidden elements, and this one has 64" + other},
+		{name: "vocabulary", fields: map[string]any{"vocab_size": 300}, code: models.CodeInvalid, want: "with 300 tokens of vocabulary, and this one has 260" + other},
+		{name: "mask id", fields: nested(map[string]any{"mask_token_id": 260}), code: models.CodeInvalid, want: "mask_token_id is 260, outside the vocabulary of 260"},
+		{name: "tap ids", fields: nested(map[string]any{"target_layer_ids": []int{1, 3}}), code: models.CodeInvalid, want: "reads layer 3 of its target, and this one has layers 0 to 2"},
+		{name: "tap ids by no rule", fields: nested(map[string]any{"target_layer_ids": nil}), code: models.CodeInvalid, want: "target_layer_ids is missing, and 2 of the target's 3 layers can't be chosen by rule"},
+		{name: "DFlash2", fields: map[string]any{"architectures": []string{"DFlash2DraftModel"}}, code: models.CodeUnsupported, want: `architecture ["DFlash2DraftModel"] is not supported, only DFlashDraftModel`},
+		{name: "Laguna", fields: map[string]any{"architectures": []string{"DFlashLagunaForCausalLM"}}, code: models.CodeUnsupported, want: "DFlashLagunaForCausalLM"},
+		{name: "Glimmer", fields: map[string]any{"architectures": []string{"MuseGlimmerAssistantModel"}}, code: models.CodeUnsupported, want: "MuseGlimmerAssistantModel"},
+		{name: "a model", fields: map[string]any{"architectures": []string{"Qwen3ForCausalLM"}}, code: models.CodeUnsupported, want: "Qwen3ForCausalLM"},
+		{name: "one layer more", fields: map[string]any{"num_hidden_layers": 3, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "lacks 11 tensors (layers.2.self_attn.q_proj.weight, "},
+		{name: "one layer less", fields: map[string]any{"num_hidden_layers": 1, "layer_types": nil}, spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "has unexpected 11 tensors (layers.1.input_layernorm.weight, "},
+		{name: "another number of taps", fields: nested(map[string]any{"target_layer_ids": []int{1}}), spoil: weightsOf(t, nil), code: models.CodeInvalid, want: "fc.weight has shape [64 128], config.json asks for [64 64]"},
+		{name: "embedding of its own", spoil: rename("layers.1.self_attn.q_norm.weight", "embed_tokens.weight"), code: models.CodeInvalid, want: "lacks 1 tensors (layers.1.self_attn.q_norm.weight) and has unexpected 1 tensors (embed_tokens.weight)"},
+		{name: "output gate", spoil: rename("layers.1.self_attn.q_norm.weight", "layers.1.self_attn.g_proj.weight"), code: models.CodeUnsupported, want: "tensors such as layers.1.self_attn.g_proj.weight is not supported"},
+		{name: "norms of taps", spoil: rename("layers.1.self_attn.q_norm.weight", "draft.aux_hidden_norms.0.weight"), code: models.CodeUnsupported, want: "tensors such as aux_hidden_norms.0.weight is not supported"},
+		{name: "two prefixes", spoil: rename("layers.1.self_attn.q_norm.weight", "draft.layers.1.self_attn.k_norm.weight"), code: models.CodeInvalid, want: "two tensors for layers.1.self_attn.k_norm.weight"},
+		{name: "cut short", spoil: func(dir string) error {
+			return os.Truncate(filepath.Join(dir, "model.safetensors"), 200_000)
+		}, code: models.CodeIncomplete, want: "model.safetensors: the file is cut short"},
+		{name: "no weights", spoil: func(dir string) error { return os.Remove(filepath.Join(dir, "model.safetensors")) }, code: models.CodeIncomplete, want: "model.safetensors is missing"},
+		{name: "no config", spoil: func(dir string) error { return os.Remove(filepath.Join(dir, "config.json")) }, code: models.CodeIncomplete, want: "has no config.json"},
+		{name: "no folder", spoil: os.RemoveAll, code: models.CodeNotFound, want: "there is no such folder"},
+		{name: "embedding setting", set: models.DrafterSettings{Embedding: "double"}, code: models.CodeInvalid, want: `embedding "double" is neither scaled nor raw`},
+		{name: "sliding setting", set: models.DrafterSettings{Sliding: "both"}, code: models.CodeInvalid, want: `sliding "both" is neither causal nor bidirectional`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := enginetest.TinyDrafter(t, c.fields)
+			if c.spoil != nil {
+				if err := c.spoil(dir); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := models.LoadDrafter(t.Context(), b, dir, c.set, models.Options{Name: "org/draft"})
+			e, ok := errors.AsType[*models.Error](err)
+			if !ok || e.Code != c.code || !strings.HasPrefix(err.Error(), "org/draft: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line with code %s and %q", err, c.code, c.want)
+			}
+		})
+	}
+	if after := th.Memory().Active; after != before {
+		t.Errorf("active memory went from %d to %d over refused drafters", before, after)
+	}
+
+	// Nor can a drafter be run as a model, whatever it is shaped like.
+	_, err := models.Load(t.Context(), th, enginetest.TinyDrafter(t, nil), models.Options{})
+	if err == nil || !strings.Contains(err.Error(), "is a drafter (DFlashDraftModel)") {
+		t.Errorf("loaded as a model: %v", err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// weightsOf puts the weights of another config beside the one at hand.
+func weightsOf(t *testing.T, fields map[string]any) func(dir string) error {
+	return func(dir string) error {
+		data, err := os.ReadFile(filepath.Join(enginetest.TinyDrafter(t, fields), "model.safetensors"))
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, "model.safetensors"), data, 0o600)
+	}
+}
+
+// rename gives a tensor another name.
+func rename(from, to string) func(dir string) error {
+	return func(dir string) error {
+		path := filepath.Join(dir, "model.safetensors")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files := fstest.MapFS{"model.safetensors": {Data: data}}
+		editHeader(files, func(header string) string { return strings.Replace(header, `"`+from+`"`, `"`+to+`"`, 1) })
+		return os.WriteFile(path, files["model.safetensors"].Data, 0o600)
+	}
+}

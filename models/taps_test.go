@@ -1,0 +1,131 @@
+package models_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// tapRows runs tokens through the model in one forward, which appends them to
+// the caches, and returns the taps of all layers: by row the outputs of all of
+// them.
+func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32) [][]float32 {
+	t.Helper()
+	var out [][]float32
+	do(t, th, func(s *mlx.Scope) error {
+		// Not in the order of layers: taps come in the order asked for.
+		var layers []int
+		for i := range m.Config().Layers {
+			layers = append([]int{i}, layers...)
+		}
+		q := lm.Sequence{Tokens: mlx.New(s, tokens, len(tokens)), N: len(tokens), Pos: caches[0].Offset(), Caches: caches}
+		o := m.Forward(s, lm.Batch{q}, layers)
+		slices.Reverse(o.Taps)
+		joined := s.Contiguous(s.AsType(s.Concat(-1, o.Taps...), mlx.Float32))
+		keep := []*mlx.Array{joined}
+		for _, c := range caches {
+			keep = append(keep, c.Arrays()...)
+		}
+		if err := s.Eval(keep...); err != nil {
+			return err
+		}
+		var err error
+		out, err = readRows(s, joined)
+		return err
+	})
+	return out
+}
+
+// tapSuite compares the taps of prefill chunks, of decode steps and of verify
+// blocks whose second half is rolled back with those of one clean forward.
+func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
+	th := newThread(t)
+	for _, c := range []struct{ name, dtype string }{
+		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"}, {"gemma3", "float32"},
+		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
+	} {
+		policy := models.DtypeCheckpoint
+		if c.dtype == "float32" {
+			policy = models.DtypeFloat32
+		}
+		f := openFixture(t, c.name)
+		b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Dtype: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := f.expected(t, th, c.dtype)
+		text := slices.Concat(e.prompt, e.ids)
+		opts := cache.Options{Layout: layout}
+		clean := b.Model.NewCaches(opts)
+		want := tapRows(t, th, b.Model, clean, text)
+		freeCaches(t, th, clean)
+		check := func(what string, at int, got [][]float32) {
+			for i, row := range got {
+				compare(fmt.Sprintf("%s %s, %s, position %d", c.name, c.dtype, what, at+i), row, want[at+i])
+			}
+		}
+
+		// Prefill in chunks, then decode steps.
+		for _, chunk := range []int{1, 7, 16, 32} {
+			caches := b.Model.NewCaches(opts)
+			for at := 0; at < len(text); {
+				n := min(chunk, len(text)-at)
+				if at >= len(e.prompt) {
+					n = 1
+				}
+				check(fmt.Sprintf("chunks of %d", chunk), at, tapRows(t, th, b.Model, caches, text[at:at+n]))
+				at += n
+			}
+			freeCaches(t, th, caches)
+		}
+
+		// Verify blocks: the rows of accepted tokens, although wrong ones
+		// stand behind them.
+		for _, k := range []int{2, 4, 8, 16} {
+			caches := b.Model.NewCaches(opts)
+			at := len(e.prompt)
+			check("prompt", 0, tapRows(t, th, b.Model, caches, text[:at]))
+			for ; at+k <= len(text); at += k / 2 {
+				block := slices.Clone(text[at : at+k])
+				for i := k / 2; i < k; i++ {
+					block[i] = (block[i] + 1) % int32(b.Model.Config().VocabSize)
+				}
+				check(fmt.Sprintf("blocks of %d", k), at, tapRows(t, th, b.Model, caches, block)[:k/2])
+				for _, c := range caches {
+					if err := c.Trim(k - k/2); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			freeCaches(t, th, caches)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBitTaps holds the bit tier for what a drafter is told.
+func TestBitTaps(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		t.Run(string(layout), func(t *testing.T) {
+			var d enginetest.Diff
+			tapSuite(t, layout, d.Compare)
+			d.Check(t)
+		})
+	}
+}
+
+// TestBitTapsControl runs the suite under OpenBLAS, where bits differ.
+func TestBitTapsControl(t *testing.T) {
+	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
+}
