@@ -115,11 +115,14 @@ class Drafter(nn.Module):
             if p.ndim == 2:
                 nn.init.normal_(p, std=0.5 / p.shape[1] ** 0.5)
 
-    def forward(self, target, taps, tokens, anchors, rows=None):
-        """Logits (B, A, rows - 1, V) of the blocks that start at anchors (B, A) in tokens (B, L), all in one forward.
+    def start(self, target):
+        """Takes the scale of the last norm, under which the shared head was trained, from the target's."""
+        self.norm.weight.data.copy_(1.0 + target.norm.weight)
 
-        taps (B, L, taps x hidden) are those of tokens. A block has rows rows, block_size if None; row j of it, from 1 on,
-        predicts the token at position anchor + j.
+    def hidden(self, target, taps, tokens, anchors, rows=None):
+        """The states under the head, (B, A, rows - 1, hidden), of the blocks that start at anchors (B, A) in tokens (B, L), all
+        in one forward. taps (B, L, taps x hidden) are those of tokens. A block has rows rows, block_size if None; row j
+        of it, from 1 on, predicts the token at position anchor + j, and the anchor's own row nothing.
         """
         c = self.config
         rows = rows or c.block_size
@@ -135,9 +138,12 @@ class Drafter(nn.Module):
         for i, layer in enumerate(self.layers):
             window = c.sliding_window if i in c.sliding_layers else None
             x = layer(x, rope, context, context_rope, block_mask(anchors, rows, L, window))
-        x = self.norm(x).view(B, A, rows, -1)[:, :, 1:]
-        logits = target.unembed(x).float()
-        return logits.index_fill(-1, torch.tensor(c.mask_token_id), -torch.inf)
+        return self.norm(x).view(B, A, rows, -1)[:, :, 1:]
+
+    def forward(self, target, taps, tokens, anchors, rows=None):
+        """Logits (B, A, rows - 1, V) of hidden's blocks, the mask token forbidden."""
+        logits = target.unembed(self.hidden(target, taps, tokens, anchors, rows)).float()
+        return logits.index_fill(-1, torch.tensor(self.config.mask_token_id), -torch.inf)
 
 
 def block_mask(anchors, rows, length, window=None):

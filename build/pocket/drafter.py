@@ -21,7 +21,7 @@ from muon import Muon
 SEQUENCES, ANCHORS = 8, 48  # a step; a sequence
 GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
 MIX = 0.5
-MATRIX_LR, VECTOR_LR = 0.01, 0.003  # Muon; AdamW, for the norms
+MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
 WEIGHT_DECAY = 0.02
 WARMUP_STEPS = 40
 FLAT = 0.4  # share of the budget before the learning rate falls linearly to 0

@@ -1,11 +1,11 @@
-"""Writes the model as a folder in the form of a Hugging Face checkpoint."""
+"""Writes the models as folders in the form of Hugging Face checkpoints."""
 
 import json
 import os
 from dataclasses import asdict
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import tokenizer as tok
 
@@ -44,8 +44,47 @@ def settings(c, t, folder):
 
 def weights(model, folder, dtype=torch.bfloat16):
     """model.safetensors, written beside its place and then moved there."""
-    tensors = {"model." + k: v.detach().to(dtype).contiguous() for k, v in model.state_dict().items()}
+    save({"model." + k: v for k, v in model.state_dict().items()}, folder, dtype)
+
+
+def save(tensors, folder, dtype=torch.bfloat16):
+    tensors = {k: v.detach().to(dtype).contiguous() for k, v in tensors.items()}
     path = os.path.join(folder, "model.safetensors")
     save_file(tensors, path + ".part", metadata={"format": "pt"})
     os.chmod(path + ".part", 0o644)
     os.replace(path + ".part", path)
+
+
+def drafter_json(c):
+    kinds = ["sliding_attention" if i in c.sliding_layers else "full_attention" for i in range(c.num_hidden_layers)]
+    config = {
+        "architectures": ["DFlashDraftModel"],
+        "model_type": "qwen3",
+        **asdict(c),
+        "dflash_config": {"mask_token_id": c.mask_token_id, "target_layer_ids": list(c.target_layer_ids)},
+        "layer_types": kinds,
+        "use_sliding_window": bool(c.sliding_layers),
+        "rope_scaling": None,
+        "attention_bias": False,
+        "hidden_act": "silu",
+        "tie_word_embeddings": True,
+        "torch_dtype": "bfloat16",
+    }
+    for name in ("mask_token_id", "target_layer_ids", "sliding_layers"):
+        del config[name]
+    if not c.sliding_layers:
+        config["sliding_window"] = None
+    return config
+
+
+def drafter(model, folder, dtype=torch.bfloat16):
+    """config.json and model.safetensors, without embedding and head, which are the target's."""
+    os.makedirs(folder, exist_ok=True)
+    write_json(os.path.join(folder, "config.json"), drafter_json(model.config))
+    save(model.state_dict(), folder, dtype)
+
+
+def load(model, folder):
+    """Loads what weights wrote."""
+    tensors = load_file(os.path.join(folder, "model.safetensors"))
+    model.load_state_dict({k.removeprefix("model."): v.float() for k, v in tensors.items()})

@@ -7,8 +7,6 @@ seen before is made less likely, by -log(1 - p). Repetition that is no loop, of 
 batch in the same step keeps the model what it was.
 """
 
-import os
-
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -58,14 +56,14 @@ def loop_loss(model, tokens, marked):
     return unlikelihood(model.unembed(h).float(), tokens[:, -LENGTH:][marked]).mean()
 
 
-def unloop(model, rows, source, folder, minutes, log=print):
-    """Trains model, as loaded from the checkpoint, for minutes in all; state in folder/unloop.pt. source is a generate.Prompts."""
+def unloop(model, rows, source, path, minutes, log=print):
+    """Trains model, loaded as training left it, for minutes in all; its state lies at path. source is a generate.Prompts."""
 
     def factor(step, progress):
         return min(1, (step + 1) / WARMUP_STEPS) * (1 - progress)
 
     opt = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
-    budget = Budget(os.path.join(folder, "unloop.pt"), model, [opt], minutes, factor, log)
+    budget = Budget(path, model, [opt], minutes, factor, log)
     shares, losses = [], []
     for step, _ in budget:
         rng = np.random.default_rng(step)
