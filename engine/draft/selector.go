@@ -120,9 +120,7 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 			errs = append(errs, fmt.Errorf("what was learned of drafter %s is not used: %w", a.Name, err))
 		}
 		if (err != nil || state == nil) && before != nil {
-			if err := c.Restore(before[i].State()); err != nil {
-				errs = append(errs, err)
-			}
+			c.inherit(before[i])
 		}
 	}
 	s.buckets[bucket] = arms

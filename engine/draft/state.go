@@ -104,17 +104,17 @@ func (c *Controller) State() State {
 	return s
 }
 
-// Restore starts from a state that was learned earlier, in this context bucket
-// or the one before, in place of what is known. A state it cannot take is
-// refused and changes nothing. What it takes is believed until the first round
-// shows otherwise.
+// Restore starts from a state that was learned earlier, in place of what is
+// known. A state it cannot take is refused and changes nothing. What it takes
+// is believed until rounds show otherwise, except for the cost of plain
+// rounds: that is what all is compared with, and measuring it costs nothing.
 func (c *Controller) Restore(s State) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
 	c.curve, c.rates = curve{}, acceptance{}
 	for _, p := range s.Costs {
-		if p.Depth <= c.limit {
+		if p.Depth > 0 && p.Depth <= c.limit {
 			c.curve.points[p.Depth] = point{cost: p.Seconds, samples: min(p.Samples, maxSamples), measured: -stale - 1}
 		}
 	}
@@ -122,9 +122,13 @@ func (c *Controller) Restore(s State) error {
 		n := min(r.Samples, maxSamples)
 		c.rates.rates[i] = rate{mean: r.Mean, recent: r.Mean, samples: n, window: n}
 	}
-	c.last = -1
-	c.chosen = 0
+	c.last, c.chosen = -1, 0
 	c.probe.reset()
-	c.turn()
 	return nil
+}
+
+// inherit starts from what holds in another context bucket.
+func (c *Controller) inherit(from *Controller) {
+	c.curve, c.rates = from.curve, from.rates
+	c.chosen = from.chosen
 }

@@ -1,0 +1,196 @@
+package draft
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A duel is a text in which an n-gram drafter has a match now and then, beside
+// a drafter that always proposes.
+type duel struct {
+	name  string
+	match float64                 // share of the text with a match
+	ngram func(token int) float64 // rates of acceptance
+	model func(token int) float64
+}
+
+// play decodes n tokens and returns the time and the rounds of each arm, plain
+// ones last.
+func (d duel) play(seed uint64, n int, next func([]int) Choice, round func(Choice, Round), plain func(Choice, time.Duration)) (clock time.Duration, rounds [3]int) {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	for tokens := 0; tokens < n; {
+		limits := []int{0, 15}
+		// Matches come in passages of 50 tokens.
+		if float64(tokens/50*37%100) < 100*d.match {
+			limits[0] = 1 + rng.IntN(20)
+		}
+		c := next(limits)
+		steps, rate := 1.0, 0.0
+		switch c.Arm {
+		case 0:
+			steps, rate = 1.1+0.08*float64(c.Depth), d.ngram(tokens) // verifying
+		case 1:
+			steps, rate = 1.5+0.1*float64(c.Depth), d.model(tokens) // and drafting
+		}
+		cost := time.Duration(steps * (1 + 0.08*rng.NormFloat64()) * float64(plainStep))
+		accepted := 0
+		for accepted < c.Depth && rng.Float64() < rate {
+			accepted++
+		}
+		clock += cost
+		tokens += accepted + 1
+		if c.Arm >= 0 {
+			rounds[c.Arm]++
+			round(c, Round{Depth: c.Depth, Accepted: accepted, Cost: cost})
+		} else {
+			rounds[2]++
+			plain(c, cost)
+		}
+	}
+	return clock, rounds
+}
+
+// fixed is the time with one drafter at one depth wherever it can, else with
+// the other, else plain.
+func (d duel) fixed(n int, ngram, model int) time.Duration {
+	clock, _ := d.play(1, n, func(limits []int) Choice {
+		switch {
+		case limits[0] > 0 && ngram > 0:
+			return Choice{Arm: 0, Depth: min(limits[0], ngram)}
+		case model > 0:
+			return Choice{Arm: 1, Depth: model}
+		}
+		return Choice{Arm: -1}
+	}, func(Choice, Round) {}, func(Choice, time.Duration) {})
+	return clock
+}
+
+func TestSelectorSimulation(t *testing.T) {
+	always := func(p float64) func(int) float64 { return func(int) float64 { return p } }
+	for _, d := range []duel{
+		{"both fail", 0.5, always(0.02), always(0.05)},
+		{"only the model is right", 0.5, always(0.05), always(0.8)},
+		{"only matches are right", 0.5, always(0.9), always(0.05)},
+		{"matches are better", 0.4, always(0.95), always(0.6)},
+		{"matches are worse", 0.6, always(0.5), always(0.85)},
+		{"never a match", 0, always(0), always(0.7)},
+	} {
+		const n = 6000
+		best := d.fixed(n, 0, 0)
+		plain := best
+		for _, ngram := range []int{0, 1, 2, 4, 6, 8, 10, 12, 15} {
+			for _, model := range []int{0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15} {
+				best = min(best, d.fixed(n, ngram, model))
+			}
+		}
+		var rounds [3]int
+		ratio := average(func(seed uint64) float64 {
+			s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+			next := func(limits []int) Choice {
+				c, err := s.Next(100, limits)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.Arm >= 0 && (c.Depth < 1 || c.Depth > limits[c.Arm]) {
+					t.Fatalf("%+v of limits %v", c, limits)
+				}
+				return c
+			}
+			d.play(seed+100, n, next, s.Round, s.Plain)
+			var clock time.Duration
+			clock, rounds = d.play(seed, n, next, s.Round, s.Plain)
+			return best.Seconds() / clock.Seconds()
+		})
+		t.Logf("%-25s the best fixed pair is %.2f times as fast as plain; %.3f of that; rounds of ngram, model, plain %v", d.name, plain.Seconds()/best.Seconds(), ratio, rounds)
+		if ratio < 0.95 { // the best of 99 measured pairs flatters itself
+
+			t.Errorf("%s: %.3f of the best fixed pair's speed, rounds %v", d.name, ratio, rounds)
+		}
+	}
+}
+
+// A memory is a Store.
+type memory map[Key]State
+
+func (m memory) LoadPolicy(k Key) (*State, error) {
+	s, ok := m[k]
+	if !ok {
+		return nil, nil
+	}
+	return &s, nil
+}
+
+func (m memory) SavePolicy(k Key, s State) error {
+	m[k] = s
+	return nil
+}
+
+func TestSelectorKeepsWhatItLearned(t *testing.T) {
+	arms := []Arm{{"dflash", 15}}
+	w := world{"", 15, linear(0.3, 0.1), always(0.8), 0.05}
+	store := memory{}
+	s := NewSelector("m", arms, store)
+	drive(t, s, newRun(w, 1), 500, 2000)
+	if err := s.Save(); err != nil {
+		t.Fatal(err)
+	}
+	if got := store[Key{"m", "dflash", 1024}]; len(got.Costs) < 3 || len(got.Rates) < 3 {
+		t.Fatalf("stored %+v", got)
+	}
+	warm := newRun(w, 2)
+	drive(t, NewSelector("m", arms, store), warm, 500, 300)
+	if i := slices.IndexFunc(warm.depths, func(d int) bool { return d > 0 }); i > settling+1 || warm.depths[i] < 3 {
+		t.Errorf("a warm start chooses %v", warm.depths)
+	}
+	// A request that grows out of its bucket goes on as it was; one of a
+	// model nobody knows does not.
+	grown := newRun(w, 3)
+	drive(t, s, grown, 1025, 1)
+	if grown.depths[0] == 0 {
+		t.Error("nothing was taken over from the bucket before")
+	}
+	cold := newRun(w, 3)
+	drive(t, NewSelector("other", arms, store), cold, 500, 1)
+	if cold.depths[0] != 0 {
+		t.Error("drafts before plain decoding was measured")
+	}
+}
+
+// A store that fails, or holds what no Controller wrote, costs what was
+// learned and nothing else.
+func TestSelectorWithoutItsStore(t *testing.T) {
+	arms := []Arm{{"dflash", 15}}
+	for name, store := range map[string]Store{
+		"fails":   failing{},
+		"hostile": memory{{"m", "dflash", 1024}: {Costs: []Cost{{Depth: 0, Seconds: -1}}}},
+	} {
+		s := NewSelector("m", arms, store)
+		if c, err := s.Next(10, []int{15}); err == nil || c.Arm != -1 {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+		drive(t, s, newRun(world{"", 15, linear(0.3, 0.1), always(0.8), 0}, 1), 10, 500)
+	}
+}
+
+type failing struct{}
+
+func (failing) LoadPolicy(Key) (*State, error) { return nil, errors.New("disk") }
+func (failing) SavePolicy(Key, State) error    { return errors.New("disk") }
+
+func drive(t *testing.T, s *Selector, r *run, context, n int) {
+	t.Helper()
+	for r.tokens < n {
+		c, err := s.Next(context, []int{r.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := r.round(c.Depth); c.Arm >= 0 {
+			s.Round(c, out)
+		} else {
+			s.Plain(c, out.Cost)
+		}
+	}
+}
