@@ -2,6 +2,7 @@ package models_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -128,4 +129,51 @@ func TestBitTaps(t *testing.T) {
 // TestBitTapsControl runs the suite under OpenBLAS, where bits differ.
 func TestBitTapsControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
+}
+
+// TestTapIsOutput: the tap of a layer is what comes out of it, so that of the
+// last one is what the final norm scales: element by element by its weight, and
+// each row as a whole.
+func TestTapIsOutput(t *testing.T) {
+	th := newThread(t)
+	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
+		b := loadTiny(t, th, arch)
+		layers := b.Model.Config().Layers
+		factors := func(tap int) [][]float64 { // by row, hidden / tap over that of the first element
+			var hidden, tapped [][]float32
+			caches := b.Model.NewCaches(cache.Options{})
+			do(t, th, func(s *mlx.Scope) (err error) {
+				out := b.Model.Forward(s, lm.Batch{{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}}, []int{tap})
+				if hidden, err = readRows(s, out.Hidden); err == nil {
+					tapped, err = readRows(s, out.Taps[0])
+				}
+				return err
+			})
+			freeCaches(t, th, caches)
+			rows := make([][]float64, len(hidden))
+			for i, row := range hidden {
+				for j := range row {
+					rows[i] = append(rows[i], float64(row[j])/float64(tapped[i][j])*float64(tapped[i][0])/float64(row[0]))
+				}
+			}
+			return rows
+		}
+		differ := func(rows [][]float64) (worst float64) {
+			for _, row := range rows[1:] {
+				for j := range row {
+					worst = max(worst, math.Abs(row[j]/rows[0][j]-1))
+				}
+			}
+			return worst
+		}
+		if worst := differ(factors(layers - 1)); !(worst < 1e-3) {
+			t.Errorf("%s: the last tap is not what the final norm scales: off by %g", arch, worst)
+		}
+		if worst := differ(factors(layers - 2)); !(worst > 0.1) {
+			t.Errorf("%s: the tap before it is: off by %g", arch, worst)
+		}
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
