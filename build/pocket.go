@@ -9,7 +9,7 @@ import (
 // pocketCache is the folder of the cache that holds the state of the training.
 const pocketCache = "pocket"
 
-// pocketVerb runs the training recipe of the pocket model in an environment of its own. Its checkpoints lie in
+// pocketVerb runs the training recipe of the pocket model and its drafter in an environment of its own. Its checkpoints lie in
 // TANDEM_CACHE, a folder of the cache that survives a killed run, so that the next one resumes.
 func pocketVerb(ctx context.Context, b *builder, args []string) error {
 	python, err := b.venv(ctx, venv{name: "pocket", requirements: "build/pocket/requirements.txt", resolve: true})

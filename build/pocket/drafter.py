@@ -2,8 +2,8 @@
 
 Loss of a row: MIX parts of cross entropy to the target's own distribution at that position, given the text before it, and
 1 - MIX parts of cross entropy to the token that stands there; a block's rows weigh exp(-(j - 1) / gamma), as an error early
-in a block costs what comes after it. The target's distribution comes for free with its taps, and both are recomputed:
-reading them from disk, 2.3 KB a token and its logits, would cost more than it saves.
+in a block costs what comes after it. The target's distribution comes with its taps, by one forward a step: kept on disk, the
+taps alone would be 2.3 KB a token.
 """
 
 import os

@@ -78,7 +78,7 @@ def windowed_attention(q, k, v, window, scale):
     j = torch.arange(2 * window, device=q.device)[None, None, :]
     block = torch.arange(n, device=q.device)[:, None, None]
     mask = (j <= i) & (i - j < window) & (block * window + j >= window)  # (n, window, 2 window)
-    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=scale)
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None], scale=scale)  # of three dimensions it would take the slow path
     return y.view(B, H, n * window, D)[:, :, :L]
 
 

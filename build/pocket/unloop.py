@@ -2,10 +2,13 @@
 Neural Text Generation with Unlikelihood Training, sequence level).
 
 Small models fall into repeating themselves under greedy decoding, because each repetition makes the next one likelier. Every
-step here lets the model continue prompts greedily; in the texts that loop, a token inside the loop which completes a 4-gram
-seen before is made less likely, by -log(1 - p). Repetition that is no loop, of which code is full, is left alone. An ordinary
-batch in the same step keeps the model what it was.
+step here lets the model continue prompts greedily; in the texts that loop, the first tokens of the loop which complete a 4-gram
+seen before are made less likely, by -log(1 - p). Repetition that is no loop, of which code is full, is left alone. An ordinary
+batch in the same step keeps the model what it was: its aims are the distributions the model had at the start, which are
+quieter than the tokens themselves.
 """
+
+import copy
 
 import numpy as np
 import torch
@@ -15,21 +18,22 @@ from budget import Budget
 from generate import LOOP, distinct, generate, loop_start
 
 TEXTS, PROMPT, LENGTH = 32, (16, 128), 128  # texts a step; tokens, from and to; tokens
-LR = 3e-4
+LR = 1.5e-4
 WARMUP_STEPS = 5
-WEIGHT = 0.5  # of unlikelihood beside the ordinary loss
+WEIGHT = 0.3  # of unlikelihood beside the ordinary loss
+ONSET = 32  # tokens of a loop that count, at most
 N = 4
 
 
 def repeats(ids):
-    """Which of ids stand in a loop and end an n-gram seen before: a list of bool."""
+    """Which of ids stand at the beginning of a loop and end an n-gram seen before: a list of bool."""
     marked = [False] * len(ids)
     if distinct(ids, N) >= LOOP:
         return marked
     start, seen = loop_start(ids, N), set()
     for i in range(len(ids) - N + 1):
         gram = tuple(ids[i : i + N])
-        marked[i + N - 1] = i >= start and gram in seen
+        marked[i + N - 1] = start <= i < start + ONSET and gram in seen
         seen.add(gram)
     return marked
 
@@ -56,12 +60,20 @@ def loop_loss(model, tokens, marked):
     return unlikelihood(model.unembed(h).float(), tokens[:, -LENGTH:][marked]).mean()
 
 
+def kept_loss(model, before, tokens):
+    """Mean Kullback-Leibler divergence from what before says of tokens (B, L) to what model says."""
+    with torch.no_grad():
+        aims = before(tokens).float().log_softmax(-1)
+    return F.kl_div(model(tokens).float().log_softmax(-1), aims, reduction="sum", log_target=True) / tokens.numel()
+
+
 def unloop(model, rows, source, path, minutes, log=print):
     """Trains model, loaded as training left it, for minutes in all; its state lies at path. source is a generate.Prompts."""
 
     def factor(step, progress):
         return min(1, (step + 1) / WARMUP_STEPS) * (1 - progress)
 
+    before = copy.deepcopy(model).requires_grad_(False)
     opt = torch.optim.AdamW(model.parameters(), lr=LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True)
     budget = Budget(path, model, [opt], minutes, factor, log)
     shares, losses = [], []
@@ -72,11 +84,11 @@ def unloop(model, rows, source, path, minutes, log=print):
         batch = rows.batch(step)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             repeated = loop_loss(model, tokens, marked)
-            loss = model.loss(batch[: max(1, len(batch) // 2)])
+            loss = kept_loss(model, before, batch[: max(1, len(batch) // 2), :-1])
         (loss + WEIGHT * repeated).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         opt.step()
         opt.zero_grad()
         shares, losses = (shares + [len(tokens) / TEXTS])[-10:], (losses + [loss.item()])[-10:]
         if step % 5 == 0:
-            log(f"step {step}, {budget.seconds / 60:.1f} of {minutes} min, loops {np.mean(shares):.2f}, unlikelihood {repeated.item():.3f}, loss {np.mean(losses):.3f}")
+            log(f"step {step}, {budget.seconds / 60:.1f} of {minutes} min, loops {np.mean(shares):.2f}, unlikelihood {repeated.item():.3f}, divergence {np.mean(losses):.3f}")
