@@ -194,3 +194,87 @@ func drive(t *testing.T, s *Selector, r *run, context, n int) {
 		}
 	}
 }
+
+// Drafts of two drafters that fail cost no more than those of one.
+func TestSelectorColdStart(t *testing.T) {
+	const n = 1000
+	d := duel{"", 1, func(int) float64 { return 0.15 }, func(int) float64 { return 0.15 }}
+	ratio := average(func(seed uint64) float64 {
+		s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+		clock, _ := d.play(seed, n, func(limits []int) Choice {
+			c, _ := s.Next(100, limits)
+			return c
+		}, s.Round, s.Plain)
+		return n * plainStep.Seconds() / clock.Seconds()
+	})
+	t.Logf("%.3f of plain's speed", ratio)
+	if ratio < 0.97 {
+		t.Errorf("%.3f of plain's speed", ratio)
+	}
+	s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+	for _, context := range []int{100, 5000} {
+		if _, err := s.Next(context, []int{1, 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for bucket, arms := range s.buckets {
+		for i, c := range arms {
+			if c.budget != s.budget {
+				t.Errorf("arm %d in bucket %d has a budget of its own", i, bucket)
+			}
+		}
+	}
+}
+
+// Both drafters beat plain decoding, and the better one changes.
+func TestSelectorTextChanges(t *testing.T) {
+	const stretch = 3000
+	// rate returns one of two rates by stretch.
+	rate := func(even, odd float64) func(int) float64 {
+		return func(token int) float64 {
+			if token/stretch%2 == 0 {
+				return even
+			}
+			return odd
+		}
+	}
+	for _, d := range []duel{
+		{"both change, n-grams first", 1, rate(0.9, 0.5), rate(0.5, 0.9)},
+		{"both change, the model first", 1, rate(0.5, 0.9), rate(0.9, 0.5)},
+		{"n-grams change", 1, rate(0.1, 0.95), rate(0.6, 0.6)},
+		{"the model changes", 1, rate(0.6, 0.6), rate(0.1, 0.95)},
+	} {
+		s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+		arms := make([][]int, 5)
+		token := 0
+		d.play(1, 4*stretch, func(limits []int) Choice {
+			c, err := s.Next(100, limits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			arms[token/stretch] = append(arms[token/stretch], c.Arm)
+			return c
+		}, func(c Choice, r Round) {
+			token += r.Accepted + 1
+			s.Round(c, r)
+		}, func(c Choice, cost time.Duration) {
+			token++
+			s.Plain(c, cost)
+		})
+		for i, list := range arms[:4] {
+			list = list[len(list)*2/3:] // the change is noticed by now
+			better, n := 0, 0
+			if d.model(i*stretch) > d.ngram(i*stretch) {
+				better = 1
+			}
+			for _, a := range list {
+				if a == better {
+					n++
+				}
+			}
+			if n < len(list)*2/3 {
+				t.Errorf("%s, stretch %d: the better drafter proposed in %d of %d rounds", d.name, i, n, len(list))
+			}
+		}
+	}
+}
