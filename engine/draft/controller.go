@@ -19,8 +19,8 @@ const (
 // shared by the requests of an engine. It is deterministic: time comes in with
 // the rounds.
 //
-// A depth is chosen among those up to twice the deepest measured one. One not
-// chosen is probed now and then. Losses against plain decoding are bounded whatever
+// A depth is chosen among those up to twice the deepest measured one. Others
+// are probed now and then. Losses against plain decoding are bounded whatever
 // happens (see budget.go).
 //
 // A Controller belongs to the goroutine that schedules the rounds; it does not
@@ -64,7 +64,7 @@ func (c *Controller) Depth(max int) int {
 // Plain.
 func (c *Controller) Round(r Round) {
 	c.round(r)
-	c.budget.earn(min(max(r.Accepted, 0), r.Depth) + 1)
+	c.budget.earn(max(min(r.Accepted, r.Depth), 0) + 1)
 }
 
 // Plain takes in a plain round, which emitted one token.
