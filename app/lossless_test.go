@@ -1,0 +1,338 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+	"tandem/models"
+)
+
+// A witness is a model that keeps the logits of every row, and may have
+// another end-of-sequence token.
+type witness struct {
+	lm.Model
+	eos    []int32
+	end    int // position after the last row of the last forward
+	logits map[int]*mlx.Array
+}
+
+func (w *witness) Config() lm.Config {
+	c := w.Model.Config()
+	c.EOS = w.eos
+	return c
+}
+
+func (w *witness) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
+	w.end = b[0].Pos + b[0].N
+	return w.Model.Forward(s, b, taps)
+}
+
+// Unembed keeps the rows. One that is computed again replaces the first: that
+// one stood behind a wrong draft.
+func (w *witness) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	logits := w.Model.Unembed(s, hidden)
+	n := logits.Dim(0)
+	for i := range n {
+		pos := w.end - n + i
+		w.logits[pos].Free()
+		w.logits[pos] = s.Keep(s.Slice(logits, 0, i, i+1))
+	}
+	return logits
+}
+
+// lossless is one loaded model in one layout, decoded plainly and with drafts.
+type lossless struct {
+	t       *testing.T
+	th      *mlx.Thread
+	model   *witness
+	bundle  *models.Bundle
+	layout  cache.Layout
+	drafter *enginetest.Scripted
+	known   map[string]oracle // by request
+}
+
+// An oracle is what plain decoding answers a request, and how it would go on.
+type oracle struct {
+	saying
+	script []int32
+}
+
+// A saying is what one request was answered, and why.
+type saying struct {
+	ids    []int32
+	text   string
+	finish engine.Finish
+	logits [][]float32 // behind which each id was drawn
+	stats  engine.Stats
+}
+
+// say answers a request on an engine of its own. cut, if positive, cancels it
+// with the token of that index.
+func (l *lossless) say(r engine.Request, cut int) saying {
+	l.t.Helper()
+	e := engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{Layout: l.layout, Chunk: 32, Drafters: []draft.Drafter{l.drafter}})
+	l.model.logits = map[int]*mlx.Array{}
+	var out saying
+	r.Done = func(s engine.Stats) { out.stats = s }
+	ctx, cancel := context.WithCancel(l.t.Context())
+	defer cancel()
+	for tok, err := range e.Generate(ctx, r) {
+		if err != nil && ctx.Err() == nil {
+			l.t.Fatal(err)
+		}
+		if err != nil {
+			break
+		}
+		out.ids = append(out.ids, tok.ID)
+		out.text += tok.Text
+		out.finish = tok.Finish
+		if len(out.ids) == cut {
+			cancel()
+		}
+	}
+	e.Close()
+	if err := l.th.Do(context.Background(), func(s *mlx.Scope) error {
+		for i := range out.ids {
+			row, err := mlx.Read[float32](s, s.Contiguous(s.AsType(l.model.logits[len(r.Prompt)-1+i], mlx.Float32)))
+			if err != nil {
+				return err
+			}
+			out.logits = append(out.logits, row)
+		}
+		for _, a := range l.model.logits {
+			a.Free()
+		}
+		return nil
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+	return out
+}
+
+// bits returns how many numbers of a differ from those of b in any bit.
+func bits(a, b [][]float32) (differ, all int) {
+	for i := range min(len(a), len(b)) {
+		for j := range a[i] {
+			all++
+			if math.Float32bits(a[i][j]) != math.Float32bits(b[i][j]) {
+				differ++
+			}
+		}
+	}
+	return differ, all
+}
+
+// A cell is one way to decode with drafts.
+type cell struct {
+	shape    string
+	layout   cache.Layout
+	rollback engine.Rollback
+	depth    int // drafts; a block has a row more
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s, %s, %s, block %d", c.shape, c.layout, c.rollback, c.depth+1)
+}
+
+// least is how often each count of accepted drafts occurs in a cell.
+const least = 50
+
+// TestLossless compares decoding with drafts to plain decoding, in the bit
+// tier: every id and every bit of every logit, in every cell, with a drafter
+// that is right as long as it is told to be. Prompts lie on both sides of the
+// sliding window. Under OpenBLAS the same comparison has to find differing
+// bits, or it compares nothing.
+func TestLossless(t *testing.T) {
+	bit := enginetest.Bit(t)
+	differ, all := 0, 0
+	for _, shape := range []string{"qwen3", "gemma3_text"} {
+		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+			l := openLossless(t, shape, layout)
+			for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
+				for _, depth := range []int{1, 3, 7, 15} {
+					c := cell{shape, layout, rollback, depth}
+					if !bit {
+						if depth == 3 {
+							d, a := l.long(c, 1, false)
+							differ, all = differ+d, all+a
+						}
+						continue
+					}
+					d, a := l.long(c, least, true)
+					differ, all = differ+d, all+a
+					l.ends(c)
+				}
+			}
+			l.close()
+		}
+	}
+	t.Logf("%d of %d logits differ", differ, all)
+	if bit && differ > 0 {
+		t.Errorf("%d of %d logits differ in the bit tier", differ, all)
+	}
+	if !bit && differ == 0 {
+		t.Error("no logit differs under OpenBLAS: this test cannot tell one from another")
+	}
+}
+
+func openLossless(t *testing.T, shape string, layout cache.Layout) *lossless {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, shape), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vocab := b.Model.Config().VocabSize
+	return &lossless{
+		t: t, th: th, bundle: b, layout: layout,
+		known:   map[string]oracle{},
+		model:   &witness{Model: b.Model},
+		drafter: &enginetest.Scripted{Vocab: vocab, Layers: []int{0, 2}},
+	}
+}
+
+func (l *lossless) close() {
+	l.t.Helper()
+	if err := l.bundle.Close(); err != nil {
+		l.t.Error(err)
+	}
+	if err := l.th.Close(); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// prompt is n ids that differ from one i to the next.
+func (l *lossless) prompt(n, i int) []int32 {
+	ids := make([]int32, n)
+	for j := range ids {
+		ids[j] = int32((j*j*7 + j*(i+3)*11 + i*37) % 256)
+	}
+	return ids
+}
+
+// plain answers a request plainly, once for each name, and hands the drafter
+// its script.
+func (l *lossless) plain(name string, r engine.Request, cut int) saying {
+	o, ok := l.known[name]
+	if !ok {
+		r.Speculation = engine.Speculation{Drafter: engine.None}
+		o.saying = l.say(r, cut)
+		r.Stop, r.IgnoreEOS = nil, true
+		r.MaxTokens = new(*r.MaxTokens + 20)
+		o.script = slices.Concat(r.Prompt, l.say(r, 0).ids)
+		l.known[name] = o
+	}
+	l.drafter.Text = o.script
+	return o.saying
+}
+
+// long decodes until each count of accepted drafts has occurred often enough,
+// and counts the logits that differ.
+func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
+	l.t.Helper()
+	histogram := make([]int, c.depth+1)
+	for i := 0; slices.Min(histogram) < least; i++ {
+		r := engine.Request{
+			Prompt:    l.prompt([]int{5, 60, 17}[i%3], i), // the window is 16
+			MaxTokens: new(300), IgnoreEOS: true, Seed: new(uint64(i)),
+		}
+		if i%2 == 1 {
+			r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}
+		}
+		want := l.plain(fmt.Sprint("long ", i), r, 0)
+		l.drafter.Wrong = func(round, n int) int { return (round*5 + i) % (n + 1) }
+		r.Speculation = engine.Speculation{Depth: &c.depth, Rollback: c.rollback}
+		got := l.say(r, 0)
+		l.drafter.Wrong = nil
+		d, a := bits(got.logits, want.logits)
+		differ, all = differ+d, all+a
+		if exact && (!slices.Equal(got.ids, want.ids) || got.text != want.text || d > 0) {
+			l.t.Errorf("%s, request %d: %d of %d logits differ; ids %v, want %v", c, i, d, a, got.ids, want.ids)
+			return differ, all
+		}
+		st := got.stats
+		at := slices.Concat([]int{st.Rounds}, st.AcceptedAt)
+		for len(at) <= c.depth+1 {
+			at = append(at, 0)
+		}
+		for n := range histogram {
+			histogram[n] += at[n] - at[n+1]
+		}
+		if !exact {
+			break
+		}
+	}
+	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts", c, histogram)
+	return differ, all
+}
+
+// ends lets a generation end on every row of a block, in every way.
+func (l *lossless) ends(c cell) {
+	l.t.Helper()
+	r := engine.Request{Prompt: l.prompt(23, 0), MaxTokens: new(90), Seed: new(uint64(1)), Sampling: sample.Params{Temperature: 1}}
+	r.IgnoreEOS = true
+	all := l.plain("end", r, 0)
+	for row := range c.depth + 1 {
+		for _, how := range []string{"eos", "stop text", "max_tokens", "cancel"} {
+			r := r
+			r.IgnoreEOS = false
+			cut, at := 0, 0
+			switch how {
+			case "eos":
+				for at = 30; slices.Contains(all.ids[:at], all.ids[at]); at++ {
+				}
+				l.model.eos = []int32{all.ids[at]}
+			case "stop text":
+				// A letter that no earlier token holds.
+				for at = 30; !plainLetter(all.ids[at]) || slices.Contains(all.ids[:at], all.ids[at]); at++ {
+				}
+				r.Stop = []string{string(rune(all.ids[at]))}
+			case "max_tokens":
+				at = 29
+				r.MaxTokens = new(at + 1)
+			case "cancel":
+				at = 29
+				cut = at + 1
+			}
+			want := l.plain(how, r, cut)
+			// The first round accepts as many as let the end fall on row: token
+			// 0 comes from the prompt, the first round says 1 to first+1.
+			first := (((at - 2 - row) % (c.depth + 1)) + c.depth + 1) % (c.depth + 1)
+			l.drafter.Wrong = func(round, n int) int {
+				if round == 0 {
+					return min(first, n)
+				}
+				return n
+			}
+			r.Speculation = engine.Speculation{Depth: &c.depth, Rollback: c.rollback}
+			got := l.say(r, cut)
+			l.drafter.Wrong = nil
+			l.model.eos = nil
+			if d, a := bits(got.logits, want.logits); d > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text || got.finish != want.finish {
+				l.t.Errorf("%s, %s on row %d: %d of %d logits differ; %v %q %s, want %v %q %s", c, how, row, d, a,
+					got.ids, got.text, got.finish, want.ids, want.text, want.finish)
+			}
+			if len(got.ids) != at+1 {
+				l.t.Errorf("%s, %s on row %d: %d tokens, want %d", c, how, row, len(got.ids), at+1)
+			}
+		}
+	}
+}
+
+func plainLetter(id int32) bool {
+	return id < 128 && strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", rune(id))
+}
