@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,70 +9,126 @@ import (
 	"tandem/engine/mlx"
 )
 
-// open begins the draft of a task, if it is to have one. A drafter that fails
-// costs nothing but itself.
+// open begins the drafts of a task. A drafter that fails costs nothing but
+// itself.
 func (e *Engine) open(s *mlx.Scope, t *task) {
-	t.drafter = e.drafter(t.req.Speculation)
-	if t.drafter == nil || t.limit < 2 {
-		return
+	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
+	t.choice.Arm = -1
+	if t.limit < 2 {
+		return // the prompt gives the first token
 	}
-	e.guard(s, t, func() (err error) {
-		t.draft, err = t.drafter.Open(s, draft.Options{
-			Prompt: t.req.Prompt, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(),
+	for i, d := range e.opts.Drafters {
+		if name := cmp.Or(t.req.Speculation.Drafter, Auto); name != Auto && name != d.Name() {
+			continue
+		}
+		e.guard(s, t, i, func() (err error) {
+			t.drafts[i], err = d.Open(s, draft.Options{
+				Prompt: t.req.Prompt, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(),
+			})
+			return err
 		})
-		return err
-	})
-	if t.draft != nil {
-		t.stats.Drafter = t.drafter.Name()
 	}
 }
 
-// guard runs a step of the task's draft. If it fails or panics the draft is
-// given up, and the task decodes plainly from here on.
-func (e *Engine) guard(s *mlx.Scope, t *task, step func() error) error {
+// guard runs a step of one of the task's drafts. If it fails or panics that
+// draft is given up, and the task decodes without it from here on.
+func (e *Engine) guard(s *mlx.Scope, t *task, i int, step func() error) error {
 	err := s.Try(step)
 	if err == nil {
 		return nil
 	}
-	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", t.drafter.Name(), err)
-	e.opts.Logger.Error("drafting was given up for a request", "drafter", t.drafter.Name(), "error", err)
-	if t.draft != nil {
-		t.draft.Free(s)
-		t.draft = nil
+	name := e.opts.Drafters[i].Name()
+	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", name, err)
+	e.opts.Logger.Error("drafting was given up for a request", "drafter", name, "error", err)
+	if t.drafts[i] != nil {
+		t.drafts[i].Free(s)
+		t.drafts[i] = nil
 	}
 	return err
 }
 
-// committed tells the draft of tokens from position from on, and of the
-// outputs of the layers it taps.
-func (e *Engine) committed(s *mlx.Scope, t *task, tokens []int32, from int, taps []*mlx.Array) {
-	if t.draft == nil || len(taps) == 0 {
+// plan chooses what the task's next round does: how many tokens it drafts, 0
+// for a plain step, and who drafts them.
+func (e *Engine) plan(t *task) {
+	limits := make([]int, len(t.drafts))
+	for i := range t.drafts {
+		limits[i] = e.room(t, i)
+	}
+	r := t.req.Speculation
+	if r.Depth == nil {
+		var err error
+		if t.choice, err = e.selector.Next(len(t.tokens), limits); err != nil {
+			e.opts.Logger.Warn("choosing how to draft", "error", err)
+		}
 		return
 	}
-	e.guard(s, t, func() error {
-		t.draft.Committed(s, tokens, from, taps)
-		return nil
-	})
+	t.choice = draft.Choice{Arm: -1}
+	for i, n := range limits {
+		if n > 0 {
+			t.choice = draft.Choice{Arm: i, Depth: min(n, *r.Depth)}
+			return
+		}
+	}
 }
 
-// tapsOf lists the layers that some of the tasks' drafts want, ascending.
-func tapsOf(tasks []*task) []int {
+// room returns how many tokens a draft of the task could propose now.
+func (e *Engine) room(t *task, i int) int {
+	if t.drafts[i] == nil {
+		return 0
+	}
+	// The last allowed token is the target's own.
+	n := min(e.opts.Drafters[i].MaxDrafts(), MaxDepth, t.limit-t.generated()-1)
+	if p, ok := t.drafts[i].(draft.Peeker); ok && n > 0 {
+		n = min(n, p.Peek(t.tokens, n))
+	}
+	return max(n, 0)
+}
+
+// learn takes what a round cost into account, if nothing else ran beside it
+// and the depth was chosen by what is known.
+func (e *Engine) learn(t *task, alone bool, r draft.Round) {
+	if !alone || t.req.Speculation.Depth != nil || !slices.ContainsFunc(t.drafts, func(d draft.Draft) bool { return d != nil }) {
+		return
+	}
+	if r.Depth == 0 {
+		e.selector.Plain(t.choice, r.Cost)
+	} else {
+		e.selector.Round(t.choice, r)
+	}
+}
+
+// committed tells the drafts of tokens from position from on, and of the
+// outputs of the layers they tap: outputs are those of layers, of whose rows
+// [first, first+len(tokens)) belong to the tokens.
+func (e *Engine) committed(s *mlx.Scope, t *task, tokens []int32, from int, layers []int, outputs []*mlx.Array, first int) {
+	for i, d := range t.drafts {
+		taps := e.opts.Drafters[i].Taps()
+		if d == nil || len(taps) == 0 {
+			continue
+		}
+		e.guard(s, t, i, func() error {
+			list := make([]*mlx.Array, len(taps))
+			for j, layer := range taps {
+				list[j] = rows(s, outputs[slices.Index(layers, layer)], first, first+len(tokens))
+			}
+			d.Committed(s, tokens, from, list)
+			return nil
+		})
+	}
+}
+
+// taps lists the layers that some of the tasks' drafts want, ascending.
+func (e *Engine) taps(tasks ...*task) []int {
 	var taps []int
 	for _, t := range tasks {
-		taps = append(taps, t.taps()...)
+		for i, d := range t.drafts {
+			if d != nil {
+				taps = append(taps, e.opts.Drafters[i].Taps()...)
+			}
+		}
 	}
 	slices.Sort(taps)
 	return slices.Compact(taps)
-}
-
-// pick returns rows [from, to) of the outputs the task's draft wants, out of
-// those of the given layers.
-func (t *task) pick(s *mlx.Scope, layers []int, outputs []*mlx.Array, from, to int) []*mlx.Array {
-	var list []*mlx.Array
-	for _, layer := range t.taps() {
-		list = append(list, rows(s, outputs[slices.Index(layers, layer)], from, to))
-	}
-	return list
 }
 
 // rows returns rows [from, to) of x.
@@ -80,15 +137,4 @@ func rows(s *mlx.Scope, x *mlx.Array, from, to int) *mlx.Array {
 		return x
 	}
 	return s.Slice(x, 0, from, to)
-}
-
-// plan returns how many tokens the next round drafts.
-func (t *task) plan() int {
-	switch {
-	case t.draft == nil:
-		return 0
-	case t.req.Speculation.Depth != nil:
-		return min(*t.req.Speculation.Depth, t.drafter.MaxDrafts())
-	}
-	return min(7, t.drafter.MaxDrafts())
 }

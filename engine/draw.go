@@ -10,7 +10,10 @@ type draw struct {
 	chosen             *mlx.Array // (n, 1) float32, nil unless wanted
 	topIDs, topLogprob *mlx.Array // (n, top), nil unless wanted
 
-	taps []*mlx.Array // (rows, H) of the forward it comes from, nil unless a draft wants them
+	// Of the forward it comes from, where drafts want them: outputs (rows, H)
+	// of layers.
+	layers []int
+	taps   []*mlx.Array
 }
 
 // arrays lists what the draw has to have evaluated.

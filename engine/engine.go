@@ -33,6 +33,11 @@ type Options struct {
 	// Drafters propose for the model, the one to prefer first. They belong to
 	// the caller and must outlive the engine.
 	Drafters []draft.Drafter
+
+	// Policies keeps what is learned of their cost and their luck from launch
+	// to launch, under Name, the model's; nil keeps it as long as the engine.
+	Policies draft.Store
+	Name     string
 }
 
 // An Engine owns one model's queue and schedules its requests on the MLX
@@ -44,9 +49,11 @@ type Engine struct {
 	tok    *tokenizer.Tokenizer
 	opts   Options
 
-	mu      sync.Mutex
-	waiting []*task
-	closed  bool
+	mu       sync.Mutex
+	waiting  []*task
+	closed   bool
+	selector *draft.Selector // of the scheduler
+
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended
 }
@@ -75,6 +82,11 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
+	var arms []draft.Arm
+	for _, d := range opts.Drafters {
+		arms = append(arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts()})
+	}
+	e.selector = draft.NewSelector(opts.Name, arms, opts.Policies)
 	go e.schedule()
 	return e
 }

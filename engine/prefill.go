@@ -21,7 +21,7 @@ const prefillSlack = 256 << 20 // bytes
 
 // prefill evaluates the next chunk of a task's prompt. After the last one the
 // first token is in flight.
-func (e *Engine) prefill(tasks []*task) error {
+func (e *Engine) prefill(tasks []*task, _ bool) error {
 	t := tasks[0]
 	if t.begun.IsZero() {
 		t.begun = time.Now()
@@ -43,11 +43,12 @@ func (e *Engine) prefill(tasks []*task) error {
 			}
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
+		layers := e.taps(t)
 		out := e.model.Forward(s, lm.Batch{{
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
-		}}, t.taps())
+		}}, layers)
 		hidden := out.Hidden // (n, H)
-		e.committed(s, t, t.tokens[from:from+n], from, out.Taps)
+		e.committed(s, t, t.tokens[from:from+n], from, layers, out.Taps, 0)
 		pending := t.live()
 		if t.req.PromptLogprobs {
 			// Evaluated first and kept, so that scoring in pieces does not
@@ -96,8 +97,10 @@ func (t *task) live() []*mlx.Array {
 	for _, c := range t.caches {
 		list = append(list, c.Arrays()...)
 	}
-	if t.draft != nil {
-		list = append(list, t.draft.Arrays()...)
+	for _, d := range t.drafts {
+		if d != nil {
+			list = append(list, d.Arrays()...)
+		}
 	}
 	return list
 }

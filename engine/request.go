@@ -109,7 +109,7 @@ type Stats struct {
 	Rounds           int // target forwards after the prefill
 	Syncs            int // blocking MLX calls after the prefill
 
-	Drafter    string // that proposed, empty for plain decoding
+	Drafter    string // that proposed last, empty if none did
 	NoDrafter  string // why it no longer does, or never did, where that is worth a word
 	Drafted    int
 	Accepted   int   // of Drafted, those that stand in the output

@@ -34,6 +34,9 @@ func (e *Engine) schedule() {
 			return t.finished
 		})
 		if len(active) == 0 {
+			if err := e.selector.Save(); err != nil {
+				e.opts.Logger.Warn("keeping what was learned of drafting", "error", err)
+			}
 			<-e.wake
 			idle = true
 			continue
@@ -45,22 +48,23 @@ func (e *Engine) schedule() {
 			}
 		}
 		if t := nextPrefill(active, turn); t != nil {
-			e.round([]*task{t}, e.prefill)
+			e.round([]*task{t}, e.prefill, false)
 		}
+		alone := len(active) == 1
 		var plain []*task
 		for _, t := range active {
 			if !t.decoding() {
 				continue
 			}
-			t.depth = t.plan()
-			if t.flight == nil && (t.depth > 0 || t.carries()) {
-				e.round([]*task{t}, e.verify)
+			e.plan(t)
+			if t.flight == nil && (t.choice.Depth > 0 || t.carries()) {
+				e.round([]*task{t}, e.verify, alone)
 			} else {
 				plain = append(plain, t)
 			}
 		}
 		if len(plain) > 0 {
-			e.round(plain, e.step)
+			e.round(plain, e.step, alone)
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
 	}
@@ -110,8 +114,8 @@ func nextPrefill(active []*task, turn int) *task {
 
 // round runs one piece of work. If it fails or panics, all tasks that shared
 // it do; the others and the next round go on.
-func (e *Engine) round(tasks []*task, work func([]*task) error) {
-	err := work(tasks)
+func (e *Engine) round(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
+	err := work(tasks, alone)
 	if err == nil {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tandem/engine/cache"
-	"tandem/engine/draft"
 	"tandem/engine/sample"
 )
 
@@ -62,16 +61,6 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo, r.Rollback)
 	case !slices.Contains([]sample.Rule{"", sample.Coupled, sample.Rejection}, r.Rule):
 		return invalid("speculation.rule must be %s or %s, not %q", sample.Coupled, sample.Rejection, r.Rule)
-	}
-	return nil
-}
-
-// drafter returns the one a request asks for, nil for plain decoding.
-func (e *Engine) drafter(r Speculation) draft.Drafter {
-	for _, d := range e.opts.Drafters {
-		if name := cmp.Or(r.Drafter, Auto); name == Auto || name == d.Name() {
-			return d
-		}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/engine/draft"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
@@ -20,19 +21,20 @@ import (
 // cache buffers while it runs, and each write of step n+1 would copy a whole
 // cache (engine/LOG.md). The row of step n+1 is in the caches from here on: a
 // task that ends with token n rolls it back.
-func (e *Engine) step(tasks []*task) error {
+func (e *Engine) step(tasks []*task, alone bool) error {
 	var landing, going []*task
 	for _, t := range tasks {
 		if t.flight != nil {
 			landing = append(landing, t)
 		}
 		// The last allowed token needs no successor.
-		if t.flight == nil || t.depth == 0 && t.generated()+1 < t.limit {
+		if t.flight == nil || t.choice.Depth == 0 && t.generated()+1 < t.limit {
 			going = append(going, t)
 		}
 	}
 	read := make([]Token, len(landing))
 	var syncs int64
+	var cost time.Duration
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		before := e.thread.Syncs()
 		start, inC := time.Now(), s.TimeInC()
@@ -56,7 +58,9 @@ func (e *Engine) step(tasks []*task) error {
 			t.stats.Build += build
 		}
 		for _, t := range landing {
-			e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, t.flight.taps)
+			if d := t.flight; d.taps != nil {
+				e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, d.layers, d.taps, 0)
+			}
 			t.flight.free()
 			t.flight = nil
 		}
@@ -67,6 +71,7 @@ func (e *Engine) step(tasks []*task) error {
 			t.stats.Depths = append(t.stats.Depths, 0)
 		}
 		syncs = e.thread.Syncs() - before
+		cost = time.Since(start)
 		return nil
 	})
 	if err != nil {
@@ -74,6 +79,10 @@ func (e *Engine) step(tasks []*task) error {
 	}
 	for i, t := range landing {
 		t.stats.Syncs += int(syncs)
+		if t.flight != nil {
+			// One that only waits for its last step is no whole round.
+			e.learn(t, alone && len(tasks) == 1, draft.Round{Cost: cost})
+		}
 		e.accept(t, read[i])
 		if t.flight != nil {
 			t.fed = len(t.tokens)
@@ -100,13 +109,16 @@ func (e *Engine) build(s *mlx.Scope, tasks []*task) []*draw {
 		t.observe(s, q.Tokens, q.Pos+1)
 		batch[i] = q
 	}
-	taps := tapsOf(tasks)
+	taps := e.taps(tasks...)
 	out := e.model.Forward(s, batch, taps)
 	logits := e.model.Unembed(s, out.Hidden) // (B, V)
 	next := make([]*draw, len(tasks))
 	for i, t := range tasks {
 		next[i] = t.draw(s, rows(s, logits, i, i+1), batch[i].Pos+1)
-		next[i].taps = t.pick(s, taps, out.Taps, i, i+1)
+		next[i].layers = taps
+		for _, tap := range out.Taps {
+			next[i].taps = append(next[i].taps, rows(s, tap, i, i+1))
+		}
 	}
 	return next
 }

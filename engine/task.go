@@ -34,9 +34,8 @@ type task struct {
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
 	flight   *draw // the token being computed, nil before the prompt is evaluated and between verify rounds
 
-	drafter draft.Drafter // nil = plain decoding
-	draft   draft.Draft   // nil until the prompt's first chunk, and after it failed
-	depth   int           // drafts of the next round
+	drafts []draft.Draft // as the engine's drafters; nil until the prompt's first chunk, not asked for, or failed
+	choice draft.Choice  // of the next round
 
 	stream *tokenizer.Stream
 	stops  stopMatcher
@@ -80,14 +79,6 @@ func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && 
 // accepted drafts whose block was undone.
 func (t *task) carries() bool { return t.fed < len(t.tokens)-1 }
 
-// taps lists the layers whose outputs the draft wants.
-func (t *task) taps() []int {
-	if t.draft == nil {
-		return nil
-	}
-	return t.drafter.Taps()
-}
-
 // observe tells the sampler of the token (1) int32 that brings the text to n
 // tokens, unless it knows.
 func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
@@ -123,9 +114,11 @@ func (t *task) free(s *mlx.Scope) {
 	t.caches = nil
 	t.flight.free()
 	t.flight = nil
-	if t.draft != nil {
-		t.draft.Free(s)
-		t.draft = nil
+	for i, d := range t.drafts {
+		if d != nil {
+			d.Free(s)
+			t.drafts[i] = nil
+		}
 	}
 	if t.sampler != nil {
 		t.sampler.Free()

@@ -21,11 +21,12 @@ var errDraft = errors.New("the draft failed")
 // read; the target's graph is built on it while it runs, with the verdict in
 // the graph. One token at least follows: what the target says where the drafts
 // end, or where they go wrong.
-func (e *Engine) verify(tasks []*task) error {
+func (e *Engine) verify(tasks []*task, alone bool) error {
 	t := tasks[0]
 	var read []Token
 	var n int
 	var undone bool
+	var cost time.Duration
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
 		last := len(t.tokens) - 1
@@ -48,9 +49,10 @@ func (e *Engine) verify(tasks []*task) error {
 			}
 			defer before.free()
 		}
+		layers := e.taps(t)
 		out := e.model.Forward(s, lm.Batch{{
 			Tokens: s.Concat(0, tokens...), N: carried + 1 + n, Pos: t.fed, Caches: t.caches,
-		}}, t.taps())
+		}}, layers)
 		logits := e.model.Unembed(s, rows(s, out.Hidden, carried, carried+1+n)) // (n+1, V)
 		x := t.sampler.Process(s, logits, p.Tokens)
 		v := sample.Verdict{Tokens: t.sampler.Choose(s, x, last+1)}
@@ -58,7 +60,7 @@ func (e *Engine) verify(tasks []*task) error {
 			v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)
 		}
 		d := t.drawn(s, logits, v.Tokens)
-		d.taps = out.Taps
+		d.layers, d.taps = layers, out.Taps
 		keep := append(d.arrays(), t.sampler.Arrays()...)
 		keep = append(keep, t.live()...)
 		if n > 0 {
@@ -97,7 +99,8 @@ func (e *Engine) verify(tasks []*task) error {
 		if accepted > 0 {
 			t.observe(s, mlx.New(s, kept[1:], accepted), len(t.tokens)+accepted)
 		}
-		e.committed(s, t, kept, last, t.pick(s, t.taps(), out.Taps, carried, carried+accepted+1))
+		cost = time.Since(start)
+		e.committed(s, t, kept, last, layers, out.Taps, carried)
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil
@@ -109,6 +112,13 @@ func (e *Engine) verify(tasks []*task) error {
 		return err
 	}
 	t.record(n, len(read)-1)
+	if n > 0 {
+		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
+	}
+	stopped := false
+	defer func() {
+		e.learn(t, alone, draft.Round{Depth: n, Accepted: len(read) - 1, Stopped: stopped, Cost: cost})
+	}()
 	fed := len(t.tokens)
 	for i, tok := range read {
 		if !undone {
@@ -116,6 +126,8 @@ func (e *Engine) verify(tasks []*task) error {
 		}
 		if e.accept(t, tok); t.finished {
 			t.stats.Accepted -= len(read) - 1 - i
+			stopped = true
+			read = read[:i+1]
 			return nil
 		}
 	}
@@ -124,20 +136,19 @@ func (e *Engine) verify(tasks []*task) error {
 
 // propose asks the draft for its guesses and dispatches them.
 func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
-	// The last allowed token is the target's own.
-	n := min(t.depth, t.limit-t.generated()-1)
+	i, n := t.choice.Arm, t.choice.Depth
 	if rows := len(t.tokens) - t.fed; rows+n > cache.MaxBlock {
 		n = 0 // what is carried stays with this round
 	}
-	if n <= 0 || t.draft == nil {
+	if n <= 0 || t.drafts[i] == nil {
 		return p, nil
 	}
-	if e.guard(s, t, func() error {
-		p = t.draft.Propose(s, t.tokens, n)
+	if e.guard(s, t, i, func() error {
+		p = t.drafts[i].Propose(s, t.tokens, n)
 		if p.N == 0 || t.req.Speculation.Fused {
 			return s.Err()
 		}
-		keep := append([]*mlx.Array{current, p.Tokens}, t.draft.Arrays()...)
+		keep := append([]*mlx.Array{current, p.Tokens}, t.drafts[i].Arrays()...)
 		keep = append(keep, t.sampler.Arrays()...)
 		if p.LogQ != nil {
 			keep = append(keep, p.LogQ)

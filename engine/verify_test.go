@@ -137,6 +137,21 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
+// TestLookup decodes a text that repeats itself with nothing but lookups, and
+// lets the engine choose how far.
+func TestLookup(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
+	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(400)}
+	r.Speculation.Drafter = None
+	plain, _, _ := f.run(t, r)
+	r.Speculation.Drafter = ""
+	got, _, stats := f.run(t, r)
+	sameTokens(t, "lookup", got, plain)
+	if stats.Drafter != "ngram" || stats.Accepted < 100 {
+		t.Errorf("%d of %d drafts by %q stand", stats.Accepted, stats.Drafted, stats.Drafter)
+	}
+}
+
 // TestDraftFails breaks the draft in the midst of a generation.
 func TestDraftFails(t *testing.T) {
 	for _, how := range []string{"error", "panic"} {
