@@ -214,14 +214,14 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	if _, err := body.Read(make([]byte, 16)); err != nil {
 		t.Errorf("the request in flight was cut at once: %v", err)
 	}
-	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
-		t.Errorf("nothing says what it waits for: %s", p.stderr)
-	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := p.exit(t); code != -1 || p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", p.ProcessState)
+	}
+	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
+		t.Errorf("nothing says what it waits for: %s", p.stderr)
 	}
 }
 
