@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -111,4 +112,63 @@ func TestRemoveDeletedByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
+}
+
+// TestRemoveServed: the model that is served is not taken from a request, and
+// what its removal means for later ones is said.
+func TestRemoveServed(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	defer p.stop(t)
+	body := generating(t, p, control.Alias)
+	c := newConsole(t, home)
+	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 || !strings.Contains(c.stderr, "endless is answering requests") {
+		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
+	}
+	body.Close()
+	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
+	c.must(t, "models", "remove", "endless")
+	want := "tandem: endless was in memory and has been unloaded\ntandem: endless was the chosen model; requests for tandem now get pocket\n"
+	if c.stderr != want {
+		t.Errorf("standard error %q, want %q", c.stderr, want)
+	}
+	if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK || !strings.Contains(body, `"model":"pocket"`) {
+		t.Errorf("afterwards: %d %s", status, body)
+	}
+}
+
+// TestRunUnloadable: a folder that turns out to be no model leaves no row; one
+// that somebody registered stays.
+func TestRunUnloadable(t *testing.T) {
+	dir := tinyModel(t, "broken", nil)
+	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	c := newConsole(t, newHome(t))
+	rows := func(want int) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "run", "--model", dir, "x"); code != 1 || strings.Count(c.stderr, "\n") != 1 || !strings.Contains(c.stderr, "tokenizer.json") {
+			t.Errorf("exit %d, %s", code, c.stderr)
+		}
+		if list := lines[control.Model](t, c.must(t, "models", "list", "--json")); len(list) != want {
+			t.Errorf("%d rows: %+v", len(list), list)
+		}
+	}
+	rows(1) // the pocket model
+	c.must(t, "models", "add", dir)
+	rows(2)
+}
+
+// TestBareFolder: a bare name is an id, but whoever means a folder is told how
+// to write it.
+func TestBareFolder(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("mine", 0o700))
+	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		for name, want := range map[string]bool{"mine": true, "other": false} {
+			code := c.tandem(t.Context(), append(args, "--model", name)...)
+			if told := strings.HasSuffix(c.stderr, "for that one write ./mine\n"); code != 1 || told != want || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
+			}
+		}
+	}
 }

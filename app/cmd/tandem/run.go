@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tandem/app"
@@ -61,9 +64,12 @@ func run(ctx context.Context, m *Main, args []string) error {
 	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
 	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := parse(f, args, 1, math.MaxInt)
 	if err != nil {
 		return err
+	}
+	if len(rest) > 1 {
+		return mistake(f, "the prompt is one argument; put it in quotes: tandem run "+quoted(rest))
 	}
 	prompt := rest[0]
 	if prompt == "-" {
@@ -99,33 +105,58 @@ func run(ctx context.Context, m *Main, args []string) error {
 		return wrong
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		folder, err := namesFolder(ctx, c, g.Model)
+		id, added, err := register(ctx, c, *model)
 		if err != nil {
 			return err
 		}
-		if folder {
-			dir, err := filepath.Abs(g.Model)
-			if err != nil {
-				return err
-			}
-			added, err := c.AddModel(ctx, control.AddRequest{Path: dir})
-			if err != nil {
-				return err
-			}
-			g.Model = added.ID
+		g.Model = id
+		err = m.generate(ctx, c, g, prompt, *raw, *asJSON)
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
+			return errors.Join(err, c.RemoveModel(ctx, id))
 		}
-		return m.generate(ctx, c, g, prompt, *raw, *asJSON)
+		return orFolder(err, *model)
 	})
 }
 
-// namesFolder reports whether name is a folder to register. An id, or the
-// alias, is never one.
-func namesFolder(ctx context.Context, c *control.Client, name string) (bool, error) {
+// quoted is a prompt as a shell takes it for one argument, if that is simple.
+func quoted(words []string) string {
+	const longest = 60 // bytes worth repeating
+	text := strings.Join(words, " ")
+	if len(text) > longest || strings.ContainsFunc(text, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
+		text = "..."
+	}
+	return "'" + text + "'"
+}
+
+// register returns the id of the model that is named, a folder being
+// registered first, and whether that made a new row. An id, or the alias, is
+// never a folder.
+func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
 	if !app.IsFolder(name) {
-		return false, nil
+		return name, false, nil
 	}
 	list, err := c.Models(ctx)
-	return !slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }), err
+	if err != nil || slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }) {
+		return name, false, err
+	}
+	dir, err := filepath.Abs(name)
+	if err != nil {
+		return "", false, err
+	}
+	model, err := c.AddModel(ctx, control.AddRequest{Path: dir})
+	return model.ID, !slices.ContainsFunc(list, func(m control.Model) bool { return m.Path == model.Path }), err
+}
+
+// orFolder adds to the error about an id that nothing has what to write for
+// the folder of that name, if there is one.
+func orFolder(err error, name string) error {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		return err
+	}
+	if info, statErr := os.Stat(name); statErr != nil || !info.IsDir() {
+		return err
+	}
+	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
 
 // generate streams a generation to standard output.

@@ -30,7 +30,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	o.Model, o.ContextLength, o.Dtype = *model, *length, *dtype
 	a, err := app.Open(ctx, o)
 	if err != nil {
-		return err
+		return orFolder(err, *model)
 	}
 	stop := m.watch(ctx, func(context.Context) (control.State, error) {
 		s := a.State()
