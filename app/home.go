@@ -11,6 +11,9 @@ import (
 	"syscall"
 )
 
+// databaseFile lies in the home folder.
+const databaseFile = "tandem.db"
+
 // A Home is the folder that holds everything Tandem keeps, locked by this
 // process.
 type Home struct {
@@ -69,7 +72,7 @@ func closeToOthers(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == "tandem.db" })
+	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == databaseFile })
 	if len(files) > 0 && !ours {
 		return fmt.Errorf("%s holds other files and is open to other users; choose an empty folder, or `chmod 700` it", dir)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -92,6 +93,10 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice, state.Phase)
 	}
 
+	if err == nil || notRunning(err) {
+		list = append(list, m.examineChoice(ctx, c, state, err == nil))
+	}
+
 	device, err := app.Device()
 	if err != nil {
 		add("MLX", false, "%v", err)
@@ -114,4 +119,33 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("model cache", true, "%s, made by the first `tandem pull`", o.Hub.CacheDir)
 	}
 	return list
+}
+
+// examineChoice looks at the model that is served, or would be.
+func (m *Main) examineChoice(ctx context.Context, c *control.Client, state control.State, served bool) finding {
+	model, err := m.chosen(ctx, c, state, served)
+	if err != nil {
+		return finding{"chosen model", false, err.Error()}
+	}
+	place, err := app.CheckModel(model)
+	if err != nil {
+		return finding{"chosen model", false, fmt.Sprintf("%s: %v; or choose another by `tandem serve --model ID`", model.ID, err)}
+	}
+	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
+}
+
+// chosen asks the process that serves, or else looks into the home folder.
+func (m *Main) chosen(ctx context.Context, c *control.Client, state control.State, served bool) (control.Model, error) {
+	if !served {
+		return app.LastChoice(ctx, m.home())
+	}
+	list, err := c.Models(ctx)
+	if err != nil {
+		return control.Model{}, err
+	}
+	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == state.Choice })
+	if i < 0 {
+		return control.Model{}, fmt.Errorf("%s is no longer registered; choose another by `tandem serve --model ID`", state.Choice)
+	}
+	return list[i], nil
 }

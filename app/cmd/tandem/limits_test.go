@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,4 +114,34 @@ func TestDoctorServer(t *testing.T) {
 	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
 		t.Errorf("exit %d: %s", code, c.stdout)
 	}
+}
+
+// TestDoctorChoice: the model chosen last is looked at, whether or not
+// somebody serves it, and without a home nothing is made.
+func TestDoctorChoice(t *testing.T) {
+	home := newHome(t)
+	dir := tinyModel(t, "tiny", nil)
+	c := newConsole(t, home)
+	check := func(code int, want string) {
+		t.Helper()
+		if got := c.tandem(t.Context(), "doctor"); got != code || !strings.Contains(c.stdout, want) {
+			t.Errorf("exit %d, want %d and %q:\n%s%s", got, code, want, c.stdout, c.stderr)
+		}
+	}
+	check(0, "pocket, part of the program")
+	if left, _ := filepath.Glob(filepath.Join(home, "*")); len(left) > 0 {
+		t.Errorf("the doctor made %v", left)
+	}
+	p := serveProcess(t, home, "--model", dir)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	check(0, "tiny, "+dir)
+	weights := filepath.Join(dir, "model.safetensors")
+	must(t, os.Truncate(weights, 100))
+	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	p.stop(t)
+	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	must(t, os.RemoveAll(dir))
+	check(1, "!!  chosen model  tiny: "+dir+": there is no such folder")
+	c.must(t, "models", "remove", "tiny")
+	check(0, "pocket, part of the program")
 }
