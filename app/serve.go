@@ -34,6 +34,9 @@ type ServeOptions struct {
 	// same for both loopback families. Empty serves the socket only.
 	Addr string
 
+	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Options.
+	AllowedHosts, AllowedOrigins []string
+
 	// Preload loads the choice at once, so that the first request need not
 	// wait for it.
 	Preload bool
@@ -61,7 +64,9 @@ type ServeOptions struct {
 // drains. A port that is taken is not an error: the socket is served all the
 // same, and the state says who has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
-	srv := server.New(a, server.Options{Logger: a.log, Pages: o.Pages})
+	srv := server.New(a, server.Options{
+		Logger: a.log, Pages: o.Pages, AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
+	})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err

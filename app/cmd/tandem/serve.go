@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -19,6 +21,15 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
+	var hosts, origins []string
+	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
+		hosts = append(hosts, s)
+		return checkHost(s)
+	})
+	f.Func("allow-origin", "`ORIGIN` that may call /v1 from a browser, such as app://obsidian.md; may be repeated", func(s string) error {
+		origins = append(origins, s)
+		return checkOrigin(s)
+	})
 	verbose := f.Bool("verbose", false, "log more")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -41,6 +52,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	err = a.Serve(ctx, app.ServeOptions{
 		Addr: *addr, Preload: true, Pages: frontend.Files(),
+		AllowedHosts: hosts, AllowedOrigins: origins,
 		Ready: func(address, link string) {
 			if address == "" {
 				fmt.Fprintln(m.Stderr, "tandem: no endpoint was opened; the control socket answers")
@@ -57,4 +69,21 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	stop()
 	return errors.Join(err, a.Close())
+}
+
+// checkHost refuses what no Host header names.
+func checkHost(name string) error {
+	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || u.Hostname() == "" || strings.Contains(name, "*") {
+		return errors.New("write one name, such as models.example.org")
+	}
+	return nil
+}
+
+// checkOrigin refuses what no Origin header says.
+func checkOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || u.Host == "" || origin != strings.ToLower(u.Scheme+"://"+u.Host) || strings.Contains(origin, "*") {
+		return errors.New("write it as browsers do: scheme://host[:port] in lower case, without a slash at the end")
+	}
+	return nil
 }
