@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,13 +76,12 @@ func TestPullHard(t *testing.T) {
 	// stored runs f on the requests for the content of the large shard, counting them from 1.
 	stored := func(f func(n int, w http.ResponseWriter, r *http.Request) bool) func(*fakeHub) {
 		return func(h *fakeHub) {
-			n := 0
+			var n atomic.Int64 // a request that was given up may still be on its way
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Host != "cdn.test" || !strings.HasSuffix(r.URL.Path, shard) {
 					return false
 				}
-				n++
-				return f(n, w, r)
+				return f(int(n.Add(1)), w, r)
 			}
 		}
 	}
