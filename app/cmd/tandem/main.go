@@ -60,9 +60,16 @@ type Main struct {
 var errUsage = errors.New("usage")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Whoever asks twice need not wait for what the first signal began.
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		// Whoever asks twice need not wait for what the first signal began. In
+		// this order a second one that follows its effects is never swallowed.
+		signal.Stop(signals)
+		cancel()
+	}()
 	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr)}
 	os.Exit(m.Run(ctx, os.Args[1:]))
 }
