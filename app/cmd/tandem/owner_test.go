@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -155,6 +156,30 @@ func TestRunUnloadable(t *testing.T) {
 	rows(1) // the pocket model
 	c.must(t, "models", "add", dir)
 	rows(2)
+}
+
+// TestRunSlowText: a text that a fine model's tokenizer gives up on is the
+// request's fault, and the model stays registered.
+func TestRunSlowText(t *testing.T) {
+	dir := tinyModel(t, "slow", nil)
+	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	must(t, err)
+	var file map[string]any
+	must(t, json.Unmarshal(b, &file))
+	file["pre_tokenizer"] = map[string]any{"type": "Sequence", "pretokenizers": []any{
+		map[string]any{"type": "Split", "pattern": map[string]any{"Regex": strings.Repeat("(?:aa|a)", 50) + "c"}, "behavior": "Isolated", "invert": false},
+		file["pre_tokenizer"],
+	}}
+	b, err = json.Marshal(file)
+	must(t, err)
+	write(t, dir, "tokenizer.json", string(b))
+	c := newConsole(t, newHome(t))
+	if code := c.tandem(t.Context(), "run", "--raw", "--model", dir, strings.Repeat("a", 75)); code != 1 || !strings.Contains(c.stderr, "takes too long on this text") {
+		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+	if out := c.must(t, "models", "list"); !strings.Contains(out, "\nslow ") {
+		t.Errorf("the model is no longer registered:\n%s", out)
+	}
 }
 
 // TestBareFolder: a bare name is an id, but whoever means a folder is told how
