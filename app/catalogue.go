@@ -258,9 +258,11 @@ func hubError(err error) error {
 	if !ok {
 		return err
 	}
-	code := control.CodeInternal
+	code, param := control.CodeInternal, ""
 	switch e.Code {
-	case hub.Invalid, hub.Unsupported, hub.Unsafe:
+	case hub.Invalid:
+		code, param = control.CodeInvalid, "id"
+	case hub.BadOption, hub.Unsupported, hub.Unsafe:
 		code = control.CodeInvalid
 	case hub.NotFound:
 		code = control.CodeModelNotFound
@@ -275,5 +277,5 @@ func hubError(err error) error {
 	case hub.Incomplete, hub.Damaged:
 		code = control.CodeModelInvalid
 	}
-	return &control.Error{Code: code, Message: e.Error(), Err: err}
+	return &control.Error{Code: code, Param: param, Message: e.Error(), Err: err}
 }

@@ -11,7 +11,8 @@ import (
 type Code string
 
 const (
-	Invalid      Code = "invalid"       // the name of the model, or an option, is not one
+	Invalid      Code = "invalid"       // the name of the model is not one
+	BadOption    Code = "bad_option"    // an option makes no sense
 	NotFound     Code = "not_found"     // no such model, revision or file
 	Gated        Code = "gated"         // the hub wants a token, or its terms accepted
 	Unsupported  Code = "unsupported"   // the repository has no safetensors model in it

@@ -137,9 +137,9 @@ func TestPullErrors(t *testing.T) {
 		{"the free space cannot be told", func(h *fakeHub) {}, func(o *Options) {
 			o.FreeSpace = func(string) (int64, error) { return 0, os.ErrPermission }
 		}, Disk, nil},
-		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, Invalid, nil},
+		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, BadOption, nil},
 		{"a cache folder that is a file", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = os.Args[0] }, Disk, []string{"permissions"}},
-		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, Invalid, []string{"https://huggingface.co"}},
+		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, BadOption, []string{"https://huggingface.co"}},
 		{"offline", func(h *fakeHub) {}, func(o *Options) { o.Offline = true }, Offline, []string{"not in the cache", "unset HF_HUB_OFFLINE"}},
 	}
 	for _, test := range tests {

@@ -63,8 +63,8 @@ type Snapshot struct {
 //
 // Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass are tried again, with
 // growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
-// [Invalid], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply],
-// [Truncated], [HashMismatch], [DiskFull], [Disk].
+// [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable],
+// [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
 func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
 	id, revision, err := Parse(name)
 	if err != nil {
@@ -74,7 +74,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 		return Snapshot{}, errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
 	}
 	if opts.CacheDir == "" {
-		return Snapshot{}, errorf(Invalid, name, "no cache folder is set")
+		return Snapshot{}, errorf(BadOption, name, "no cache folder is set")
 	}
 	if opts.Offline {
 		dir, err := Resolve(opts.CacheDir, name)
@@ -85,7 +85,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	}
 	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
-		return Snapshot{}, errorf(Invalid, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+		return Snapshot{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
 	}
 	p := &pull{
 		name: name,

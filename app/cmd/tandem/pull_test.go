@@ -216,6 +216,27 @@ func TestPullName(t *testing.T) {
 	}
 }
 
+// TestPullBadEndpoint: whose HF_ENDPOINT makes no sense is said where another
+// process downloads.
+func TestPullBadEndpoint(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	c.env["HF_ENDPOINT"] = "hub.example.org"
+	check := func(want string) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || c.stdout != "" || c.stderr != want {
+			t.Errorf("exit %d, %q %q, want %q", code, c.stdout, c.stderr, want)
+		}
+	}
+	const noHub = "tandem: lab/tiny: \"hub.example.org\" is not the address of a hub: it looks like https://huggingface.co"
+	check(noHub + "\n")
+	t.Setenv("HF_ENDPOINT", c.env["HF_ENDPOINT"]) // for the process
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	check(fmt.Sprintf("%s (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
+		"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)\n", noHub, p.Process.Pid))
+}
+
 // TestPullWaiting: while a pull waits for the hub, the line says so.
 func TestPullWaiting(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), down: 1}
