@@ -25,28 +25,28 @@ func lastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
 }
 
 // LastChoice returns the model that will be served on a home folder that
-// nobody serves now. It makes no folder. Error: *LockedError.
-func LastChoice(ctx context.Context, home string) (_ control.Model, err error) {
+// nobody holds now, see Owner. It is not known if an older program was the last
+// on it. Nothing is made or changed.
+func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, err error) {
 	pocket := control.Model{ID: models.PocketID, Source: storage.SourcePocket}
-	if _, err := os.Stat(filepath.Join(home, databaseFile)); errors.Is(err, fs.ErrNotExist) {
-		return pocket, nil
+	path := filepath.Join(home, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return pocket, true, nil
 	}
-	h, err := OpenHome(home)
-	if err != nil {
-		return control.Model{}, err
+	db, err := storage.OpenReadOnly(path)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
+		return control.Model{}, false, nil
 	}
-	defer func() { err = errors.Join(err, h.Close()) }()
-	db, err := storage.Open(h.Path(databaseFile), storage.Options{})
 	if err != nil {
-		return control.Model{}, err
+		return control.Model{}, false, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	id, err := lastChoice(ctx, db)
 	if err != nil || id == models.PocketID {
-		return pocket, err
+		return pocket, err == nil, err
 	}
 	row, err := db.Model(ctx, id)
-	return control.Model(row), err
+	return control.Model(row), err == nil, err
 }
 
 // CheckModel looks at the headers of a registered model's files, and says

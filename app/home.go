@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,11 +56,34 @@ func OpenHome(dir string) (*Home, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock of %s: %w", dir, err)
 		}
-		owner, _ := io.ReadAll(io.LimitReader(lock, 256))
-		return nil, &LockedError{Dir: dir, Owner: strings.TrimSpace(string(owner))}
+		return nil, &LockedError{Dir: dir, Owner: ownerOf(lock)}
 	}
 	h := &Home{Dir: dir, lock: lock}
 	return h, h.announce("")
+}
+
+// Owner returns what the process that holds a home folder says of itself, empty
+// if none does. It makes and changes nothing.
+func Owner(dir string) (string, error) {
+	lock, err := os.Open(filepath.Join(dir, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("home folder: %w", err)
+	}
+	defer lock.Close() // which drops the lock again
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "", err
+	}
+	return ownerOf(lock), nil
+}
+
+// ownerOf reads a lock that another process holds.
+func ownerOf(lock *os.File) string {
+	text, _ := io.ReadAll(io.LimitReader(lock, 256))
+	return cmp.Or(strings.TrimSpace(string(text)), "another process")
 }
 
 // closeToOthers makes a folder its owner's alone. One that holds other things

@@ -80,10 +80,16 @@ func (m *Main) examine(ctx context.Context) []finding {
 	c := control.Dial(home)
 	defer c.Close()
 	state, err := c.State(ctx)
+	served, owner := err == nil, ""
+	if notRunning(err) {
+		owner, err = app.Owner(home)
+	}
 	switch {
-	case err != nil && !notRunning(err):
-		add("server", false, "%v", err)
 	case err != nil:
+		add("server", false, "%v", err)
+	case owner != "":
+		add("server", true, "%s holds the home folder and does not answer: it starts or stops; ask again", owner)
+	case !served:
 		add("server", true, "not running; `tandem serve` starts it")
 	case state.Address == "":
 		add("server", false, "pid %d without an endpoint: %s", state.PID, state.Error)
@@ -93,8 +99,12 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice, state.Phase)
 	}
 
-	if err == nil || notRunning(err) {
-		list = append(list, m.examineChoice(ctx, c, state, err == nil))
+	switch {
+	case err != nil || owner != "": // who holds it chooses
+	case served:
+		list = append(list, servedChoice(ctx, c, state.Choice))
+	default:
+		list = append(list, lastChoice(ctx, home))
 	}
 
 	device, err := app.Device()
@@ -121,31 +131,36 @@ func (m *Main) examine(ctx context.Context) []finding {
 	return list
 }
 
-// examineChoice looks at the model that is served, or would be.
-func (m *Main) examineChoice(ctx context.Context, c *control.Client, state control.State, served bool) finding {
-	model, err := m.chosen(ctx, c, state, served)
+// servedChoice looks at the model that a process serves.
+func servedChoice(ctx context.Context, c *control.Client, id string) finding {
+	const other = "stop the server, and choose another by `tandem serve --model ID`"
+	list, err := c.Models(ctx)
 	if err != nil {
 		return finding{"chosen model", false, err.Error()}
 	}
-	place, err := app.CheckModel(model)
-	if err != nil {
-		return finding{"chosen model", false, fmt.Sprintf("%s: %v; or choose another by `tandem serve --model ID`", model.ID, err)}
+	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == id })
+	if i < 0 {
+		return finding{"chosen model", false, fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
-	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
+	return examineModel(list[i], other)
 }
 
-// chosen asks the process that serves, or else looks into the home folder.
-func (m *Main) chosen(ctx context.Context, c *control.Client, state control.State, served bool) (control.Model, error) {
-	if !served {
-		return app.LastChoice(ctx, m.home())
+// lastChoice looks at the model that the next process will serve.
+func lastChoice(ctx context.Context, home string) finding {
+	model, known, err := app.LastChoice(ctx, home)
+	switch {
+	case err != nil:
+		return finding{"chosen model", false, err.Error()}
+	case !known:
+		return finding{"chosen model", true, "known after the next start, which brings the database up to date"}
 	}
-	list, err := c.Models(ctx)
+	return examineModel(model, "choose another by `tandem serve --model ID`")
+}
+
+func examineModel(model control.Model, other string) finding {
+	place, err := app.CheckModel(model)
 	if err != nil {
-		return control.Model{}, err
+		return finding{"chosen model", false, fmt.Sprintf("%s: %v; or %s", model.ID, err, other)}
 	}
-	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == state.Choice })
-	if i < 0 {
-		return control.Model{}, fmt.Errorf("%s is no longer registered; choose another by `tandem serve --model ID`", state.Choice)
-	}
-	return list[i], nil
+	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
 }
