@@ -73,7 +73,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 
 // checkHost refuses what no Host header names.
 func checkHost(name string) error {
-	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || u.Hostname() == "" || strings.Contains(name, "*") {
+	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || !oneHost(u) {
 		return errors.New("write one name, such as models.example.org")
 	}
 	return nil
@@ -82,8 +82,17 @@ func checkHost(name string) error {
 // checkOrigin refuses what no Origin header says.
 func checkOrigin(origin string) error {
 	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || u.Host == "" || origin != strings.ToLower(u.Scheme+"://"+u.Host) || strings.Contains(origin, "*") {
+	if err != nil || u.Scheme == "" || !oneHost(u) || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
 		return errors.New("write it as browsers do: scheme://host[:port] in lower case, without a slash at the end")
 	}
+	switch u.Scheme + ":" + u.Port() {
+	case "http:80", "https:443":
+		return fmt.Errorf("write it as browsers do: without :%s, the port of every %s", u.Port(), u.Scheme)
+	}
 	return nil
+}
+
+// oneHost reports whether a URL has one host's name and, if any, its port.
+func oneHost(u *url.URL) bool {
+	return u.Hostname() != "" && !strings.ContainsAny(u.Host, "*,") && !strings.HasSuffix(u.Host, ":")
 }
