@@ -57,9 +57,9 @@ type Snapshot struct {
 }
 
 // Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision; a name
-// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
-// is continued. Progress, if not nil, is called from one goroutine, at most ten times a second, and for the last time
-// before Pull returns.
+// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever
+// fetched it; what an earlier pull left half done is continued. Progress, if not nil, is called from one goroutine, at
+// most ten times a second, and for the last time before Pull returns.
 //
 // Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass are tried again, with
 // growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
