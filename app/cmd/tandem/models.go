@@ -107,11 +107,11 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)
 		}
 		if before.Choice == id {
-			after, err := c.State(ctx)
-			if err != nil {
-				return err
+			next := "another"
+			if after, err := c.State(ctx); err == nil { // otherwise the model is gone all the same
+				next = after.Choice
 			}
-			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n", id, control.Alias, after.Choice)
+			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n", id, control.Alias, next)
 		}
 		return nil
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -135,6 +136,36 @@ func TestRemoveServed(t *testing.T) {
 	}
 	if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK || !strings.Contains(body, `"model":"pocket"`) {
 		t.Errorf("afterwards: %d %s", status, body)
+	}
+}
+
+// TestRemoveAndGone: a server that ends right after the removal does not make
+// it fail.
+func TestRemoveAndGone(t *testing.T) {
+	home := newHome(t)
+	l, err := control.Listen(home)
+	must(t, err)
+	removed := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodDelete:
+			removed = true
+			fmt.Fprint(w, "{}")
+		case removed:
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			fmt.Fprint(w, `{"phase":"ready","choice":"x"}`)
+		}
+	}))
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	defer server.Close()
+	c := newConsole(t, home)
+	c.must(t, "models", "remove", "x")
+	if want := "tandem: x was the chosen model; requests for tandem now get another\n"; c.stderr != want || !removed {
+		t.Errorf("removed %t, standard error %q, want %q", removed, c.stderr, want)
 	}
 }
 
