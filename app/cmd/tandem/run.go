@@ -69,7 +69,7 @@ func run(ctx context.Context, m *Main, args []string) error {
 		return err
 	}
 	if len(rest) > 1 {
-		return mistake(f, "the prompt is one argument; put it in quotes: tandem run "+quoted(rest))
+		return mistake(f, "the prompt is one argument; put it in quotes: "+quoted(rest))
 	}
 	prompt := rest[0]
 	if prompt == "-" {
