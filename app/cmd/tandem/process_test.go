@@ -64,7 +64,7 @@ func TestServeTellsWhere(t *testing.T) {
 	// What the two lines are, and how to stop: nothing is in flight, so that
 	// needs no word more.
 	want := "Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n" +
-		"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
+		"The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
 		"Ctrl-C stops.\n"
 	if got := p.stderr.String(); got != want {
 		t.Errorf("on standard error:\n%swant:\n%s", got, want)

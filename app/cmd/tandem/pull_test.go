@@ -156,7 +156,6 @@ func TestPull(t *testing.T) {
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the snapshot is still there: %v", err)
 	}
-
 }
 
 // TestPullOffline: where downloads are forbidden, a model that is not whole on

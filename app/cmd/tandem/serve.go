@@ -60,7 +60,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
 			fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n"+
-				"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
+				"The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
 				"Ctrl-C stops.\n", a.State().Choice, address, control.Alias)
 		},
 		Draining: func(requests int) {
