@@ -193,6 +193,33 @@ func TestInterruptedRun(t *testing.T) {
 	finished(t, 2)
 }
 
+// TestInterruptedHost: whoever interrupts a command that serves others, and
+// waits for their requests to be ended, is not told to press Ctrl-C.
+func TestInterruptedHost(t *testing.T) {
+	home, dir := newHome(t), endless(t)
+	c := client(t, home)
+	begin := func(n int) *process {
+		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
+		waitState(t, c, func(s control.State) bool { return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0 })
+		return p
+	}
+	first := begin(1)
+	second := begin(2)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		io.Copy(io.Discard, second.stdout)
+	}()
+	must(t, first.Process.Signal(os.Interrupt))
+	if code, _ := first.exit(t); code != 130 || first.stderr.String() != "tandem: interrupted\n" {
+		t.Errorf("exit %d: %s", code, first.stderr)
+	}
+	<-heard
+	if code, _ := second.exit(t); code != 1 || !strings.Contains(second.stderr.String(), "Tandem is stopping") {
+		t.Errorf("the other one: exit %d: %s", code, second.stderr)
+	}
+}
+
 // TestDrainAndSecondSignal: the first signal lets a request in flight end, a
 // second one does not wait for it.
 func TestDrainAndSecondSignal(t *testing.T) {
