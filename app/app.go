@@ -25,7 +25,8 @@ type Options struct {
 	Logger  *slog.Logger // nil discards
 
 	// Model is a folder to register or the id of a registered model, which
-	// becomes the choice. Empty keeps the last choice.
+	// becomes the choice, and is kept as such once it has been loaded. Empty
+	// takes the last choice.
 	Model string
 
 	ContextLength int    // positions; zero = the model's
@@ -121,7 +122,7 @@ func (a *App) choose(ctx context.Context, name string) (err error) {
 		return a.notRegistered(err, name)
 	}
 	a.choice = name
-	return a.db.SetSetting(ctx, settingChoice, name)
+	return nil
 }
 
 // Close ends a load in progress, frees the model, ends the thread and releases

@@ -160,6 +160,11 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 		if got := a.State().Choice; got != "kept" {
 			t.Errorf("with --model %q the choice is %q", model, got)
 		}
+		m, err := a.Acquire(t.Context(), control.Alias)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -41,6 +41,10 @@ type ServeOptions struct {
 	// wait for it.
 	Preload bool
 
+	// Loaded, if set, is called when a preload has ended, with why it failed
+	// or nil. It is not called if the stop came first.
+	Loaded func(err error)
+
 	// Pages is the interface to serve at /; where it has no index.html the
 	// built-in page is served.
 	Pages fs.FS
@@ -126,8 +130,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		if !o.Preload {
 			return
 		}
-		if err := a.preload(ctx); err != nil && ctx.Err() == nil {
-			a.log.Error("loading the chosen model", "error", err)
+		if err := a.preload(ctx); (err == nil || ctx.Err() == nil) && o.Loaded != nil {
+			o.Loaded(err)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -60,12 +60,13 @@ func TestServeTellsWhere(t *testing.T) {
 	if _, err := client(t, home).State(t.Context()); err != nil {
 		t.Errorf("the first one suffered: %v", err)
 	}
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
-	// What the two lines are, and how to stop: nothing is in flight, so that
-	// needs no word more.
-	want := "Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n" +
-		"The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
-		"Ctrl-C stops.\n"
+	// What the two lines are, how to stop, and what is served: nothing is in
+	// flight, so that needs no word more.
+	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
+		"Ctrl-C stops.\n" +
+		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
 	if got := p.stderr.String(); got != want {
 		t.Errorf("on standard error:\n%swant:\n%s", got, want)
 	}
@@ -295,6 +296,46 @@ func TestServeBadModel(t *testing.T) {
 	cancel()
 	if code := c.tandem(ctx, "models"); code != 130 {
 		t.Errorf("interrupted at once: exit %d\n%s", code, c.stderr)
+	}
+}
+
+// TestServeUnloadable: a model that turns out to be none when it is loaded, or
+// that has gone, is not said to be served, and one that was never loaded is
+// not the choice of the next start.
+func TestServeUnloadable(t *testing.T) {
+	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
+	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	for _, c := range []struct {
+		args  []string
+		phase control.Phase
+		says  string
+	}{
+		{[]string{"--model", bad}, control.PhaseFailed, "tandem: bad cannot be served: "},
+		{nil, control.PhaseReady, "Serving pocket."},
+		{[]string{"--model", good}, control.PhaseReady, "Serving good."},
+		{[]string{"--model", bad}, control.PhaseFailed, "tokenizer.json"},
+		{nil, control.PhaseReady, "Serving good."},
+	} {
+		p := serveProcess(t, home, c.args...)
+		waitState(t, client(t, home), func(s control.State) bool { return s.Phase == c.phase })
+		if c.phase == control.PhaseFailed {
+			if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"a"}`); status != http.StatusUnprocessableEntity || !strings.Contains(body, "tokenizer.json") {
+				t.Errorf("%v: a request gets %d %s", c.args, status, body)
+			}
+		}
+		p.stop(t)
+		text := p.stderr.String()
+		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) || failed == strings.Contains(text, "Serving") ||
+			failed != strings.Contains(text, "`tandem serve --model pocket`") {
+			t.Errorf("%v: %s", c.args, text)
+		}
+	}
+	must(t, os.RemoveAll(good))
+	p := serveProcess(t, home)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseFailed })
+	p.stop(t)
+	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") || !strings.Contains(text, "`tandem serve --model pocket`") || strings.Contains(text, "Serving") {
+		t.Errorf("its folder is gone: %s", text)
 	}
 }
 

@@ -59,9 +59,20 @@ func serve(ctx context.Context, m *Main, args []string) error {
 				return
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
-			fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n"+
-				"The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
-				"Ctrl-C stops.\n", a.State().Choice, address, control.Alias)
+			fmt.Fprint(m.Stderr, "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
+				"Ctrl-C stops.\n")
+		},
+		Loaded: func(err error) {
+			stop()
+			state := a.State()
+			switch {
+			case err != nil:
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
+					"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
+					"(`tandem models` lists them) or `tandem serve --model pocket`, the one that comes with the program.\n", state.Choice, err)
+			case state.Address != "":
+				fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n", state.Choice, state.Address, control.Alias)
+			}
 		},
 		Draining: func(requests int) {
 			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", plural(requests, "request"))
