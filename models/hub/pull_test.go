@@ -115,6 +115,66 @@ func TestPullNewRevision(t *testing.T) {
 	})
 }
 
+// TestPullUnreachable: what is complete on disk serves while the hub does not answer, and only then.
+func TestPullUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newFakeHub(t, model())
+		cache := t.TempDir()
+		whole, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone := h.options(cache)
+		gone.Endpoint = "http://gone.test"
+		for _, name := range []string{"org/name", "org/name@main", "org/name@" + commitA} {
+			got, err := Pull(t.Context(), name, gone, nil)
+			if err != nil || got.Dir != whole.Dir || got.Commit != commitA || got.Added {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+			wantCode(t, got.Unchecked, Offline, "http://gone.test")
+		}
+		h.set(func() {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return true
+			}
+		})
+		got, err := Pull(t.Context(), "org/name", h.options(cache), nil)
+		if err != nil || got.Dir != whole.Dir {
+			t.Errorf("while the hub is down: %+v, %v", got, err)
+		}
+		wantCode(t, got.Unchecked, Unavailable, "503")
+
+		// A revision that is not on disk is never another one; the message says how to have that.
+		_, err = Pull(t.Context(), "org/name@v1", gone, nil)
+		wantCode(t, err, Offline, "HF_ENDPOINT", "HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
+		offline := gone
+		offline.Offline = true
+		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil || got.Dir != whole.Dir {
+			t.Errorf("what the message says does not work: %+v, %v", got, err)
+		}
+		// A refusal is an answer.
+		h.set(func() {
+			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
+				w.Header().Set("X-Error-Code", "RepoNotFound")
+				w.WriteHeader(http.StatusNotFound)
+				return true
+			}
+		})
+		_, err = Pull(t.Context(), "org/name", h.options(cache), nil)
+		wantCode(t, err, NotFound)
+		// Half a model is none.
+		if err := os.Remove(filepath.Join(whole.Dir, shard)); err != nil {
+			t.Fatal(err)
+		}
+		_, err = Pull(t.Context(), "org/name", gone, nil)
+		wantCode(t, err, Offline, "HF_ENDPOINT")
+		if strings.Contains(err.Error(), "HF_HUB_OFFLINE") {
+			t.Errorf("half a model is offered: %v", err)
+		}
+	})
+}
+
 // TestPullWithoutIndex sees that weights in folders, and the maker's own copy, stay at the hub without an index to say so.
 func TestPullWithoutIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
