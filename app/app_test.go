@@ -198,7 +198,7 @@ func TestTakenPortLeavesTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state.Address != "" || !strings.Contains(state.Error, "taken") {
+	if state.Address != "" || !strings.Contains(state.Error, "taken by another program") {
 		t.Errorf("state %+v", state)
 	}
 }

@@ -88,8 +88,9 @@ func TestServeTakenPort(t *testing.T) {
 		t.Errorf("the doctor finds nothing: exit %d", code)
 	}
 	p.stop(t)
-	if !strings.Contains(p.stderr.String(), "is taken by another program") {
-		t.Errorf("standard error: %s", p.stderr)
+	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") || strings.Count(text, "\n") != 2 ||
+		!strings.Contains(text, "is taken by another Tandem; stop it, or start Tandem with --addr 127.0.0.1:") || !strings.Contains(text, "\nCtrl-C stops it") {
+		t.Errorf("standard error: %s", text)
 	}
 }
 

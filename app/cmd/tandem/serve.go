@@ -55,7 +55,8 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		AllowedHosts: hosts, AllowedOrigins: origins,
 		Ready: func(address, link string) {
 			if address == "" {
-				fmt.Fprintln(m.Stderr, "tandem: no endpoint was opened; the control socket answers")
+				fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+
+					"Ctrl-C stops it; until then `tandem run` and the other commands use it.\n", a.State().Error)
 				return
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
