@@ -22,7 +22,12 @@ func pull(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		bar := m.bar()
+		var note string
 		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision}, func(p control.Progress) {
+			if p.Note != "" {
+				note = p.Note
+				return
+			}
 			if p.Waiting != "" {
 				bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
 				return
@@ -30,6 +35,9 @@ func pull(ctx context.Context, m *Main, args []string) error {
 			bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
 		})
 		bar.end()
+		if note != "" {
+			fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
+		}
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}

@@ -186,6 +186,31 @@ func TestPullOffline(t *testing.T) {
 		", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again\n")
 }
 
+// TestPullUnreachable: a model that is complete on disk is used while the hub
+// cannot be reached, and standard error says so.
+func TestPullUnreachable(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
+	c.must(t, "pull", "lab/tiny")
+	server.Close()
+	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" ||
+		strings.Count(c.stderr, "\n") != 1 || !strings.HasPrefix(c.stderr, "tandem: the hub could not be asked") || !strings.Contains(c.stderr, server.URL) {
+		t.Errorf("%q %q", out, c.stderr)
+	}
+	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 || !strings.Contains(c.stderr, "HF_ENDPOINT") {
+		t.Errorf("a model that is not there: exit %d, %q", code, c.stderr)
+	}
+	// The same folder added by hand has the model's name.
+	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
+	second := newConsole(t, newHome(t))
+	if out := second.must(t, "models", "add", snapshot); !strings.Contains(out, "lab/tiny") {
+		t.Errorf("registered as %q", out)
+	}
+}
+
 // TestPullName: a name without an organization is refused before the hub is
 // asked, in one sentence that has it once; beside a server too.
 func TestPullName(t *testing.T) {
