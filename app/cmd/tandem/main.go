@@ -55,6 +55,7 @@ type Main struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Terminal       bool // somebody watches Stderr: progress is drawn on it
+	Typed          bool // Stdin is a terminal too
 }
 
 // errUsage marks a mistake on the command line whose text has been printed.
@@ -71,7 +72,7 @@ func main() {
 		signal.Stop(signals)
 		cancel()
 	}()
-	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr)}
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr), Typed: isTerminal(os.Stdin)}
 	os.Exit(m.Run(ctx, os.Args[1:]))
 }
 

@@ -73,14 +73,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 	}
 	prompt := rest[0]
 	if prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
-		if err != nil {
-			return fmt.Errorf("read the prompt: %w", err)
+		if prompt, err = m.readPrompt(ctx); err != nil {
+			return err
 		}
-		if len(b) > maxPrompt {
-			return fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
-		}
-		prompt = string(b)
 	}
 	if !utf8.ValidString(prompt) {
 		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
@@ -116,6 +111,34 @@ func run(ctx context.Context, m *Main, args []string) error {
 		}
 		return orFolder(err, *model)
 	})
+}
+
+// readPrompt reads standard input to its end, or until ctx ends.
+func (m *Main) readPrompt(ctx context.Context) (string, error) {
+	if m.Typed {
+		fmt.Fprintln(m.Stderr, "tandem: reading the prompt; end it with Ctrl-D")
+	}
+	type text struct {
+		b   []byte
+		err error
+	}
+	read := make(chan text, 1)
+	go func() { // which an interrupted read outlives
+		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
+		read <- text{b, err}
+	}()
+	select {
+	case t := <-read:
+		if t.err != nil {
+			return "", fmt.Errorf("read the prompt: %w", t.err)
+		}
+		if len(t.b) > maxPrompt {
+			return "", fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
+		}
+		return string(t.b), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // quoted is a prompt as a shell takes it for one argument, if that is simple.
