@@ -14,7 +14,6 @@ import (
 	"tandem/app/control"
 	"tandem/app/server"
 	"tandem/engine/mlx"
-	"tandem/models"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -26,7 +25,8 @@ type Options struct {
 	Logger  *slog.Logger // nil discards
 
 	// Model is a folder to register or the id of a registered model, which
-	// becomes the choice. Empty keeps the last choice.
+	// becomes the choice, and is kept as such once it has been loaded. Empty
+	// takes the last choice.
 	Model string
 
 	ContextLength int    // positions; zero = the model's
@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.home, err = OpenHome(o.Home); err != nil {
 		return nil, err
 	}
-	if a.db, err = storage.Open(a.home.Path("tandem.db"), storage.Options{Logger: o.Logger}); err != nil {
+	if a.db, err = storage.Open(a.home.Path(databaseFile), storage.Options{Logger: o.Logger}); err != nil {
 		return nil, err
 	}
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
@@ -105,19 +105,12 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 
 // choose settles the choice: what was asked for, else the last one, else the
 // pocket model.
-func (a *App) choose(ctx context.Context, name string) error {
+func (a *App) choose(ctx context.Context, name string) (err error) {
 	if name == "" || name == control.Alias {
-		last, err := a.db.Setting(ctx, settingChoice)
-		if err == nil {
-			_, err = a.db.Model(ctx, last)
-		}
-		if isNotFound(err) {
-			last, err = models.PocketID, nil
-		}
-		a.choice = last
+		a.choice, err = lastChoice(ctx, a.db)
 		return err
 	}
-	_, err := a.db.Model(ctx, name)
+	_, err = a.db.Model(ctx, name)
 	switch {
 	case isNotFound(err) && IsFolder(name):
 		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
@@ -129,7 +122,7 @@ func (a *App) choose(ctx context.Context, name string) error {
 		return a.notRegistered(err, name)
 	}
 	a.choice = name
-	return a.db.SetSetting(ctx, settingChoice, name)
+	return nil
 }
 
 // Close ends a load in progress, frees the model, ends the thread and releases

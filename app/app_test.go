@@ -160,6 +160,11 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 		if got := a.State().Choice; got != "kept" {
 			t.Errorf("with --model %q the choice is %q", model, got)
 		}
+		m, err := a.Acquire(t.Context(), control.Alias)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Release()
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +198,7 @@ func TestTakenPortLeavesTheSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state.Address != "" || !strings.Contains(state.Error, "taken") {
+	if state.Address != "" || !strings.Contains(state.Error, "taken by another program") {
 		t.Errorf("state %+v", state)
 	}
 }

@@ -83,8 +83,12 @@ func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model
 	return a.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// folderID is the id of a folder's model: its name in the hub's alphabet.
+// folderID is the id of a folder's model: its name at the hub if it lies in a
+// hub's cache, else the folder's name in the hub's alphabet.
 func folderID(dir string) string {
+	if _, id, _, err := hub.ParseDir(dir); err == nil {
+		return id
+	}
 	id := strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '.':
@@ -204,6 +208,9 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
+	if snapshot.Unchecked != nil {
+		progress(control.Progress{Note: fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v", snapshot.Unchecked)})
+	}
 	info, err := models.Inspect(snapshot.Dir)
 	if err != nil {
 		return control.Model{}, invalidModel(err)
@@ -258,9 +265,11 @@ func hubError(err error) error {
 	if !ok {
 		return err
 	}
-	code := control.CodeInternal
+	code, param := control.CodeInternal, ""
 	switch e.Code {
-	case hub.Invalid, hub.Unsupported, hub.Unsafe:
+	case hub.Invalid:
+		code, param = control.CodeInvalid, "id"
+	case hub.BadOption, hub.Unsupported, hub.Unsafe:
 		code = control.CodeInvalid
 	case hub.NotFound:
 		code = control.CodeModelNotFound
@@ -275,5 +284,5 @@ func hubError(err error) error {
 	case hub.Incomplete, hub.Damaged:
 		code = control.CodeModelInvalid
 	}
-	return &control.Error{Code: code, Message: e.Error(), Err: err}
+	return &control.Error{Code: code, Param: param, Message: e.Error(), Err: err}
 }

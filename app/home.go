@@ -1,15 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 )
+
+// databaseFile lies in the home folder.
+const databaseFile = "tandem.db"
 
 // A Home is the folder that holds everything Tandem keeps, locked by this
 // process.
@@ -51,11 +56,34 @@ func OpenHome(dir string) (*Home, error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock of %s: %w", dir, err)
 		}
-		owner, _ := io.ReadAll(io.LimitReader(lock, 256))
-		return nil, &LockedError{Dir: dir, Owner: strings.TrimSpace(string(owner))}
+		return nil, &LockedError{Dir: dir, Owner: ownerOf(lock)}
 	}
 	h := &Home{Dir: dir, lock: lock}
 	return h, h.announce("")
+}
+
+// Owner returns what the process that holds a home folder says of itself, empty
+// if none does. It makes and changes nothing.
+func Owner(dir string) (string, error) {
+	lock, err := os.Open(filepath.Join(dir, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("home folder: %w", err)
+	}
+	defer lock.Close() // which drops the lock again
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "", err
+	}
+	return ownerOf(lock), nil
+}
+
+// ownerOf reads a lock that another process holds.
+func ownerOf(lock *os.File) string {
+	text, _ := io.ReadAll(io.LimitReader(lock, 256))
+	return cmp.Or(strings.TrimSpace(string(text)), "another process")
 }
 
 // closeToOthers makes a folder its owner's alone. One that holds other things
@@ -69,7 +97,7 @@ func closeToOthers(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == "tandem.db" })
+	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == databaseFile })
 	if len(files) > 0 && !ours {
 		return fmt.Errorf("%s holds other files and is open to other users; choose an empty folder, or `chmod 700` it", dir)
 	}

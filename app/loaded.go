@@ -78,10 +78,10 @@ func (m *loaded) EncodePlain(text string) ([]int32, error) {
 
 func (m *loaded) encode(text string, o tokenizer.EncodeOptions) ([]int32, error) {
 	ids, err := m.bundle.Tokenizer.Encode(text, o)
-	if err != nil {
-		return nil, invalidModel(err)
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
 	}
-	return ids, nil
+	return ids, err
 }
 
 func (m *loaded) Decode(ids []int32) string { return m.bundle.Tokenizer.Decode(ids, false) }

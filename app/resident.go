@@ -158,10 +158,28 @@ func (a *App) bring(ctx context.Context, row storage.Model, users int) (m *loade
 	kept = nil
 	// The load goes on if this client leaves: the next one will want it.
 	m, err = a.replace(old, row, progress)
+	if err == nil {
+		a.keepChoice(ctx, row.ID)
+	}
 	if a.life.Err() != nil && m == nil {
 		err = errDraining
 	}
 	return m, err
+}
+
+// keepChoice stores that a model is the choice, if it is, now that it can be
+// loaded: one that cannot must not come back with the next start.
+func (a *App) keepChoice(ctx context.Context, id string) {
+	a.mu.Lock()
+	chosen := id == a.choice
+	a.mu.Unlock()
+	if !chosen {
+		return
+	}
+	// Also for a client that leaves at this moment.
+	if err := a.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id); err != nil {
+		a.log.Warn("noting the choice", "model", id, "error", err)
+	}
 }
 
 // replace frees the old model, if any, before it loads the new one: both may

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -34,9 +36,16 @@ type ServeOptions struct {
 	// same for both loopback families. Empty serves the socket only.
 	Addr string
 
+	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Options.
+	AllowedHosts, AllowedOrigins []string
+
 	// Preload loads the choice at once, so that the first request need not
 	// wait for it.
 	Preload bool
+
+	// Loaded, if set, is called when a preload has ended, with why it failed
+	// or nil. It is not called if the stop came first.
+	Loaded func(err error)
 
 	// Pages is the interface to serve at /; where it has no index.html the
 	// built-in page is served.
@@ -61,7 +70,9 @@ type ServeOptions struct {
 // drains. A port that is taken is not an error: the socket is served all the
 // same, and the state says who has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
-	srv := server.New(a, server.Options{Logger: a.log, Pages: o.Pages})
+	srv := server.New(a, server.Options{
+		Logger: a.log, Pages: o.Pages, AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
+	})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err
@@ -71,7 +82,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if o.Addr != "" {
 		tcp, err := listenLoopback(o.Addr)
 		if e, ok := errors.AsType[*portTakenError](err); ok {
-			a.log.Error("the endpoint is not open", "reason", e.Error())
+			e.tandem = isTandem(ctx, e.port)
 			a.mu.Lock()
 			a.noPort = e.Error()
 			a.mu.Unlock()
@@ -121,8 +132,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		if !o.Preload {
 			return
 		}
-		if err := a.preload(ctx); err != nil && ctx.Err() == nil {
-			a.log.Error("loading the chosen model", "error", err)
+		if err := a.preload(ctx); (err == nil || ctx.Err() == nil) && o.Loaded != nil {
+			o.Loaded(err)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -295,8 +306,9 @@ func (g *gate) close() {
 
 // portTakenError says that another program has the endpoint's port.
 type portTakenError struct {
-	port int
-	err  error
+	port   int
+	tandem bool // and that it is a Tandem
+	err    error
 }
 
 func (e *portTakenError) Error() string {
@@ -304,10 +316,35 @@ func (e *portTakenError) Error() string {
 	if other > 65535 {
 		other = 0 // any
 	}
-	return fmt.Sprintf("port %d is taken by another program; stop it, or start Tandem with --addr 127.0.0.1:%d", e.port, other)
+	owner := "another program"
+	if e.tandem {
+		owner = "another Tandem"
+	}
+	return fmt.Sprintf("port %d is taken by %s; stop it, or start Tandem with --addr 127.0.0.1:%d", e.port, owner, other)
 }
 
 func (e *portTakenError) Unwrap() error { return e.err }
+
+// isTandem asks the endpoint on a port whether it is one of ours.
+func isTandem(ctx context.Context, port int) bool {
+	const patience = time.Second // whatever listens there need not answer
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/v1/models/%s", port, control.Alias), nil)
+	if err != nil {
+		return false
+	}
+	direct := &http.Transport{DisableKeepAlives: true} // by no proxy
+	resp, err := direct.RoundTrip(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	var model struct {
+		OwnedBy string `json:"owned_by"`
+	}
+	return json.NewDecoder(io.LimitReader(resp.Body, 4<<10)).Decode(&model) == nil && model.OwnedBy == control.Alias
+}
 
 // listenLoopback opens addr on both loopback families. Error:
 // *portTakenError.

@@ -21,7 +21,7 @@ func (b *builder) buildTandem(ctx context.Context) (string, error) {
 	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-o", path, "./app/cmd/tandem"))
 }
 
-// runVerb builds tandem and serves in the foreground. It names no model: serve would make that the user's choice.
+// runVerb builds tandem and serves in the foreground.
 func runVerb(ctx context.Context, b *builder, args []string) error {
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
 		fmt.Fprintln(b.out, "usage: go run ./build run [flags of tandem serve]\n"+
@@ -35,7 +35,12 @@ func runVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	return foreground(exec.Command(program, append([]string{"serve"}, args...)...))
+	return foreground(serveCommand(program, args))
+}
+
+// serveCommand serves with the flags given and nothing beside them: a model named here would become the user's choice.
+func serveCommand(program string, args []string) *exec.Cmd {
+	return exec.Command(program, append([]string{"serve"}, args...)...)
 }
 
 // foreground runs a program on our own terminal until it ends by itself. Ctrl-C reaches it directly, as it shares

@@ -105,6 +105,16 @@ func TestTypeCheck(t *testing.T) {
 	}
 }
 
+// TestRunPassesFlags: run adds no flag of its own, no --model above all, which serve would keep as the choice.
+func TestRunPassesFlags(t *testing.T) {
+	for _, args := range [][]string{nil, {"--addr", "127.0.0.1:0"}, {"--model", "x", "--context", "64"}} {
+		cmd := serveCommand("/out/tandem", args)
+		if want := append([]string{"/out/tandem", "serve"}, args...); !slices.Equal(cmd.Args, want) || cmd.Env != nil {
+			t.Errorf("%q runs %q with %q, want %q and our environment", args, cmd.Args, cmd.Env, want)
+		}
+	}
+}
+
 func TestRecorders(t *testing.T) {
 	b := newTestBuilder(t)
 	if _, err := b.recorders(nil); err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -110,8 +111,18 @@ func TestOneSyncPerStep(t *testing.T) {
 
 func TestRequestsShareForwards(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
+	started, release := make(chan struct{}), make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(started)
+			<-release
+		}
+	}
 	results := make(chan string, 4)
 	for i := range 4 {
+		if i == 1 {
+			<-started // the others come while the first is being worked on
+		}
 		go func() {
 			var got []int32
 			for tok, err := range f.Generate(context.Background(), Request{Prompt: []int32{int32(i * 10)}, MaxTokens: new(100)}) {
@@ -130,6 +141,10 @@ func TestRequestsShareForwards(t *testing.T) {
 			results <- ""
 		}()
 	}
+	for f.Queued() < 3 {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
 	for range 4 {
 		if r := <-results; r != "" {
 			t.Error(r)
@@ -170,7 +185,8 @@ func (w *witness) Free(s *mlx.Scope) {
 
 // TestCachesHoldWhatWasRead checks the invariant every way a generation can
 // end, short of and beyond the ring's size: the step in flight is rolled back,
-// and both caches hold the tokens before the last one read.
+// and both caches hold the tokens before the last one read. The scheduler runs
+// ahead of a range that is left, by how much nobody knows.
 func TestCachesHoldWhatWasRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -181,16 +197,17 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		{"limit", Request{MaxTokens: new(5)}, nil, 5},
 		{"eos", Request{}, []int32{'g'}, 6},
 		{"stop", Request{Stop: []string{"fg"}}, nil, 6},
-		{"break", Request{MaxTokens: new(100)}, nil, 0},
+		{"break", Request{}, nil, 0},
 	} {
 		for _, x := range []struct{ prompt, depth int }{{1, 0}, {60, 0}, {1, 4}, {60, 4}, {60, 7}, {60, -7}} { // the ring has 3 + 32 rows
 			prompt := x.prompt
 			t.Run(fmt.Sprintf("%s after %d, %d drafts", c.name, prompt, x.depth), func(t *testing.T) {
-				all := make([]int32, 300) // what the model says, from the prompt on
-				for i := range all {
-					all[i] = int32(('a' - prompt + 1 + i + 256) % 256)
+				// What the model says: the prompt, which ends in a, goes on.
+				at := func(position int) int32 { return int32(('a' - prompt + 1 + position + 256) % 256) }
+				d := &enginetest.Scripted{Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
+				for i := range enginetest.ChainContext {
+					d.Text = append(d.Text, at(i))
 				}
-				d := &enginetest.Scripted{Text: all, Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
 				f := newFixture(t, enginetest.Cycle(256), Options{Chunk: 8, Drafters: []draft.Drafter{d}}, c.eos...)
 				c.r.Speculation = Speculation{Depth: &x.depth, Rollback: Trim}
 				if x.depth < 0 {
@@ -213,9 +230,12 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 						snap.Release()
 					}}
 				}
-				c.r.Prompt = all[:prompt]
-				read := 0
-				c.r.Done = func(s Stats) { read = s.CompletionTokens }
+				c.r.Prompt = make([]int32, prompt)
+				for i := range prompt {
+					c.r.Prompt[i] = at(i)
+				}
+				var stats Stats
+				c.r.Done = func(s Stats) { stats = s }
 				n := 0
 				for _, err := range f.Generate(t.Context(), c.r) {
 					if err != nil {
@@ -225,20 +245,21 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 						break
 					}
 				}
+				read := stats.CompletionTokens
 				if c.want > 0 && read != c.want {
 					t.Errorf("read %d tokens, want %d", read, c.want)
 				}
 				for layer, rows := range held {
 					want := prompt + read - 1
-					if c.name == "break" && x.depth == 0 {
+					if stats.Finish == "" && x.depth == 0 {
 						want = prompt + read // nothing ended the text: the row of the last token stays
 					}
 					if offset[layer] != want {
 						t.Errorf("cache %d stands at %d, want %d", layer, offset[layer], want)
 					}
 					for i, v := range rows {
-						if at := offset[layer] - len(rows) + i; int32(v) != all[at] {
-							t.Errorf("cache %d: position %d holds %v, want %d", layer, at, v, all[at])
+						if p := offset[layer] - len(rows) + i; int32(v) != at(p) {
+							t.Errorf("cache %d: position %d holds %v, want %d", layer, p, v, at(p))
 						}
 					}
 				}

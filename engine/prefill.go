@@ -35,7 +35,8 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			e.open(s, t)
 		}
 		if !e.thread.GPU() {
-			// Attention on the CPU materialises its scores (heads, chunk, T).
+			// Attention on the CPU materialises its scores, (heads, chunk, T)
+			// under a mask and in blocks of queries without one.
 			// With more than the slack active the operations go one by one,
 			// so that the scores of two layers never exist at once.
 			if old, ok := s.SetMemoryLimit(s.Memory().Active + prefillSlack); ok {

@@ -57,9 +57,10 @@ func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compare
 		}
 		want := f.expected(t, th, dtype)
 		x := &exact{t: t, th: th, m: b.Model, opts: cache.Options{Layout: layout}, name: c.name, compare: compare}
-		text := slices.Concat(want.prompt, want.ids)
+		// Long enough for a second chunk that is attended in blocks of queries.
+		text := slices.Concat(want.prompt, want.ids, want.prompt)
 		x.oracle(text)
-		for _, chunk := range []int{2, 3, 4, 7, 8, 16, 32, 64, len(text)} {
+		for _, chunk := range []int{2, 3, 4, 7, 8, 16, 32, 64, 70, 80, len(text)} {
 			x.chunks(text, chunk)
 		}
 		for _, k := range []int{2, 4, 8, 16} {

@@ -65,8 +65,8 @@ type Info struct {
 // Load loads the model in a folder. Errors about the model are of type
 // *Error. A vocabulary larger than the tokenizer's is usual; one that is
 // smaller is refused, except that added tokens may lie beyond it: checkpoints
-// have those of a sibling that also sees images. The thread is held while weights are read; cancelling ctx stops
-// between tensors.
+// have those of a sibling that also sees images. The thread is held while
+// weights are read; cancelling ctx stops between tensors.
 func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)

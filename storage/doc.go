@@ -6,7 +6,7 @@
 // A [DB] may be used by any number of goroutines. Writes go through one connection and are serialised; reads go
 // through a small pool of connections that cannot write and see the last committed state. The file belongs to one
 // process at a time: [Open] closes the runs that an earlier process left open, so the caller holds the lock on the home
-// folder for as long as the DB is open.
+// folder for as long as the DB is open. [OpenReadOnly] needs no lock and changes nothing.
 //
 // Write-ahead logging with synchronous=NORMAL means that a committed row survives the end of the process at any
 // moment; a power failure may cost the last rows, never the file. A file that was not closed is checked as a whole

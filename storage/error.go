@@ -22,6 +22,7 @@ const (
 	Busy     Code = "busy"      // another process holds the file
 	ReadOnly Code = "read_only" // the file or its folder may not be written
 	Newer    Code = "newer"     // the file was written by a newer program
+	Older    Code = "older"     // the file was written by an older program and may not be migrated
 	Internal Code = "internal"  // anything else
 )
 

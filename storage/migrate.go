@@ -42,7 +42,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	case have == want:
 		return nil
 	case have > want:
-		return &Error{Code: Newer, Op: "open database", Message: fmt.Sprintf("the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder", db.path, have, want)}
+		return db.newer("open database", have, want)
 	case have > 0 && db.path != "":
 		if err := db.backup(ctx, have); err != nil {
 			return fmt.Errorf("back up before migrating: %w", err)
@@ -51,6 +51,10 @@ func (db *DB) migrate(ctx context.Context) error {
 	db.log.Info("migrating the database", "path", db.path, "from", have, "to", want)
 	_, err = p.Up(ctx)
 	return err
+}
+
+func (db *DB) newer(op string, have, want int64) *Error {
+	return &Error{Code: Newer, Op: op, Message: fmt.Sprintf("the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder", db.path, have, want)}
 }
 
 // backup writes a compact copy of the file beside it, tandem.db.v2-20261121T120000Z.backup, and removes the oldest copies.

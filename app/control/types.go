@@ -159,6 +159,7 @@ type Progress struct {
 	Total     int64  `json:"total"`             // bytes, all files together
 	PerSecond int64  `json:"per_second"`        // bytes, over the last seconds
 	Waiting   string `json:"waiting,omitempty"` // why nothing moves, e.g. a pause between attempts
+	Note      string `json:"note,omitempty"`    // what a person should know of a pull that succeeds; at most one event has it
 	Model     *Model `json:"model,omitempty"`
 }
 

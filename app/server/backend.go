@@ -62,7 +62,8 @@ type Model interface {
 type Tokenizer interface {
 	// Encode parses special tokens written out in text as themselves.
 	// addSpecial adds what the tokenizer puts around a text, a BOS for one.
-	// It fails on a text that the tokenizer takes too long for.
+	// A text that the tokenizer takes too long for is a *control.Error with
+	// CodeInvalid.
 	Encode(text string, addSpecial bool) ([]int32, error)
 	// EncodePlain takes the text of special tokens as ordinary text, and adds
 	// nothing.

@@ -171,7 +171,7 @@ func TestSlowTokenizer(t *testing.T) {
 	} {
 		for _, body := range bodies {
 			w := postTo(t, New(newFake(), Options{}), path, "application/json", body)
-			if e := decodeError(t, w); w.Code != http.StatusUnprocessableEntity || e.Code != string(control.CodeModelInvalid) {
+			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Code != string(control.CodeInvalid) {
 				t.Errorf("%s: %d %+v", body, w.Code, e)
 			}
 		}

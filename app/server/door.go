@@ -33,7 +33,7 @@ func newDoor(o Options) door {
 func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !d.knowsHost(r) {
 		return false, control.Errorf(control.CodeForbidden,
-			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port.", clip(r.Host))
+			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or serve with --allow-host.", clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) == 1 && slices.Contains(d.origins, origins[0]) && !isControl(r.URL.Path) {
@@ -54,7 +54,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	for _, o := range origins {
 		if !sameOrigin(o, r) {
 			return false, control.Errorf(control.CodeForbidden,
-				"The origin %q may not call this endpoint.", clip(o))
+				"The origin %q may not call this endpoint; --allow-origin of `tandem serve` opens /v1 to it.", clip(o))
 		}
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {

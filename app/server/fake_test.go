@@ -201,7 +201,7 @@ const fakeSlow = "slow!"
 
 func (m *fakeModel) Encode(text string, addSpecial bool) ([]int32, error) {
 	if strings.Contains(text, fakeSlow) {
-		return nil, control.Errorf(control.CodeModelInvalid, "the tokenizer takes too long")
+		return nil, control.Errorf(control.CodeInvalid, "the tokenizer takes too long")
 	}
 	m.mu.Lock()
 	m.encoded++
@@ -225,7 +225,7 @@ next:
 
 func (m *fakeModel) EncodePlain(text string) ([]int32, error) {
 	if strings.Contains(text, fakeSlow) {
-		return nil, control.Errorf(control.CodeModelInvalid, "the tokenizer takes too long")
+		return nil, control.Errorf(control.CodeInvalid, "the tokenizer takes too long")
 	}
 	ids := make([]int32, len(text))
 	for i := range ids {

@@ -61,7 +61,7 @@ def rounds(accepts, length, rows):
 
 
 def measure(drafter, target, written, temperature, rows):
-    """{"tokens_per_verify", "rounds", "per_position": share of the rounds that reach row j - 1 and accept row j}."""
+    """{"tokens_per_verify", None without rounds; "rounds"; "per_position", of the rounds that accept row j - 1 the share that accepts row j}."""
     tokens, ends, loops = written
     good = (~loops).nonzero().flatten()
     found = []
@@ -70,9 +70,9 @@ def measure(drafter, target, written, temperature, rows):
             accepts = accepted(drafter, target, tokens[part], temperature, part, rows)
         for row, end in zip(accepts, ends[part].tolist()):
             found += rounds(row, end - PROMPT, rows)
-    found = np.array(found)
+    found = np.array(found, int)
     per_position = [round(float((found >= j).sum() / max(1, (found >= j - 1).sum())), 3) for j in range(1, rows)]
-    return {"tokens_per_verify": round(float(1 + found.mean()), 3), "rounds": len(found), "per_position": per_position}
+    return {"tokens_per_verify": round(float(1 + found.mean()), 3) if len(found) else None, "rounds": len(found), "per_position": per_position}
 
 
 def report(drafters, target, prompts, stops, log=print):

@@ -2,7 +2,7 @@
 
     tokenizer   the tokenizer and all settings, into --out
     train       the model, the target of speculation
-    unloop      it again, against looping
+    unloop      it again, against looping; a trial, see unloop.py
     export      its weights, into --out
     evaluate    what the model card says of it
     generate    text by the model in --out
@@ -12,7 +12,7 @@
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
 
-Without --stage all but parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
+Without --stage all but unloop and parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
 PATH, and a C++ compiler (torch.compile).
 Whoever starts it makes the virtual environment, in a folder of the cache keyed by the content of requirements.txt:
 python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt (on x86-64 Linux torch brings CUDA's
@@ -59,7 +59,7 @@ def cache_folder():
     return os.path.join(base, "tandem-dev", "pocket")
 
 
-STAGES = ["tokenizer", "train", "unloop", "export", "evaluate", "generate", "drafter", "acceptance"]
+STAGES = ["tokenizer", "train", "export", "evaluate", "generate", "drafter", "acceptance"]
 
 
 def arguments():
@@ -67,7 +67,7 @@ def arguments():
     parser.add_argument("--cache", default=cache_folder(), help="folder of rows, checkpoints, texts and curve (%(default)s)")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "pocket"), help="the model's folder (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="(%(default)s)")
-    parser.add_argument("--stage", choices=["all", *STAGES, "parity"], default="all", help="do only this (%(default)s)")
+    parser.add_argument("--stage", choices=["all", *STAGES, "unloop", "parity"], default="all", help="do only this (%(default)s)")
     parser.add_argument("--minutes", type=float, default=110, help="training time in all (%(default)s)")
     parser.add_argument("--unloop-minutes", type=float, default=20, help="the same of unloop (%(default)s)")
     parser.add_argument("--drafter-minutes", type=float, default=40, help="the same of the drafter (%(default)s)")
@@ -178,7 +178,7 @@ def main():
     if stage("train"):
         held_out = data.plain_rows(held_out_docs, t, data.SHORT)[::8]
         train(model, rows, held_out, args.cache, args.minutes, log)
-    if stage("unloop"):
+    if args.stage == "unloop":
         saved = torch.load(os.path.join(args.cache, "checkpoint.pt"), weights_only=True)
         model.load_state_dict(saved["model"])
         rows.load(0)

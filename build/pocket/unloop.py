@@ -2,10 +2,14 @@
 Neural Text Generation with Unlikelihood Training, sequence level).
 
 Small models fall into repeating themselves under greedy decoding, because each repetition makes the next one likelier. Every
-step here lets the model continue prompts greedily; in the texts that loop, the first tokens of the loop which complete a 4-gram
-seen before are made less likely, by -log(1 - p). Repetition that is no loop, of which code is full, is left alone. An ordinary
+step here lets the model continue prompts greedily; in the texts that loop, tokens which complete a 4-gram seen before are made
+less likely, by -log(1 - p): those that follow once the loop is plain, SURE tokens after it began. Repetition that is no loop,
+of which code is full, is left alone: it is by copying that a small model knows most of what it knows. An ordinary
 batch in the same step keeps the model what it was: its aims are the distributions the model had at the start, which are
 quieter than the tokens themselves.
+
+Not part of the recipe yet: on the model of 10 million tokens, 16 steps took 91 looping texts of 96 to 81 for 0.11 nats of held-out
+loss on Go, and 30 harder ones (LR 3e-4, WEIGHT 0.5, the tokens as aims) to 53 for 0.28. More training costs nothing there.
 """
 
 import copy
@@ -15,25 +19,25 @@ import torch
 import torch.nn.functional as F
 
 from budget import Budget
-from generate import LOOP, distinct, generate, loop_start
+from generate import LOOP, RUN, distinct, generate, loop_start
 
 TEXTS, PROMPT, LENGTH = 32, (16, 128), 128  # texts a step; tokens, from and to; tokens
 LR = 1.5e-4
 WARMUP_STEPS = 5
 WEIGHT = 0.3  # of unlikelihood beside the ordinary loss
-ONSET = 32  # tokens of a loop that count, at most
+SURE, ONSET = RUN, 48  # tokens of a loop that are left alone, tokens after them that count, at most
 N = 4
 
 
 def repeats(ids):
-    """Which of ids stand at the beginning of a loop and end an n-gram seen before: a list of bool."""
+    """Which of ids stand near the beginning of a loop and end an n-gram seen before: a list of bool."""
     marked = [False] * len(ids)
     if distinct(ids, N) >= LOOP:
         return marked
     start, seen = loop_start(ids, N), set()
     for i in range(len(ids) - N + 1):
         gram = tuple(ids[i : i + N])
-        marked[i + N - 1] = start <= i < start + ONSET and gram in seen
+        marked[i + N - 1] = SURE <= i - start < SURE + ONSET and gram in seen
         seen.add(gram)
     return marked
 

@@ -111,14 +111,3 @@ func (s *addedSet) split(text string, noSpecial bool, between func(start, end in
 		between(done, len(text))
 	}
 }
-
-// BaseSize is the largest id plus one of the vocabulary without the added
-// tokens, some of which a model need not know.
-func (t *Tokenizer) BaseSize() int {
-	for id := len(t.tokens) - 1; id >= 0; id-- {
-		if have, added := t.addedIDs[t.tokens[id].spelling]; t.tokens[id].known && !(added && int(have) == id) {
-			return id + 1
-		}
-	}
-	return 0
-}

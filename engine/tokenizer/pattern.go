@@ -19,7 +19,7 @@ const maxLoops = 2
 // row, (?:aa|a)(?:aa|a)..., doubles it. A count of steps would be the same on
 // every machine, but regexp2 counts none, so its clock has to do: one goroutine
 // for all patterns, which ticks ten times a second while they run and a few
-// seconds longer. Ordinary patterns need 0.3 microseconds a byte. Past the
+// seconds longer; a process that is stopped for seconds runs into it. Ordinary patterns need 0.3 microseconds a byte. Past the
 // limits Encode fails: ids never depend on how busy the machine is.
 const (
 	matchTime = 3 * time.Second       // of one match
@@ -27,7 +27,8 @@ const (
 	byteTime  = 10 * time.Microsecond // for each of its bytes
 )
 
-// A meter is what one Encode may still spend in split patterns.
+// A meter is the time by which one Encode has to be through with its split
+// patterns.
 type meter struct {
 	until time.Time
 	err   error // set past it; nothing is split any more

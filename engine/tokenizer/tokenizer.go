@@ -226,6 +226,17 @@ func (t *Tokenizer) IsSpecial(id int32) bool {
 // Size is the largest id plus one, added tokens included.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
+// BaseSize is the largest id plus one of the vocabulary without the added
+// tokens, some of which a model need not know.
+func (t *Tokenizer) BaseSize() int {
+	for id := len(t.tokens) - 1; id >= 0; id-- {
+		if _, added := t.addedIDs[t.tokens[id].spelling]; t.tokens[id].known && !added {
+			return id + 1
+		}
+	}
+	return 0
+}
+
 // BOS returns the token a text begins with: the one tokenizer_config.json
 // names, otherwise the first the post-processor adds.
 func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.hasBOS }

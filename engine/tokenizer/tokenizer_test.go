@@ -280,6 +280,20 @@ func TestMeter(t *testing.T) {
 			t.Errorf("%q is cut after the end", text)
 		}
 	}
+	left := &meter{until: time.Now().Add(time.Millisecond)}
+	if m.spans(strings.Repeat("c", 1<<24), left); left.err == nil {
+		t.Error("16 million matches take a millisecond")
+	}
+}
+
+// TestBaseSize: added tokens do not count, wherever they are listed.
+func TestBaseSize(t *testing.T) {
+	for name, want := range map[string][2]int{"gpt2": {6000, 6001}, "qwen": {6000, 6006}, "gemma": {5000, 5004}} {
+		_, tok, _ := family(t, name)
+		if got := [2]int{tok.BaseSize(), tok.Size()}; got != want {
+			t.Errorf("%s: base size and size are %v, want %v", name, got, want)
+		}
+	}
 }
 
 // TestScanners holds the hand-written scanners against the patterns they stand for.

@@ -192,7 +192,7 @@ func (c *client) networkError(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may be signed
 	}
-	return &transient{err: errorf(Offline, c.name, "%s cannot be reached: check the connection, or choose another hub endpoint (%w)", c.endpoint, err)}
+	return &transient{err: errorf(Offline, c.name, "%s cannot be reached: check the connection, or set HF_ENDPOINT to another hub (%w)", c.endpoint, err)}
 }
 
 // statusError is the error of an answer that is not a success. What names the file if it is about one.

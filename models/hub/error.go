@@ -3,7 +3,6 @@ package hub
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 )
 
@@ -11,7 +10,8 @@ import (
 type Code string
 
 const (
-	Invalid      Code = "invalid"       // the name of the model, or an option, is not one
+	Invalid      Code = "invalid"       // the name of the model is not one
+	BadOption    Code = "bad_option"    // an option makes no sense
 	NotFound     Code = "not_found"     // no such model, revision or file
 	Gated        Code = "gated"         // the hub wants a token, or its terms accepted
 	Unsupported  Code = "unsupported"   // the repository has no safetensors model in it
@@ -35,6 +35,8 @@ type Error struct {
 	Name    string // the model, as the caller named it
 	Message string // one sentence for a person, saying what to do
 	Err     error  // the cause, may be nil
+
+	what string // of Incomplete: the message without what to do
 }
 
 func (e *Error) Error() string {
@@ -51,6 +53,15 @@ func errorf(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// incomplete is the error of a model of which only a part is on disk, and of that, as far as is known, some files missing.
+func incomplete(name string, missing []string) *Error {
+	what := "the model is only half downloaded"
+	if len(missing) > 0 {
+		what += ", " + lacking(missing)
+	}
+	return &Error{Code: Incomplete, Name: name, Message: fmt.Sprintf("%s: run `tandem pull %s` to complete it", what, name), what: what}
+}
+
 // offlineError tells why a model is not to be had while downloads are switched off; err is [Resolve]'s.
 func offlineError(name, cacheDir string, err error) error {
 	var what string
@@ -60,12 +71,12 @@ func offlineError(name, cacheDir string, err error) error {
 	case e.Code == NotFound:
 		what = "the model is not in the cache " + cacheDir
 	case e.Code == Incomplete:
-		what, _, _ = strings.Cut(e.Message, ": ") // what to do is another thing here
-		what += " in the cache " + cacheDir
+		what = e.what + " in the cache " + cacheDir
 	default:
 		return err // the cache itself is at fault
 	}
-	return &Error{Offline, name, what + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again", err}
+	return &Error{Code: Offline, Name: name, Err: err,
+		Message: what + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again"}
 }
 
 // diskError is the error of a file operation in the cache.

@@ -60,7 +60,7 @@ func TestPullErrors(t *testing.T) {
 		{"not a hub", answer("", 418), nil, BadReply, []string{"418"}},
 		{"a circle", answer("", 302, "Location", "/api/models/org/name/revision/main"), nil, BadReply, []string{"circles"}},
 		{"a redirect to nowhere", answer("", 302, "Location", "http://nowhere.test/"), nil, Offline, []string{"cannot be reached"}},
-		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"http://gone.test", "check the connection"}},
+		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"http://gone.test", "check the connection", "HF_ENDPOINT"}},
 		{"nothing arrives", func(h *fakeHub) {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 		}, nil, Unavailable, []string{"nothing arrived from hub.test for 30s"}},
@@ -137,9 +137,9 @@ func TestPullErrors(t *testing.T) {
 		{"the free space cannot be told", func(h *fakeHub) {}, func(o *Options) {
 			o.FreeSpace = func(string) (int64, error) { return 0, os.ErrPermission }
 		}, Disk, nil},
-		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, Invalid, nil},
+		{"no cache folder", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = "" }, BadOption, nil},
 		{"a cache folder that is a file", func(h *fakeHub) {}, func(o *Options) { o.CacheDir = os.Args[0] }, Disk, []string{"permissions"}},
-		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, Invalid, []string{"https://huggingface.co"}},
+		{"an endpoint that is none", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "huggingface.co" }, BadOption, []string{"https://huggingface.co"}},
 		{"offline", func(h *fakeHub) {}, func(o *Options) { o.Offline = true }, Offline, []string{"not in the cache", "unset HF_HUB_OFFLINE"}},
 	}
 	for _, test := range tests {

@@ -26,12 +26,12 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	}
 	switch {
 	case len(missing) > 0:
-		return "", errorf(Incomplete, name, "the model is only half downloaded, %s: run `tandem pull %s` to complete it", lacking(missing), name)
+		return "", incomplete(name, missing)
 	case commit != "":
 		return r.snapshot(commit), nil
 	}
 	if blobs, _ := os.ReadDir(filepath.Join(r.dir(), "blobs")); len(blobs) > 0 && revision == "main" {
-		return "", errorf(Incomplete, name, "the model is only half downloaded: run `tandem pull %s` to complete it", name)
+		return "", incomplete(name, nil)
 	}
 	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
 }

@@ -199,6 +199,24 @@ func TestResolve(t *testing.T) {
 	wantCode(t, err, Disk)
 }
 
+// TestPullOffline: the error says what is missing, whatever signs are in its name, and does not advise to pull.
+func TestPullOffline(t *testing.T) {
+	cache := t.TempDir()
+	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}", "model.safetensors": "weights", "a: b.json": "-> nowhere"})
+	lay(t, cache, map[string]string{"models--org--parts/blobs/abc.incomplete": "x"})
+	for name, what := range map[string]string{
+		"org/half":  "the model is only half downloaded, a: b.json is missing in the cache ",
+		"org/parts": "the model is only half downloaded in the cache ",
+		"org/none":  "the model is not in the cache ",
+	} {
+		_, err := Pull(t.Context(), name, Options{CacheDir: cache, Offline: true}, nil)
+		want := name + ": " + what + cache + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again"
+		if wantCode(t, err, Offline); err.Error() != want {
+			t.Errorf("%q, want %q", err, want)
+		}
+	}
+}
+
 // TestResolveNewest sees that without a ref the newest of several whole snapshots is taken.
 func TestResolveNewest(t *testing.T) {
 	cache := t.TempDir()

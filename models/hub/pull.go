@@ -54,17 +54,20 @@ type Snapshot struct {
 	Dir    string // the folder of config.json
 	Commit string
 	Added  bool // the pull put files into it; otherwise all were there, whoever fetched them
+
+	Unchecked error // why the hub could not say whether the revision has moved on; nil if it was asked, or offline
 }
 
 // Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision; a name
-// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever fetched it; what an earlier pull left half done
-// is continued. Progress, if not nil, is called from one goroutine, at most ten times a second, and for the last time
-// before Pull returns.
+// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever
+// fetched it; what an earlier pull left half done is continued. If the hub cannot be reached, a snapshot of the revision
+// that is complete on disk is returned as it is, with Unchecked set. Progress, if not nil, is called from one goroutine, at
+// most ten times a second, and for the last time before Pull returns.
 //
 // Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass are tried again, with
 // growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
-// [Invalid], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply],
-// [Truncated], [HashMismatch], [DiskFull], [Disk].
+// [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable],
+// [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
 func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
 	id, revision, err := Parse(name)
 	if err != nil {
@@ -74,7 +77,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 		return Snapshot{}, errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
 	}
 	if opts.CacheDir == "" {
-		return Snapshot{}, errorf(Invalid, name, "no cache folder is set")
+		return Snapshot{}, errorf(BadOption, name, "no cache folder is set")
 	}
 	if opts.Offline {
 		dir, err := Resolve(opts.CacheDir, name)
@@ -85,7 +88,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	}
 	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
-		return Snapshot{}, errorf(Invalid, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+		return Snapshot{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
 	}
 	p := &pull{
 		name: name,
@@ -109,7 +112,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 
 	in, err := p.client.info(ctx, revision, p.waiting)
 	if err != nil {
-		return Snapshot{}, err
+		return p.cached(revision, err)
 	}
 	p.commit = in.commit
 	if err := os.MkdirAll(filepath.Join(p.repo.dir(), "blobs"), 0o777); err != nil {
@@ -134,6 +137,28 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 		return Snapshot{}, diskError(name, err)
 	}
 	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
+}
+
+// cached returns what the cache has of a revision when the hub does not answer, as the Python libraries do. Every other
+// answer of the hub stands.
+func (p *pull) cached(revision string, err error) (Snapshot, error) {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Code != Offline && e.Code != Unavailable && e.Code != RateLimited {
+		return Snapshot{}, err
+	}
+	if commit, _ := p.repo.commit(revision); commit != "" {
+		dir := p.repo.snapshot(commit)
+		if missing, err := Missing(dir); err == nil && len(missing) == 0 {
+			return Snapshot{Dir: dir, Commit: commit, Unchecked: e}, nil
+		}
+	}
+	if dir, err := Resolve(p.repo.cache, p.repo.id); err == nil {
+		hint := *e
+		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, which is complete in the cache",
+			p.repo.id, filepath.Base(dir))
+		return Snapshot{}, &hint
+	}
+	return Snapshot{}, err
 }
 
 // waiting shows a pause between attempts.

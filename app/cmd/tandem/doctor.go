@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -79,10 +80,16 @@ func (m *Main) examine(ctx context.Context) []finding {
 	c := control.Dial(home)
 	defer c.Close()
 	state, err := c.State(ctx)
+	served, owner := err == nil, ""
+	if notRunning(err) {
+		owner, err = app.Owner(home)
+	}
 	switch {
-	case err != nil && !notRunning(err):
-		add("server", false, "%v", err)
 	case err != nil:
+		add("server", false, "%v", err)
+	case owner != "":
+		add("server", true, "%s holds the home folder and does not answer: it starts or stops; ask again", owner)
+	case !served:
 		add("server", true, "not running; `tandem serve` starts it")
 	case state.Address == "":
 		add("server", false, "pid %d without an endpoint: %s", state.PID, state.Error)
@@ -90,6 +97,14 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("server", false, "pid %d at %s: %s", state.PID, state.Address, state.Error)
 	default:
 		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice, state.Phase)
+	}
+
+	switch {
+	case err != nil || owner != "": // who holds it chooses
+	case served:
+		list = append(list, servedChoice(ctx, c, state.Choice))
+	default:
+		list = append(list, lastChoice(ctx, home))
 	}
 
 	device, err := app.Device()
@@ -114,4 +129,38 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("model cache", true, "%s, made by the first `tandem pull`", o.Hub.CacheDir)
 	}
 	return list
+}
+
+// servedChoice looks at the model that a process serves.
+func servedChoice(ctx context.Context, c *control.Client, id string) finding {
+	const other = "stop the server, and choose another by `tandem serve --model ID`"
+	list, err := c.Models(ctx)
+	if err != nil {
+		return finding{"chosen model", false, err.Error()}
+	}
+	i := slices.IndexFunc(list, func(model control.Model) bool { return model.ID == id })
+	if i < 0 {
+		return finding{"chosen model", false, fmt.Sprintf("%s is no longer registered; %s", id, other)}
+	}
+	return examineModel(list[i], other)
+}
+
+// lastChoice looks at the model that the next process will serve.
+func lastChoice(ctx context.Context, home string) finding {
+	model, known, err := app.LastChoice(ctx, home)
+	switch {
+	case err != nil:
+		return finding{"chosen model", false, err.Error()}
+	case !known:
+		return finding{"chosen model", true, "known after the next start, which brings the database up to date"}
+	}
+	return examineModel(model, "choose another by `tandem serve --model ID`")
+}
+
+func examineModel(model control.Model, other string) finding {
+	place, err := app.CheckModel(model)
+	if err != nil {
+		return finding{"chosen model", false, fmt.Sprintf("%s: %v; or %s", model.ID, err, other)}
+	}
+	return finding{"chosen model", true, fmt.Sprintf("%s, %s", model.ID, place)}
 }

@@ -127,6 +127,9 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 		err = fn()
 		close(stop)
 		patience := time.AfterFunc(watchAfter, func() {
+			if ctx.Err() != nil {
+				return // they are being ended, and one may be fn's own
+			}
 			fmt.Fprintln(m.Stderr, "tandem: done, but other programs have requests in flight here; waiting for them, Ctrl-C ends them")
 		})
 		err = errors.Join(err, <-served)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tandem/app"
 	"tandem/app/control"
 )
 
@@ -112,5 +114,90 @@ func TestDoctorServer(t *testing.T) {
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
 		t.Errorf("exit %d: %s", code, c.stdout)
+	}
+}
+
+// TestDoctorChoice: the model chosen last is looked at, whether or not
+// somebody serves it, and without a home nothing is made.
+func TestDoctorChoice(t *testing.T) {
+	home := newHome(t)
+	dir := tinyModel(t, "tiny", nil)
+	c := newConsole(t, home)
+	check := func(code int, want string) {
+		t.Helper()
+		if got := c.tandem(t.Context(), "doctor"); got != code || !strings.Contains(c.stdout, want) {
+			t.Errorf("exit %d, want %d and %q:\n%s%s", got, code, want, c.stdout, c.stderr)
+		}
+	}
+	check(0, "pocket, part of the program")
+	if left, _ := filepath.Glob(filepath.Join(home, "*")); len(left) > 0 {
+		t.Errorf("the doctor made %v", left)
+	}
+	p := serveProcess(t, home, "--model", dir)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
+	check(0, "tiny, "+dir)
+	weights := filepath.Join(dir, "model.safetensors")
+	must(t, os.Truncate(weights, 100))
+	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "; or stop the server, and choose another by `tandem serve --model ID`\n")
+	p.stop(t)
+	check(1, "!!  chosen model  tiny: "+dir+": model.safetensors: ")
+	check(1, "; or choose another by `tandem serve --model ID`\n")
+	must(t, os.RemoveAll(dir))
+	check(1, "!!  chosen model  tiny: "+dir+": there is no such folder")
+	c.must(t, "models", "remove", "tiny")
+	check(0, "pocket, part of the program")
+}
+
+// TestDoctorChangesNothing: what the doctor finds it leaves as it is.
+func TestDoctorChangesNothing(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	c.must(t, "models", "list")
+	must(t, os.Chmod(home, 0o755))
+	look := func() string {
+		var all strings.Builder
+		must(t, filepath.WalkDir(home, func(path string, d os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			fmt.Fprintln(&all, path, info.Mode(), info.Size(), info.ModTime())
+			return err
+		}))
+		return all.String()
+	}
+	before := look()
+	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "!!  home folder") || !strings.Contains(c.stdout, "ok  chosen model  pocket") {
+		t.Errorf("exit %d:\n%s%s", code, c.stdout, c.stderr)
+	}
+	if after := look(); after != before {
+		t.Errorf("before\n%safter\n%s", before, after)
+	}
+}
+
+// TestDoctorStarting: a process that holds the home and does not answer yet
+// is neither missing nor a fault.
+func TestDoctorStarting(t *testing.T) {
+	home := newHome(t)
+	h, err := app.OpenHome(home)
+	must(t, err)
+	defer h.Close()
+	c := newConsole(t, home)
+	out := c.must(t, "doctor")
+	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer", os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+}
+
+// TestDoctorOlder: what an older program left is not migrated.
+func TestDoctorOlder(t *testing.T) {
+	home := newHome(t)
+	must(t, os.WriteFile(filepath.Join(home, "tandem.db"), nil, 0o600))
+	if out := newConsole(t, home).must(t, "doctor"); !strings.Contains(out, "ok  chosen model  known after the next start") {
+		t.Error(out)
+	}
+	if files, _ := filepath.Glob(filepath.Join(home, "*")); len(files) != 1 {
+		t.Errorf("the doctor made %v", files)
 	}
 }

@@ -37,7 +37,8 @@ type verb struct {
 // verbs returns the table in the order help prints it.
 func verbs() []verb {
 	return []verb{
-		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] [--verbose]", "serve the endpoint in the foreground", serve},
+		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] " +
+			"[--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
 		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] PROMPT", "continue a prompt; - reads it from standard input", run},
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
@@ -54,16 +55,24 @@ type Main struct {
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
 	Terminal       bool // somebody watches Stderr: progress is drawn on it
+	Typed          bool // Stdin is a terminal too
 }
 
 // errUsage marks a mistake on the command line whose text has been printed.
 var errUsage = errors.New("usage")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Whoever asks twice need not wait for what the first signal began.
-	context.AfterFunc(ctx, stop)
-	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr)}
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		// Whoever asks twice need not wait for what the first signal began. In
+		// this order a second one that follows its effects is never swallowed.
+		signal.Stop(signals)
+		cancel()
+	}()
+	m := &Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv, Terminal: isTerminal(os.Stderr), Typed: isTerminal(os.Stdin)}
 	os.Exit(m.Run(ctx, os.Args[1:]))
 }
 

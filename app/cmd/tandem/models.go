@@ -94,5 +94,25 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	return m.withServer(ctx, func(c *control.Client) error { return c.RemoveModel(ctx, rest[0]) })
+	id := rest[0]
+	return m.withServer(ctx, func(c *control.Client) error {
+		before, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.RemoveModel(ctx, id); err != nil {
+			return err
+		}
+		if before.Loaded != nil && before.Loaded.ID == id {
+			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)
+		}
+		if before.Choice == id {
+			next := "another"
+			if after, err := c.State(ctx); err == nil { // otherwise the model is gone all the same
+				next = after.Choice
+			}
+			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n", id, control.Alias, next)
+		}
+		return nil
+	})
 }

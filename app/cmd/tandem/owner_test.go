@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -111,4 +114,117 @@ func TestRemoveDeletedByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
+}
+
+// TestRemoveServed: the model that is served is not taken from a request, and
+// what its removal means for later ones is said.
+func TestRemoveServed(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	defer p.stop(t)
+	body := generating(t, p, control.Alias)
+	c := newConsole(t, home)
+	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 || !strings.Contains(c.stderr, "endless is answering requests") {
+		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
+	}
+	body.Close()
+	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
+	c.must(t, "models", "remove", "endless")
+	want := "tandem: endless was in memory and has been unloaded\ntandem: endless was the chosen model; requests for tandem now get pocket\n"
+	if c.stderr != want {
+		t.Errorf("standard error %q, want %q", c.stderr, want)
+	}
+	if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"func","max_tokens":1}`); status != http.StatusOK || !strings.Contains(body, `"model":"pocket"`) {
+		t.Errorf("afterwards: %d %s", status, body)
+	}
+}
+
+// TestRemoveAndGone: a server that ends right after the removal does not make
+// it fail.
+func TestRemoveAndGone(t *testing.T) {
+	home := newHome(t)
+	l, err := control.Listen(home)
+	must(t, err)
+	removed := false
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method == http.MethodDelete:
+			removed = true
+			fmt.Fprint(w, "{}")
+		case removed:
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			fmt.Fprint(w, `{"phase":"ready","choice":"x"}`)
+		}
+	}))
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	defer server.Close()
+	c := newConsole(t, home)
+	c.must(t, "models", "remove", "x")
+	if want := "tandem: x was the chosen model; requests for tandem now get another\n"; c.stderr != want || !removed {
+		t.Errorf("removed %t, standard error %q, want %q", removed, c.stderr, want)
+	}
+}
+
+// TestRunUnloadable: a folder that turns out to be no model leaves no row; one
+// that somebody registered stays.
+func TestRunUnloadable(t *testing.T) {
+	dir := tinyModel(t, "broken", nil)
+	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	c := newConsole(t, newHome(t))
+	rows := func(want int) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "run", "--model", dir, "x"); code != 1 || strings.Count(c.stderr, "\n") != 1 || !strings.Contains(c.stderr, "tokenizer.json") {
+			t.Errorf("exit %d, %s", code, c.stderr)
+		}
+		if list := lines[control.Model](t, c.must(t, "models", "list", "--json")); len(list) != want {
+			t.Errorf("%d rows: %+v", len(list), list)
+		}
+	}
+	rows(1) // the pocket model
+	c.must(t, "models", "add", dir)
+	rows(2)
+}
+
+// TestRunSlowText: a text that a fine model's tokenizer gives up on is the
+// request's fault, and the model stays registered.
+func TestRunSlowText(t *testing.T) {
+	dir := tinyModel(t, "slow", nil)
+	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
+	must(t, err)
+	var file map[string]any
+	must(t, json.Unmarshal(b, &file))
+	file["pre_tokenizer"] = map[string]any{"type": "Sequence", "pretokenizers": []any{
+		map[string]any{"type": "Split", "pattern": map[string]any{"Regex": strings.Repeat("(?:aa|a)", 50) + "c"}, "behavior": "Isolated", "invert": false},
+		file["pre_tokenizer"],
+	}}
+	b, err = json.Marshal(file)
+	must(t, err)
+	write(t, dir, "tokenizer.json", string(b))
+	c := newConsole(t, newHome(t))
+	if code := c.tandem(t.Context(), "run", "--raw", "--model", dir, strings.Repeat("a", 75)); code != 1 || !strings.Contains(c.stderr, "takes too long on this text") {
+		t.Errorf("exit %d, %s", code, c.stderr)
+	}
+	if out := c.must(t, "models", "list"); !strings.Contains(out, "\nslow ") {
+		t.Errorf("the model is no longer registered:\n%s", out)
+	}
+}
+
+// TestBareFolder: a bare name is an id, but whoever means a folder is told how
+// to write it.
+func TestBareFolder(t *testing.T) {
+	c := newConsole(t, newHome(t))
+	t.Chdir(t.TempDir())
+	must(t, os.Mkdir("mine", 0o700))
+	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
+		for name, want := range map[string]bool{"mine": true, "other": false} {
+			code := c.tandem(t.Context(), append(args, "--model", name)...)
+			if told := strings.HasSuffix(c.stderr, "for that one write ./mine\n"); code != 1 || told != want || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
+			}
+		}
+	}
 }

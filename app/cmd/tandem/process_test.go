@@ -60,12 +60,13 @@ func TestServeTellsWhere(t *testing.T) {
 	if _, err := client(t, home).State(t.Context()); err != nil {
 		t.Errorf("the first one suffered: %v", err)
 	}
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
-	// What the two lines are, and how to stop: nothing is in flight, so that
-	// needs no word more.
-	want := "Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n" +
-		"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
-		"Ctrl-C stops.\n"
+	// What the two lines are, how to stop, and what is served: nothing is in
+	// flight, so that needs no word more.
+	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
+		"Ctrl-C stops.\n" +
+		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
 	if got := p.stderr.String(); got != want {
 		t.Errorf("on standard error:\n%swant:\n%s", got, want)
 	}
@@ -87,8 +88,9 @@ func TestServeTakenPort(t *testing.T) {
 		t.Errorf("the doctor finds nothing: exit %d", code)
 	}
 	p.stop(t)
-	if !strings.Contains(p.stderr.String(), "is taken by another program") {
-		t.Errorf("standard error: %s", p.stderr)
+	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") || strings.Count(text, "\n") != 2 ||
+		!strings.Contains(text, "is taken by another Tandem; stop it, or start Tandem with --addr 127.0.0.1:") || !strings.Contains(text, "\nCtrl-C stops it") {
+		t.Errorf("standard error: %s", text)
 	}
 }
 
@@ -193,6 +195,33 @@ func TestInterruptedRun(t *testing.T) {
 	finished(t, 2)
 }
 
+// TestInterruptedHost: whoever interrupts a command that serves others, and
+// waits for their requests to be ended, is not told to press Ctrl-C.
+func TestInterruptedHost(t *testing.T) {
+	home, dir := newHome(t), endless(t)
+	c := client(t, home)
+	begin := func(n int) *process {
+		p := launch(t, home, "run", "--model", dir, "--raw", "--json", "--temperature", "0", "abc")
+		waitState(t, c, func(s control.State) bool { return len(s.Active) == n && s.Active[n-1].CompletionTokens > 0 })
+		return p
+	}
+	first := begin(1)
+	second := begin(2)
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		io.Copy(io.Discard, second.stdout)
+	}()
+	must(t, first.Process.Signal(os.Interrupt))
+	if code, _ := first.exit(t); code != 130 || first.stderr.String() != "tandem: interrupted\n" {
+		t.Errorf("exit %d: %s", code, first.stderr)
+	}
+	<-heard
+	if code, _ := second.exit(t); code != 1 || !strings.Contains(second.stderr.String(), "Tandem is stopping") {
+		t.Errorf("the other one: exit %d: %s", code, second.stderr)
+	}
+}
+
 // TestDrainAndSecondSignal: the first signal lets a request in flight end, a
 // second one does not wait for it.
 func TestDrainAndSecondSignal(t *testing.T) {
@@ -214,14 +243,14 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	if _, err := body.Read(make([]byte, 16)); err != nil {
 		t.Errorf("the request in flight was cut at once: %v", err)
 	}
-	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
-		t.Errorf("nothing says what it waits for: %s", p.stderr)
-	}
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := p.exit(t); code != -1 || p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGINT {
 		t.Errorf("ended with %v", p.ProcessState)
+	}
+	if want := "tandem: finishing 1 request, for some seconds at most; press Ctrl-C again to stop at once\n"; !strings.HasSuffix(p.stderr.String(), want) {
+		t.Errorf("nothing says what it waits for: %s", p.stderr)
 	}
 }
 
@@ -268,6 +297,46 @@ func TestServeBadModel(t *testing.T) {
 	cancel()
 	if code := c.tandem(ctx, "models"); code != 130 {
 		t.Errorf("interrupted at once: exit %d\n%s", code, c.stderr)
+	}
+}
+
+// TestServeUnloadable: a model that turns out to be none when it is loaded, or
+// that has gone, is not said to be served, and one that was never loaded is
+// not the choice of the next start.
+func TestServeUnloadable(t *testing.T) {
+	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
+	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
+	for _, c := range []struct {
+		args  []string
+		phase control.Phase
+		says  string
+	}{
+		{[]string{"--model", bad}, control.PhaseFailed, "tandem: bad cannot be served: "},
+		{nil, control.PhaseReady, "Serving pocket."},
+		{[]string{"--model", good}, control.PhaseReady, "Serving good."},
+		{[]string{"--model", bad}, control.PhaseFailed, "tokenizer.json"},
+		{nil, control.PhaseReady, "Serving good."},
+	} {
+		p := serveProcess(t, home, c.args...)
+		waitState(t, client(t, home), func(s control.State) bool { return s.Phase == c.phase })
+		if c.phase == control.PhaseFailed {
+			if status, body := p.post(t, "/v1/completions", "application/json", `{"model":"tandem","prompt":"a"}`); status != http.StatusUnprocessableEntity || !strings.Contains(body, "tokenizer.json") {
+				t.Errorf("%v: a request gets %d %s", c.args, status, body)
+			}
+		}
+		p.stop(t)
+		text := p.stderr.String()
+		if failed := c.phase == control.PhaseFailed; !strings.Contains(text, c.says) || failed == strings.Contains(text, "Serving") ||
+			failed != strings.Contains(text, "`tandem serve --model pocket`") {
+			t.Errorf("%v: %s", c.args, text)
+		}
+	}
+	must(t, os.RemoveAll(good))
+	p := serveProcess(t, home)
+	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseFailed })
+	p.stop(t)
+	if text := p.stderr.String(); !strings.Contains(text, "there is no such folder") || !strings.Contains(text, "`tandem serve --model pocket`") || strings.Contains(text, "Serving") {
+		t.Errorf("its folder is gone: %s", text)
 	}
 }
 

@@ -22,7 +22,12 @@ func pull(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		bar := m.bar()
+		var note string
 		model, err := c.Pull(ctx, control.PullRequest{ID: id, Revision: revision}, func(p control.Progress) {
+			if p.Note != "" {
+				note = p.Note
+				return
+			}
 			if p.Waiting != "" {
 				bar.waiting(rest[0], p.Done, p.Total, p.Waiting)
 				return
@@ -30,11 +35,16 @@ func pull(ctx context.Context, m *Main, args []string) error {
 			bar.bytes(rest[0], p.Done, p.Total, p.PerSecond)
 		})
 		bar.end()
+		if note != "" {
+			fmt.Fprintf(m.Stderr, "tandem: %s\n", note)
+		}
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}
-		if e, ok := errors.AsType[*control.Error](err); ok && e.Code != control.CodeInvalid && state.PID != os.Getpid() {
-			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)", e, state.PID)
+		// A bad name is one everywhere.
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Param != "id" && state.PID != os.Getpid() {
+			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
+				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)", e, state.PID)
 		}
 		return err
 	})

@@ -156,7 +156,6 @@ func TestPull(t *testing.T) {
 	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
 		t.Errorf("the snapshot is still there: %v", err)
 	}
-
 }
 
 // TestPullOffline: where downloads are forbidden, a model that is not whole on
@@ -187,6 +186,31 @@ func TestPullOffline(t *testing.T) {
 		", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again\n")
 }
 
+// TestPullUnreachable: a model that is complete on disk is used while the hub
+// cannot be reached, and standard error says so.
+func TestPullUnreachable(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
+	c.must(t, "pull", "lab/tiny")
+	server.Close()
+	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" ||
+		strings.Count(c.stderr, "\n") != 1 || !strings.HasPrefix(c.stderr, "tandem: the hub could not be asked") || !strings.Contains(c.stderr, server.URL) {
+		t.Errorf("%q %q", out, c.stderr)
+	}
+	if code := c.tandem(t.Context(), "pull", "lab/other"); code != 1 || !strings.Contains(c.stderr, "HF_ENDPOINT") {
+		t.Errorf("a model that is not there: exit %d, %q", code, c.stderr)
+	}
+	// The same folder added by hand has the model's name.
+	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
+	second := newConsole(t, newHome(t))
+	if out := second.must(t, "models", "add", snapshot); !strings.Contains(out, "lab/tiny") {
+		t.Errorf("registered as %q", out)
+	}
+}
+
 // TestPullName: a name without an organization is refused before the hub is
 // asked, in one sentence that has it once; beside a server too.
 func TestPullName(t *testing.T) {
@@ -214,6 +238,27 @@ func TestPullName(t *testing.T) {
 	if c.tandem(t.Context(), "pull", "lab/unknown"); strings.Count(c.stderr, "lab/unknown") != 1 {
 		t.Errorf("the name does not stand once in %q", c.stderr)
 	}
+}
+
+// TestPullBadEndpoint: whose HF_ENDPOINT makes no sense is said where another
+// process downloads.
+func TestPullBadEndpoint(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	c.env["HF_ENDPOINT"] = "hub.example.org"
+	check := func(want string) {
+		t.Helper()
+		if code := c.tandem(t.Context(), "pull", "lab/tiny"); code != 1 || c.stdout != "" || c.stderr != want {
+			t.Errorf("exit %d, %q %q, want %q", code, c.stdout, c.stderr, want)
+		}
+	}
+	const noHub = "tandem: lab/tiny: \"hub.example.org\" is not the address of a hub: it looks like https://huggingface.co"
+	check(noHub + "\n")
+	t.Setenv("HF_ENDPOINT", c.env["HF_ENDPOINT"]) // for the process
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	check(fmt.Sprintf("%s (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
+		"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)\n", noHub, p.Process.Pid))
 }
 
 // TestPullWaiting: while a pull waits for the hub, the line says so.

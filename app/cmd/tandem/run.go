@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tandem/app"
@@ -61,20 +64,18 @@ func run(ctx context.Context, m *Main, args []string) error {
 	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
 	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := parse(f, args, 1, math.MaxInt)
 	if err != nil {
 		return err
 	}
+	if len(rest) > 1 {
+		return mistake(f, "the prompt is one argument; put it in quotes: "+quoted(rest))
+	}
 	prompt := rest[0]
 	if prompt == "-" {
-		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
-		if err != nil {
-			return fmt.Errorf("read the prompt: %w", err)
+		if prompt, err = m.readPrompt(ctx); err != nil {
+			return err
 		}
-		if len(b) > maxPrompt {
-			return fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
-		}
-		prompt = string(b)
 	}
 	if !utf8.ValidString(prompt) {
 		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
@@ -99,33 +100,86 @@ func run(ctx context.Context, m *Main, args []string) error {
 		return wrong
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		folder, err := namesFolder(ctx, c, g.Model)
+		id, added, err := register(ctx, c, *model)
 		if err != nil {
 			return err
 		}
-		if folder {
-			dir, err := filepath.Abs(g.Model)
-			if err != nil {
-				return err
-			}
-			added, err := c.AddModel(ctx, control.AddRequest{Path: dir})
-			if err != nil {
-				return err
-			}
-			g.Model = added.ID
+		g.Model = id
+		err = m.generate(ctx, c, g, prompt, *raw, *asJSON)
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
+			return errors.Join(err, c.RemoveModel(ctx, id))
 		}
-		return m.generate(ctx, c, g, prompt, *raw, *asJSON)
+		return orFolder(err, *model)
 	})
 }
 
-// namesFolder reports whether name is a folder to register. An id, or the
-// alias, is never one.
-func namesFolder(ctx context.Context, c *control.Client, name string) (bool, error) {
+// readPrompt reads standard input to its end, or until ctx ends.
+func (m *Main) readPrompt(ctx context.Context) (string, error) {
+	if m.Typed {
+		fmt.Fprintln(m.Stderr, "tandem: reading the prompt; end it with Ctrl-D")
+	}
+	type text struct {
+		b   []byte
+		err error
+	}
+	read := make(chan text, 1)
+	go func() { // which an interrupted read outlives
+		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
+		read <- text{b, err}
+	}()
+	select {
+	case t := <-read:
+		if t.err != nil {
+			return "", fmt.Errorf("read the prompt: %w", t.err)
+		}
+		if len(t.b) > maxPrompt {
+			return "", fmt.Errorf("the prompt on standard input is larger than %d MiB", maxPrompt>>20)
+		}
+		return string(t.b), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// quoted is a prompt as a shell takes it for one argument, if that is simple.
+func quoted(words []string) string {
+	const longest = 60 // bytes worth repeating
+	text := strings.Join(words, " ")
+	if len(text) > longest || strings.ContainsFunc(text, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
+		text = "..."
+	}
+	return "'" + text + "'"
+}
+
+// register returns the id of the model that is named, a folder being
+// registered first, and whether that made a new row. An id, or the alias, is
+// never a folder.
+func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
 	if !app.IsFolder(name) {
-		return false, nil
+		return name, false, nil
 	}
 	list, err := c.Models(ctx)
-	return !slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }), err
+	if err != nil || slices.ContainsFunc(list, func(m control.Model) bool { return m.ID == name }) {
+		return name, false, err
+	}
+	dir, err := filepath.Abs(name)
+	if err != nil {
+		return "", false, err
+	}
+	model, err := c.AddModel(ctx, control.AddRequest{Path: dir})
+	return model.ID, !slices.ContainsFunc(list, func(m control.Model) bool { return m.Path == model.Path }), err
+}
+
+// orFolder adds to the error about an id that nothing has what to write for
+// the folder of that name, if there is one.
+func orFolder(err error, name string) error {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		return err
+	}
+	if info, statErr := os.Stat(name); statErr != nil || !info.IsDir() {
+		return err
+	}
+	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
 
 // generate streams a generation to standard output.

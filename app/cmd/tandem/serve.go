@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -19,6 +21,15 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
+	var hosts, origins []string
+	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
+		hosts = append(hosts, s)
+		return checkHost(s)
+	})
+	f.Func("allow-origin", "`ORIGIN` that may call /v1 from a browser, such as app://obsidian.md; may be repeated", func(s string) error {
+		origins = append(origins, s)
+		return checkOrigin(s)
+	})
 	verbose := f.Bool("verbose", false, "log more")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
@@ -30,7 +41,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	o.Model, o.ContextLength, o.Dtype = *model, *length, *dtype
 	a, err := app.Open(ctx, o)
 	if err != nil {
-		return err
+		return orFolder(err, *model)
 	}
 	stop := m.watch(ctx, func(context.Context) (control.State, error) {
 		s := a.State()
@@ -41,15 +52,28 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	err = a.Serve(ctx, app.ServeOptions{
 		Addr: *addr, Preload: true, Pages: frontend.Files(),
+		AllowedHosts: hosts, AllowedOrigins: origins,
 		Ready: func(address, link string) {
 			if address == "" {
-				fmt.Fprintln(m.Stderr, "tandem: no endpoint was opened; the control socket answers")
+				fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+
+					"Ctrl-C stops it; until then `tandem run` and the other commands use it.\n", a.State().Error)
 				return
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)
-			fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n"+
-				"The second line is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
-				"Ctrl-C stops.\n", a.State().Choice, address, control.Alias)
+			fmt.Fprint(m.Stderr, "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n"+
+				"Ctrl-C stops.\n")
+		},
+		Loaded: func(err error) {
+			stop()
+			state := a.State()
+			switch {
+			case err != nil:
+				fmt.Fprintf(m.Stderr, "tandem: %s cannot be served: %v\n"+
+					"Until it can, requests for it get this error. To serve another, press Ctrl-C, then `tandem serve --model ID` "+
+					"(`tandem models` lists them) or `tandem serve --model pocket`, the one that comes with the program.\n", state.Choice, err)
+			case state.Address != "":
+				fmt.Fprintf(m.Stderr, "Serving %s. In an editor: base URL %s/v1, model %s, any API key.\n", state.Choice, state.Address, control.Alias)
+			}
 		},
 		Draining: func(requests int) {
 			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", plural(requests, "request"))
@@ -57,4 +81,30 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	stop()
 	return errors.Join(err, a.Close())
+}
+
+// checkHost refuses what no Host header names.
+func checkHost(name string) error {
+	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || !oneHost(u) {
+		return errors.New("write one name, such as models.example.org")
+	}
+	return nil
+}
+
+// checkOrigin refuses what no Origin header says.
+func checkOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme == "" || !oneHost(u) || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
+		return errors.New("write it as browsers do: scheme://host[:port] in lower case, without a slash at the end")
+	}
+	switch u.Scheme + ":" + u.Port() {
+	case "http:80", "https:443":
+		return fmt.Errorf("write it as browsers do: without :%s, the port of every %s", u.Port(), u.Scheme)
+	}
+	return nil
+}
+
+// oneHost reports whether a URL has one host's name and, if any, its port.
+func oneHost(u *url.URL) bool {
+	return u.Hostname() != "" && !strings.ContainsAny(u.Host, "*,") && !strings.HasSuffix(u.Host, ":")
 }

@@ -2,6 +2,7 @@
 
 const $ = (id) => document.getElementById(id);
 const sessionKey = "tandem-session";
+const stateEvery = 2000; // milliseconds between two looks at the server's state
 let running = null; // AbortController of the request in flight
 
 // api fetches JSON and turns an error answer into an Error with its sentence.
@@ -121,6 +122,7 @@ async function run() {
     const [path, body] = request();
     $("given").textContent = body.prompt ?? "";
     const answer = await post(path, body, { signal: running.signal });
+    showState();
     for await (const data of events(answer)) {
       if (data === "[DONE]") {
         done = true;
@@ -177,5 +179,11 @@ document.addEventListener("keydown", (e) => {
     stop();
   }
 });
+// The state changes without this page too: other programs ask, a model is unloaded, a request that was stopped ends.
+const watchState = () => {
+  if (!document.hidden && sessionStorage.getItem(sessionKey)) showState();
+};
+setInterval(watchState, stateEvery);
+document.addEventListener("visibilitychange", watchState);
 showModel();
 enter();

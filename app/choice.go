@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// lastChoice returns the id that was chosen last, or else the pocket model's.
+func lastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
+	id, err = db.Setting(ctx, settingChoice)
+	if err == nil {
+		_, err = db.Model(ctx, id)
+	}
+	if isNotFound(err) {
+		return models.PocketID, nil
+	}
+	return id, err
+}
+
+// LastChoice returns the model that will be served on a home folder that
+// nobody holds now, see Owner. It is not known if an older program was the last
+// on it. Nothing is made or changed.
+func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, err error) {
+	pocket := control.Model{ID: models.PocketID, Source: storage.SourcePocket}
+	path := filepath.Join(home, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return pocket, true, nil
+	}
+	db, err := storage.OpenReadOnly(path)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
+		return control.Model{}, false, nil
+	}
+	if err != nil {
+		return control.Model{}, false, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	id, err := lastChoice(ctx, db)
+	if err != nil || id == models.PocketID {
+		return pocket, err == nil, err
+	}
+	row, err := db.Model(ctx, id)
+	return control.Model(row), err == nil, err
+}
+
+// CheckModel looks at the headers of a registered model's files, and says
+// where they are. Error: why it cannot be served.
+func CheckModel(m control.Model) (place string, err error) {
+	if m.Source == storage.SourcePocket {
+		_, err = models.InspectPocket()
+		return "part of the program", err
+	}
+	_, err = models.Inspect(m.Path)
+	return m.Path, err
+}

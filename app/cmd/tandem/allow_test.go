@@ -1,0 +1,72 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestServeAllows: what stands behind --allow-host and --allow-origin may call
+// the endpoint, and nothing else may.
+func TestServeAllows(t *testing.T) {
+	p := serveProcess(t, newHome(t), "--allow-host", "models.example.org", "--allow-host", "other.example.org:443", "--allow-origin", "app://obsidian.md")
+	defer p.stop(t)
+	for _, c := range []struct {
+		host, origin string
+		want         int
+		says         string
+	}{
+		{"models.example.org", "", http.StatusOK, ""},
+		{"models.example.org:8443", "", http.StatusOK, ""},
+		{"other.example.org", "", http.StatusOK, ""},
+		{"evil.example.org", "", http.StatusForbidden, "--allow-host"},
+		{"localhost", "app://obsidian.md", http.StatusOK, ""},
+		{"localhost", "https://evil.example.org", http.StatusForbidden, "--allow-origin"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/v1/models", nil)
+		must(t, err)
+		req.Host = c.host
+		if c.origin != "" {
+			req.Header.Set("Origin", c.origin)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		must(t, err)
+		body, err := io.ReadAll(resp.Body)
+		must(t, err)
+		resp.Body.Close()
+		if resp.StatusCode != c.want || !strings.Contains(string(body), c.says) {
+			t.Errorf("%s %s: %s %s", c.host, c.origin, resp.Status, body)
+		}
+		allowed := ""
+		if c.want == http.StatusOK {
+			allowed = c.origin
+		}
+		if got := resp.Header.Get("Access-Control-Allow-Origin"); got != allowed {
+			t.Errorf("%s %s: the page of %q may read the answer", c.host, c.origin, got)
+		}
+	}
+}
+
+func TestCheckAllowed(t *testing.T) {
+	for name, want := range map[string]bool{
+		"models.example.org": true, "mac:8263": true, "[fd00::1]": true,
+		"": false, ":80": false, "http://x": false, "a/b": false, "a b": false, "*.example.org": false, "user@x": false,
+		"a.example,b.example": false, "x:": false, "[fd00::1]:": false, "x:443": true,
+	} {
+		if err := checkHost(name); (err == nil) != want {
+			t.Errorf("host %q: %v", name, err)
+		}
+	}
+	for origin, want := range map[string]bool{
+		"https://x.example": true, "http://localhost:3000": true, "app://obsidian.md": true, "vscode-webview://abc": true,
+		"": false, "*": false, "null": false, "x.example": false, "https://x.example/": false, "https://X.example": false, "https://*.example": false,
+		"https://a.example,https://b.example": false, "https://a.example,b.example": false, "https://x.example:": false,
+		"http://x.example:80": false, "https://x.example:443": false, "http://[::1]:80": false,
+		"http://x.example:443": true, "https://x.example:80": true, "app://x:80": true,
+	} {
+		if err := checkOrigin(origin); (err == nil) != want {
+			t.Errorf("origin %q: %v", origin, err)
+		}
+	}
+}

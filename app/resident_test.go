@@ -1,0 +1,33 @@
+package app
+
+import (
+	"errors"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestPanicWhileUnloading: a panic in a change of what is in memory is the
+// error of who asked for it, and the next change is made.
+func TestPanicWhileUnloading(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	if err := r.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	bundle := r.loaded.bundle
+	r.loaded.bundle = nil // closing it panics
+	r.mu.Unlock()
+	defer bundle.Close()
+	c := r.client(t)
+	_, err := c.Unload(t.Context())
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInternal {
+		t.Errorf("the panic became %v", err)
+	}
+	if _, err := c.Load(t.Context(), "tiny"); err != nil {
+		t.Fatalf("the next change: %v", err)
+	}
+	if status, body := r.complete(t, "tiny", "abc"); status != 200 {
+		t.Errorf("after it: %d %s", status, body)
+	}
+}

@@ -1,0 +1,70 @@
+package storage
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/pressly/goose/v3"
+)
+
+// OpenReadOnly opens the database at path to look into it. It changes nothing: neither schema nor runs are brought up to
+// date, and every call that writes fails with [ReadOnly]. No other process may be writing to a file that was closed.
+//
+// Errors: [Older] if the file is still to be migrated, [Newer] if a newer program wrote it, [Corrupt], [ReadOnly] if the
+// file cannot be opened, [Busy].
+func OpenReadOnly(path string) (*DB, error) {
+	const op = "open database to read"
+	db := &DB{now: time.Now, log: slog.New(slog.DiscardHandler)}
+	var err error
+	if db.path, err = filepath.Abs(path); err != nil {
+		return nil, db.wrap(op, err)
+	}
+	query := "mode=ro&_pragma=busy_timeout(5000)&_pragma=query_only(1)"
+	if st, err := os.Stat(db.path + "-wal"); err != nil || st.Size() == 0 {
+		query += "&immutable=1" // otherwise SQLite makes files beside it, even to read
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: query}
+	if db.r, err = sql.Open("sqlite", u.String()); err != nil {
+		return nil, db.wrap(op, err)
+	}
+	db.w = db.r
+	if err := db.checkVersion(context.Background(), op); err != nil {
+		db.Close()
+		return nil, db.wrap(op, err)
+	}
+	return db, nil
+}
+
+// checkVersion refuses a schema that is not this program's.
+func (db *DB) checkVersion(ctx context.Context, op string) error {
+	older := &Error{Code: Older, Op: op, Message: fmt.Sprintf("the database %s was written by an older Tandem: the next start of this one brings it up to date", db.path)}
+	// Goose would make the table.
+	var begun bool
+	err := db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", goose.DefaultTablename).Scan(&begun)
+	switch {
+	case err != nil:
+		return err
+	case !begun:
+		return older
+	}
+	p, err := db.provider()
+	if err != nil {
+		return err
+	}
+	have, want, err := p.GetVersions(ctx)
+	switch {
+	case err != nil:
+		return err
+	case have < want:
+		return older
+	case have > want:
+		return db.newer(op, have, want)
+	}
+	return nil
+}
