@@ -257,3 +257,29 @@ func TestSettings(t *testing.T) {
 		t.Errorf("setting %q, %v after another was set", got, err)
 	}
 }
+
+func TestPolicies(t *testing.T) {
+	db := mustOpen(t, "")
+	if _, err := db.Policy(t.Context(), "m", "ngram", 1024); err == nil {
+		t.Error("there is a policy nobody set")
+	} else {
+		wantCode(t, err, NotFound)
+	}
+	for _, p := range []Policy{
+		{"m", "ngram", 1024, []byte(`{"a":1}`)},
+		{"m", "ngram", 2048, []byte(`{"b":1}`)},
+		{"m", "dflash", 1024, []byte(`{"c":1}`)},
+		{"m", "ngram", 1024, []byte(`{"a":2}`)}, // in place of the first
+	} {
+		if err := db.SetPolicy(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		got, err := db.Policy(t.Context(), p.Model, p.Drafter, p.Bucket)
+		if err != nil || string(got.State) != string(p.State) {
+			t.Errorf("%s is kept as %s (%v)", p.State, got.State, err)
+		}
+	}
+	if got, _ := db.Policy(t.Context(), "m", "ngram", 2048); string(got.State) != `{"b":1}` {
+		t.Errorf("another bucket holds %s", got.State)
+	}
+}
