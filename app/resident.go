@@ -9,6 +9,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/server"
 	"tandem/engine"
+	"tandem/engine/draft"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -217,6 +218,7 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 		app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer),
 		engine: engine.New(a.thread, bundle.Model, bundle.Tokenizer, engine.Options{
 			ContextLength: a.opts.ContextLength, Logger: a.log,
+			Drafters: []draft.Drafter{draft.Ngram{}}, Name: row.ID, Policies: policies{a.db},
 		}),
 	}, nil
 }

@@ -20,7 +20,7 @@ type Speculation struct {
 	Drafter  string      // one of the engine's, None, or Auto; empty means Auto
 	Depth    *int        // drafts in each round; nil adapts
 	Rollback Rollback    // empty means trim
-	Rule     sample.Rule // empty means coupled
+	Rule     Rule     // empty means coupled
 	Fused    bool        // a probe: draft and verify in one graph
 }
 
@@ -41,6 +41,15 @@ const (
 	Undo Rollback = "snapshot"
 )
 
+// A Rule decides which drafts stand; see package sample.
+type Rule = sample.Rule
+
+// The rules there are.
+const (
+	Coupled   = sample.Coupled
+	Rejection = sample.Rejection
+)
+
 // checkSpeculation refuses what the engine cannot do, and what contradicts
 // itself.
 func (e *Engine) checkSpeculation(r Speculation) error {
@@ -59,8 +68,8 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
 	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):
 		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo, r.Rollback)
-	case !slices.Contains([]sample.Rule{"", sample.Coupled, sample.Rejection}, r.Rule):
-		return invalid("speculation.rule must be %s or %s, not %q", sample.Coupled, sample.Rejection, r.Rule)
+	case !slices.Contains([]Rule{"", Coupled, Rejection}, r.Rule):
+		return invalid("speculation.rule must be %s or %s, not %q", Coupled, Rejection, r.Rule)
 	}
 	return nil
 }

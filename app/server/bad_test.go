@@ -108,10 +108,10 @@ func TestBadInput(t *testing.T) {
 		{chatPath, chat(`"stop":[` + strings.Repeat(`"s",`, 16) + `"s"]`), "stop", "16"},
 		{chatPath, chat(`"ignore_eos":1`), "ignore_eos", "true or false"},
 		{chatPath, chat(`"speculation":"fast"`), "speculation", "object"},
-		{chatPath, chat(`"speculation":{"drafter":"dflash"}`), "speculation.drafter", "not available"},
 		{chatPath, chat(`"speculation":{"drafter":"psychic"}`), "speculation.drafter", "one of"},
 		{chatPath, chat(`"speculation":{"depth":-1}`), "speculation.depth", "between"},
-		{chatPath, chat(`"speculation":{"rule":"rejection"}`), "speculation.rule", "not available"},
+		{chatPath, chat(`"speculation":{"rule":"luck"}`), "speculation.rule", "one of"},
+		{chatPath, chat(`"speculation":{"depth":32}`), "speculation.depth", "between"},
 		{chatPath, chat(`"speculation":{"rollback":"hope"}`), "speculation.rollback", "one of"},
 		{chatPath, chat(`"speculation":{"exact":true}`), "speculation.exact", "not available"},
 

@@ -23,6 +23,7 @@ type params struct {
 	maxTokens      *int // nil = what the context leaves
 	stop           []string
 	ignoreEOS      bool
+	speculation    engine.Speculation
 	returnTokenIDs bool
 	stream         bool
 	includeUsage   bool
@@ -69,7 +70,7 @@ func (p *params) read(f *fields) {
 	p.stop = readStop(f)
 	p.ignoreEOS = f.bool("ignore_eos")
 	p.returnTokenIDs = f.bool("return_token_ids")
-	checkSpeculation(f)
+	p.speculation = readSpeculation(f)
 	checkResponseFormat(f)
 }
 
@@ -123,30 +124,29 @@ func readLogitBias(f *fields) map[int32]float32 {
 	return bias
 }
 
-// checkSpeculation takes the choices there are: none, so far, but plain decoding.
-func checkSpeculation(f *fields) {
+// readSpeculation reads how to decode. Whether the model has the drafter is for
+// the engine to say.
+func readSpeculation(f *fields) (r engine.Speculation) {
 	o := f.object("speculation")
 	if o == nil {
-		return
+		return r
 	}
-	oneOf := func(key string, later, now []string) {
+	oneOf := func(key string, known ...string) string {
 		v := o.string(key)
-		switch {
-		case o.err != nil || v == "" || slices.Contains(now, v):
-		case slices.Contains(later, v):
-			o.fail(key, "%q is not available in this version of Tandem; leave it out.", v)
-		default:
-			o.fail(key, "is one of %q, not %q.", append(now, later...), clip(v))
+		if o.err == nil && v != "" && !slices.Contains(known, v) {
+			o.fail(key, "is one of %q, not %q.", known, clip(v))
 		}
+		return v
 	}
-	oneOf("drafter", []string{"dflash", "ngram", "model", "mtp"}, []string{"auto", "none"})
-	oneOf("rollback", nil, []string{"auto", "trim", "snapshot"})
-	oneOf("rule", []string{"rejection"}, []string{"coupled"})
-	o.int("depth", 0, 31)
+	r.Drafter = oneOf("drafter", engine.Auto, engine.None, "dflash", "ngram", "model", "mtp")
+	r.Rollback = engine.Rollback(oneOf("rollback", "auto", string(engine.Trim), string(engine.Undo)))
+	r.Rule = engine.Rule(oneOf("rule", string(engine.Coupled), string(engine.Rejection)))
+	r.Depth = o.int("depth", 0, engine.MaxDepth)
 	if o.bool("exact") {
 		o.fail("exact", "is not available in this version of Tandem; leave it out.")
 	}
 	f.take(o)
+	return r
 }
 
 func checkResponseFormat(f *fields) {
@@ -167,6 +167,7 @@ func (p *params) request(prompt []int32, d Defaults, index int) engine.Request {
 		MaxTokens:      p.maxTokens,
 		Stop:           p.stop,
 		IgnoreEOS:      p.ignoreEOS,
+		Speculation:    p.speculation,
 		Logprobs:       p.logprobs,
 		TopLogprobs:    p.topLogprobs,
 		PromptLogprobs: p.promptLogprobs,

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
@@ -126,6 +127,8 @@ type timings struct {
 	DraftN              int     `json:"draft_n"`
 	DraftNAccepted      int     `json:"draft_n_accepted"`
 
+	Drafter      string  `json:"drafter"`    // that proposed, empty if none did
+	NoDrafter    string  `json:"no_drafter"` // why one no longer does
 	Rounds       int     `json:"rounds"`
 	Syncs        int     `json:"syncs"`
 	QueueMS      float64 `json:"queue_ms"`
@@ -141,7 +144,7 @@ func (r *reply) timings() timings {
 	out := timings{
 		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
-		DraftN: t.Drafted, DraftNAccepted: t.Accepted,
+		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
 		Rounds: t.Rounds, Syncs: t.Syncs, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		MatchedN: t.CachedTokens, RunID: r.run.row.ID,
 	}
@@ -178,6 +181,8 @@ func (r *reply) total() engine.Stats {
 		t.CompletionTokens += st.CompletionTokens
 		t.Drafted += st.Drafted
 		t.Accepted += st.Accepted
+		t.Drafter = cmp.Or(t.Drafter, st.Drafter)
+		t.NoDrafter = cmp.Or(t.NoDrafter, st.NoDrafter)
 		t.Rounds += st.Rounds
 		t.Syncs += st.Syncs
 		t.Queue = max(t.Queue, st.Queue)

@@ -119,6 +119,7 @@ func (u *run) finish(err error) {
 	if u.reply != nil {
 		t := u.reply.total()
 		row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
+		row.Drafter = t.Drafter
 		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
 		row.PrefillMS = ms(t.Prefill)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)

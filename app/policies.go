@@ -1,0 +1,37 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"tandem/engine/draft"
+	"tandem/storage"
+)
+
+// policies keeps in the database what engines learn of drafting.
+type policies struct{ db *storage.DB }
+
+var _ draft.Store = policies{}
+
+// LoadPolicy implements draft.Store.
+func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
+	row, err := p.db.Policy(context.Background(), k.Model, k.Drafter, k.Bucket)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.NotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state := &draft.State{}
+	return state, json.Unmarshal(row.State, state)
+}
+
+// SavePolicy implements draft.Store.
+func (p policies) SavePolicy(k draft.Key, s draft.State) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return p.db.SetPolicy(context.Background(), storage.Policy{Model: k.Model, Drafter: k.Drafter, Bucket: k.Bucket, State: text})
+}
