@@ -202,6 +202,12 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 
 	out := bufio.NewWriter(m.Stdout)
 	defer out.Flush()
+	open := false // a line of text that has no end yet
+	defer func() {
+		if open {
+			out.WriteByte('\n') // what follows, on a terminal, is a message
+		}
+	}()
 	finish := ""
 	var usage, timings json.RawMessage
 	for data, err := range control.Events(resp.Body) {
@@ -226,6 +232,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 			}
 			if !asJSON {
 				out.WriteString(text)
+				open = open && text == "" || text != "" && !strings.HasSuffix(text, "\n")
 			} else if text != "" || len(choice.TokenIDs) > 0 {
 				if err := writeJSON(out, struct {
 					Text     string  `json:"text"`
@@ -240,6 +247,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 		}
 	}
 	if !asJSON {
+		open = false
 		out.WriteByte('\n')
 		return out.Flush()
 	}
