@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -126,6 +127,9 @@ func TestRemoveServed(t *testing.T) {
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 || !strings.Contains(c.stderr, "endless is answering requests") {
 		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
+	}
+	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +/v1/completions .* running\n$`).MatchString(out) {
+		t.Errorf("while it answers:\n%s", out)
 	}
 	body.Close()
 	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
