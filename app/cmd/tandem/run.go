@@ -77,6 +77,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 	}
+	if prompt == "" {
+		return errors.New("the prompt is empty; there is nothing to answer")
+	}
 	if !utf8.ValidString(prompt) {
 		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
 	}
