@@ -152,12 +152,35 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 		}
 		rest, args = append(rest, args[0]), args[1:]
 	}
-	if len(rest) < min || len(rest) > max {
-		fmt.Fprintf(f.Output(), "%s: wrong number of arguments\n", f.Name())
-		f.Usage()
-		return nil, errUsage
+	switch {
+	case len(rest) < min:
+		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
+	case len(rest) > max && max == 0:
+		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
+	case len(rest) > max:
+		fmt.Fprintf(f.Output(), "%s takes one argument; %q is one too many\n", f.Name(), rest[max])
+	default:
+		return rest, nil
 	}
-	return rest, nil
+	f.Usage()
+	return nil, errUsage
+}
+
+// needs says what argument a verb cannot do without.
+func needs(name string) string {
+	switch name {
+	case "tandem run":
+		return "a prompt: tandem run 'PROMPT', or tandem run - to read it from standard input"
+	case "tandem pull":
+		return "the model to download: tandem pull ORG/NAME"
+	case "tandem models add":
+		return "the model's folder: tandem models add FOLDER"
+	case "tandem models remove":
+		return "the model's id: tandem models remove ID"
+	case "tandem bench":
+		return "the name of a bench: tandem bench NAME"
+	}
+	return "an argument"
 }
 
 // logger writes warnings and errors for a person, more with --verbose.
