@@ -85,6 +85,10 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		}
 		return 0
 	}
+	if args[0] == "version" || args[0] == "-version" || args[0] == "--version" {
+		fmt.Fprintln(m.Stdout, "tandem", version())
+		return 0
+	}
 	for _, v := range verbs() {
 		if v.name != args[0] {
 			continue
@@ -112,6 +116,7 @@ func (m *Main) help() {
 	for _, v := range verbs() {
 		fmt.Fprintf(m.Stderr, "\n  %s %s\n        %s\n", v.name, v.args, v.doc)
 	}
+	fmt.Fprintln(m.Stderr, "\ntandem VERB -h explains a verb's flags; tandem --version prints the version")
 }
 
 // flags makes the flag set of a verb.
