@@ -223,10 +223,11 @@ func TestBareFolder(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mine", 0o700))
+	must(t, os.WriteFile("file", nil, 0o600))
 	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
-		for name, want := range map[string]bool{"mine": true, "other": false} {
+		for name, want := range map[string]string{"mine": "for that one write ./mine", "other": "No folder here has that name either", "file": "file is a file, and a model is a folder"} {
 			code := c.tandem(t.Context(), append(args, "--model", name)...)
-			if told := strings.HasSuffix(c.stderr, "for that one write ./mine\n"); code != 1 || told != want || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
 				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
 			}
 		}

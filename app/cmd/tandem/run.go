@@ -20,6 +20,9 @@ import (
 	"tandem/app/control"
 )
 
+// noModel refuses --model ”.
+const noModel = "--model is empty; give it a model's folder or id, or leave it out for the chosen model"
+
 // maxPrompt bounds a prompt read from standard input; the endpoint would
 // refuse a larger one.
 const maxPrompt = 32 << 20 // bytes
@@ -67,6 +70,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 	rest, err := parse(f, args, 1, math.MaxInt)
 	if err != nil {
 		return err
+	}
+	if *model == "" {
+		return mistake(f, noModel)
 	}
 	if len(rest) > 1 {
 		return mistake(f, "the prompt is one argument; put it in quotes: "+quoted(rest))
@@ -174,13 +180,17 @@ func register(ctx context.Context, c *control.Client, name string) (id string, a
 }
 
 // orFolder adds to the error about an id that nothing has what to write for
-// the folder of that name, if there is one.
+// the folder of that name, or that there is none.
 func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
 	}
-	if info, statErr := os.Stat(name); statErr != nil || !info.IsDir() {
-		return err
+	info, statErr := os.Stat(name)
+	switch {
+	case statErr != nil:
+		return fmt.Errorf("%w No folder here has that name either", err)
+	case !info.IsDir():
+		return fmt.Errorf("%w %s is a file, and a model is a folder", err, name)
 	}
 	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
