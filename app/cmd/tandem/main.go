@@ -40,7 +40,7 @@ func verbs() []verb {
 		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] " +
 			"[--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
 		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] PROMPT", "continue a prompt; - reads it from standard input", run},
-		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models", modelsVerb},
+		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models; the list has a * at the chosen one, and says where a folder has gone", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[--json] [--model ID] [--limit N]", "the history of requests", runs},
 		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},

@@ -107,12 +107,19 @@ func TestOwnSnapshots(t *testing.T) {
 	}
 }
 
-// TestRemoveDeletedByOthers: what is gone already is no error.
+// TestRemoveDeletedByOthers: what is gone already is listed as that, and
+// removing it is no error.
 func TestRemoveDeletedByOthers(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
+	if out := o.must(t, "models"); strings.Contains(out, "gone") {
+		t.Errorf("on disk:\n%s", out)
+	}
 	if err := os.RemoveAll(filepath.Dir(filepath.Dir(o.snapshot(hubCommit)))); err != nil {
 		t.Fatal(err)
+	}
+	if out := o.must(t, "models"); !regexp.MustCompile(`(?m)^lab/tiny .* hub, gone `).MatchString(out) || strings.Count(out, "gone") != 1 {
+		t.Errorf("gone:\n%s", out)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
 }
