@@ -20,7 +20,7 @@ import (
 	"tandem/app/control"
 )
 
-// noModel refuses --model ”.
+// noModel refuses an empty --model.
 const noModel = "--model is empty; give it a model's folder or id, or leave it out for the chosen model"
 
 // maxPrompt bounds a prompt read from standard input; the endpoint would
