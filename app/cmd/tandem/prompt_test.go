@@ -28,7 +28,7 @@ func TestInterruptedPrompt(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()
 	for typed, want := range map[bool]string{
-		true:  "tandem: reading the prompt; end it with Ctrl-D\ntandem: interrupted\n",
+		true:  "tandem: reading the prompt; end it with Ctrl-D\n\ntandem: interrupted\n",
 		false: "tandem: interrupted\n",
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())

@@ -146,6 +146,9 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 		}
 		return string(t.b), nil
 	case <-ctx.Done():
+		if m.Typed {
+			fmt.Fprintln(m.Stderr) // below the ^C that the terminal shows
+		}
 		return "", ctx.Err()
 	}
 }
