@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"strconv"
@@ -29,8 +30,8 @@ func Benches() []Bench {
 	return []Bench{
 		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain},
 		{"start", "milliseconds from start to the first answer of /health", openStart},
-		{"memory", "bytes held before and after 200 requests", openMemory},
-		{"endpoint", "microseconds the endpoint adds to a streamed token", openEndpoint},
+		{"memory", "memory held, and what 200 requests add to it", openMemory},
+		{"endpoint", "microseconds the endpoint adds to a streamed token, median of nine pairs", openEndpoint},
 	}
 }
 
@@ -114,12 +115,44 @@ func printPlainly(w io.Writer, v any) error {
 		return err
 	case map[string]float64:
 		for _, name := range sortedKeys(v) {
-			if _, err := fmt.Fprintf(w, "%-32s %12.3f\n", strings.ReplaceAll(name, "_", " "), v[name]); err != nil {
+			label, value := plainRow(name, v)
+			if label == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%-24s %10s\n", label, value); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// plainRow is what a person reads of one metric; the label is empty if another
+// row says the same.
+func plainRow(name string, all map[string]float64) (label, value string) {
+	label, value = strings.ReplaceAll(name, "_", " "), sensible(all[name])
+	switch {
+	case name == "prefill_default_per_second":
+		return "prefill per second", value
+	case name == "prefill_chunk_512_per_second" && all[name] == all["prefill_default_per_second"]:
+		return "", ""
+	case name == "endpoint_us_per_token" && all[name] <= all["noise_us_per_token"]:
+		return label, "below the noise"
+	case strings.HasSuffix(name, "_bytes"):
+		return strings.TrimSuffix(label, " bytes"), sensible(all[name]/1e6) + " MB"
+	case strings.HasSuffix(name, "_percent"), strings.Contains(name, "_percent_"):
+		return label, strconv.FormatFloat(math.Round(10*all[name])/10+0, 'f', 1, 64) // no -0.0
+	}
+	return label, value
+}
+
+// sensible writes three digits, or all before the point.
+func sensible(v float64) string {
+	digits := 2
+	for x := max(v, -v); digits > 0 && x >= 10; x /= 10 {
+		digits--
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
 // benchModel starts MLX and loads the model to measure.

@@ -70,6 +70,9 @@ func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model
 	if err != nil {
 		return control.Model{}, err
 	}
+	if file, err := os.Stat(dir); err == nil && !file.IsDir() {
+		return control.Model{}, control.Errorf(control.CodeModelInvalid, "%s is a file, not a model's folder; name the folder that holds config.json and the weights", dir)
+	}
 	info, err := models.Inspect(dir)
 	if err != nil {
 		return control.Model{}, invalidModel(err)

@@ -34,7 +34,7 @@ func readFile(fsys fs.FS, name string) ([]byte, error) {
 }
 
 func missingFile(name string) error {
-	return errorf(CodeIncomplete, "half-downloaded: %s is missing; run `tandem pull` for this model", name)
+	return errorf(CodeIncomplete, "%s is missing; copy it into the folder, or run `tandem pull` if the model is the hub's", name)
 }
 
 // config is what is common to the config.json of all architectures.

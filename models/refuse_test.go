@@ -145,7 +145,7 @@ func TestRefused(t *testing.T) {
 		{"unknown tokenizer", good, func(f fstest.MapFS) {
 			f["tokenizer.json"] = &fstest.MapFile{Data: []byte(`{"version":"1.0","model":{"type":"Unigram"}}`)}
 		}, models.CodeUnsupported, "Unigram"},
-		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "half-downloaded: model.safetensors is missing; run `tandem pull`"},
+		{"no weights", good, func(f fstest.MapFS) { delete(f, "model.safetensors") }, models.CodeIncomplete, "model.safetensors is missing; copy it into the folder, or run `tandem pull`"},
 		{"generation config", good, func(f fstest.MapFS) { f["generation_config.json"] = &fstest.MapFile{Data: []byte(`{"top_k": "x"}`)} }, models.CodeInvalid, "generation_config.json"},
 
 		{"absurd hidden", good, set(map[string]any{"hidden_size": 1 << 40}), models.CodeInvalid, "hidden_size is 1099511627776"},
@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 		{"index number", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":3}}`) }, models.CodeInvalid, "no file name"},
 		{"missing shard", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)
-		}, models.CodeIncomplete, "half-downloaded: model-00002-of-00002.safetensors is missing; run `tandem pull`"},
+		}, models.CodeIncomplete, "model-00002-of-00002.safetensors is missing; copy it into the folder, or run `tandem pull`"},
 		{"tensor not in its shard", good, func(f fstest.MapFS) { shard(f, `{"weight_map":{"a":"model-00001-of-00002.safetensors"}}`) }, models.CodeInvalid, "lacks tensor a"},
 		{"tensor in two shards", good, func(f fstest.MapFS) {
 			shard(f, `{"weight_map":{"model.norm.weight":"model-00001-of-00002.safetensors","b":"model-00002-of-00002.safetensors"}}`)

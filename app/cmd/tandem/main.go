@@ -40,7 +40,7 @@ func verbs() []verb {
 		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] " +
 			"[--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
 		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] PROMPT", "continue a prompt; - reads it from standard input", run},
-		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models", modelsVerb},
+		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models; the list has a * at the chosen one, and says where a folder has gone", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[--json] [--model ID] [--limit N]", "the history of requests", runs},
 		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},
@@ -85,6 +85,10 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		}
 		return 0
 	}
+	if args[0] == "version" || args[0] == "-version" || args[0] == "--version" {
+		fmt.Fprintln(m.Stdout, "tandem", version())
+		return 0
+	}
 	for _, v := range verbs() {
 		if v.name != args[0] {
 			continue
@@ -112,6 +116,7 @@ func (m *Main) help() {
 	for _, v := range verbs() {
 		fmt.Fprintf(m.Stderr, "\n  %s %s\n        %s\n", v.name, v.args, v.doc)
 	}
+	fmt.Fprintln(m.Stderr, "\ntandem VERB -h explains a verb's flags; tandem --version prints the version")
 }
 
 // flags makes the flag set of a verb.
@@ -152,12 +157,35 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 		}
 		rest, args = append(rest, args[0]), args[1:]
 	}
-	if len(rest) < min || len(rest) > max {
-		fmt.Fprintf(f.Output(), "%s: wrong number of arguments\n", f.Name())
-		f.Usage()
-		return nil, errUsage
+	switch {
+	case len(rest) < min:
+		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
+	case len(rest) > max && max == 0:
+		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
+	case len(rest) > max:
+		fmt.Fprintf(f.Output(), "%s takes one argument; %q is one too many\n", f.Name(), rest[max])
+	default:
+		return rest, nil
 	}
-	return rest, nil
+	f.Usage()
+	return nil, errUsage
+}
+
+// needs says what argument a verb cannot do without.
+func needs(name string) string {
+	switch name {
+	case "tandem run":
+		return "a prompt: tandem run 'PROMPT', or tandem run - to read it from standard input"
+	case "tandem pull":
+		return "the model to download: tandem pull ORG/NAME"
+	case "tandem models add":
+		return "the model's folder: tandem models add FOLDER"
+	case "tandem models remove":
+		return "the model's id: tandem models remove ID"
+	case "tandem bench":
+		return "the name of a bench: tandem bench NAME"
+	}
+	return "an argument"
 }
 
 // logger writes warnings and errors for a person, more with --verbose.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"tandem/app/control"
@@ -59,8 +62,12 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			if weights == "" {
 				weights = model.Dtype
 			}
+			source := model.Source
+			if _, err := os.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
+				source += ", gone"
+			}
 			rows = append(rows, []string{mark + model.ID, model.Architecture, count(model.Parameters), weights,
-				byteSize(model.Bytes), fmt.Sprint(model.ContextLength), model.Source, clock(model.LastUsedAt)})
+				byteSize(model.Bytes), fmt.Sprint(model.ContextLength), source, clock(model.LastUsedAt)})
 		}
 		if *asJSON {
 			return nil

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,12 +107,19 @@ func TestOwnSnapshots(t *testing.T) {
 	}
 }
 
-// TestRemoveDeletedByOthers: what is gone already is no error.
+// TestRemoveDeletedByOthers: what is gone already is listed as that, and
+// removing it is no error.
 func TestRemoveDeletedByOthers(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
+	if out := o.must(t, "models"); strings.Contains(out, "gone") {
+		t.Errorf("on disk:\n%s", out)
+	}
 	if err := os.RemoveAll(filepath.Dir(filepath.Dir(o.snapshot(hubCommit)))); err != nil {
 		t.Fatal(err)
+	}
+	if out := o.must(t, "models"); !regexp.MustCompile(`(?m)^lab/tiny .* hub, gone `).MatchString(out) || strings.Count(out, "gone") != 1 {
+		t.Errorf("gone:\n%s", out)
 	}
 	o.must(t, "models", "remove", "lab/tiny")
 }
@@ -126,6 +134,9 @@ func TestRemoveServed(t *testing.T) {
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "models", "remove", "endless"); code != 1 || !strings.Contains(c.stderr, "endless is answering requests") {
 		t.Errorf("while it answers: exit %d, %s", code, c.stderr)
+	}
+	if out := c.must(t, "runs"); !regexp.MustCompile(`\n1 .* endless +/v1/completions .* running\n$`).MatchString(out) {
+		t.Errorf("while it answers:\n%s", out)
 	}
 	body.Close()
 	waitState(t, client(t, home), func(s control.State) bool { return len(s.Active) == 0 })
@@ -219,10 +230,11 @@ func TestBareFolder(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())
 	must(t, os.Mkdir("mine", 0o700))
+	must(t, os.WriteFile("file", nil, 0o600))
 	for _, args := range [][]string{{"run", "x"}, {"serve", "--addr", "127.0.0.1:0"}} {
-		for name, want := range map[string]bool{"mine": true, "other": false} {
+		for name, want := range map[string]string{"mine": "for that one write ./mine", "other": "No folder here has that name either", "file": "file is a file, and a model is a folder"} {
 			code := c.tandem(t.Context(), append(args, "--model", name)...)
-			if told := strings.HasSuffix(c.stderr, "for that one write ./mine\n"); code != 1 || told != want || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
+			if code != 1 || !strings.HasSuffix(c.stderr, want+"\n") || !strings.Contains(c.stderr, `"`+name+`" is not registered`) {
 				t.Errorf("%v --model %s: exit %d, %s", args, name, code, c.stderr)
 			}
 		}

@@ -3,8 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+
+	"tandem/app/control"
 )
 
 // notify tells of the first read.
@@ -23,7 +28,7 @@ func TestInterruptedPrompt(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()
 	for typed, want := range map[bool]string{
-		true:  "tandem: reading the prompt; end it with Ctrl-D\ntandem: interrupted\n",
+		true:  "tandem: reading the prompt; end it with Ctrl-D\n\ntandem: interrupted\n",
 		false: "tandem: interrupted\n",
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
@@ -38,6 +43,34 @@ func TestInterruptedPrompt(t *testing.T) {
 		interrupt()
 		if c := <-code; c != 130 || out.Len() > 0 || err.String() != want {
 			t.Errorf("typed %t: exit %d, %q %q", typed, c, &out, &err)
+		}
+	}
+}
+
+// TestCutAnswer: an answer that is cut short ends its line before the message.
+func TestCutAnswer(t *testing.T) {
+	home, text := newHome(t), ""
+	l, err := control.Listen(home)
+	must(t, err)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"phase":"ready","choice":"x"}`)
+			return
+		}
+		for _, piece := range []string{text, ""} {
+			fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", piece)
+		}
+		fmt.Fprint(w, `data: {"error":{"message":"Tandem is stopping.","code":"not_ready"}}`+"\n\n")
+	}))
+	server.Listener.Close()
+	server.Listener = l
+	server.Start()
+	defer server.Close()
+	c := newConsole(t, home)
+	for _, x := range []struct{ text, want string }{{"", ""}, {"half", "half\n"}, {"whole\n", "whole\n"}} {
+		text = x.text
+		if code := c.tandem(t.Context(), "run", "a"); code != 1 || c.stdout != x.want || c.stderr != "tandem: Tandem is stopping.\n" {
+			t.Errorf("after %q: exit %d, %q %q", x.text, code, c.stdout, c.stderr)
 		}
 	}
 }

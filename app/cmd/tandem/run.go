@@ -20,6 +20,9 @@ import (
 	"tandem/app/control"
 )
 
+// noModel refuses an empty --model.
+const noModel = "--model is empty; give it a model's folder or id, or leave it out for the chosen model"
+
 // maxPrompt bounds a prompt read from standard input; the endpoint would
 // refuse a larger one.
 const maxPrompt = 32 << 20 // bytes
@@ -68,6 +71,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
+	if *model == "" {
+		return mistake(f, noModel)
+	}
 	if len(rest) > 1 {
 		return mistake(f, "the prompt is one argument; put it in quotes: "+quoted(rest))
 	}
@@ -76,6 +82,9 @@ func run(ctx context.Context, m *Main, args []string) error {
 		if prompt, err = m.readPrompt(ctx); err != nil {
 			return err
 		}
+	}
+	if prompt == "" {
+		return errors.New("the prompt is empty; there is nothing to answer")
 	}
 	if !utf8.ValidString(prompt) {
 		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
@@ -137,6 +146,9 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 		}
 		return string(t.b), nil
 	case <-ctx.Done():
+		if m.Typed {
+			fmt.Fprintln(m.Stderr) // below the ^C that the terminal shows
+		}
 		return "", ctx.Err()
 	}
 }
@@ -171,13 +183,17 @@ func register(ctx context.Context, c *control.Client, name string) (id string, a
 }
 
 // orFolder adds to the error about an id that nothing has what to write for
-// the folder of that name, if there is one.
+// the folder of that name, or that there is none.
 func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
 	}
-	if info, statErr := os.Stat(name); statErr != nil || !info.IsDir() {
-		return err
+	info, statErr := os.Stat(name)
+	switch {
+	case statErr != nil:
+		return fmt.Errorf("%w No folder here has that name either", err)
+	case !info.IsDir():
+		return fmt.Errorf("%w %s is a file, and a model is a folder", err, name)
 	}
 	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
@@ -202,6 +218,12 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 
 	out := bufio.NewWriter(m.Stdout)
 	defer out.Flush()
+	open := false // a line of text that has no end yet
+	defer func() {
+		if open {
+			out.WriteByte('\n') // what follows, on a terminal, is a message
+		}
+	}()
 	finish := ""
 	var usage, timings json.RawMessage
 	for data, err := range control.Events(resp.Body) {
@@ -226,6 +248,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 			}
 			if !asJSON {
 				out.WriteString(text)
+				open = open && text == "" || text != "" && !strings.HasSuffix(text, "\n")
 			} else if text != "" || len(choice.TokenIDs) > 0 {
 				if err := writeJSON(out, struct {
 					Text     string  `json:"text"`
@@ -240,6 +263,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 		}
 	}
 	if !asJSON {
+		open = false
 		out.WriteByte('\n')
 		return out.Flush()
 	}

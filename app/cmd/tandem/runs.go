@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"tandem/app/control"
 )
@@ -11,7 +13,7 @@ func runs(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "of this model only")
-	limit := f.Int("limit", 20, "at most so many")
+	limit := f.Int("limit", 20, "at most so many, up to 1000; 0 lists 100")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -19,6 +21,11 @@ func runs(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, "--limit must be at least 0")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
+		// In this order: the row of a run that ends in between is complete.
+		state, err := c.State(ctx)
+		if err != nil {
+			return err
+		}
 		list, err := c.Runs(ctx, control.RunQuery{Limit: *limit, Model: *model})
 		if err != nil {
 			return err
@@ -30,6 +37,14 @@ func runs(ctx context.Context, m *Main, args []string) error {
 					return err
 				}
 				continue
+			}
+			if r.EndedAt.IsZero() {
+				r.FinishReason = "running"
+				// Its row has no model yet.
+				if i := slices.IndexFunc(state.Active, func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 {
+					r.Model = state.Active[i].Model
+				}
+				r.Model = cmp.Or(r.Model, "-")
 			}
 			pace := "-"
 			if decode := r.TotalMS - r.FirstTokenMS; r.CompletionTokens > 1 && decode > 0 {

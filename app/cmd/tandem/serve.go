@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
 	"strings"
@@ -33,6 +34,11 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	verbose := f.Bool("verbose", false, "log more")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	empty := false
+	f.Visit(func(set *flag.Flag) { empty = empty || set.Name == "model" && *model == "" })
+	if empty {
+		return mistake(f, noModel)
 	}
 	if *length < 0 {
 		return mistake(f, "--context must be at least 0")
