@@ -25,10 +25,28 @@
 // whole (LOG.md, 2026-11-21). The step in flight is a round of one row: where
 // a generation ends with the token just read, the row after it is rolled back.
 //
+// # Speculative decoding
+//
+// A request may have drafts (package draft). A verify round evaluates its
+// newest token and what a draft guesses behind it in one forward, with the
+// verdict in the graph and one sync: the draft is dispatched and not read
+// before. What stands is emitted, with the target's own next token after it,
+// so a round gives at least what a plain step gives. The output is that of
+// plain decoding. Which draft proposes, and how many tokens, is chosen round by
+// round from what rounds cost and how many drafts stood; none at all is a
+// choice. A draft that fails is given up, its request goes on.
+//
+// Rows of drafts that do not stand are trimmed. Under [Undo] the whole block is
+// taken back, and its accepted tokens are carried: evaluated again in front of
+// the next block. Their taps are known from the first time, and reach the
+// draft at once.
+//
+// A verify round serves one request; plain steps are shared.
+//
 // # Invariants
 //
 //   - Tokens are recorded before they are emitted.
 //   - Between rounds every cache holds the tokens that were fed, and at most
-//     one row more; when a request leaves, exactly those.
+//     one row more, of the step in flight; when a request leaves, exactly those.
 //   - The package knows no SQL, no HTTP and no architecture.
 package engine
