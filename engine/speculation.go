@@ -17,11 +17,11 @@ const MaxDepth = cache.MaxBlock - 1
 // Speculation says how a request is decoded. What it generates does not depend
 // on it, but for the rule. The zero value leaves everything to the engine.
 type Speculation struct {
-	Drafter  string      // one of the engine's, None, or Auto; empty means Auto
-	Depth    *int        // drafts in each round; nil adapts
-	Rollback Rollback    // empty means trim
+	Drafter  string   // one of the engine's, None, or Auto; empty means Auto
+	Depth    *int     // drafts in each round; nil adapts
+	Rollback Rollback // empty means trim
 	Rule     Rule     // empty means coupled
-	Fused    bool        // a probe: draft and verify in one graph
+	Fused    bool     // a probe: draft and verify in one graph
 }
 
 // Drafters that no engine has by these names.

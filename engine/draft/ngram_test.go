@@ -18,11 +18,7 @@ func ids(s string) []int32 {
 }
 
 func text(list []int32) string {
-	var s []rune
-	for _, t := range list {
-		s = append(s, t)
-	}
-	return string(s)
+	return string(append([]rune(nil), list...))
 }
 
 func TestNgramProposals(t *testing.T) {
