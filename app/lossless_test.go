@@ -103,12 +103,16 @@ func (l *lossless) say(r engine.Request, cut int) saying {
 	}
 	e.Close()
 	if err := l.th.Do(context.Background(), func(s *mlx.Scope) error {
+		var list []*mlx.Array
 		for i := range out.ids {
-			row, err := mlx.Read[float32](s, s.Contiguous(s.AsType(l.model.logits[len(r.Prompt)-1+i], mlx.Float32)))
+			list = append(list, l.model.logits[len(r.Prompt)-1+i])
+		}
+		if list != nil {
+			flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(s.Concat(0, list...), mlx.Float32)))
 			if err != nil {
 				return err
 			}
-			out.logits = append(out.logits, row)
+			out.logits = slices.Collect(slices.Chunk(flat, len(flat)/len(list)))
 		}
 		for _, a := range l.model.logits {
 			a.Free()
