@@ -13,7 +13,6 @@ import (
 // itself.
 func (e *Engine) open(s *mlx.Scope, t *task) {
 	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
-	t.choice.Arm = -1
 	if t.limit < 2 {
 		return // the prompt gives the first token
 	}
@@ -50,6 +49,10 @@ func (e *Engine) guard(s *mlx.Scope, t *task, i int, step func() error) error {
 // plan chooses what the task's next round does: how many tokens it drafts, 0
 // for a plain step, and who drafts them.
 func (e *Engine) plan(t *task) {
+	t.choice = draft.Choice{Arm: -1}
+	if !t.drafting() {
+		return
+	}
 	limits := make([]int, len(t.drafts))
 	for i := range t.drafts {
 		limits[i] = e.room(t, i)
@@ -62,7 +65,6 @@ func (e *Engine) plan(t *task) {
 		}
 		return
 	}
-	t.choice = draft.Choice{Arm: -1}
 	for i, n := range limits {
 		if n > 0 {
 			t.choice = draft.Choice{Arm: i, Depth: min(n, *r.Depth)}
@@ -87,7 +89,7 @@ func (e *Engine) room(t *task, i int) int {
 // learn takes what a round cost into account, if nothing else ran beside it
 // and the depth was chosen by what is known.
 func (e *Engine) learn(t *task, alone bool, r draft.Round) {
-	if !alone || t.req.Speculation.Depth != nil || !slices.ContainsFunc(t.drafts, func(d draft.Draft) bool { return d != nil }) {
+	if !alone || t.req.Speculation.Depth != nil || !t.drafting() {
 		return
 	}
 	if r.Depth == 0 {

@@ -83,8 +83,8 @@ func (p *checkpoint) free() {
 // flush evaluates the tokens that are carried, all but the newest one, for the
 // caches to hold them.
 func (e *Engine) flush(s *mlx.Scope, t *task) error {
-	n := len(t.tokens) - 1 - t.fed
-	if n <= 0 {
+	n := t.carried()
+	if n == 0 {
 		return nil
 	}
 	e.model.Forward(s, lm.Batch{{

@@ -57,7 +57,7 @@ func (e *Engine) schedule() {
 				continue
 			}
 			e.plan(t)
-			if t.flight == nil && (t.choice.Depth > 0 || t.carries()) {
+			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0) {
 				e.round([]*task{t}, e.verify, alone)
 			} else {
 				plain = append(plain, t)

@@ -67,8 +67,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		for i, t := range going {
 			next[i].keep(s)
 			t.flight = next[i]
-			t.stats.Rounds++
-			t.stats.Depths = append(t.stats.Depths, 0)
+			t.record(0)
 		}
 		syncs = e.thread.Syncs() - before
 		cost = time.Since(start)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tandem/engine/cache"
@@ -75,9 +76,14 @@ func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
 // decoding reports whether the prompt is evaluated and more is to come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
 
-// carries reports whether tokens before the newest one are not in the caches:
-// accepted drafts whose block was undone.
-func (t *task) carries() bool { return t.fed < len(t.tokens)-1 }
+// carried returns how many tokens before the newest one are not in the caches:
+// those of an undone block.
+func (t *task) carried() int { return max(0, len(t.tokens)-1-t.fed) }
+
+// drafting reports whether there is a draft to ask.
+func (t *task) drafting() bool {
+	return slices.ContainsFunc(t.drafts, func(d draft.Draft) bool { return d != nil })
+}
 
 // observe tells the sampler of the token (1) int32 that brings the text to n
 // tokens, unless it knows.

@@ -37,7 +37,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			return err
 		}
 		n = p.N
-		carried := last - t.fed
+		carried := t.carried()
 		tokens := []*mlx.Array{mlx.New(s, t.tokens[t.fed:], carried+1)}
 		if n > 0 {
 			tokens = append(tokens, p.Tokens)
@@ -111,33 +111,32 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	if err != nil {
 		return err
 	}
-	t.record(n, len(read)-1)
+	accepted := len(read) - 1
+	t.record(n)
 	if n > 0 {
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
 	}
-	stopped := false
-	defer func() {
-		e.learn(t, alone, draft.Round{Depth: n, Accepted: len(read) - 1, Stopped: stopped, Cost: cost})
-	}()
 	fed := len(t.tokens)
 	for i, tok := range read {
 		if !undone {
 			t.fed = fed + i // rows of the newest token and of the drafts before this one
 		}
+		if i < accepted {
+			t.stands(i)
+		}
+		// The stats are the client's once the task is finished.
 		if e.accept(t, tok); t.finished {
-			t.stats.Accepted -= len(read) - 1 - i
-			stopped = true
-			read = read[:i+1]
 			return nil
 		}
 	}
+	e.learn(t, alone, draft.Round{Depth: n, Accepted: accepted, Cost: cost})
 	return nil
 }
 
 // propose asks the draft for its guesses and dispatches them.
 func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
 	i, n := t.choice.Arm, t.choice.Depth
-	if rows := len(t.tokens) - t.fed; rows+n > cache.MaxBlock {
+	if t.carried()+1+n > cache.MaxBlock {
 		n = 0 // what is carried stays with this round
 	}
 	if n <= 0 || t.drafts[i] == nil {
@@ -161,16 +160,17 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 }
 
 // record counts a round in the task's figures.
-func (t *task) record(drafted, accepted int) {
-	st := &t.stats
-	st.Rounds++
-	st.Depths = append(st.Depths, drafted)
-	st.Drafted += drafted
-	st.Accepted += accepted
-	for len(st.AcceptedAt) < accepted {
-		st.AcceptedAt = append(st.AcceptedAt, 0)
+func (t *task) record(drafted int) {
+	t.stats.Rounds++
+	t.stats.Depths = append(t.stats.Depths, drafted)
+	t.stats.Drafted += drafted
+}
+
+// stands counts the draft at index i of a round, which is emitted.
+func (t *task) stands(i int) {
+	t.stats.Accepted++
+	if i == len(t.stats.AcceptedAt) {
+		t.stats.AcceptedAt = append(t.stats.AcceptedAt, 0)
 	}
-	for i := range accepted {
-		st.AcceptedAt[i]++
-	}
+	t.stats.AcceptedAt[i]++
 }
