@@ -116,6 +116,10 @@ type Stats struct {
 	AcceptedAt []int // rounds in which at least i+1 drafts stood, by i
 	Depths     []int // drafts of each round, plain ones 0
 
+	// Repeats is the index of the generated token from which the text loops, 0
+	// if it does not. What drafts gain in such a tail says little of others.
+	Repeats int
+
 	Seed   uint64
 	Finish Finish // empty when cancelled or failed
 	Err    error  // the error the range ended with; nil when it was left early
