@@ -40,10 +40,38 @@ func (e *Engine) guard(s *mlx.Scope, t *task, i int, step func() error) error {
 	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", name, err)
 	e.opts.Logger.Error("drafting was given up for a request", "drafter", name, "error", err)
 	if t.drafts[i] != nil {
+		t.foretold(t.drafts[i])
 		t.drafts[i].Free(s)
 		t.drafts[i] = nil
 	}
 	return err
+}
+
+// foretold counts what a draft that ends made of the request's prediction.
+func (t *task) foretold(d draft.Draft) {
+	if p, ok := d.(draft.Predictor); ok {
+		accepted, rejected := p.Predicted(t.tokens)
+		t.stats.PredictionAccepted += accepted
+		t.stats.PredictionRejected += rejected
+	}
+}
+
+// plainly says why no round of a task that ends had drafts.
+func (e *Engine) plainly(t *task) string {
+	r := t.req.Speculation
+	switch {
+	case r.Drafter == None || r.Depth != nil && *r.Depth == 0:
+		return "speculation is off for this request"
+	case len(e.opts.Drafters) == 0:
+		return "the model has no drafter"
+	case t.generated() < 2:
+		return "" // the first token is the prompt's
+	case !t.offered:
+		return "no drafter had anything to propose"
+	case r.Depth == nil:
+		return "plain decoding was chosen, by what rounds cost and how many guesses stood"
+	}
+	return ""
 }
 
 // plan chooses what the task's next round does: how many tokens it drafts, 0
@@ -56,6 +84,7 @@ func (e *Engine) plan(t *task) {
 	limits := make([]int, len(t.drafts))
 	for i := range t.drafts {
 		limits[i] = e.room(t, i)
+		t.offered = t.offered || limits[i] > 0
 	}
 	r := t.req.Speculation
 	if r.Depth == nil {

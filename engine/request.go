@@ -87,6 +87,9 @@ type Token struct {
 	Logprobs *Logprobs // nil unless asked for
 	Prompt   bool      // part of the prompt (see Request.PromptLogprobs)
 	Finish   Finish    // set on the last token only
+
+	Draft   bool // was guessed by a drafter, and stands
+	Drafted int  // guesses in the round that begins with this token
 }
 
 // Logprobs holds natural log-probabilities from the model's own logits.
@@ -115,6 +118,11 @@ type Stats struct {
 	Accepted   int   // of Drafted, those that stand in the output
 	AcceptedAt []int // rounds in which at least i+1 drafts stood, by i
 	Depths     []int // drafts of each round, plain ones 0
+	Accepts    []int // those of them that stand
+
+	// Of Request.Prediction, tokens that were drafted and stand, and tokens
+	// that were drafted in vain.
+	PredictionAccepted, PredictionRejected int
 
 	// Repeats is the index of the generated token from which the text loops, 0
 	// if it does not. What drafts gain in such a tail says little of others.

@@ -162,6 +162,9 @@ func (e *Engine) leave(t *task, err error) {
 	if !t.first.IsZero() {
 		t.stats.Decode = now.Sub(t.first)
 	}
+	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
+		t.stats.NoDrafter = e.plainly(t)
+	}
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	t.mail.close()
 	close(t.left)

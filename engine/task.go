@@ -38,6 +38,8 @@ type task struct {
 	drafts []draft.Draft // as the engine's drafters; nil until the prompt's first chunk, not asked for, or failed
 	choice draft.Choice  // of the next round
 
+	offered bool // a draft had something to propose
+
 	stream *tokenizer.Stream
 	stops  stopMatcher
 
@@ -122,6 +124,7 @@ func (t *task) free(s *mlx.Scope) {
 	t.flight = nil
 	for i, d := range t.drafts {
 		if d != nil {
+			t.foretold(d)
 			d.Free(s)
 			t.drafts[i] = nil
 		}

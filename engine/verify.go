@@ -117,11 +117,13 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
 	}
 	fed := len(t.tokens)
+	read[0].Drafted = n
 	for i, tok := range read {
 		if !undone {
 			t.fed = fed + i // rows of the newest token and of the drafts before this one
 		}
 		if i < accepted {
+			tok.Draft = true
 			t.stands(i)
 		}
 		// The stats are the client's once the task is finished.
@@ -163,12 +165,14 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 func (t *task) record(drafted int) {
 	t.stats.Rounds++
 	t.stats.Depths = append(t.stats.Depths, drafted)
+	t.stats.Accepts = append(t.stats.Accepts, 0)
 	t.stats.Drafted += drafted
 }
 
-// stands counts the draft at index i of a round, which is emitted.
+// stands counts the draft at index i of the last round, which is emitted.
 func (t *task) stands(i int) {
 	t.stats.Accepted++
+	t.stats.Accepts[len(t.stats.Accepts)-1]++
 	if i == len(t.stats.AcceptedAt) {
 		t.stats.AcceptedAt = append(t.stats.AcceptedAt, 0)
 	}

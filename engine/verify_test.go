@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/engine/draft"
@@ -68,6 +69,30 @@ func sameTokens(t *testing.T, what string, got, want []Token) {
 	}
 }
 
+// checkRounds compares what the tokens of a generation say of their rounds with
+// what its figures say.
+func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
+	t.Helper()
+	var depths, accepts []int
+	for i, tok := range tokens {
+		if i > 0 && !tokens[i-1].Draft { // the target's own ends a round
+			depths, accepts = append(depths, tok.Drafted), append(accepts, 0)
+		} else if tok.Drafted != 0 {
+			t.Errorf("%s: a round begins with token %d, in the midst of one", what, i)
+		}
+		if tok.Draft {
+			accepts[len(accepts)-1]++
+		}
+	}
+	sum := 0
+	for _, n := range stats.Accepts {
+		sum += n
+	}
+	if !slices.Equal(depths, stats.Depths) || !slices.Equal(accepts, stats.Accepts) || sum != stats.Accepted {
+		t.Errorf("%s: tokens of rounds with %d of %d drafts; the figures say %d of %d", what, accepts, depths, stats.Accepts, stats.Depths)
+	}
+}
+
 // TestVerifyEqualsPlain decodes the same request plainly and with drafts that
 // go wrong at every position in turn.
 func TestVerifyEqualsPlain(t *testing.T) {
@@ -97,6 +122,7 @@ func TestVerifyEqualsPlain(t *testing.T) {
 				if stats.CompletionTokens != 1+stats.Rounds+stats.Accepted {
 					t.Errorf("%s: %d tokens from %d rounds with %d drafts", what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
 				}
+				checkRounds(t, what, got, stats)
 			}
 		}
 	}
@@ -130,6 +156,7 @@ func TestVerifyEnds(t *testing.T) {
 			if (stats.Drafted == 0) != (how == "depth" && row == 0) {
 				t.Errorf("%s: %d drafts", what, stats.Drafted)
 			}
+			checkRounds(t, what, got, stats)
 			if stats.CompletionTokens != len(got) {
 				t.Errorf("%s: %d completion tokens, %d were handed over", what, stats.CompletionTokens, len(got))
 			}
@@ -152,6 +179,52 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// TestPrediction hands over what will be generated, with an error in it.
+func TestPrediction(t *testing.T) {
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
+	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(61), Seed: new(uint64(7)), Sampling: sample.Params{Temperature: 1}}
+	r.Speculation.Drafter = None
+	plain, _, stats := f.run(t, r)
+	if stats.NoDrafter == "" {
+		t.Error("plain decoding for no reason")
+	}
+	r.Prediction = ids(plain)
+	r.Prediction[22] = (r.Prediction[22] + 1) % 64
+	if _, _, stats = f.run(t, r); stats.PredictionAccepted != 0 || stats.PredictionRejected != 0 {
+		t.Errorf("without a drafter %d tokens of the prediction stood, %d did not", stats.PredictionAccepted, stats.PredictionRejected)
+	}
+	r.Speculation = Speculation{Depth: new(4)}
+	got, _, stats := f.run(t, r)
+	sameTokens(t, "predicted", got, plain)
+	if accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected; accepted < 40 || rejected == 0 || rejected > 12 ||
+		accepted+rejected > stats.Drafted || accepted > stats.Accepted {
+		t.Errorf("%d and %d tokens of the prediction, of %d drafts %d stand", accepted, rejected, stats.Drafted, stats.Accepted)
+	}
+}
+
+// TestPlainly: a request that had no drafts says why.
+func TestPlainly(t *testing.T) {
+	ngram := Options{Drafters: []draft.Drafter{draft.Ngram{}}}
+	for _, c := range []struct {
+		opts        Options
+		speculation Speculation
+		max         int
+		why         string
+	}{
+		{ngram, Speculation{Drafter: None}, 9, "off"},
+		{ngram, Speculation{Depth: new(0)}, 9, "off"},
+		{Options{}, Speculation{}, 9, "no drafter"},
+		{ngram, Speculation{}, 9, "anything to propose"},
+		{ngram, Speculation{}, 1, ""},
+	} {
+		f := newFixture(t, enginetest.Cycle(40), c.opts)
+		_, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: &c.max, Speculation: c.speculation})
+		if !strings.Contains(stats.NoDrafter, c.why) || (stats.NoDrafter == "") != (c.why == "") {
+			t.Errorf("%+v: %q", c, stats.NoDrafter)
+		}
+	}
+}
+
 // TestDraftFails breaks the draft in the midst of a generation.
 func TestDraftFails(t *testing.T) {
 	for _, how := range []string{"error", "panic"} {
@@ -166,6 +239,7 @@ func TestDraftFails(t *testing.T) {
 			}
 			return errors.New("broken")
 		}
+		r.Speculation.Depth = new(3) // left to itself the engine may draft too rarely
 		got, _, stats := f.run(t, r)
 		sameTokens(t, how, got, plain)
 		if stats.NoDrafter == "" || stats.Drafted == 0 {

@@ -52,6 +52,14 @@ type Draft interface {
 	Free(s *mlx.Scope)
 }
 
+// A Predictor is a Draft that follows Options.Prediction.
+type Predictor interface {
+	// Predicted returns how many tokens of the prediction were proposed and
+	// are in history, the request's tokens so far, and how many were proposed
+	// in vain.
+	Predicted(history []int32) (accepted, rejected int)
+}
+
 // A Proposal is a run of guessed tokens.
 type Proposal struct {
 	N      int

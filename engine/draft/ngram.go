@@ -110,9 +110,7 @@ func (d *NgramDraft) search(history []int32) {
 	}
 }
 
-// Predicted returns how many tokens of Options.Prediction were proposed and
-// accepted, and how many were proposed in vain. history is the request's
-// tokens so far.
+// Predicted implements Predictor.
 func (d *NgramDraft) Predicted(history []int32) (accepted, rejected int) {
 	d.offer.settle(history)
 	return d.offer.accepted, d.offer.rejected
