@@ -58,7 +58,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	}
 	defer c.close()
 	d := &Drafter{thread: target.thread}
-	err = c.build(d.thread, cfg.Quantization, opts.Dtype, func(w *nn.Weights) error {
+	err = c.build(d.thread, cfg.Quantization, opts, func(w *nn.Weights) error {
 		m, err := dflash.New(w, text, target.Model.(*model), settings)
 		if err == nil {
 			err = w.Err()

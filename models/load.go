@@ -30,6 +30,11 @@ type Options struct {
 
 	Dtype DtypePolicy // zero means DtypeAuto
 
+	// FewRows has a kernel of our own multiply the rows of a verify block with
+	// packed matrices, on a GPU. It is an experiment: `tandem bench verify`
+	// tells whether it gains.
+	FewRows bool
+
 	// Progress, if set, hears how many bytes of weights are loaded, on the
 	// MLX thread.
 	Progress func(done, total int64)
@@ -132,7 +137,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		return nil, err
 	}
 	defer c.close()
-	err = c.build(t, cfg.Quantization, opts.Dtype, func(w *nn.Weights) error {
+	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
 		m, err := build(w, text)
 		if err == nil {
 			err = w.Err()
@@ -167,12 +172,13 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 }
 
 // build hands the weights to fn on the thread. They are freed if it fails.
-func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, policy DtypePolicy, fn func(w *nn.Weights) error) error {
+func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn func(w *nn.Weights) error) error {
 	return t.Do(c.ctx, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, c, q)
-		if policy == DtypeFloat32 || policy != DtypeCheckpoint && !t.GPU() {
+		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
 			w.Dtype = mlx.Float32
 		}
+		w.FewRows = opts.FewRows && t.GPU()
 		ok := false
 		defer func() {
 			if !ok { // a panic too

@@ -21,6 +21,7 @@ type matrix struct {
 
 	scales, biases *mlx.Array // packed: (out, in/group), else nil
 	quantization   mlx.Quantization
+	few            *fewRows // nil = MLX's own product
 }
 
 const (
@@ -33,6 +34,9 @@ func (m *matrix) packed() bool { return m.scales != nil }
 // matmul returns x (rows, in) times the matrix (rows, out).
 func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if m.packed() {
+		if m.few.takes(m, x.Dim(0)) {
+			return m.few.matmul(s, x, m)
+		}
 		return s.QuantizedMatMul(x, m.weight, m.scales, m.biases, m.quantization)
 	}
 	rows := x.Dim(0)
@@ -72,11 +76,15 @@ func (w *Weights) matrix(path string, out, in int) matrix {
 	if w.packing.Bits == 0 {
 		w.packing = q
 	}
+	if w.FewRows && w.fewRows == nil {
+		w.fewRows = newFewRows(w.scope)
+	}
 	return matrix{
 		weight:       w.load(path+".weight", packedTypes, []int{out, weight.Shape[1]}),
 		scales:       w.float(path+".scales", out, scales.Shape[1]),
 		biases:       w.float(path+".biases", out, scales.Shape[1]),
 		quantization: q,
+		few:          w.fewRows,
 	}
 }
 
@@ -119,7 +127,7 @@ func (m *matrix) out() int {
 
 // outputs returns views of the outputs [from, to) of a matrix that is laid out.
 func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
-	v := matrix{quantization: m.quantization}
+	v := matrix{quantization: m.quantization, few: m.few}
 	if m.packed() {
 		v.weight = s.Slice(m.weight, 0, from, to)
 		v.scales = s.Slice(m.scales, 0, from, to)

@@ -21,7 +21,8 @@ type Source interface {
 // which were asked for, so that what is missing and what is left over come
 // out by themselves, and it owns what it loaded.
 type Weights struct {
-	Dtype mlx.Dtype // of floating weights in memory; zero = as stored
+	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
+	FewRows bool      // use the kernel for few rows with packed matrices; the thread must have a GPU
 
 	scope   *mlx.Scope // while loading
 	src     Source
@@ -33,6 +34,7 @@ type Weights struct {
 	err     error
 
 	arrays     []*mlx.Array // kept
+	fewRows    *fewRows     // of the packed matrices, nil if there are none
 	parameters int64
 	bytes      int64
 }
@@ -127,6 +129,10 @@ func (w *Weights) Free() {
 		a.Free()
 	}
 	w.arrays = nil
+	if w.fewRows != nil {
+		w.fewRows.kernel.Free()
+		w.fewRows = nil
+	}
 }
 
 // info returns the shape of a tensor, noting that it was asked for.

@@ -1,0 +1,66 @@
+package nn
+
+import (
+	_ "embed"
+
+	"tandem/engine/mlx"
+)
+
+// fewRows multiplies a few rows with packed matrices by a kernel of its own,
+// on the GPU: the seam for what `tandem bench verify` shows to be worth
+// writing. It reads a matrix once for all rows of a verify block. It is used
+// only if asked for, see Weights.FewRows; without it, and for shapes it does
+// not take, MLX's own product does the work.
+type fewRows struct{ kernel *mlx.Kernel }
+
+//go:embed fewrows.metal
+var fewRowsBody string
+
+// What a simdgroup and a threadgroup of the kernel compute. With more rows than
+// fewRowsMost the sums do not fit the registers of a lane.
+const (
+	fewRowsMost       = 16
+	fewRowsColumns    = 4 // outputs of a simdgroup
+	fewRowsSimdgroups = 4 // of a threadgroup
+	simdgroup         = 32
+)
+
+func newFewRows(s *mlx.Scope) *fewRows {
+	return &fewRows{s.NewKernel(mlx.KernelSource{
+		Name:   "tandem_few_rows",
+		Inputs: []string{"x", "w", "scales", "biases"}, Outputs: []string{"out"},
+		Body: fewRowsBody,
+	})}
+}
+
+// takes reports whether the kernel can multiply this many rows with m. One row
+// is left to MLX, whose product is made for it.
+func (f *fewRows) takes(m *matrix, rows int) bool {
+	if f == nil {
+		return false
+	}
+	q := m.quantization
+	pack := 32 / q.Bits
+	return q.Mode == "affine" && rows > 1 && rows <= fewRowsMost &&
+		m.weight.Dim(0)%fewRowsColumns == 0 && q.GroupSize%pack == 0
+}
+
+// constants of the kernel for x (rows, in) and m.
+func (f *fewRows) constants(m *matrix, rows int) map[string]int {
+	q := m.quantization
+	return map[string]int{
+		"ROWS": rows, "IN": m.weight.Dim(1) * 32 / q.Bits, "OUT": m.weight.Dim(0), "BITS": q.Bits, "GROUP": q.GroupSize,
+		"COLUMNS": fewRowsColumns, "SIMDGROUPS": fewRowsSimdgroups,
+	}
+}
+
+// matmul returns x (rows, in) times m, (rows, out) in x's type.
+func (f *fewRows) matmul(s *mlx.Scope, x *mlx.Array, m *matrix) *mlx.Array {
+	rows, out := x.Dim(0), m.weight.Dim(0)
+	groups := (out + fewRowsColumns*fewRowsSimdgroups - 1) / (fewRowsColumns * fewRowsSimdgroups)
+	return s.Launch(f.kernel, mlx.Launch{
+		Grid: groups * fewRowsSimdgroups * simdgroup, Threadgroup: fewRowsSimdgroups * simdgroup,
+		Shape: []int{rows, out}, Dtype: x.Dtype(),
+		Constants: f.constants(m, rows), Types: map[string]mlx.Dtype{"T": x.Dtype()},
+	}, x, m.weight, m.scales, m.biases)
+}
