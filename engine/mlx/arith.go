@@ -39,6 +39,15 @@ func (s *Scope) Div(a, b *Array) *Array {
 	return s.done(r, C.mlx_divide(&r.c, a.c, b.c, s.stream))
 }
 
+// Minimum returns the smaller of a and b, broadcast (mlx_minimum).
+func (s *Scope) Minimum(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_minimum(&r.c, a.c, b.c, s.stream))
+}
+
 // Less returns a < b (mlx_less).
 func (s *Scope) Less(a, b *Array) *Array {
 	if !s.ready(a, b) {

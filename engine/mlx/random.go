@@ -12,26 +12,15 @@ func (s *Scope) Key(seed uint64) *Array {
 	return s.done(r, C.mlx_random_key(&r.c, C.uint64_t(seed)))
 }
 
-// Gumbel draws standard Gumbel noise; the same key and shape give the same
-// noise (mlx_random_gumbel).
-func (s *Scope) Gumbel(key *Array, shape ...int) *Array {
+// Bits draws uniform uint32 numbers; the same key and shape give the same ones
+// (mlx_random_bits).
+func (s *Scope) Bits(key *Array, shape ...int) *Array {
 	if !s.ready(key) {
 		return s.dead
 	}
 	var d dims
 	r := s.new()
-	return s.done(r, C.mlx_random_gumbel(&r.c, d.set(shape), C.size_t(len(shape)), C.MLX_FLOAT32, key.c, s.stream))
-}
-
-// Uniform draws float32 numbers from [0, 1) (mlx_random_uniform).
-func (s *Scope) Uniform(key *Array, shape ...int) *Array {
-	lo, hi := s.Scalar(0, Float32), s.Scalar(1, Float32)
-	if !s.ready(key, lo, hi) {
-		return s.dead
-	}
-	var d dims
-	r := s.new()
-	return s.done(r, C.mlx_random_uniform(&r.c, lo.c, hi.c, d.set(shape), C.size_t(len(shape)), C.MLX_FLOAT32, key.c, s.stream))
+	return s.done(r, C.mlx_random_bits(&r.c, d.set(shape), C.size_t(len(shape)), 4, key.c, s.stream))
 }
 
 // Normal draws from the normal distribution (mlx_random_normal).

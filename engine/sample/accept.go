@@ -59,11 +59,7 @@ func (m *Sampler) reject(s *mlx.Scope, x, drafts, logQ *mlx.Array, pos int) (sta
 	} else {
 		q = s.PutAlong(s.Zeros(mlx.Float32, n, m.vocab), at, s.BroadcastTo(s.Scalar(1, mlx.Float32), n, 1), -1)
 	}
-	keys := make([]*mlx.Array, n)
-	for i := range keys {
-		keys[i] = s.Uniform(s.Key(key(m.seed, verdicts, pos+i)), 1, 1)
-	}
-	u := s.Concat(0, keys...) // (n, 1) in [0, 1)
+	u := m.uniform(s, verdicts, pos, n, 1)
 	stands = s.Reshape(s.Less(s.Mul(u, s.TakeAlong(q, at, -1)), s.TakeAlong(p, at, -1)), n)
 
 	zero := s.Scalar(0, mlx.Float32)

@@ -112,7 +112,7 @@ func TestAccept(t *testing.T) {
 // TestRejectionFollowsTheDistribution draws one draft from q and judges it, at
 // 20,000 positions: what follows has the distribution p whatever q is.
 func TestRejectionFollowsTheDistribution(t *testing.T) {
-	const vocab, positions = 8, 20000
+	const vocab, positions, at = 8, 20000, 1000 // positions judged at a time, each by itself
 	p := []float32{0, 1, 2, -1, 0.5, 3, -2, 1.5}
 	for _, c := range []struct {
 		name string
@@ -125,24 +125,19 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 		onThread(t, func(s *mlx.Scope) error {
 			m := New(s, Params{Temperature: 1}, 77, vocab, nil)
 			counts := make([]int, vocab)
-			rows := s.Keep(mlx.New(s, slices.Concat(p, p), 2, vocab))
-			defer rows.Free()
-			for pos := 0; pos < positions; pos += 50 {
-				var out []*mlx.Array
-				for i := range 50 {
-					draft, logQ := mlx.New(s, []int32{5}, 1), (*mlx.Array)(nil)
-					if c.q != nil {
-						logQ = mlx.New(s, c.q, 1, vocab)
-						draft = m.Choose(s, logQ, pos+i)
-					}
-					v := m.Accept(s, Rejection, rows, draft, logQ, pos+i)
-					out = append(out, s.Slice(v.Tokens, 0, 0, 1))
+			for pos := 0; pos < positions; pos += at {
+				drafts, logQ := mlx.New(s, slices.Repeat([]int32{5}, at), at), (*mlx.Array)(nil)
+				if c.q != nil {
+					logQ = mlx.New(s, slices.Repeat(c.q, at), at, vocab)
+					drafts = m.Choose(s, logQ, pos)
 				}
-				ids, err := mlx.Read[int32](s, s.Concat(0, out...))
+				rows := mlx.New(s, slices.Repeat(p, at+1), at+1, vocab)
+				_, tokens := m.reject(s, rows, drafts, logQ, pos)
+				ids, err := mlx.Read[int32](s, tokens)
 				if err != nil {
 					return err
 				}
-				for _, id := range ids {
+				for _, id := range ids[:at] { // the last is a bonus
 					counts[id]++
 				}
 				if err := s.Eval(); err != nil {

@@ -59,11 +59,22 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 
 // noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
 func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
+	x := m.uniform(s, u, pos, n, m.vocab)
+	return s.Neg(s.Log(s.Neg(s.Log(x))))
+}
+
+// uniform returns numbers (n, width) from [0, 1), row i made of (seed, u,
+// pos+i) alone. Only the bits are drawn row by row: each operation costs the
+// host, and on a GPU a launch.
+func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 	rows := make([]*mlx.Array, n)
 	for i := range rows {
-		rows[i] = s.Gumbel(s.Key(key(m.seed, u, pos+i)), 1, m.vocab)
+		rows[i] = s.Bits(s.Key(key(m.seed, u, pos+i)), 1, width)
 	}
-	return s.Concat(0, rows...)
+	x := s.AsType(s.Concat(0, rows...), mlx.Float32)
+	x = s.Mul(x, s.Scalar(1.0/(1<<32), mlx.Float32))
+	// The largest of them were rounded up to 1.
+	return s.Minimum(x, s.Scalar(1-1.0/(1<<24), mlx.Float32))
 }
 
 // Process returns the processed distributions of logits (n, V) as unnormalised
