@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"math"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// Positions 0 to 2 are an episode, 3 to 5 the next one, and so on.
+const (
+	episode = 3
+	words   = 12 // vocabulary
+	width   = 8
+)
+
+// An episodic model is a random transformer of two layers with rings that
+// forgets: what it says of a position depends on the tokens of that episode
+// before it alone. So the episodes of a long generation are independent draws
+// from one distribution.
+type episodic struct {
+	embed  *mlx.Array // (V, H)
+	phase  *mlx.Array // (episode, H): by position in the episode
+	layers [2]struct{ q, o *mlx.Array }
+	head   *mlx.Array // (H, V)
+
+	// lean, where positive, is added to the logit of each draft in a block: an
+	// acceptance that is partial to drafts.
+	lean   float64
+	drafts *mlx.Array // (rows-1) of the last forward
+}
+
+func newEpisodic(s *mlx.Scope) *episodic {
+	seed := uint64(0)
+	random := func(scale float64, shape ...int) *mlx.Array {
+		seed++
+		return s.Keep(s.Normal(s.Key(seed), mlx.Float32, 0, float32(scale), shape...))
+	}
+	m := &episodic{embed: random(0.5, words, width), phase: random(1, episode, width)}
+	for i := range m.layers {
+		m.layers[i].q, m.layers[i].o = random(1, width, width), random(1/math.Sqrt(width), width, width)
+	}
+	m.head = random(1.2/math.Sqrt(width), width, words)
+	s.Eval(m.arrays()...)
+	return m
+}
+
+func (m *episodic) arrays() []*mlx.Array {
+	return []*mlx.Array{m.embed, m.phase, m.head, m.layers[0].q, m.layers[0].o, m.layers[1].q, m.layers[1].o}
+}
+
+func (m *episodic) Config() lm.Config {
+	return lm.Config{VocabSize: words, HiddenSize: width, Layers: len(m.layers), ContextLength: 1 << 16, Dtype: mlx.Float32}
+}
+
+func (m *episodic) NewCaches(opts cache.Options) []cache.Cache {
+	return []cache.Cache{cache.New(opts, episode), cache.New(opts, episode)}
+}
+
+// Forward implements lm.Model. The last row of an episode speaks of the next
+// one: it knows nothing but that.
+func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
+	var hidden []*mlx.Array
+	for _, q := range b {
+		phases, known := make([]int32, q.N), make([]float32, q.N)
+		for i := range q.N {
+			if phases[i] = int32((q.Pos + i) % episode); phases[i] < episode-1 {
+				known[i] = 1
+			}
+		}
+		x := s.Add(s.Mul(s.Take(m.embed, q.Tokens, 0), mlx.New(s, known, q.N, 1)), s.Take(m.phase, mlx.New(s, phases, q.N), 0)) // (N, H)
+		for i, l := range m.layers {
+			row := s.Reshape(x, 1, 1, q.N, width)
+			view := q.Caches[i].Update(s, row, row)
+			slots := view.K.Dim(2)
+			mask := make([]bool, q.N*slots)
+			for j := range q.N {
+				pos := q.Pos + j
+				for p := pos; p >= 0 && p/episode == pos/episode; p-- {
+					mask[j*slots+p%slots] = p == pos || pos%episode < episode-1
+				}
+			}
+			a := s.Attention(s.Reshape(s.MatMul(x, l.q), 1, 1, q.N, width), view.K, view.V, 1/math.Sqrt2, mlx.New(s, mask, q.N, slots))
+			x = s.RMSNorm(s.Add(x, s.MatMul(s.Reshape(a, q.N, width), l.o)), nil, 1e-6)
+		}
+		hidden = append(hidden, x)
+		if m.drafts = nil; q.N > 1 {
+			m.drafts = s.Slice(q.Tokens, 0, 1, q.N)
+		}
+	}
+	return lm.Output{Hidden: s.Concat(0, hidden...)}
+}
+
+func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	logits := s.MatMul(hidden, m.head)
+	if n := hidden.Dim(0); m.lean > 0 && n > 1 {
+		at := s.Reshape(m.drafts, n-1, 1)
+		bonus := s.PutAlong(s.Zeros(mlx.Float32, n, words), s.Concat(0, at, s.Slice(at, 0, 0, 1)),
+			s.Concat(0, s.BroadcastTo(s.Scalar(m.lean, mlx.Float32), n-1, 1), s.Zeros(mlx.Float32, 1, 1)), -1)
+		logits = s.Add(logits, bonus)
+	}
+	return logits
+}
+
+func (m *episodic) Free() {
+	for _, a := range m.arrays() {
+		a.Free()
+	}
+}
+
+// prefixes lists what an episode can begin with: nothing, one token, two; of
+// which entry is that of a given number of tokens.
+func prefixes() (list [][]int32) {
+	list = append(list, nil)
+	for a := range int32(words) {
+		list = append(list, []int32{a})
+	}
+	for a := range int32(words) {
+		for b := range int32(words) {
+			list = append(list, []int32{a, b})
+		}
+	}
+	return list
+}
+
+// A guesser drafts for a model by the position in the episode alone: it is
+// right now and then.
+type guesser struct {
+	table *mlx.Array // (episode, V) logits
+	lie   bool       // about what it draws from
+}
+
+// newGuesser guesses what the target says on average, given its logits behind
+// each prefix.
+func newGuesser(s *mlx.Scope, logits [][]float32) *guesser {
+	table := make([]float32, episode*words)
+	for i, prefix := range prefixes() {
+		for id, x := range logits[i] {
+			table[len(prefix)*words+id] += x / float32(math.Pow(words, float64(len(prefix))))
+		}
+	}
+	return &guesser{table: s.Keep(mlx.New(s, table, episode, words))}
+}
+
+func (*guesser) Name() string   { return "guesser" }
+func (*guesser) Taps() []int    { return nil }
+func (*guesser) MaxDrafts() int { return MaxDepth }
+
+func (g *guesser) Open(_ *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	return &guess{g, o.Sampler}, nil
+}
+
+// guess is the draft of one request.
+type guess struct {
+	*guesser
+	sampler *sample.Sampler
+}
+
+// Propose implements draft.Draft.
+func (g *guess) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
+	phases := make([]int32, n)
+	for i := range phases {
+		phases[i] = int32((len(history) + i) % episode)
+	}
+	x := g.sampler.Process(s, s.Take(g.table, mlx.New(s, phases, n), 0), nil)
+	tokens := g.sampler.Choose(s, x, len(history))
+	if g.lie {
+		x = s.Mul(x, s.Scalar(0.8, mlx.Float32))
+	}
+	return draft.Proposal{N: n, Tokens: tokens, LogQ: x}
+}
+
+func (*guess) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (*guess) Arrays() []*mlx.Array                             { return nil }
+func (*guess) Free(*mlx.Scope)                                  {}

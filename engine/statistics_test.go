@@ -1,0 +1,263 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// samples is how many episodes are drawn for each rule and setting.
+const samples = 20_000
+
+// opening is the prompt, an episode too.
+var opening = []int32{3, 1, 4}
+
+// A statistic is the episodic model on a thread of its own, with a drafter
+// that is nearly right.
+type statistic struct {
+	t       *testing.T
+	th      *mlx.Thread
+	model   *episodic
+	guesser *guesser
+	logits  [][]float32 // behind each prefix
+}
+
+func newStatistic(t *testing.T) *statistic {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &statistic{t: t, th: th}
+	x.do(func(s *mlx.Scope) error { x.model = newEpisodic(s); return nil })
+	for _, prefix := range prefixes() {
+		x.do(func(s *mlx.Scope) error {
+			text := slices.Concat(opening, prefix)
+			caches := x.model.NewCaches(cache.Options{Chunk: 32})
+			out := x.model.Forward(s, lm.Batch{{Tokens: mlx.New(s, text, len(text)), N: len(text), Caches: caches}}, nil)
+			row, err := mlx.Read[float32](s, x.model.Unembed(s, s.Slice(out.Hidden, 0, len(text)-1, len(text))))
+			x.logits = append(x.logits, row)
+			for _, c := range caches {
+				c.Free(s)
+			}
+			return err
+		})
+	}
+	x.do(func(s *mlx.Scope) error { x.guesser = newGuesser(s, x.logits); return nil })
+	t.Cleanup(func() {
+		th.Do(context.Background(), func(*mlx.Scope) error {
+			x.model.Free()
+			x.guesser.table.Free()
+			return nil
+		})
+		th.Close()
+	})
+	return x
+}
+
+func (x *statistic) do(fn func(*mlx.Scope) error) {
+	x.t.Helper()
+	if err := x.th.Do(context.Background(), fn); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// joint returns how likely plain decoding is to say each of words^3 episodes
+// behind the opening, episode abc at (a*words+b)*words+c.
+func (x *statistic) joint(p sample.Params) []float64 {
+	x.t.Helper()
+	var next [][]float64 // behind each prefix
+	for i, prefix := range prefixes() {
+		x.do(func(s *mlx.Scope) error {
+			m := sample.New(s, p, 0, words, opening)
+			defer m.Free()
+			for _, id := range prefix {
+				m.Observe(s, mlx.New(s, []int32{id}, 1))
+			}
+			row, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, x.logits[i], 1, words), nil))
+			sum, weights := 0.0, make([]float64, words)
+			for j, v := range row {
+				weights[j] = math.Exp(float64(v))
+				sum += weights[j]
+			}
+			for j := range weights {
+				weights[j] /= sum
+			}
+			next = append(next, weights)
+			return err
+		})
+	}
+	joint := make([]float64, words*words*words)
+	for i := range joint {
+		a, b, c := i/words/words, i/words%words, i%words
+		joint[i] = next[0][a] * next[1+a][b] * next[1+words+a*words+b][c]
+	}
+	return joint
+}
+
+// draw decodes n episodes, so many in each request. counts is by episode, as
+// in joint; accepted counts the rounds by drafts that stood.
+func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
+	x.t.Helper()
+	e := New(x.th, x.model, enginetest.ByteTokenizer(x.t), Options{Chunk: 32, Drafters: []draft.Drafter{x.guesser}})
+	defer e.Close()
+	counts, accepted = make([]int, words*words*words), make([]int, *r.Speculation.Depth+1)
+	r.Prompt, r.IgnoreEOS = opening, true
+	r.MaxTokens = new(each * episode)
+	if each == 1 {
+		r.MaxTokens = new(episode + 1) // room for two drafts behind the token that the prompt gives
+	}
+	var mu sync.Mutex
+	take := func(ids []int32, s Stats) {
+		mu.Lock()
+		defer mu.Unlock()
+		for w := range slices.Chunk(ids[:each*episode], episode) {
+			counts[(int(w[0])*words+int(w[1]))*words+int(w[2])]++
+		}
+		at := 0
+		for _, drafted := range s.Depths {
+			if drafted > 0 {
+				at++
+			}
+		}
+		for k, more := range append(s.AcceptedAt, 0) {
+			accepted[k] += at - more
+			at = more
+		}
+	}
+	// Several at a time, for the engine not to fall idle in between.
+	const workers = 4
+	var wg sync.WaitGroup
+	for first := range workers {
+		wg.Go(func() {
+			for i := first * each; i < n; i += workers * each {
+				var ids []int32
+				var stats Stats
+				r := r
+				r.Seed, r.Done = new(uint64(i)), func(s Stats) { stats = s }
+				for tok, err := range e.Generate(x.t.Context(), r) {
+					if err != nil {
+						x.t.Error(err)
+						return
+					}
+					ids = append(ids, tok.ID)
+				}
+				take(ids, stats)
+			}
+		})
+	}
+	wg.Wait()
+	return counts, accepted
+}
+
+// chiSquare compares counts with what is expected. Cells with an expectation
+// under 5 are one. limit is the 0.999 quantile.
+func chiSquare(counts []int, joint []float64) (chi, limit float64) {
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	cells, rest, restWant := 0, 0, 0.0
+	add := func(n int, want float64) {
+		cells++
+		chi += (float64(n) - want) * (float64(n) - want) / want
+	}
+	for i, p := range joint {
+		switch want := p * float64(total); {
+		case want >= 5:
+			add(counts[i], want)
+		case want == 0 && counts[i] > 0:
+			return math.Inf(1), 0
+		default:
+			rest, restWant = rest+counts[i], restWant+want
+		}
+	}
+	if restWant > 0 {
+		add(rest, restWant)
+	}
+	// Wilson and Hilferty's approximation.
+	const z = 3.0902
+	df := float64(cells - 1)
+	return chi, df * math.Pow(1-2/(9*df)+z*math.Sqrt(2/(9*df)), 3)
+}
+
+// TestDistribution draws from the loop with drafts and compares with what
+// plain decoding says, computed from the model. Penalties count what was said
+// since the prompt, so there an episode takes a request; elsewhere a request
+// says many.
+func TestDistribution(t *testing.T) {
+	for _, rule := range []Rule{Coupled, Rejection} {
+		t.Run(string(rule), func(t *testing.T) {
+			t.Parallel()
+			x := newStatistic(t)
+			for _, c := range []struct {
+				name string
+				p    sample.Params
+				each int
+			}{
+				{"temperature 1", sample.Params{Temperature: 1}, 200},
+				{"temperature 0.7", sample.Params{Temperature: 0.7}, 200},
+				{"top-k", sample.Params{Temperature: 1, TopK: 5}, 200},
+				{"top-p", sample.Params{Temperature: 1, TopP: 0.8}, 200},
+				{"penalties", sample.Params{Temperature: 1, RepetitionPenalty: 1.3, PresencePenalty: 0.3, FrequencyPenalty: 0.3}, 1},
+			} {
+				start := time.Now()
+				depth := 7
+				if c.each == 1 {
+					depth = 2
+				}
+				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth}}
+				counts, accepted := x.draw(r, samples, c.each)
+				chi, limit := chiSquare(counts, x.joint(c.p))
+				t.Logf("%s: chi-square %.1f, at most %.1f; %d rounds accepted 0, 1, ... drafts; %.1f s", c.name, chi, limit, accepted, time.Since(start).Seconds())
+				if chi > limit {
+					t.Errorf("%s: the distribution is not that of plain decoding: chi-square %.1f, at most %.1f", c.name, chi, limit)
+				}
+				if slices.Min(accepted) < 100 {
+					t.Errorf("%s: rounds accepted 0, 1, ... drafts %v times", c.name, accepted)
+				}
+			}
+		})
+	}
+}
+
+// TestDistributionFindsBias makes acceptance partial to drafts, and lets a
+// drafter lie about what it draws from: a tenth of the samples gives that
+// away.
+func TestDistributionFindsBias(t *testing.T) {
+	x := newStatistic(t)
+	p := sample.Params{Temperature: 1}
+	joint := x.joint(p)
+	for _, c := range []struct {
+		rule Rule
+		lean float64
+		lie  bool
+		fair bool
+	}{
+		{rule: Coupled, fair: true},
+		{rule: Coupled, lean: 0.5},
+		{rule: Rejection, fair: true},
+		{rule: Rejection, lean: 0.5},
+		{rule: Rejection, lie: true},
+		{rule: Coupled, lie: true, fair: true}, // never asks for it
+	} {
+		x.model.lean, x.guesser.lie = c.lean, c.lie
+		r := Request{Sampling: p, Speculation: Speculation{Rule: c.rule, Depth: new(7)}}
+		counts, _ := x.draw(r, samples/10, 200)
+		chi, limit := chiSquare(counts, joint)
+		t.Logf("%+v: chi-square %.1f, at most %.1f", c, chi, limit)
+		if (chi <= limit) != c.fair {
+			t.Errorf("%+v: chi-square %.1f, at most %.1f", c, chi, limit)
+		}
+	}
+}
