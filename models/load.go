@@ -52,9 +52,13 @@ type Bundle struct {
 
 	Defaults Defaults
 	Info     Info
+	Parts    Parts
 
 	thread *mlx.Thread
 }
+
+// Parts are what a model's forward is made of, for benches.
+type Parts = nn.Parts
 
 // Info are facts about a loaded model.
 type Info struct {
@@ -153,6 +157,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		id, has := b.Tokenizer.EOS()
 		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
 		b.Model = &model{built: m, config: conf}
+		b.Parts = w.Parts()
 		b.Info = Info{
 			Architecture:  cfg.ModelType,
 			Parameters:    w.Parameters(),

@@ -17,7 +17,7 @@ type Attention struct {
 
 // Attention reads the projections at path; QKNorm is the caller's.
 func (w *Weights) Attention(path string, hidden int, h Heads, bias bool, rope *Rope, layer int) *Attention {
-	return &Attention{
+	t := &Attention{
 		QKVProj: w.Stacked(hidden, bias,
 			Part{path + ".q_proj", h.Q * h.Dim},
 			Part{path + ".k_proj", h.KV * h.Dim},
@@ -27,6 +27,8 @@ func (w *Weights) Attention(path string, hidden int, h Heads, bias bool, rope *R
 		rope:  rope,
 		layer: layer,
 	}
+	w.parts.attentions = append(w.parts.attentions, t)
+	return t
 }
 
 // Forward maps the rows x (rows, H) of b.

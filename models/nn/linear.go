@@ -189,6 +189,9 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 		arrays = append(arrays, l.bias)
 	}
 	w.keep(arrays, views...)
+	if parts[0].Path != headPath {
+		w.parts.linears = append(w.parts.linears, product{l, in})
+	}
 	return l
 }
 

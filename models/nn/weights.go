@@ -35,6 +35,7 @@ type Weights struct {
 
 	arrays     []*mlx.Array // kept
 	fewRows    *fewRows     // of the packed matrices, nil if there are none
+	parts      Parts
 	parameters int64
 	bytes      int64
 }

@@ -1,0 +1,51 @@
+package models_test
+
+import (
+	"context"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// TestParts evaluates the parts of models of every architecture and form of
+// weights: attention appends to the cache of every layer.
+func TestParts(t *testing.T) {
+	th := newThread(t)
+	for _, c := range exactCases {
+		f := openFixture(t, c.name)
+		policy := models.DtypePolicy(c.dtype)
+		if c.dtype != "float32" {
+			policy = models.DtypeCheckpoint
+		}
+		b, err := models.LoadFS(context.Background(), th, f.files, models.Options{Dtype: policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		do(t, th, func(s *mlx.Scope) error {
+			d := b.Model.Config().Dtype
+			const rows = 3
+			caches := b.Model.NewCaches(cache.Options{})
+			attended := b.Parts.Attention(s, lm.Batch{{N: rows, Caches: caches}}, d)
+			keep := []*mlx.Array{b.Parts.Linears(s, rows, d), attended}
+			for _, c := range caches {
+				if c.Offset() != rows {
+					t.Errorf("a layer attended %d rows, want %d", c.Offset(), rows)
+				}
+				keep = append(keep, c.Arrays()...)
+			}
+			if err := s.Eval(keep...); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			for _, c := range caches {
+				c.Free(s)
+			}
+			return nil
+		})
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
