@@ -140,7 +140,9 @@ func (e *Engine) committed(s *mlx.Scope, t *task, tokens []int32, from int, laye
 		e.guard(s, t, i, func() error {
 			list := make([]*mlx.Array, len(taps))
 			for j, layer := range taps {
-				list[j] = rows(s, outputs[slices.Index(layers, layer)], first, first+len(tokens))
+				// One of each draft's own, which it may keep and free: the outputs
+				// are the engine's, and may be another draft's too.
+				list[j] = s.Slice(outputs[slices.Index(layers, layer)], 0, first, first+len(tokens))
 			}
 			d.Committed(s, tokens, from, list)
 			return nil

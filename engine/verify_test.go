@@ -281,3 +281,48 @@ func TestCommitted(t *testing.T) {
 		}
 	}
 }
+
+// TestTapsAreKept lets two drafters with the same taps keep what they are told,
+// over plain rounds and rounds with drafts, and free it later.
+func TestTapsAreKept(t *testing.T) {
+	var drafters []*enginetest.Scripted
+	held := make([][]*mlx.Array, 2)
+	read := make([]int, 2)
+	for i := range held {
+		drafters = append(drafters, &enginetest.Scripted{Vocab: 64, Layers: []int{0}, OnCommitted: func(s *mlx.Scope, _ []int32, _ int, taps []*mlx.Array) {
+			held[i] = append(held[i], s.Keep(taps[0]))
+			if len(held[i]) < 5+i {
+				return
+			}
+			for _, tap := range held[i] {
+				rows, err := mlx.Read[float32](s, s.Copy(s.Adopt(tap)))
+				if err != nil {
+					s.Fail(err)
+				}
+				read[i] += len(rows) / tap.Dim(1)
+			}
+			held[i] = nil
+		}})
+	}
+	r := Request{Prompt: []int32{1, 2, 3, 4, 5}, MaxTokens: new(40), IgnoreEOS: true}
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{drafters[0], drafters[1]}})
+	r.Speculation.Drafter = None
+	plain, _, _ := f.run(t, r)
+	r.Speculation.Drafter = Auto
+	for _, depth := range []int{0, 3} {
+		for _, d := range drafters {
+			d.Text = slices.Concat(r.Prompt, ids(plain))
+		}
+		r.Speculation.Depth = &depth
+		got, _, stats := f.run(t, r)
+		sameTokens(t, fmt.Sprintf("%d drafts", depth), got, plain)
+		if strings.Contains(stats.NoDrafter, "failed") {
+			t.Errorf("%d drafts: %s", depth, stats.NoDrafter)
+		}
+	}
+	for i, n := range read {
+		if n < 40 {
+			t.Errorf("drafter %d could read %d rows", i, n)
+		}
+	}
+}
