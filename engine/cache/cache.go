@@ -33,6 +33,15 @@ type Options struct {
 	Chunk  int    // most rows of one forward; zero means MaxChunk
 }
 
+// MaxRows returns the most rows that one Update of any cache made by these
+// options takes.
+func (o Options) MaxRows() int {
+	if o.Chunk <= 0 || o.Chunk > MaxChunk {
+		return MaxChunk
+	}
+	return max(o.Chunk, MaxBlock)
+}
+
 // New makes the empty cache of a layer whose queries attend the last window
 // positions, their own included; all of them if window is 0.
 func New(opts Options, window int) Cache {

@@ -41,10 +41,7 @@ func NewRotating(window, chunk int) *Rotating {
 	if window < 1 {
 		panic(fmt.Sprintf("cache: ring for a window of %d", window))
 	}
-	if chunk <= 0 || chunk > MaxChunk {
-		chunk = MaxChunk
-	}
-	slack := max(chunk, MaxBlock)
+	slack := Options{Chunk: chunk}.MaxRows()
 	return &Rotating{window: window, slack: slack, buf: buffer{ring: window - 1 + slack}}
 }
 

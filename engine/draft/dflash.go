@@ -127,10 +127,12 @@ func (t *dflash) flush(s *mlx.Scope) {
 	t.write(s, taps, n)
 }
 
-// write appends n rows of context, in runs that the caches take.
+// write appends n rows of context, in runs that the caches take: a ring may
+// have been made for small chunks.
 func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
-	for from := 0; from < n; from += cache.MaxChunk {
-		to := min(from+cache.MaxChunk, n)
+	most := t.options.Caches.MaxRows()
+	for from := 0; from < n; from += most {
+		to := min(from+most, n)
 		part := taps
 		if to-from < n {
 			part = make([]*mlx.Array, len(taps))

@@ -1,0 +1,146 @@
+package draft_test
+
+import (
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// A follower is a block network that guesses the tokens after its anchor in a
+// cycle. Like a real one it keeps its context in a full cache and in a ring.
+type follower struct {
+	vocab, size int
+	at          []int // positions of its context, in order of the calls
+	rows        []int // of each call
+}
+
+func (b *follower) Taps() []int      { return []int{0, 1} }
+func (b *follower) BlockSize() int   { return b.size }
+func (b *follower) MaskToken() int32 { return int32(b.vocab - 1) }
+
+func (b *follower) NewCaches(opts cache.Options) []cache.Cache {
+	return []cache.Cache{cache.New(opts, 0), cache.New(opts, 4)}
+}
+
+func (b *follower) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
+	n := taps[0].Dim(0)
+	for i := range n {
+		b.at = append(b.at, pos+i)
+	}
+	b.rows = append(b.rows, n)
+	b.write(s, n, caches)
+}
+
+func (b *follower) write(s *mlx.Scope, n int, caches []cache.Cache) {
+	rows := s.Zeros(mlx.Float32, 1, 1, n, 1)
+	for _, c := range caches {
+		c.Update(s, rows, rows)
+	}
+}
+
+func (b *follower) Forward(s *mlx.Scope, anchor *mlx.Array, n, _ int, caches []cache.Cache) *mlx.Array {
+	b.write(s, 1+n, caches)
+	for _, c := range caches {
+		if err := c.Trim(1 + n); err != nil {
+			s.Fail(err)
+		}
+	}
+	ids, err := mlx.Read[int32](s, anchor)
+	if err != nil {
+		s.Fail(err)
+		return anchor
+	}
+	hidden := make([]float32, n*b.vocab)
+	for i := range n {
+		hidden[i*b.vocab+(int(ids[0])+1+i)%b.vocab] = 1
+	}
+	return mlx.New(s, hidden, n, b.vocab)
+}
+
+// newThread starts a thread on the CPU.
+func newThread(t *testing.T) *mlx.Thread {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { th.Close() })
+	return th
+}
+
+// TestDFlashContext tells a drafter with a sliding layer of committed tokens in
+// runs of many sizes: whatever the chunk its caches were made for, it hears of
+// every position once, in order, and goes on to draft.
+func TestDFlashContext(t *testing.T) {
+	th := newThread(t)
+	const vocab = 20
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, chunk := range []int{0, 1, 16, 40, 512} {
+			for _, run := range []int{1, 5, 16, 63, 64, 200, 700} {
+				b := &follower{vocab: vocab, size: 8}
+				err := th.Do(t.Context(), func(s *mlx.Scope) error {
+					target := enginetest.NewChain(s, enginetest.Cycle(vocab))
+					defer target.Free()
+					d := draft.NewDFlash(s, b, target)
+					defer d.Free()
+					sampler := sample.New(s, sample.Params{}, 0, vocab, nil)
+					defer sampler.Free()
+					one, err := d.Open(s, draft.Options{Sampler: sampler, Caches: cache.Options{Layout: layout, Chunk: chunk}})
+					if err != nil {
+						return err
+					}
+					defer one.Free(s)
+					history := []int32{0}
+					for len(history) < 1500 {
+						from := len(history) - 1
+						for range run {
+							history = append(history, int32(len(history)%vocab))
+						}
+						tap := s.Zeros(mlx.Float32, run, vocab)
+						one.Committed(s, history[from:from+run], from, []*mlx.Array{tap, tap})
+						if err := s.Eval(one.Arrays()...); err != nil {
+							return err
+						}
+					}
+					p := one.Propose(s, history, 7)
+					if s.Err() != nil {
+						return s.Err()
+					}
+					got, err := mlx.Read[int32](s, p.Tokens)
+					last := int(history[len(history)-1])
+					var want []int32
+					for i := range 7 {
+						want = append(want, int32((last+1+i)%vocab))
+					}
+					// The mask token is never guessed.
+					if i := slices.Index(want, b.MaskToken()); i >= 0 {
+						want[i] = got[i]
+						if got[i] == b.MaskToken() {
+							t.Error("the mask token was guessed")
+						}
+					}
+					if !slices.Equal(got, want) {
+						t.Errorf("%v were guessed after %d, want %v", got, last, want)
+					}
+					return err
+				})
+				if err != nil {
+					t.Errorf("%s layout, chunk %d, runs of %d: %v", layout, chunk, run, err)
+				}
+				for i, pos := range b.at {
+					if pos != i {
+						t.Fatalf("%s layout, chunk %d, runs of %d: position %d is row %d of the context", layout, chunk, run, pos, i)
+					}
+				}
+				if most := slices.Max(b.rows); most > (cache.Options{Chunk: chunk}).MaxRows() {
+					t.Errorf("%s layout, chunk %d, runs of %d: %d rows at once", layout, chunk, run, most)
+				}
+			}
+		}
+	}
+}
