@@ -129,14 +129,14 @@ func (e *Engine) learn(t *task, alone bool, r draft.Round) {
 }
 
 // committed tells the drafts of tokens from position from on, and of the
-// outputs of the layers they tap: outputs are those of layers, of whose rows
-// [first, first+len(tokens)) belong to the tokens.
+// outputs of the layers they tap, if any: outputs are those of layers, of whose
+// rows [first, first+len(tokens)) belong to the tokens.
 func (e *Engine) committed(s *mlx.Scope, t *task, tokens []int32, from int, layers []int, outputs []*mlx.Array, first int) {
 	for i, d := range t.drafts {
-		taps := e.opts.Drafters[i].Taps()
-		if d == nil || len(taps) == 0 {
+		if d == nil {
 			continue
 		}
+		taps := e.opts.Drafters[i].Taps()
 		e.guard(s, t, i, func() error {
 			list := make([]*mlx.Array, len(taps))
 			for j, layer := range taps {

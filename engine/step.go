@@ -58,7 +58,8 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			t.stats.Build += build
 		}
 		for _, t := range landing {
-			if d := t.flight; d.taps != nil {
+			// Of the prompt's last token they know.
+			if d := t.flight; t.generated() > 0 {
 				e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, d.layers, d.taps, 0)
 			}
 			t.flight.free()

@@ -1,0 +1,171 @@
+package draft
+
+import (
+	"fmt"
+	"math"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A Model drafts with a smaller language model that has the target's tokens,
+// one token after the other. The chain of a proposal stays lazy: nothing is
+// read between its tokens.
+type Model struct {
+	model lm.Model
+	vocab int // of the target
+}
+
+// NewModel makes the drafter of a model for a target, whose tokens it must
+// have; vocabularies may be padded to different sizes. The model belongs to
+// the caller and must outlive it.
+func NewModel(m, target lm.Model) *Model {
+	return &Model{model: m, vocab: target.Config().VocabSize}
+}
+
+// Name implements Drafter.
+func (d *Model) Name() string { return "model" }
+
+// Taps implements Drafter: it reads the text alone.
+func (d *Model) Taps() []int { return nil }
+
+// MaxDrafts implements Drafter.
+func (d *Model) MaxDrafts() int { return MaxDepth }
+
+// Open implements Drafter. Nothing is evaluated yet: the prompt is taken in as
+// the target commits it.
+func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
+	return &modelDraft{Model: d, options: o, caches: d.model.NewCaches(o.Caches)}, nil
+}
+
+// modelDraft is the draft of one request.
+type modelDraft struct {
+	*Model
+	options Options
+	caches  []cache.Cache
+	fed     int     // rows of the caches: committed tokens, and behind them drafts
+	waiting []int32 // committed tokens from position fed on, when no drafts are held
+}
+
+// Peek implements Peeker: positions beyond its own context it can't draft.
+func (t *modelDraft) Peek(history []int32, n int) int {
+	return max(0, min(n, t.model.Config().ContextLength-len(history)))
+}
+
+// Committed implements Draft. Drafts that do not stand are dropped at once;
+// tokens wait until there are enough for a forward to be worth its while.
+func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.Array) {
+	have, end := t.fed+len(t.waiting), from+len(tokens)
+	if end > t.model.Config().ContextLength {
+		return // nothing will be asked any more
+	}
+	if from > have {
+		s.Fail(fmt.Errorf("draft: tokens at position %d follow %d", from, have))
+		return
+	}
+	if t.fed > end {
+		t.drop(s, t.fed-end)
+	} else {
+		t.waiting = append(t.waiting, tokens[have-from:]...)
+	}
+	if len(t.waiting) >= contextRows {
+		t.feed(s, t.waiting)
+		t.waiting = nil
+	}
+}
+
+// drop takes back the newest n rows.
+func (t *modelDraft) drop(s *mlx.Scope, n int) {
+	for _, c := range t.caches {
+		if err := c.Trim(n); err != nil {
+			s.Fail(err)
+			return
+		}
+	}
+	t.fed -= n
+}
+
+// feed evaluates tokens at the positions after those the caches hold, in runs
+// that they take, and returns the hidden state (1, H) of the last.
+func (t *modelDraft) feed(s *mlx.Scope, tokens []int32) (hidden *mlx.Array) {
+	vocab := t.model.Config().VocabSize
+	for _, id := range tokens {
+		if int(id) >= vocab {
+			s.Fail(fmt.Errorf("draft: token %d is not one of the drafter's %d", id, vocab))
+			return nil
+		}
+	}
+	for len(tokens) > 0 {
+		n := min(len(tokens), t.options.Caches.MaxRows())
+		hidden = t.forward(s, mlx.New(s, tokens[:n], n), n)
+		hidden = s.Slice(hidden, 0, n-1, n)
+		tokens = tokens[n:]
+	}
+	return hidden
+}
+
+// forward evaluates n tokens, which may be unevaluated.
+func (t *modelDraft) forward(s *mlx.Scope, tokens *mlx.Array, n int) *mlx.Array {
+	out := t.model.Forward(s, lm.Batch{{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}}, nil)
+	t.fed += n
+	return out.Hidden
+}
+
+// Propose implements Draft.
+func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	n = t.Peek(history, min(n, t.MaxDrafts()))
+	if n == 0 {
+		return Proposal{}
+	}
+	if t.fed+len(t.waiting) != len(history)-1 {
+		s.Fail(fmt.Errorf("draft: a proposal at position %d behind %d tokens", len(history), t.fed+len(t.waiting)))
+		return Proposal{}
+	}
+	// What waits, and the newest token.
+	hidden := t.feed(s, history[t.fed:])
+	t.waiting = nil
+	var p Proposal
+	var tokens, logQ []*mlx.Array
+	for i := range n {
+		if s.Err() != nil {
+			return p
+		}
+		x := t.options.Sampler.Process(s, t.logits(s, hidden), nil)
+		next := t.options.Sampler.Choose(s, x, len(history)+i)
+		tokens, logQ = append(tokens, next), append(logQ, x)
+		if i+1 < n {
+			hidden = t.forward(s, next, 1)
+		}
+	}
+	return Proposal{N: n, Tokens: s.Concat(0, tokens...), LogQ: s.Concat(0, logQ...)}
+}
+
+// logits returns those of a hidden state (1, H) over the target's vocabulary
+// (1, V) in float32: ids beyond the tokens that both have are padding.
+func (t *modelDraft) logits(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	x := s.AsType(t.model.Unembed(s, hidden), mlx.Float32)
+	switch n := x.Dim(1); {
+	case n > t.vocab:
+		return s.Slice(x, 1, 0, t.vocab)
+	case n < t.vocab:
+		return s.Concat(1, x, s.BroadcastTo(s.Scalar(math.Inf(-1), mlx.Float32), 1, t.vocab-n))
+	}
+	return x
+}
+
+// Arrays implements Draft.
+func (t *modelDraft) Arrays() []*mlx.Array {
+	var list []*mlx.Array
+	for _, c := range t.caches {
+		list = append(list, c.Arrays()...)
+	}
+	return list
+}
+
+// Free implements Draft.
+func (t *modelDraft) Free(s *mlx.Scope) {
+	for _, c := range t.caches {
+		c.Free(s)
+	}
+}
