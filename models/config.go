@@ -7,8 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strings"
 
-	"tandem/models/dflash"
 	"tandem/models/nn"
 )
 
@@ -43,7 +43,17 @@ type config struct {
 	Architectures      []string         `json:"architectures"`
 	Quantization       *nn.Quantization `json:"quantization"`
 	QuantizationConfig json.RawMessage  `json:"quantization_config"`
+	DFlashConfig       json.RawMessage  `json:"dflash_config"`
 	EOS                tokenIDs         `json:"eos_token_id"`
+}
+
+// isDrafter tells a drafter without embedding and head, supported or not, from
+// a model. Drafters carry the model_type of what they are shaped like.
+func (c *config) isDrafter() bool {
+	return len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
+		slices.ContainsFunc(c.Architectures, func(name string) bool {
+			return strings.Contains(name, "DFlash") || strings.HasSuffix(name, "DraftModel") || strings.HasSuffix(name, "AssistantModel")
+		})
 }
 
 func parseConfig(text []byte) (*config, error) {
@@ -69,14 +79,15 @@ func parseConfig(text []byte) (*config, error) {
 }
 
 // readConfig reads config.json and refuses architectures that are not in the
-// table. Drafters carry the model_type of what they are shaped like.
+// table.
 func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, cfg, err = readAnyConfig(fsys)
 	if err != nil {
 		return nil, nil, err
 	}
-	if slices.Contains(cfg.Architectures, dflash.Architecture) {
-		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is none itself; load the model it was made for", dflash.Architecture)
+	if cfg.isDrafter() {
+		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is none itself; load the model it was made for, and see `tandem models drafter`",
+			strings.Join(cfg.Architectures, ", "))
 	}
 	if _, ok := architectures[cfg.ModelType]; !ok {
 		return nil, nil, unknownArchitecture(cfg.ModelType)

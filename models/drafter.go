@@ -5,26 +5,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/engine/tokenizer"
 	"tandem/models/dflash"
 	"tandem/models/nn"
+	"tandem/models/pocket"
 )
 
 // DrafterSettings choose between readings of a drafter's checkpoint.
 type DrafterSettings = dflash.Settings
 
-// A Drafter is a loaded drafter of one model.
+// A Drafter is a loaded drafter of one model: a block network that borrows
+// embedding and head from it, or a smaller model with the same tokens.
 type Drafter struct {
-	Block *dflash.Model
-	Info  Info // ContextLength is zero: its positions are the model's
+	Block *dflash.Model // nil if it is a model of its own
+	Model lm.Model      // nil if it is a block network
+	Info  Info          // of a block network ContextLength is zero: its positions are the target's
 
 	thread *mlx.Thread
+	bundle *Bundle // of Model
 }
 
-// LoadDrafter loads the DFlash drafter in a folder for a target on the same
-// thread, which must outlive it. A drafter made for another model is refused
-// before its weights are read. Errors about the drafter are of type *Error.
+// LoadDrafter loads the drafter in a folder for a target on the same thread,
+// which must outlive it: a DFlash drafter by its config.json, else any model
+// that could be loaded by itself. Settings are a block network's. A drafter
+// made for another model, or one with other tokens, is refused before its
+// weights are read. Errors about the drafter are of type *Error.
 func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings, opts Options) (*Drafter, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
@@ -44,10 +53,24 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 	return d, nil
 }
 
+// LoadPocketDrafter loads the drafter that is embedded beside the pocket model,
+// for that model. It returns nil if there is none.
+func LoadPocketDrafter(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
+	fsys := pocket.Drafter()
+	if fsys == nil {
+		return nil, nil
+	}
+	opts.Name = PocketID + "/drafter"
+	return LoadDrafterFS(ctx, target, fsys, DrafterSettings{}, opts)
+}
+
 func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings, opts Options) (*Drafter, error) {
 	text, cfg, err := readAnyConfig(fsys)
 	if err != nil {
 		return nil, err
+	}
+	if !cfg.isDrafter() {
+		return loadSmaller(ctx, target, fsys, opts)
 	}
 	if err := dflash.Pair(text, target.Model.Config()); err != nil {
 		return nil, err
@@ -83,8 +106,109 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	return d, nil
 }
 
+// loadSmaller loads a model of its own as a drafter.
+func loadSmaller(ctx context.Context, target *Bundle, fsys fs.FS, opts Options) (*Drafter, error) {
+	tokens := &Bundle{}
+	if _, err := tokens.loadTokenizer(fsys); err != nil {
+		return nil, err
+	}
+	if err := sameTokens(tokens.Tokenizer, target.Tokenizer); err != nil {
+		return nil, err
+	}
+	b, err := load(ctx, target.thread, fsys, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Drafter{Model: b.Model, Info: b.Info, thread: target.thread, bundle: b}, nil
+}
+
+// sameTokens refuses a tokenizer that gives an id another meaning than the
+// target's does: what is drafted are ids.
+func sameTokens(mine, target *tokenizer.Tokenizer) error {
+	for i := range max(mine.Size(), target.Size()) {
+		id := int32(i)
+		a, b := mine.Token(id), target.Token(id)
+		if a != b || mine.IsSpecial(id) != target.IsSpecial(id) {
+			return errorf(CodeInvalid, "its tokens are not the model's: id %d is %s here and %s there; take a smaller model of the same family",
+				id, describeToken(mine, id), describeToken(target, id))
+		}
+	}
+	return nil
+}
+
+func describeToken(t *tokenizer.Tokenizer, id int32) string {
+	text := t.Token(id)
+	switch {
+	case text == "":
+		return "no token"
+	case t.IsSpecial(id):
+		return "the special token " + quote(text)
+	}
+	return quote(text)
+}
+
+// quote shortens a token for a message.
+func quote(text string) string {
+	const most = 40 // runes
+	if r := []rune(text); len(r) > most {
+		text = string(r[:most]) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// Outline returns the model in a folder without its weights, empty for the
+// pocket model: enough for LoadDrafter to say whether a drafter pairs with it,
+// and for nothing else.
+func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
+	opts := Options{Name: PocketID}
+	fsys := pocket.Files()
+	if dir != "" {
+		opts.Name = filepath.Clean(dir)
+		if err := checkFolder(dir); err != nil {
+			return nil, named(err, opts)
+		}
+		fsys = os.DirFS(dir)
+	}
+	b, err := outline(ctx, t, fsys)
+	if err != nil {
+		return nil, named(err, opts)
+	}
+	return b, nil
+}
+
+func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
+	text, cfg, err := readConfig(fsys)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{thread: t}
+	if _, err := b.loadTokenizer(fsys); err != nil {
+		return nil, err
+	}
+	return b, t.Do(ctx, func(s *mlx.Scope) error {
+		m, err := architectures[cfg.ModelType].build(nn.NewWeights(s, noTensors{}, cfg.Quantization), text)
+		if err == nil {
+			b.Model = &model{built: m, config: m.Config()}
+		}
+		return err
+	})
+}
+
+// noTensors is a checkpoint with nothing in it, of which an architecture makes
+// a model that can tell its sizes.
+type noTensors struct{}
+
+func (noTensors) Names() []string                        { return nil }
+func (noTensors) Info(string) (i mlx.TensorInfo, _ bool) { return i, false }
+func (noTensors) Load(*mlx.Scope, string) *mlx.Array {
+	panic("models: a tensor of an empty checkpoint")
+}
+
 // Close releases the weights. The drafter must not be in use.
 func (d *Drafter) Close() error {
+	if d.bundle != nil {
+		return d.bundle.Close()
+	}
 	return d.thread.Do(context.Background(), func(*mlx.Scope) error {
 		d.Block.Free()
 		return nil

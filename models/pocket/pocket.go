@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed README.md *.json *.jinja *.safetensors
+//go:embed README.md *.json *.jinja *.safetensors all:drafter
 var files embed.FS
 
 // Files returns the model's folder as a read-only file system, in the layout
@@ -18,3 +18,16 @@ var files embed.FS
 // model.safetensors (bfloat16), with the model card beside them. It is safe
 // for concurrent use.
 func Files() fs.FS { return files }
+
+// Drafter returns the folder of the model's DFlash drafter, config.json and
+// model.safetensors, or nil if this program was built without one.
+func Drafter() fs.FS {
+	if _, err := fs.Stat(files, "drafter/config.json"); err != nil {
+		return nil
+	}
+	sub, err := fs.Sub(files, "drafter")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return sub
+}
