@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -48,18 +49,17 @@ const tinyTemplate = `{% for m in messages %}{{ m.role }}: {{ m.content }}
 // TinyModel writes the folder of a small random model of the given model_type
 // (llama, qwen3 or gemma3_text) below t's own folder and returns its path:
 // config.json, model.safetensors in float32, tokenizer.json and a chat
-// template. What it says is noise, but the same every time.
-func TinyModel(t testing.TB, modelType string) string {
+// template. What it says is noise, but the same every time. fields replace or
+// add fields of its config.json; sizes among them change the weights too.
+func TinyModel(t testing.TB, modelType string, fields ...map[string]any) string {
 	t.Helper()
 	more, ok := tinyArchitectures[modelType]
 	if !ok {
 		t.Fatalf("enginetest: no tiny model of type %q", modelType)
 	}
 	config := map[string]any{"model_type": modelType}
-	for _, fields := range []map[string]any{tinyConfig, more} {
-		for k, v := range fields {
-			config[k] = v
-		}
+	for _, from := range append([]map[string]any{tinyConfig, more}, fields...) {
+		maps.Copy(config, from)
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
@@ -69,7 +69,7 @@ func TinyModel(t testing.TB, modelType string) string {
 		"config.json":         text,
 		"tokenizer.json":      ByteTokenizerJSON(),
 		"chat_template.jinja": []byte(tinyTemplate),
-		"model.safetensors":   tinyWeights(t, modelType),
+		"model.safetensors":   tinyWeights(t, config),
 	})
 }
 
@@ -88,10 +88,11 @@ func writeFolder(t testing.TB, name string, files map[string][]byte) string {
 	return dir
 }
 
-// tinyWeights returns a safetensors file with random weights.
-func tinyWeights(t testing.TB, modelType string) []byte {
+// tinyWeights returns a safetensors file with random weights for a config.json.
+func tinyWeights(t testing.TB, config map[string]any) []byte {
 	t.Helper()
-	size := func(name string) int { return tinyConfig[name].(int) }
+	size := func(name string) int { return config[name].(int) }
+	modelType := config["model_type"]
 	hidden, inner := size("hidden_size"), size("intermediate_size")
 	q, kv := size("num_attention_heads")*size("head_dim"), size("num_key_value_heads")*size("head_dim")
 	gemma := modelType == "gemma3_text"
