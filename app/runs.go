@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 
 	"tandem/app/control"
 	"tandem/storage"
@@ -17,6 +18,16 @@ func (a *App) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 // FinishRun implements server.Recorder.
 func (a *App) FinishRun(ctx context.Context, r control.Run) error {
 	return a.db.FinishRun(ctx, storage.Run(r))
+}
+
+// Run implements server.Recorder.
+func (a *App) Run(ctx context.Context, id int64) (control.Run, error) {
+	r, err := a.db.Run(ctx, id)
+	if isNotFound(err) {
+		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
+			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
+	}
+	return control.Run(r), err
 }
 
 // Runs implements server.Recorder.

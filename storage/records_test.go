@@ -51,6 +51,8 @@ func filled[T any]() T {
 			f.SetFloat(float64(i) + 0.125)
 		case reflect.Bool:
 			f.SetBool(true)
+		case reflect.Slice:
+			f.SetBytes(fmt.Appendf(nil, "[%d]", i))
 		case reflect.Struct:
 			f.Set(reflect.ValueOf(noon.Add(time.Duration(i) * 1001 * time.Millisecond)))
 		default:
@@ -70,7 +72,7 @@ func TestRunRoundTrip(t *testing.T) {
 	if begun.ID == want.ID || !begun.EndedAt.IsZero() || !begun.StartedAt.Equal(want.StartedAt) {
 		t.Errorf("begun as %+v", begun)
 	}
-	if got, err := db.Run(t.Context(), begun.ID); err != nil || got != begun {
+	if got, err := db.Run(t.Context(), begun.ID); err != nil || !reflect.DeepEqual(got, begun) {
 		t.Errorf("in flight %+v, %v, want %+v", got, err, begun)
 	}
 	want.ID = begun.ID
@@ -80,8 +82,12 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := db.Run(t.Context(), begun.ID)
-	if err != nil || got != want {
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("finished as\n%+v, %v, want\n%+v", got, err, want)
+	}
+	want.Speculation = nil
+	if list, _, err := db.Runs(t.Context(), RunFilter{}); err != nil || len(list) != 1 || !reflect.DeepEqual(list[0], want) {
+		t.Errorf("listed as\n%+v, %v, want\n%+v", list, err, want)
 	}
 	wantCode(t, db.FinishRun(t.Context(), want), Conflict)
 	want.ID = 999

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,6 +38,16 @@ type Run struct {
 	MissReason       string    `json:"miss_reason"`   // why less was restored than matched
 	Error            string    `json:"error"`
 	Seed             int64     `json:"seed"`
+	QueueMS          float64   `json:"queue_ms"`
+	NoDrafter        string    `json:"no_drafter"` // why there were no drafts, or no more
+	Verifies         int       `json:"verifies"`   // of Rounds, those with drafts
+
+	// Tokens of the client's prediction that were drafted, by whether they stood.
+	PredictionAccepted int `json:"prediction_accepted"`
+	PredictionRejected int `json:"prediction_rejected"`
+
+	Repeats     int             `json:"repeats"`               // generated tokens before the text loops; 0 if it does not
+	Speculation json.RawMessage `json:"speculation,omitempty"` // round by round; nil in flight and in lists
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
@@ -52,9 +63,12 @@ const (
 	runColumns = "id, started_at, " + runOutcome
 
 	// runOutcome are the columns that FinishRun writes.
-	runOutcome = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
+	runOutcome = runFigures + ", speculation"
+
+	// runFigures are all but those that only one run by itself is asked for.
+	runFigures = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
 	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms, peak_bytes,
-	finish_reason, miss_reason, error, seed`
+	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
 )
 
 // fields are the columns in the order of runColumns, for reading and for writing.
@@ -62,7 +76,8 @@ func (r *Run) fields() []any {
 	return []any{&r.ID, (*stamp)(&r.StartedAt), (*stamp)(&r.EndedAt), &r.Client, &r.Endpoint, &r.Model, &r.Drafter,
 		&r.PromptTokens, &r.CachedTokens, &r.CompletionTokens, &r.Drafted, &r.Accepted, &r.Rounds, &r.Syncs,
 		&r.LoadMS, &r.RestoreMS, &r.PrefillMS, &r.FirstTokenMS, &r.DraftMS, &r.VerifyMS, &r.TotalMS, &r.PeakBytes,
-		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed}
+		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed,
+		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected, &r.Repeats, (*text)(&r.Speculation)}
 }
 
 // BeginRun records that a request arrived and returns its row, with ID and, unless the caller set it, StartedAt.
@@ -141,7 +156,7 @@ type RunFilter struct {
 	Limit  int    // DefaultRunsLimit if 0, at most MaxRunsLimit
 }
 
-// Runs returns the chosen runs, newest first, and the cursor to pass as Before for the next page: 0 at the end.
+// Runs returns the chosen runs, newest first and without Speculation, and the cursor to pass as Before for the next page: 0 at the end.
 func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
@@ -160,7 +175,7 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 		and("id < ?", f.Before)
 	}
 	// One row more than asked for tells whether there is a next page.
-	rows, err := db.r.QueryContext(ctx, "SELECT "+runColumns+" FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '' FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
 	if err != nil {
 		return nil, 0, db.wrap(op, err)
 	}

@@ -99,6 +99,11 @@ func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	return list.Runs, err
 }
 
+// Run returns one row of the history, with its rounds.
+func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
+	return call[Run](ctx, c, http.MethodGet, fmt.Sprintf("/app/runs/%d", id), nil)
+}
+
 // CancelRun ends a run in flight; its client gets what was generated.
 func (c *Client) CancelRun(ctx context.Context, id int64) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id), struct{}{})

@@ -10,7 +10,7 @@ const (
 	CodeInvalid       Code = "invalid_request"    // the caller can mend the request
 	CodeModelNotFound Code = "model_not_found"    // no such model is registered
 	CodeNoTemplate    Code = "no_chat_template"   // the model takes plain prompts only
-	CodeRunNotFound   Code = "run_not_found"      // no such run is in flight
+	CodeRunNotFound   Code = "run_not_found"      // no such run is in flight, or in the history
 	CodeModelBusy     Code = "model_busy"         // another model is answering requests
 	CodeNotReady      Code = "not_ready"          // starting, loading, or no model chosen
 	CodeModelInvalid  Code = "model_invalid"      // the model's folder cannot be loaded

@@ -1,6 +1,9 @@
 package control
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Alias is the model name that stands for whatever model is chosen in the
 // menu, the window or by `tandem serve --model`.
@@ -120,6 +123,30 @@ type Run struct {
 	MissReason       string    `json:"miss_reason"`
 	Error            string    `json:"error"`
 	Seed             int64     `json:"seed"` // of the first choice
+	QueueMS          float64   `json:"queue_ms"`
+	NoDrafter        string    `json:"no_drafter"` // why there were no drafts, or no more
+	Verifies         int       `json:"verifies"`   // of Rounds, those with drafts
+
+	// Tokens of the client's prediction that were drafted, by whether they
+	// stood.
+	PredictionAccepted int `json:"prediction_accepted"`
+	PredictionRejected int `json:"prediction_rejected"`
+
+	// Repeats is how many tokens the first choice had before its text looped;
+	// 0 if it did not.
+	Repeats int `json:"repeats"`
+
+	// Speculation is a Speculation. It is nil in flight and in lists.
+	Speculation json.RawMessage `json:"speculation,omitempty"`
+}
+
+// TokensPerVerify returns how many tokens a round with drafts gave: those that
+// stood and the model's own behind them. Without such rounds it is 0.
+func (r Run) TokensPerVerify() float64 {
+	if r.Verifies == 0 {
+		return 0
+	}
+	return 1 + float64(r.Accepted)/float64(r.Verifies)
 }
 
 // Finish reasons of a run beside OpenAI's.

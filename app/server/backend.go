@@ -102,7 +102,10 @@ type Recorder interface {
 	BeginRun(context.Context, control.Run) (int64, error)
 	// FinishRun completes the row with that ID. It is called for every run.
 	FinishRun(context.Context, control.Run) error
-	// Runs lists finished and running runs, newest first.
+	// Run returns one run, finished or not, or CodeRunNotFound.
+	Run(ctx context.Context, id int64) (control.Run, error)
+	// Runs lists finished and running runs, newest first, without their
+	// Speculation.
 	Runs(context.Context, control.RunQuery) ([]control.Run, error)
 }
 

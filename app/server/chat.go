@@ -33,6 +33,7 @@ func readChat(f *fields) (request, error) {
 		}
 		c.topLogprobs = *n
 	}
+	c.prediction = readPrediction(f)
 	checkOutput(f)
 
 	messages := readMessages(f)
@@ -182,7 +183,7 @@ func readContent(m *fields) string {
 	}
 	var parts []json.RawMessage
 	if json.Unmarshal(v, &parts) != nil {
-		m.fail("content", "must be a string, null or a list of text parts.")
+		m.fail("content", "must be a string or a list of text parts.")
 		return ""
 	}
 	var b strings.Builder
@@ -207,6 +208,23 @@ func readContent(m *fields) string {
 		m.take(p)
 	}
 	return b.String()
+}
+
+// readPrediction returns the text that the client expects to be generated.
+func readPrediction(f *fields) string {
+	o := f.object("prediction")
+	if o == nil {
+		return ""
+	}
+	if t := o.string("type"); o.err == nil && t != "content" {
+		o.fail("type", "must be \"content\", not %q.", clip(t))
+	}
+	if o.raw("content") == nil {
+		o.fail("content", "is missing.")
+	}
+	text := readContent(o)
+	f.take(o)
+	return text
 }
 
 // readToolCalls returns the calls an assistant made, their arguments as

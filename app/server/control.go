@@ -188,6 +188,18 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, runs{append([]control.Run{}, list...)})
 }
 
+func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return control.Errorf(control.CodeRunNotFound, "%q is no run's id; a run's id is a number.", clip(r.PathValue("id")))
+	}
+	run, err := s.backend.Run(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, run)
+}
+
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.readObject(w, r); err != nil {
 		return err

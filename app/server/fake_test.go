@@ -127,11 +127,23 @@ func (f *fakeBackend) FinishRun(ctx context.Context, r control.Run) error {
 	return nil
 }
 
+func (f *fakeBackend) Run(_ context.Context, id int64) (control.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if id < 1 || id > int64(len(f.runs)) {
+		return control.Run{}, control.Errorf(control.CodeRunNotFound, "There is no run %d in the history.", id)
+	}
+	return f.runs[id-1], nil
+}
+
 func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := slices.Clone(f.runs)
 	slices.Reverse(list)
+	for i := range list {
+		list[i].Speculation = nil
+	}
 	if q.Limit > 0 {
 		list = list[:min(q.Limit, len(list))]
 	}
@@ -277,6 +289,12 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		if r.Seed != nil {
 			st.Seed = *r.Seed
 		}
+		if d := r.Speculation.Drafter; d == "mtp" {
+			st.Err = &engine.Error{Code: engine.CodeInvalid, Message: `speculation.drafter "mtp" is not there for this model; it has auto, none, ngram`}
+			r.Done(st)
+			yield(engine.Token{}, st.Err)
+			return
+		}
 		defer func() { r.Done(st) }()
 		if r.PromptLogprobs {
 			for i, id := range r.Prompt {
@@ -304,13 +322,15 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		if r.MaxTokens != nil && len(out) > *r.MaxTokens {
 			out, finish = out[:*r.MaxTokens], engine.FinishLength
 		}
+		toks := m.rounds(r, out, &st)
+		st.Syncs = st.Rounds
 		held := ""
 		for i := range len(out) {
 			if ctx.Err() != nil {
 				yield(engine.Token{}, ctx.Err())
 				return
 			}
-			t := engine.Token{ID: int32(out[i])}
+			t := toks[i]
 			if held += out[i : i+1]; utf8.ValidString(held) {
 				t.Text, held = held, ""
 			}
@@ -318,8 +338,6 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 				t.Logprobs = fakeLogprobs(t.ID, r.TopLogprobs)
 			}
 			st.CompletionTokens++
-			st.Rounds++
-			st.Syncs++
 			st.Decode += time.Millisecond
 			if i == len(out)-1 {
 				t.Finish, st.Finish = finish, finish
@@ -329,6 +347,42 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 			}
 		}
 	}
+}
+
+// fakeDepth is how many tokens of a prediction the fake tries at a time.
+const fakeDepth = 4
+
+// rounds lays out the tokens of a generation in rounds, with the prediction for
+// a draft. Without one they are as many as the tokens.
+func (m *fakeModel) rounds(r engine.Request, out string, st *engine.Stats) []engine.Token {
+	toks := make([]engine.Token, len(out))
+	for i := range toks {
+		toks[i].ID = int32(out[i])
+	}
+	if r.Prediction == nil || r.Speculation.Drafter == engine.None {
+		st.Rounds = len(out)
+		return toks
+	}
+	st.Drafter = "ngram"
+	for i := 1; i < len(toks); {
+		n, a := min(fakeDepth, max(len(r.Prediction)-i, 0), len(toks)-1-i), 0
+		toks[i].Drafted = n
+		for a < n && toks[i+a].ID == r.Prediction[i+a] {
+			toks[i+a].Draft = true
+			if a == len(st.AcceptedAt) {
+				st.AcceptedAt = append(st.AcceptedAt, 0)
+			}
+			st.AcceptedAt[a]++
+			a++
+		}
+		st.Depths, st.Accepts = append(st.Depths, n), append(st.Accepts, a)
+		st.Rounds++
+		st.Drafted += n
+		st.Accepted += a
+		i += a + 1
+	}
+	st.PredictionAccepted, st.PredictionRejected = st.Accepted, st.Drafted-st.Accepted
+	return toks
 }
 
 func fakeLogprobs(id int32, top int) *engine.Logprobs {

@@ -55,6 +55,7 @@ type choice struct {
 	runes  int            // of this choice's text so far, for text_offset; below 0 in what precedes it
 	began  bool           // its first chunk is out
 	buf    []byte         // its event in the making, under a stream
+	draft  draftInfo      // since its last chunk, under a stream
 	finish engine.Finish
 	stats  engine.Stats
 }
@@ -139,6 +140,10 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 	if err != nil {
 		return nil, err
 	}
+	prediction, err := predicted(m, p.prediction)
+	if err != nil {
+		return nil, err
+	}
 	var all []*choice
 	for _, prompt := range prompts {
 		switch n, limit := len(prompt.ids), m.ContextLength(); {
@@ -154,10 +159,32 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		}
 		for k := range p.n {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
+			c.req.Prediction = prediction
 			all = append(all, c)
 		}
 	}
 	return all, nil
+}
+
+// predicted returns the tokens of a prediction, which is plain text. Ids that
+// the model does not know cannot come.
+func predicted(m Model, text string) ([]int32, error) {
+	if text == "" {
+		return nil, nil
+	}
+	limit := m.ContextLength()
+	tooLong := invalid("prediction.content", "prediction.content is longer than the model's whole context of %d tokens; send a shorter one, or none.", limit)
+	if len(text) > limit*m.LongestToken() {
+		return nil, tooLong
+	}
+	ids, err := m.EncodePlain(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > limit {
+		return nil, tooLong
+	}
+	return slices.DeleteFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }), nil
 }
 
 // checkLength refuses a text of n bytes that cannot fit before it is
@@ -268,4 +295,4 @@ func generateError(err error, rep *reply, c *choice) error {
 }
 
 // samplingFields are those the engine checks.
-var samplingFields = []string{"temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop"}
+var samplingFields = []string{"speculation.drafter", "speculation.depth", "speculation.rollback", "speculation.rule", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "logit_bias", "stop"}

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"tandem/engine"
@@ -24,7 +27,9 @@ type params struct {
 	stop           []string
 	ignoreEOS      bool
 	speculation    engine.Speculation
+	prediction     string // what the client expects to be generated
 	returnTokenIDs bool
+	returnDrafts   bool
 	stream         bool
 	includeUsage   bool
 	seed           *uint64
@@ -70,6 +75,7 @@ func (p *params) read(f *fields) {
 	p.stop = readStop(f)
 	p.ignoreEOS = f.bool("ignore_eos")
 	p.returnTokenIDs = f.bool("return_token_ids")
+	p.returnDrafts = f.bool("return_draft_info")
 	p.speculation = readSpeculation(f)
 	checkResponseFormat(f)
 }
@@ -124,8 +130,13 @@ func readLogitBias(f *fields) map[int32]float32 {
 	return bias
 }
 
+// speculationKeys are all that a request can say of speculation. The protocol
+// is ours, so that another name is a mistake.
+var speculationKeys = []string{"drafter", "depth", "rollback", "rule", "exact"}
+
 // readSpeculation reads how to decode. Whether the model has the drafter is for
-// the engine to say.
+// the engine to say. A request that says anything chooses for itself, whatever
+// the default is.
 func readSpeculation(f *fields) (r engine.Speculation) {
 	o := f.object("speculation")
 	if o == nil {
@@ -145,7 +156,13 @@ func readSpeculation(f *fields) (r engine.Speculation) {
 	if o.bool("exact") {
 		o.fail("exact", "is not available in this version of Tandem; leave it out.")
 	}
+	for _, key := range slices.Sorted(maps.Keys(o.values)) {
+		if !slices.Contains(speculationKeys, key) {
+			f.fail("speculation", "has no %q; it takes %s.", clip(key), strings.Join(speculationKeys, ", "))
+		}
+	}
 	f.take(o)
+	r.Drafter = cmp.Or(r.Drafter, engine.Auto)
 	return r
 }
 

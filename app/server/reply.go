@@ -74,7 +74,29 @@ func (r *reply) appendChoice(dst []byte, c *choice) []byte {
 		dst = appendInts(append(dst, `,"prompt_token_ids":`...), c.prompt.ids)
 		dst = appendInts(append(dst, `,"token_ids":`...), ids)
 	}
+	if r.params.returnDrafts {
+		dst = appendMember(dst, "draft", draftInfo{c.stats.Drafted, c.stats.Accepted, c.rounds()})
+	}
 	return append(dst, '}')
+}
+
+// draftInfo is what return_draft_info adds: to a chunk what was proposed and
+// accepted since the one before, to a whole choice, and to a choice's last
+// chunk, its rounds too.
+type draftInfo struct {
+	Proposed int `json:"proposed"`
+	Accepted int `json:"accepted"`
+	*rounds
+}
+
+// rounds are parallel lists, plain rounds 0.
+type rounds struct {
+	Depths  []int `json:"depths"`
+	Accepts []int `json:"accepts"`
+}
+
+func (c *choice) rounds() *rounds {
+	return &rounds{append([]int{}, c.stats.Depths...), append([]int{}, c.stats.Accepts...)}
 }
 
 // appendMember appends a member after another one.
@@ -97,8 +119,8 @@ type usage struct {
 		CachedTokens int `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
 
-	// All zero: a model's thinking is part of its text, and no request names
-	// a predicted output. What a drafter guessed is in timings.
+	// Of a prediction those tokens count that were tried; all the drafters'
+	// are in timings. A model's thinking is part of its text.
 	CompletionTokensDetails struct {
 		ReasoningTokens          int `json:"reasoning_tokens"`
 		AcceptedPredictionTokens int `json:"accepted_prediction_tokens"`
@@ -110,6 +132,8 @@ func (r *reply) usage() usage {
 	t := r.total()
 	u := usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, TotalTokens: t.PromptTokens + t.CompletionTokens}
 	u.PromptTokensDetails.CachedTokens = t.CachedTokens
+	u.CompletionTokensDetails.AcceptedPredictionTokens = t.PredictionAccepted
+	u.CompletionTokensDetails.RejectedPredictionTokens = t.PredictionRejected
 	return u
 }
 
@@ -127,16 +151,19 @@ type timings struct {
 	DraftN              int     `json:"draft_n"`
 	DraftNAccepted      int     `json:"draft_n_accepted"`
 
-	Drafter      string  `json:"drafter"`    // that proposed, empty if none did
-	NoDrafter    string  `json:"no_drafter"` // why one no longer does
-	Rounds       int     `json:"rounds"`
-	Syncs        int     `json:"syncs"`
-	QueueMS      float64 `json:"queue_ms"`
-	FirstTokenMS float64 `json:"first_token_ms"` // arrival in the engine until the first token
-	RestoreMS    float64 `json:"restore_ms"`
-	MatchedN     int     `json:"matched_n"`
-	MissReason   string  `json:"miss_reason"`
-	RunID        int64   `json:"run_id"`
+	Drafter         string  `json:"drafter"`           // that proposed, empty if none did
+	NoDrafter       string  `json:"no_drafter"`        // why none did, or one no longer does
+	Rounds          int     `json:"rounds"`            // forwards after the prompt's
+	Verifies        int     `json:"verifies"`          // of these, with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave
+	Syncs           int     `json:"syncs"`
+	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
+	QueueMS         float64 `json:"queue_ms"`
+	FirstTokenMS    float64 `json:"first_token_ms"` // arrival in the engine until the first token
+	RestoreMS       float64 `json:"restore_ms"`
+	MatchedN        int     `json:"matched_n"`
+	MissReason      string  `json:"miss_reason"`
+	RunID           int64   `json:"run_id"`
 }
 
 func (r *reply) timings() timings {
@@ -145,8 +172,11 @@ func (r *reply) timings() timings {
 		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
-		Rounds: t.Rounds, Syncs: t.Syncs, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		MatchedN: t.CachedTokens, RunID: r.run.row.ID,
+	}
+	if t.verifies > 0 {
+		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
 	}
 	if out.PromptN > 0 && t.Prefill > 0 {
 		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
@@ -164,15 +194,23 @@ func (r *reply) timings() timings {
 // ms is d in milliseconds, with microseconds behind the point.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// A total is the sum of a reply's choices.
+type total struct {
+	engine.Stats
+	verifies int // rounds with drafts
+}
+
 // total adds the choices up as control.Run says: counts are sums, a shared
-// prompt counts once, durations are the longest.
-func (r *reply) total() engine.Stats {
-	t := engine.Stats{PromptTokens: countPrompts(r.choices)}
+// prompt counts once, durations are the longest, and rounds and the place where
+// the text loops are the first choice's.
+func (r *reply) total() total {
+	t := total{Stats: engine.Stats{PromptTokens: countPrompts(r.choices)}}
 	var last *prompt
 	for i, c := range r.choices {
 		st := c.stats
 		if i == 0 {
 			t.Seed, t.Finish = st.Seed, st.Finish
+			t.Repeats, t.Depths, t.Accepts = st.Repeats, st.Depths, st.Accepts
 		}
 		if c.prompt != last {
 			t.CachedTokens += st.CachedTokens
@@ -181,6 +219,19 @@ func (r *reply) total() engine.Stats {
 		t.CompletionTokens += st.CompletionTokens
 		t.Drafted += st.Drafted
 		t.Accepted += st.Accepted
+		t.PredictionAccepted += st.PredictionAccepted
+		t.PredictionRejected += st.PredictionRejected
+		for i, n := range st.AcceptedAt {
+			if i == len(t.AcceptedAt) {
+				t.AcceptedAt = append(t.AcceptedAt, 0)
+			}
+			t.AcceptedAt[i] += n
+		}
+		for _, n := range st.Depths {
+			if n > 0 {
+				t.verifies++
+			}
+		}
 		t.Drafter = cmp.Or(t.Drafter, st.Drafter)
 		t.NoDrafter = cmp.Or(t.NoDrafter, st.NoDrafter)
 		t.Rounds += st.Rounds

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -119,12 +120,15 @@ func (u *run) finish(err error) {
 	if u.reply != nil {
 		t := u.reply.total()
 		row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
-		row.Drafter = t.Drafter
+		row.Drafter, row.NoDrafter = t.Drafter, t.NoDrafter
 		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
-		row.PrefillMS = ms(t.Prefill)
+		row.Verifies, row.Repeats = t.verifies, t.Repeats
+		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
+		row.Speculation = speculation(t)
+		row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)
-		s.metrics.tokens(t)
+		s.metrics.tokens(t.Stats)
 	}
 	status := http.StatusOK
 	switch cause := context.Cause(u.ctx); {
@@ -148,6 +152,15 @@ func (u *run) finish(err error) {
 	}
 	s.log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
 		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+}
+
+// speculation is what the history keeps of a reply's rounds.
+func speculation(t total) json.RawMessage {
+	b, err := json.Marshal(control.NewSpeculation(t.Depths, t.Accepts, t.AcceptedAt))
+	if err != nil {
+		panic(err) // numbers only
+	}
+	return b
 }
 
 // recorded is what the history keeps of an error: its code and the field at

@@ -165,6 +165,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	route("/app/models", map[string]handler{http.MethodGet: s.registry, http.MethodPost: s.addModel})
 	route("/app/models/{id...}", map[string]handler{http.MethodDelete: s.removeModel})
 	get("/app/runs", s.history)
+	get("/app/runs/{id}", s.oneRun)
 	post("/app/runs/{id}/cancel", s.cancel)
 
 	route("/", map[string]handler{"": nil})

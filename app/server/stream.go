@@ -218,6 +218,10 @@ type chunks struct {
 func (k *chunks) token(c *choice, t engine.Token) {
 	k.begin(c)
 	p := k.rep.params
+	c.draft.Proposed += t.Drafted
+	if t.Draft {
+		c.draft.Accepted++
+	}
 	if t.Text == "" && !p.logprobs && !p.returnTokenIDs {
 		return
 	}
@@ -279,6 +283,7 @@ func (k *chunks) end(c *choice) {
 		c.buf = k.appendPromptIDs(c.buf, c)
 		c.buf = append(c.buf, `,"token_ids":[]`...)
 	}
+	c.draft.rounds = c.rounds()
 	k.mu.Lock()
 	k.left--
 	last := k.left == 0
@@ -309,6 +314,10 @@ func (k *chunks) open(c *choice) {
 
 // close sends the event; extra are members after the choices.
 func (k *chunks) close(c *choice, extra string) {
+	if k.rep.params.returnDrafts {
+		c.buf = appendMember(c.buf, "draft", c.draft)
+		c.draft = draftInfo{}
+	}
 	c.buf = append(append(c.buf, "}]"...), extra...)
 	if k.rep.params.includeUsage {
 		c.buf = append(c.buf, `,"usage":null`...)

@@ -1,0 +1,134 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// TestSpeculationReachesTheEngine: what a request says, and what it does not.
+func TestSpeculationReachesTheEngine(t *testing.T) {
+	for body, want := range map[string]engine.Speculation{
+		``:                                   {},
+		`,"speculation":null`:                {},
+		`,"speculation":{}`:                  {Drafter: engine.Auto},
+		`,"speculation":{"depth":4}`:         {Drafter: engine.Auto, Depth: new(4)},
+		`,"speculation":{"drafter":"none"}`:  {Drafter: engine.None},
+		`,"speculation":{"drafter":"ngram"}`: {Drafter: "ngram"},
+		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto, Rollback: engine.Undo, Rule: engine.Rejection},
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+			continue
+		}
+		got := fake.model.requests[0].Speculation
+		if (got.Depth == nil) != (want.Depth == nil) || got.Depth != nil && *got.Depth != *want.Depth {
+			t.Errorf("%s: depth %v", body, got.Depth)
+		}
+		if got.Depth, want.Depth = nil, nil; got != want {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
+		}
+	}
+}
+
+// TestPredictionReachesTheEngine: as plain text, whatever tokens it spells, and
+// without ids that cannot come.
+func TestPredictionReachesTheEngine(t *testing.T) {
+	fake := newFake()
+	postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
+	if len(fake.model.requests) != 2 {
+		t.Fatalf("%d requests", len(fake.model.requests))
+	}
+	for _, r := range fake.model.requests {
+		if want := []int32{'<', 'e', 'o', 's', '>'}; !slices.Equal(r.Prediction, want) {
+			t.Errorf("prediction %v, want %v", r.Prediction, want)
+		}
+	}
+}
+
+// TestDraftInfoAddsUp: the chunks of a stream tell of each draft once.
+func TestDraftInfoAddsUp(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	w := postTo(t, s, "/v1/chat/completions", "application/json",
+		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
+	type info struct {
+		Proposed, Accepted int
+		Depths, Accepts    []int
+	}
+	sums, last := map[int]info{}, map[int]info{}
+	for data, err := range control.Events(w.Body) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chunk struct {
+			Choices []struct {
+				Index int
+				Draft *info
+			}
+		}
+		if err := json.Unmarshal(data, &chunk); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			if c.Draft == nil {
+				t.Fatalf("a chunk without drafts: %s", data)
+			}
+			sum := sums[c.Index]
+			sum.Proposed += c.Draft.Proposed
+			sum.Accepted += c.Draft.Accepted
+			sums[c.Index], last[c.Index] = sum, *c.Draft
+		}
+	}
+	for i := range 2 {
+		proposed, accepted := 0, 0
+		for k, n := range last[i].Depths {
+			proposed += n
+			accepted += last[i].Accepts[k]
+		}
+		if sums[i].Proposed != proposed || sums[i].Accepted != accepted || accepted == 0 || accepted == proposed {
+			t.Errorf("choice %d: the chunks have %+v, the last one %+v", i, sums[i], last[i])
+		}
+	}
+	run := fake.lastRun()
+	if run.Drafted != sums[0].Proposed+sums[1].Proposed || run.Accepted != sums[0].Accepted+sums[1].Accepted {
+		t.Errorf("the run has %d of %d drafts, the chunks %+v", run.Accepted, run.Drafted, sums)
+	}
+	var rounds control.Speculation
+	if err := json.Unmarshal(run.Speculation, &rounds); err != nil {
+		t.Fatal(err)
+	}
+	depths, accepts := rounds.Unpack()
+	if !slices.Equal(depths, last[0].Depths) || !slices.Equal(accepts, last[0].Accepts) || rounds.AcceptedAt[0] != 2*count(accepts) {
+		t.Errorf("the run's rounds are %+v, the reply's %+v", rounds, last[0])
+	}
+	// The last round is a plain one: nothing was left of the prediction.
+	if run.Verifies != 2*(len(depths)-1) || run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
+		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
+	}
+	// What a person asks for is the same row.
+	r := httptest.NewRequest(http.MethodGet, "/app/runs/1", nil)
+	got := httptest.NewRecorder()
+	s.Socket().ServeHTTP(got, r)
+	if !strings.Contains(got.Body.String(), `"speculation":`+string(run.Speculation)) {
+		t.Errorf("the run is %s", got.Body)
+	}
+}
+
+func count(accepts []int) (n int) {
+	for _, a := range accepts {
+		if a > 0 {
+			n++
+		}
+	}
+	return n
+}
