@@ -13,6 +13,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/server"
+	"tandem/engine"
 	"tandem/engine/mlx"
 	"tandem/models/hub"
 	"tandem/storage"
@@ -31,6 +32,10 @@ type Options struct {
 
 	ContextLength int    // positions; zero = the model's
 	Dtype         string // auto, float32 or checkpoint; empty = auto
+
+	// Speculation is the drafter of requests that do not name one: auto or
+	// none; empty = auto.
+	Speculation string
 
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
@@ -84,6 +89,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}()
 	if !slices.Contains([]string{"", "auto", "float32", "checkpoint"}, o.Dtype) {
 		return nil, fmt.Errorf("dtype %q: use auto, float32 or checkpoint", o.Dtype)
+	}
+	if !slices.Contains([]string{"", engine.Auto, engine.None}, o.Speculation) {
+		return nil, fmt.Errorf("speculation %q: use %s or %s", o.Speculation, engine.Auto, engine.None)
 	}
 	if a.home, err = OpenHome(o.Home); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,6 +66,7 @@ func (m *loaded) Defaults() server.Defaults {
 }
 
 func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	r.Speculation.Drafter = cmp.Or(r.Speculation.Drafter, m.app.opts.Speculation)
 	return m.engine.Generate(ctx, r)
 }
 

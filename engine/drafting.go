@@ -66,12 +66,10 @@ func (e *Engine) plainly(t *task) string {
 		return "the model has no drafter"
 	case t.generated() < 2:
 		return "" // the first token is the prompt's
-	case !t.offered:
-		return "no drafter had anything to propose"
-	case r.Depth == nil:
+	case t.offered && r.Depth == nil:
 		return "plain decoding was chosen, by what rounds cost and how many guesses stood"
 	}
-	return ""
+	return "no drafter had anything to propose"
 }
 
 // plan chooses what the task's next round does: how many tokens it drafts, 0

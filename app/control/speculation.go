@@ -1,18 +1,34 @@
 package control
 
-import "slices"
+// What a request may say of speculation, by the names of its fields. Which
+// drafters there are is the model's to say.
+var (
+	Drafters  = []string{"auto", "none", "dflash", "ngram", "model", "mtp"}
+	Rollbacks = []string{"auto", "trim", "snapshot"}
+	Rules     = []string{"coupled", "rejection"}
+)
 
-// MaxRoundRuns bounds what is kept of one request's rounds. Rounds that were
-// all alike are one run.
+// MaxDepth is the most tokens one round drafts.
+const MaxDepth = 31
+
+// MaxRoundRuns bounds what is kept of one request's rounds. Rounds in a row
+// that were alike are one run.
 const MaxRoundRuns = 4096
+
+// Rounds are those of one choice: how many tokens each drafted, 0 for a plain
+// one, and how many of these stood.
+type Rounds struct {
+	Drafted, Accepted []int // parallel
+}
 
 // Speculation says how a request was decoded, round by round.
 type Speculation struct {
 	Rounds []RoundRun `json:"rounds"`        // of the first choice, in order
 	Cut    int        `json:"cut,omitempty"` // rounds behind those, which were not kept
 
-	// AcceptedAt counts the rounds of all choices in which the draft at that
-	// position stood, and with it all before.
+	// Of all rounds of all choices: in how many there was a draft at that
+	// position, and in how many it stood, and with it all before.
+	DraftedAt  []int `json:"drafted_at"`
 	AcceptedAt []int `json:"accepted_at"`
 }
 
@@ -20,33 +36,46 @@ type Speculation struct {
 // drafted, how many of those stood, and how many rounds there were.
 type RoundRun [3]int
 
-// NewSpeculation packs the rounds of a choice, parallel lists of what was
-// drafted and of what stood.
-func NewSpeculation(drafted, accepted []int, acceptedAt []int) Speculation {
-	s := Speculation{Rounds: []RoundRun{}, AcceptedAt: slices.Clone(acceptedAt)}
-	if s.AcceptedAt == nil {
-		s.AcceptedAt = []int{}
-	}
-	for i, n := range drafted {
-		last := len(s.Rounds) - 1
-		switch {
-		case last >= 0 && s.Rounds[last][0] == n && s.Rounds[last][1] == accepted[i]:
-			s.Rounds[last][2]++
-		case len(s.Rounds) == MaxRoundRuns:
-			s.Cut = len(drafted) - i
-			return s
-		default:
-			s.Rounds = append(s.Rounds, RoundRun{n, accepted[i], 1})
+// NewSpeculation packs the rounds of a request's choices.
+func NewSpeculation(choices []Rounds) Speculation {
+	s := Speculation{Rounds: []RoundRun{}, DraftedAt: []int{}, AcceptedAt: []int{}}
+	for i, c := range choices {
+		for j, n := range c.Drafted {
+			accepted := c.Accepted[j]
+			s.DraftedAt = countTo(s.DraftedAt, n)
+			s.AcceptedAt = countTo(s.AcceptedAt, accepted)
+			last := len(s.Rounds) - 1
+			switch {
+			case i > 0:
+			case s.Cut == 0 && last >= 0 && s.Rounds[last][0] == n && s.Rounds[last][1] == accepted:
+				s.Rounds[last][2]++
+			case len(s.Rounds) == MaxRoundRuns:
+				s.Cut++
+			default:
+				s.Rounds = append(s.Rounds, RoundRun{n, accepted, 1})
+			}
 		}
 	}
 	return s
 }
 
-// Unpack returns the rounds that were kept, as they were packed.
-func (s Speculation) Unpack() (drafted, accepted []int) {
-	for _, r := range s.Rounds {
-		drafted = append(drafted, slices.Repeat([]int{r[0]}, max(r[2], 0))...)
-		accepted = append(accepted, slices.Repeat([]int{r[1]}, max(r[2], 0))...)
+// countTo adds one to the first n counts.
+func countTo(counts []int, n int) []int {
+	for i := range n {
+		if i == len(counts) {
+			counts = append(counts, 0)
+		}
+		counts[i]++
 	}
-	return drafted, accepted
+	return counts
+}
+
+// Unpack returns the first choice's rounds, as many as were kept.
+func (s Speculation) Unpack() (r Rounds) {
+	for _, run := range s.Rounds {
+		for range run[2] {
+			r.Drafted, r.Accepted = append(r.Drafted, run[0]), append(r.Accepted, run[1])
+		}
+	}
+	return r
 }

@@ -2,37 +2,40 @@ package control
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 )
 
 func TestSpeculation(t *testing.T) {
-	drafted := []int{0, 0, 0, 4, 4, 8, 0}
-	accepted := []int{0, 0, 0, 4, 4, 3, 0}
-	s := NewSpeculation(drafted, accepted, []int{3, 3, 3, 2})
+	first := Rounds{[]int{0, 0, 0, 4, 4, 3, 0}, []int{0, 0, 0, 4, 4, 1, 0}}
+	second := Rounds{[]int{0, 5}, []int{0, 0}}
+	s := NewSpeculation([]Rounds{first, second})
 	b, err := json.Marshal(s)
-	if want := `{"rounds":[[0,0,3],[4,4,2],[8,3,1],[0,0,1]],"accepted_at":[3,3,3,2]}`; err != nil || string(b) != want {
+	want := `{"rounds":[[0,0,3],[4,4,2],[3,1,1],[0,0,1]],"drafted_at":[4,4,4,3,1],"accepted_at":[3,2,2,2]}`
+	if err != nil || string(b) != want {
 		t.Errorf("%s, %v, want %s", b, err, want)
 	}
-	if d, a := s.Unpack(); !slices.Equal(d, drafted) || !slices.Equal(a, accepted) {
-		t.Errorf("%v %v", d, a)
+	if got := s.Unpack(); !reflect.DeepEqual(got, first) {
+		t.Errorf("%+v", got)
 	}
-	if b, err := json.Marshal(NewSpeculation(nil, nil, nil)); err != nil || string(b) != `{"rounds":[],"accepted_at":[]}` {
+	if b, err := json.Marshal(NewSpeculation(nil)); err != nil || string(b) != `{"rounds":[],"drafted_at":[],"accepted_at":[]}` {
 		t.Errorf("nothing is %s, %v", b, err)
 	}
 }
 
-// TestSpeculationIsCut: no two rounds in a row are alike.
+// TestSpeculationIsCut: no two rounds in a row are alike, but for the last.
 func TestSpeculationIsCut(t *testing.T) {
-	drafted := make([]int, MaxRoundRuns+9)
-	for i := range drafted {
-		drafted[i] = i % 2
+	r := Rounds{make([]int, MaxRoundRuns+9), make([]int, MaxRoundRuns+9)}
+	for i := range r.Drafted {
+		r.Drafted[i] = i % 2
 	}
-	accepted := make([]int, len(drafted))
-	s := NewSpeculation(drafted, accepted, nil)
-	got, _ := s.Unpack()
-	if s.Cut != 9 || !slices.Equal(got, drafted[:MaxRoundRuns]) {
-		t.Errorf("%d of %d rounds are kept, %d cut", len(got), len(drafted), s.Cut)
+	r.Drafted[MaxRoundRuns] = r.Drafted[MaxRoundRuns-2]
+	r.Drafted[MaxRoundRuns+1] = r.Drafted[MaxRoundRuns-1] // would continue the last run
+	s := NewSpeculation([]Rounds{r})
+	got := s.Unpack().Drafted
+	if s.Cut != 9 || !slices.Equal(got, r.Drafted[:MaxRoundRuns]) || s.DraftedAt[0] <= len(got)/2 {
+		t.Errorf("%d of %d rounds are kept, %d cut, %v", len(got), len(r.Drafted), s.Cut, s.DraftedAt)
 	}
 	if b, _ := json.Marshal(s); len(b) > 64<<10 {
 		t.Errorf("%d bytes", len(b))

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tandem/app/control"
 	"tandem/engine"
 )
 
@@ -149,10 +150,10 @@ func readSpeculation(f *fields) (r engine.Speculation) {
 		}
 		return v
 	}
-	r.Drafter = oneOf("drafter", engine.Auto, engine.None, "dflash", "ngram", "model", "mtp")
-	r.Rollback = engine.Rollback(oneOf("rollback", "auto", string(engine.Trim), string(engine.Undo)))
-	r.Rule = engine.Rule(oneOf("rule", string(engine.Coupled), string(engine.Rejection)))
-	r.Depth = o.int("depth", 0, engine.MaxDepth)
+	r.Drafter = oneOf("drafter", control.Drafters...)
+	r.Rollback = engine.Rollback(oneOf("rollback", control.Rollbacks...))
+	r.Rule = engine.Rule(oneOf("rule", control.Rules...))
+	r.Depth = o.int("depth", 0, control.MaxDepth)
 	if o.bool("exact") {
 		o.fail("exact", "is not available in this version of Tandem; leave it out.")
 	}

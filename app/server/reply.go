@@ -201,8 +201,8 @@ type total struct {
 }
 
 // total adds the choices up as control.Run says: counts are sums, a shared
-// prompt counts once, durations are the longest, and rounds and the place where
-// the text loops are the first choice's.
+// prompt counts once, durations are the longest, and the place where the text
+// loops is the first choice's.
 func (r *reply) total() total {
 	t := total{Stats: engine.Stats{PromptTokens: countPrompts(r.choices)}}
 	var last *prompt
@@ -210,7 +210,7 @@ func (r *reply) total() total {
 		st := c.stats
 		if i == 0 {
 			t.Seed, t.Finish = st.Seed, st.Finish
-			t.Repeats, t.Depths, t.Accepts = st.Repeats, st.Depths, st.Accepts
+			t.Repeats = st.Repeats
 		}
 		if c.prompt != last {
 			t.CachedTokens += st.CachedTokens
@@ -221,12 +221,6 @@ func (r *reply) total() total {
 		t.Accepted += st.Accepted
 		t.PredictionAccepted += st.PredictionAccepted
 		t.PredictionRejected += st.PredictionRejected
-		for i, n := range st.AcceptedAt {
-			if i == len(t.AcceptedAt) {
-				t.AcceptedAt = append(t.AcceptedAt, 0)
-			}
-			t.AcceptedAt[i] += n
-		}
 		for _, n := range st.Depths {
 			if n > 0 {
 				t.verifies++

@@ -124,7 +124,7 @@ func (u *run) finish(err error) {
 		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
 		row.Verifies, row.Repeats = t.verifies, t.Repeats
 		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
-		row.Speculation = speculation(t)
+		row.Speculation = u.reply.speculation()
 		row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)
@@ -155,8 +155,12 @@ func (u *run) finish(err error) {
 }
 
 // speculation is what the history keeps of a reply's rounds.
-func speculation(t total) json.RawMessage {
-	b, err := json.Marshal(control.NewSpeculation(t.Depths, t.Accepts, t.AcceptedAt))
+func (r *reply) speculation() json.RawMessage {
+	var choices []control.Rounds
+	for _, c := range r.choices {
+		choices = append(choices, control.Rounds{Drafted: c.stats.Depths, Accepted: c.stats.Accepts})
+	}
+	b, err := json.Marshal(control.NewSpeculation(choices))
 	if err != nil {
 		panic(err) // numbers only
 	}

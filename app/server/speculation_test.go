@@ -39,6 +39,24 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 	}
 }
 
+// TestNamesOfSpeculation: what clients may ask for is what the engine knows.
+func TestNamesOfSpeculation(t *testing.T) {
+	if control.MaxDepth != engine.MaxDepth {
+		t.Errorf("depth %d, the engine's is %d", control.MaxDepth, engine.MaxDepth)
+	}
+	for _, name := range []string{engine.Auto, engine.None} {
+		if !slices.Contains(control.Drafters, name) {
+			t.Errorf("%s is no drafter", name)
+		}
+	}
+	if want := []string{"auto", string(engine.Trim), string(engine.Undo)}; !slices.Equal(control.Rollbacks, want) {
+		t.Errorf("rollbacks %v, the engine has %v", control.Rollbacks, want)
+	}
+	if want := []string{string(engine.Coupled), string(engine.Rejection)}; !slices.Equal(control.Rules, want) {
+		t.Errorf("rules %v, the engine has %v", control.Rules, want)
+	}
+}
+
 // TestPredictionReachesTheEngine: as plain text, whatever tokens it spells, and
 // without ids that cannot come.
 func TestPredictionReachesTheEngine(t *testing.T) {
@@ -107,12 +125,12 @@ func TestDraftInfoAddsUp(t *testing.T) {
 	if err := json.Unmarshal(run.Speculation, &rounds); err != nil {
 		t.Fatal(err)
 	}
-	depths, accepts := rounds.Unpack()
-	if !slices.Equal(depths, last[0].Depths) || !slices.Equal(accepts, last[0].Accepts) || rounds.AcceptedAt[0] != 2*count(accepts) {
+	kept := rounds.Unpack()
+	if !slices.Equal(kept.Drafted, last[0].Depths) || !slices.Equal(kept.Accepted, last[0].Accepts) || rounds.AcceptedAt[0] != 2*count(kept.Accepted) {
 		t.Errorf("the run's rounds are %+v, the reply's %+v", rounds, last[0])
 	}
 	// The last round is a plain one: nothing was left of the prediction.
-	if run.Verifies != 2*(len(depths)-1) || run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
+	if run.Verifies != 2*(len(kept.Drafted)-1) || run.TokensPerVerify() != 1+float64(run.Accepted)/float64(run.Verifies) {
 		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
 	}
 	// What a person asks for is the same row.

@@ -38,11 +38,12 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] " +
-			"[--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
-		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] PROMPT", "continue a prompt; - reads it from standard input", run},
+			"[--speculation auto|none] [--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
+		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] " +
+			"[--speculation auto|none|DRAFTER] [--depth N] [--rollback trim|snapshot] [--rule coupled|rejection] PROMPT", "continue a prompt; - reads it from standard input", run},
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models; the list has a * at the chosen one, and says where a folder has gone", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
-		{"runs", "[--json] [--model ID] [--limit N]", "the history of requests", runs},
+		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID]", "the history of requests; show tells of one, the latest if none is named, and of its rounds", runsVerb},
 		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},
 		{"open", "[--print]", "open the page of the running endpoint", open},
 		{"doctor", "[--json]", "what works here and what does not", doctor},

@@ -35,9 +35,18 @@ type generation struct {
 	MaxTokens      *int           `json:"max_tokens,omitempty"`
 	Temperature    *float64       `json:"temperature,omitempty"`
 	Seed           *int64         `json:"seed,omitempty"`
+	Speculation    *speculation   `json:"speculation,omitempty"`
 	Stream         bool           `json:"stream"`
 	StreamOptions  map[string]any `json:"stream_options"`
 	ReturnTokenIDs bool           `json:"return_token_ids"`
+}
+
+// A speculation is the field of that name in a generation.
+type speculation struct {
+	Drafter  string `json:"drafter,omitempty"`
+	Depth    *int   `json:"depth,omitempty"`
+	Rollback string `json:"rollback,omitempty"`
+	Rule     string `json:"rule,omitempty"`
 }
 
 type message struct {
@@ -67,6 +76,11 @@ func run(ctx context.Context, m *Main, args []string) error {
 	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
 	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
+	how := new(speculation)
+	f.StringVar(&how.Drafter, "speculation", "", "drafter: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
+	depth := f.Int("depth", 0, "tokens to draft in each round (default: by what is measured)")
+	f.StringVar(&how.Rollback, "rollback", "", "how wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
+	f.StringVar(&how.Rule, "rule", "", "which drafts stand: "+strings.Join(control.Rules, ", "))
 	rest, err := parse(f, args, 1, math.MaxInt)
 	if err != nil {
 		return err
@@ -91,6 +105,11 @@ func run(ctx context.Context, m *Main, args []string) error {
 	}
 	g := generation{Model: *model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
 	var wrong error
+	oneOf := func(name, value string, known []string) {
+		if g.Speculation = how; !slices.Contains(known, value) {
+			wrong = mistake(f, fmt.Sprintf("--%s must be one of %s, not %q", name, strings.Join(known, ", "), value))
+		}
+	}
 	f.Visit(func(set *flag.Flag) {
 		switch set.Name {
 		case "max-tokens":
@@ -103,6 +122,17 @@ func run(ctx context.Context, m *Main, args []string) error {
 			}
 		case "seed":
 			g.Seed = seed
+		case "speculation":
+			oneOf(set.Name, how.Drafter, control.Drafters)
+		case "rollback":
+			oneOf(set.Name, how.Rollback, control.Rollbacks)
+		case "rule":
+			oneOf(set.Name, how.Rule, control.Rules)
+		case "depth":
+			g.Speculation, how.Depth = how, depth
+			if *depth < 0 || *depth > control.MaxDepth {
+				wrong = mistake(f, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
+			}
 		}
 	})
 	if wrong != nil {

@@ -9,7 +9,17 @@ import (
 	"tandem/app/control"
 )
 
-func runs(ctx context.Context, m *Main, args []string) error {
+func runsVerb(ctx context.Context, m *Main, args []string) error {
+	if len(args) > 0 && args[0] == "show" {
+		return showRun(ctx, m, args[1:])
+	}
+	if len(args) > 0 && args[0] == "list" {
+		args = args[1:]
+	}
+	return listRuns(ctx, m, args)
+}
+
+func listRuns(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "of this model only")
@@ -46,17 +56,26 @@ func runs(ctx context.Context, m *Main, args []string) error {
 				}
 				r.Model = cmp.Or(r.Model, "-")
 			}
-			pace := "-"
-			if decode := r.TotalMS - r.FirstTokenMS; r.CompletionTokens > 1 && decode > 0 {
-				pace = fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
+			perVerify := "-"
+			if r.Verifies > 0 {
+				perVerify = fmt.Sprintf("%.2f", r.TokensPerVerify())
 			}
 			rows = append(rows, []string{fmt.Sprint(r.ID), clock(r.StartedAt), r.Model, r.Endpoint,
-				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens),
-				fmt.Sprintf("%.0f", r.FirstTokenMS), pace, r.FinishReason})
+				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens), cmp.Or(r.Drafter, "-"), perVerify,
+				fmt.Sprintf("%.0f", r.FirstTokenMS), pace(r), r.FinishReason})
 		}
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "FIRST MS", "TOKENS/S", "FINISH"}, rows)
+		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "FINISH"}, rows)
 	})
+}
+
+// pace is a run's tokens per second after the first one, - where it has none.
+func pace(r control.Run) string {
+	decode := r.TotalMS - r.FirstTokenMS
+	if r.CompletionTokens < 2 || decode <= 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
 }

@@ -22,6 +22,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
+	speculation := f.String("speculation", "auto", "auto, or none: what requests get that do not choose for themselves")
 	var hosts, origins []string
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
 		hosts = append(hosts, s)
@@ -43,8 +44,11 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	if *length < 0 {
 		return mistake(f, "--context must be at least 0")
 	}
+	if *speculation != "auto" && *speculation != "none" {
+		return mistake(f, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", *speculation))
+	}
 	o := m.options(m.logger(*verbose))
-	o.Model, o.ContextLength, o.Dtype = *model, *length, *dtype
+	o.Model, o.ContextLength, o.Dtype, o.Speculation = *model, *length, *dtype, *speculation
 	a, err := app.Open(ctx, o)
 	if err != nil {
 		return orFolder(err, *model)

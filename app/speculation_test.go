@@ -1,0 +1,218 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+)
+
+// repeats is a prompt after which there is something to look up.
+var repeats = strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
+
+// A completed is what a completion said, and how it came about.
+type completed struct {
+	Text    string
+	IDs     []int32
+	Finish  string
+	Timings struct {
+		DraftN    int `json:"draft_n"`
+		Accepted  int `json:"draft_n_accepted"`
+		Drafter   string
+		NoDrafter string `json:"no_drafter"`
+		RunID     int64  `json:"run_id"`
+	}
+}
+
+// ask posts a completion, whole or streamed.
+func (r *running) ask(t *testing.T, fields map[string]any, stream bool) completed {
+	t.Helper()
+	body := map[string]any{"model": control.Alias, "return_token_ids": true, "stream": stream}
+	maps.Copy(body, fields)
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(r.url+"/v1/completions", "application/json", bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s, %v", b, resp.StatusCode, text, err)
+	}
+	events := [][]byte{text}
+	if stream {
+		events = nil
+		for data, err := range control.Events(bytes.NewReader(text)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, bytes.Clone(data))
+		}
+	}
+	var out completed
+	for _, data := range events {
+		var part struct {
+			Choices []struct {
+				Text         string
+				TokenIDs     []int32 `json:"token_ids"`
+				FinishReason string  `json:"finish_reason"`
+			}
+			Timings json.RawMessage
+		}
+		if err := json.Unmarshal(data, &part); err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		for _, c := range part.Choices {
+			out.Text += c.Text
+			out.IDs = append(out.IDs, c.TokenIDs...)
+			out.Finish = c.FinishReason
+		}
+		if part.Timings != nil {
+			if err := json.Unmarshal(part.Timings, &out.Timings); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return out
+}
+
+// run waits for the end of a run and returns its row.
+func (r *running) run(t *testing.T, id int64) control.Run {
+	t.Helper()
+	c := r.client(t)
+	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
+	row, err := c.Run(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// same compares what two requests were answered.
+func (a completed) same(t *testing.T, what string, b completed) {
+	t.Helper()
+	if a.Text != b.Text || !slices.Equal(a.IDs, b.IDs) || a.Finish != b.Finish {
+		t.Errorf("%s: %q %v %s, plainly %q %v %s", what, a.Text, a.IDs, a.Finish, b.Text, b.IDs, b.Finish)
+	}
+}
+
+// TestSpeculationSaysTheSame: the built-in model answers a request with a seed
+// the same however it is decoded, in the arithmetic in which that holds to the
+// bit.
+func TestSpeculationSaysTheSame(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	for name, sampling := range map[string]map[string]any{
+		"greedy":  {"temperature": 0},
+		"sampled": {"temperature": 0.8, "seed": 7},
+	} {
+		request := maps.Clone(sampling)
+		maps.Copy(request, map[string]any{"prompt": repeats, "max_tokens": 28, "ignore_eos": true})
+		request["speculation"] = map[string]any{"drafter": "none"}
+		plain := r.ask(t, request, false)
+		if len(plain.IDs) != 28 || plain.Timings.DraftN != 0 || plain.Timings.NoDrafter == "" {
+			t.Errorf("%s: plainly %+v", name, plain)
+		}
+		r.ask(t, request, true).same(t, name+", streamed", plain)
+		drafted, accepted := 0, 0
+		for i, how := range []any{
+			nil,
+			map[string]any{"drafter": "ngram", "depth": 3},
+			map[string]any{"drafter": "auto", "depth": 8, "rollback": "snapshot"},
+		} {
+			request["speculation"] = how
+			a := r.ask(t, request, i%2 == 0)
+			a.same(t, name, plain)
+			drafted += a.Timings.DraftN
+			accepted += a.Timings.Accepted
+			row := r.run(t, a.Timings.RunID)
+			if row.Drafted != a.Timings.DraftN || row.Accepted != a.Timings.Accepted || row.Drafter != a.Timings.Drafter || row.NoDrafter != a.Timings.NoDrafter {
+				t.Errorf("%s: the reply says %+v, the run %+v", name, a.Timings, row)
+			}
+			if (row.Drafted == 0) != (row.NoDrafter != "") {
+				t.Errorf("%s: %d drafts, and why none: %q", name, row.Drafted, row.NoDrafter)
+			}
+		}
+		t.Logf("%s: %d of %d drafts stood", name, accepted, drafted)
+		if accepted == 0 {
+			t.Errorf("%s: none of %d drafts stood", name, drafted)
+		}
+	}
+}
+
+// TestSpeculationOff: the server's default is for requests that say nothing.
+func TestSpeculationOff(t *testing.T) {
+	if _, err := Open(t.Context(), Options{Home: t.TempDir(), Speculation: "ngram"}); err == nil || !strings.Contains(err.Error(), "auto or none") {
+		t.Errorf("a default that is none: %v", err)
+	}
+	r := start(t, Options{Model: "pocket", Speculation: engine.None}, "127.0.0.1:0")
+	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0, "ignore_eos": true}
+	for _, how := range []any{nil, map[string]any{"drafter": "none", "depth": 4}} {
+		request["speculation"] = how
+		if a := r.ask(t, request, false); a.Timings.DraftN != 0 || !strings.Contains(a.Timings.NoDrafter, "off") {
+			t.Errorf("speculation %v: %+v", how, a.Timings)
+		}
+	}
+	for _, how := range []any{map[string]any{"depth": 4}, map[string]any{"drafter": "ngram", "depth": 4}} {
+		request["speculation"] = how
+		if a := r.ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
+			t.Errorf("speculation %v: %+v", how, a.Timings)
+		}
+	}
+}
+
+// TestDrafterFails: a request whose drafter breaks in its midst is answered to
+// its end, and says so.
+func TestDrafterFails(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	request := map[string]any{"prompt": "abc", "max_tokens": 60, "temperature": 0.8, "seed": 3, "ignore_eos": true, "stop": []string{"nowhere to be found"}}
+	request["speculation"] = map[string]any{"drafter": "none"}
+	plain := r.ask(t, request, false)
+
+	d := &enginetest.Scripted{Vocab: 256}
+	r.mu.Lock()
+	m := r.loaded
+	r.mu.Unlock()
+	m.engine.Close()
+	m.engine = engine.New(r.thread, m.bundle.Model, m.bundle.Tokenizer, engine.Options{Drafters: []draft.Drafter{d}})
+	prompt, err := m.Encode("abc", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Text = slices.Concat(prompt, plain.IDs)
+	proposals := 0
+	d.Fail = func(int) error {
+		if proposals++; proposals > 3 {
+			return errors.New("the drafter broke")
+		}
+		return nil
+	}
+	request["speculation"] = map[string]any{"depth": 4}
+	for _, stream := range []bool{false, true} {
+		proposals = 0
+		a := r.ask(t, request, stream)
+		a.same(t, "with a drafter that fails", plain)
+		const why = "scripted failed: the drafter broke"
+		if !strings.Contains(a.Timings.NoDrafter, why) || a.Timings.Accepted != 12 {
+			t.Errorf("stream %v: %+v", stream, a.Timings)
+		}
+		if row := r.run(t, a.Timings.RunID); row.NoDrafter != a.Timings.NoDrafter || row.Verifies != 3 || row.Accepted != 12 || row.FinishReason != "length" || row.Error != "" {
+			t.Errorf("stream %v: the run is %+v", stream, row)
+		}
+	}
+}
