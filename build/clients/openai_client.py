@@ -102,6 +102,45 @@ def scoring(client):
         check(abs(said - score) < 1e-3, f"generated with {said}, scored with {score}")
 
 
+def predictions(client):
+    """A predicted output is a draft: it changes what the usage says, and no word of the answer."""
+    ask = {
+        "model": MODEL,
+        "messages": [{"role": "user", "content": "Write a Go function that adds two numbers."}],
+        "max_tokens": 32,
+        "temperature": 0,
+    }
+
+    def details(usage):
+        d = usage.completion_tokens_details
+        return d.accepted_prediction_tokens, d.rejected_prediction_tokens
+
+    plain = client.chat.completions.create(**ask, extra_body={"speculation": {"drafter": "none"}, "ignore_eos": True})
+    text = plain.choices[0].message.content
+    check(details(plain.usage) == (0, 0), f"nothing was predicted: {plain.usage}")
+    check(plain.model_extra["timings"]["draft_n"] == 0, f"drafts without a drafter: {plain.model_extra}")
+    for content in (text, [{"type": "text", "text": text[:9]}, {"type": "text", "text": text[9:]}]):
+        ask["prediction"] = {"type": "content", "content": content}
+        ask["extra_body"] = {"speculation": {"drafter": "ngram", "depth": 4}, "return_draft_info": True, "ignore_eos": True}
+        whole = client.chat.completions.create(**ask)
+        check(whole.choices[0].message.content == text, f"predicted {whole.choices[0].message.content!r}, plainly {text!r}")
+        accepted, rejected = details(whole.usage)
+        timings, draft = whole.model_extra["timings"], whole.choices[0].model_extra["draft"]
+        check(accepted > 0, f"of its own text nothing was accepted: {whole.usage}, {timings}")
+        check(draft["proposed"] == timings["draft_n"] == sum(draft["depths"]) >= accepted + rejected, f"{draft}, {timings}")
+        check(draft["accepted"] == timings["draft_n_accepted"] == sum(draft["accepts"]) >= accepted, f"{draft}, {timings}")
+
+        streamed, proposed, usage = "", 0, None
+        for chunk in client.chat.completions.create(**ask, stream=True, stream_options={"include_usage": True}):
+            usage = chunk.usage or usage
+            for c in chunk.choices:
+                streamed += c.delta.content or ""
+                proposed += c.model_extra["draft"]["proposed"]
+        check(streamed == text, f"predicted and streamed {streamed!r}, plainly {text!r}")
+        check(details(usage) == (accepted, rejected), f"streamed {usage}, whole {whole.usage}")
+        check(proposed == draft["proposed"], f"the chunks tell of {proposed} drafts, the reply of {draft}")
+
+
 def refusals(client):
     def refused(kind, code, **ask):
         try:
@@ -119,6 +158,10 @@ def refusals(client):
     refused(bad, "invalid_request", model=MODEL, messages=[{"role": "nobody", "content": "hello"}])
     refused(bad, "invalid_request", model=MODEL, messages=hello, max_tokens=-1)
     refused(bad, "invalid_request", model=MODEL, messages=[])
+    for speculation in ({"drafter": "psychic"}, {"drafter": "mtp"}, {"depth": 32}, {"depth": "x"}, {"dept": 4}, "fast"):
+        refused(bad, "invalid_request", model=MODEL, messages=hello, extra_body={"speculation": speculation})
+    for prediction in ({"type": "content"}, {"type": "edit", "content": "x"}, {"type": "content", "content": [7]}, "x"):
+        refused(bad, "invalid_request", model=MODEL, messages=hello, prediction=prediction)
     long = [{"role": "user", "content": "a b " * 100_000}]
     refused(bad, "context_length_exceeded", model=MODEL, messages=long)
     refused(bad, "context_length_exceeded", model=MODEL, messages=long, stream=True)
@@ -145,7 +188,7 @@ def disconnect(client):
 
 def main(base):
     client = openai.OpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120)
-    for test in (models, chat, fim, seeds, logprobs, scoring, refusals, disconnect):
+    for test in (models, chat, fim, seeds, logprobs, scoring, predictions, refusals, disconnect):
         test(client)
         print(f"ok    {test.__name__}", flush=True)
 

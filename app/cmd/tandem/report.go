@@ -29,6 +29,10 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 		}
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
+		state, err := c.State(ctx) // before the row: see listRuns
+		if err != nil {
+			return err
+		}
 		if id == 0 {
 			latest, err := c.Runs(ctx, control.RunQuery{Limit: 1})
 			if err != nil {
@@ -45,6 +49,9 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 		}
 		if *asJSON {
 			return writeJSON(m.Stdout, r)
+		}
+		if i := slices.IndexFunc(state.Active, func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
+			r.Model = state.Active[i].Model // its row has none yet
 		}
 		return writeReport(m.Stdout, r)
 	})
@@ -65,14 +72,16 @@ func writeReport(w io.Writer, r control.Run) error {
 	line("started", "%s by %s", clock(r.StartedAt), cmp.Or(r.Client, "a client without a name"))
 	line("endpoint", "%s", r.Endpoint)
 	line("model", "%s", cmp.Or(r.Model, "-"))
-	switch {
-	case r.EndedAt.IsZero():
+	header := []string{"run", fmt.Sprint(r.ID)}
+	if r.EndedAt.IsZero() {
 		line("finish", "running; its figures come with its end")
-	case r.Error != "":
-		line("finish", "%s: %s", r.FinishReason, r.Error)
-	default:
-		line("finish", "%s", r.FinishReason)
+		return table(w, header, lines)
 	}
+	finish := r.FinishReason
+	if r.Error != "" {
+		finish += ": " + r.Error
+	}
+	line("finish", "%s", finish)
 	line("tokens", "prompt %d (%d cached), completion %d", r.PromptTokens, r.CachedTokens, r.CompletionTokens)
 	if r.Repeats > 0 {
 		line("loops", "from token %d of the completion on; what drafts gain there says little of other texts", r.Repeats)
@@ -110,7 +119,7 @@ func writeReport(w io.Writer, r control.Run) error {
 	if r.MissReason != "" {
 		line("cache", "%s", r.MissReason)
 	}
-	if err := table(w, []string{"run", fmt.Sprint(r.ID)}, lines); err != nil {
+	if err := table(w, header, lines); err != nil {
 		return err
 	}
 	if len(how.DraftedAt) == 0 {
