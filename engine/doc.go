@@ -43,6 +43,18 @@
 //
 // A verify round serves one request; plain steps are shared.
 //
+// # Exact requests
+//
+// Libraries pick their kernels by the number of rows, and kernels add up in
+// different orders: the logits behind a block of four rows differ in their last
+// bits from those behind one row, and now and then two tokens are so close that
+// this decides. Under Speculation.Exact every forward behind the prompt has
+// [ExactRows] rows and belongs to that request alone. What is missing is padding,
+// masked because it comes last, and trimmed off the caches at once. So logits
+// are the same to the bit at all depths, none included. It is a choice of the
+// request because only it pays: a plain step costs what a block costs, and is
+// not pipelined. Logits of exact requests and of others differ.
+//
 // # Invariants
 //
 //   - Tokens are recorded before they are emitted.

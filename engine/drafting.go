@@ -85,7 +85,7 @@ func (e *Engine) plan(t *task) {
 		t.offered = t.offered || limits[i] > 0
 	}
 	r := t.req.Speculation
-	if r.Depth == nil {
+	if r.Depth == nil && !r.Exact {
 		var err error
 		if t.choice, err = e.selector.Next(len(t.tokens), limits); err != nil {
 			e.opts.Logger.Warn("choosing how to draft", "error", err)
@@ -94,7 +94,10 @@ func (e *Engine) plan(t *task) {
 	}
 	for i, n := range limits {
 		if n > 0 {
-			t.choice = draft.Choice{Arm: i, Depth: min(n, *r.Depth)}
+			if r.Depth != nil {
+				n = min(n, *r.Depth)
+			}
+			t.choice = draft.Choice{Arm: i, Depth: n}
 			return
 		}
 	}
@@ -106,7 +109,7 @@ func (e *Engine) room(t *task, i int) int {
 		return 0
 	}
 	// The last allowed token is the target's own.
-	n := min(e.opts.Drafters[i].MaxDrafts(), MaxDepth, t.limit-t.generated()-1)
+	n := min(e.opts.Drafters[i].MaxDrafts(), t.maxRows()-1, t.limit-t.generated()-1)
 	if p, ok := t.drafts[i].(draft.Peeker); ok && n > 0 {
 		n = min(n, p.Peek(t.tokens, n))
 	}
@@ -116,7 +119,7 @@ func (e *Engine) room(t *task, i int) int {
 // learn takes what a round cost into account, if nothing else ran beside it
 // and the depth was chosen by what is known.
 func (e *Engine) learn(t *task, alone bool, r draft.Round) {
-	if !alone || t.req.Speculation.Depth != nil || !t.drafting() {
+	if chosen := t.req.Speculation; !alone || chosen.Depth != nil || chosen.Exact || !t.drafting() {
 		return
 	}
 	if r.Depth == 0 {

@@ -199,9 +199,15 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		{"stop", Request{Stop: []string{"fg"}}, nil, 6},
 		{"break", Request{}, nil, 0},
 	} {
-		for _, x := range []struct{ prompt, depth int }{{1, 0}, {60, 0}, {1, 4}, {60, 4}, {60, 7}, {60, -7}} { // the ring has 3 + 32 rows
+		for _, x := range []struct {
+			prompt, depth int
+			exact         bool
+		}{
+			{1, 0, false}, {60, 0, false}, {1, 4, false}, {60, 4, false}, {60, 7, false}, {60, -7, false}, // the ring has 3 + 32 rows
+			{1, 0, true}, {60, 0, true}, {60, 4, true}, {60, -7, true},
+		} {
 			prompt := x.prompt
-			t.Run(fmt.Sprintf("%s after %d, %d drafts", c.name, prompt, x.depth), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s after %d, %d drafts, exact %v", c.name, prompt, x.depth, x.exact), func(t *testing.T) {
 				// What the model says: the prompt, which ends in a, goes on.
 				at := func(position int) int32 { return int32(('a' - prompt + 1 + position + 256) % 256) }
 				d := &enginetest.Scripted{Vocab: 256, Wrong: func(round, n int) int { return (2*round + 3) % (n + 1) }}
@@ -213,6 +219,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 				if x.depth < 0 {
 					c.r.Speculation = Speculation{Depth: new(-x.depth), Rollback: Undo}
 				}
+				c.r.Speculation.Exact = x.exact
 				held := [2][]float32{}
 				offset := [2]int{}
 				f.chain.Wrap = func(layer int, inner cache.Cache) cache.Cache {
@@ -251,7 +258,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 				}
 				for layer, rows := range held {
 					want := prompt + read - 1
-					if stats.Finish == "" && x.depth == 0 {
+					if stats.Finish == "" && x.depth == 0 && !x.exact {
 						want = prompt + read // nothing ended the text: the row of the last token stays
 					}
 					if offset[layer] != want {

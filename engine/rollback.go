@@ -2,7 +2,6 @@ package engine
 
 import (
 	"tandem/engine/cache"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
@@ -87,9 +86,7 @@ func (e *Engine) flush(s *mlx.Scope, t *task) error {
 	if n == 0 {
 		return nil
 	}
-	e.model.Forward(s, lm.Batch{{
-		Tokens: mlx.New(s, t.tokens[t.fed:t.fed+n], n), N: n, Pos: t.fed, Caches: t.caches,
-	}}, nil)
+	e.block(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
 	t.fed += n
 	return s.Eval(t.live()...)
 }

@@ -57,7 +57,7 @@ func (e *Engine) schedule() {
 				continue
 			}
 			e.plan(t)
-			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0) {
+			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || t.req.Speculation.Exact) {
 				e.round([]*task{t}, e.verify, alone)
 			} else {
 				plain = append(plain, t)

@@ -22,6 +22,12 @@ type Speculation struct {
 	Rollback Rollback // empty means trim
 	Rule     Rule     // empty means coupled
 	Fused    bool     // a probe: draft and verify in one graph
+
+	// Exact makes the logits independent of how far is drafted, to the bit, on
+	// every device: see package engine. Drafts are at most MaxExactDepth; with
+	// no Depth there are as many as a drafter has, for they cost the target
+	// nothing.
+	Exact bool
 }
 
 // Drafters that no engine has by these names.
@@ -66,6 +72,8 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		return invalid("speculation.drafter %q is not there for this model; it has %s", name, strings.Join(names, ", "))
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+	case r.Exact && r.Depth != nil && *r.Depth > MaxExactDepth:
+		return invalid("speculation.depth must be at most %d with speculation.exact, not %d", MaxExactDepth, *r.Depth)
 	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):
 		return invalid("speculation.rollback must be auto, %s or %s, not %q", Trim, Undo, r.Rollback)
 	case !slices.Contains([]Rule{"", Coupled, Rejection}, r.Rule):

@@ -12,7 +12,7 @@ import (
 )
 
 // step advances plainly decoding tasks by one token in one forward. A task
-// whose next round drafts gets no successor of the step in flight; one that
+// whose next round is a block gets no successor of the step in flight; one that
 // comes from such a round begins here.
 //
 // The graph of step n+1 is built while step n still runs, on its unread
@@ -28,7 +28,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			landing = append(landing, t)
 		}
 		// The last allowed token needs no successor.
-		if t.flight == nil || t.choice.Depth == 0 && t.generated()+1 < t.limit {
+		if t.flight == nil || t.choice.Depth == 0 && !t.req.Speculation.Exact && t.generated()+1 < t.limit {
 			going = append(going, t)
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"tandem/engine/cache"
 	"tandem/engine/draft"
-	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 )
@@ -50,10 +48,8 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			defer before.free()
 		}
 		layers := e.taps(t)
-		out := e.model.Forward(s, lm.Batch{{
-			Tokens: s.Concat(0, tokens...), N: carried + 1 + n, Pos: t.fed, Caches: t.caches,
-		}}, layers)
-		logits := e.model.Unembed(s, rows(s, out.Hidden, carried, carried+1+n)) // (n+1, V)
+		out := e.block(s, t, s.Concat(0, tokens...), carried+1+n, layers)
+		logits := e.logits(s, t, out.Hidden, carried, carried+1+n) // (n+1, V)
 		x := t.sampler.Process(s, logits, p.Tokens)
 		v := sample.Verdict{Tokens: t.sampler.Choose(s, x, last+1)}
 		if n > 0 {
@@ -138,7 +134,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 // propose asks the draft for its guesses and dispatches them.
 func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Proposal, err error) {
 	i, n := t.choice.Arm, t.choice.Depth
-	if t.carried()+1+n > cache.MaxBlock {
+	if t.carried()+1+n > t.maxRows() {
 		n = 0 // what is carried stays with this round
 	}
 	if n <= 0 || t.drafts[i] == nil {

@@ -9,15 +9,22 @@ import (
 )
 
 // A Sequence is a run of adjacent tokens of one request.
+//
+// Padding makes forwards of one shape out of runs of any length. Its rows are
+// computed like others, what they give is not used, and the engine trims them
+// off the caches once the graph is built. What cannot be trimmed must not take
+// them in: a layer with a recurrent state leaves it as it was before the last
+// Pad rows.
 type Sequence struct {
 	Tokens *mlx.Array    // (N) int32, may be unevaluated
-	N      int           // number of tokens
+	N      int           // number of tokens, padding included
+	Pad    int           // of the N, those at the end that stand for nothing
 	Pos    int           // absolute position of the first
 	Caches []cache.Cache // of this request, one per layer, all at offset Pos
 }
 
 // A Batch is evaluated by one forward. Linear layers run on the rows of all
-// sequences, rope and attention on each sequence. There is no padding.
+// sequences, rope and attention on each sequence.
 type Batch []Sequence
 
 // Rows returns the number of tokens in the batch.

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"fmt"
+
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// ExactRows is how many rows every forward of an exact request has behind its
+// prompt, padding included: a block of MaxExactDepth drafts, or a plain step
+// and seven rows of nothing. With fewer rows depth has little room, with more
+// plain steps pay more.
+const (
+	ExactRows     = 8
+	MaxExactDepth = ExactRows - 1
+)
+
+// maxRows returns the most rows of a block of the task.
+func (t *task) maxRows() int {
+	if t.req.Speculation.Exact {
+		return ExactRows
+	}
+	return MaxDepth + 1
+}
+
+// block evaluates the task's n tokens from t.fed on, which its caches hold from
+// then on, and returns the outputs of its layers with those of layers. Of an
+// exact request the outputs have ExactRows rows, the caches none of the padding.
+func (e *Engine) block(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
+	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
+	if t.req.Speculation.Exact {
+		q.N, q.Pad = ExactRows, ExactRows-n
+	}
+	if q.Pad > 0 {
+		q.Tokens = s.Concat(0, tokens, s.Zeros(mlx.Int32, q.Pad))
+	}
+	out := e.model.Forward(s, lm.Batch{q}, layers)
+	if s.Err() == nil {
+		if err := t.trim(q.Pad); err != nil {
+			s.Fail(fmt.Errorf("dropping padding: %w", err))
+		}
+	}
+	return out
+}
+
+// logits returns those behind rows [from, to) of a block's hidden states,
+// (to-from, V). For an exact request those of all rows are computed.
+func (e *Engine) logits(s *mlx.Scope, t *task, hidden *mlx.Array, from, to int) *mlx.Array {
+	if t.req.Speculation.Exact {
+		return rows(s, e.model.Unembed(s, hidden), from, to)
+	}
+	return e.model.Unembed(s, rows(s, hidden, from, to))
+}
