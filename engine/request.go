@@ -140,7 +140,45 @@ type Stats struct {
 	// building graphs while the device computes. Time inside C is left out
 	// only while mlx.Thread.TimeC is on.
 	Host, Build time.Duration
-	Total       time.Duration // arrival until the request left
+	// Of Decode, waiting for the device.
+	Wait time.Duration
+	// Of Decode, what rounds with drafts took until they were read. Draft is
+	// the time to build the proposal and to dispatch it, Verify the rest.
+	// Nobody waits for the draft alone: what the device has yet to do of it by
+	// then is in Verify. Under Speculation.Timed the round does wait, and Draft
+	// is the whole draft.
+	Draft, Verify time.Duration
+	Blocks        Blocks
+	Total         time.Duration // arrival until the request left
 
 	PeakBytes int64 // MLX's peak since the engine was last idle
 }
+
+// firstBlocks are counted apart: they also pay for what is set up on the way.
+const firstBlocks = 8
+
+// Blocks are the times of rounds with drafts, each from its beginning until
+// the caches hold what stands.
+type Blocks struct {
+	Count int
+	Total time.Duration
+	Early time.Duration // of Total, the first eight
+	Max   time.Duration
+}
+
+func (b *Blocks) add(d time.Duration) {
+	if b.Count < firstBlocks {
+		b.Early += d
+	}
+	b.Count++
+	b.Total += d
+	b.Max = max(b.Max, d)
+}
+
+// First8 returns the mean of the first eight, 0 if there are none.
+func (b Blocks) First8() time.Duration {
+	return b.Early / time.Duration(max(1, min(b.Count, firstBlocks)))
+}
+
+// Mean returns the mean of all, 0 if there are none.
+func (b Blocks) Mean() time.Duration { return b.Total / time.Duration(max(1, b.Count)) }

@@ -22,6 +22,7 @@ type Speculation struct {
 	Rollback Rollback // empty means trim
 	Rule     Rule     // empty means coupled
 	Fused    bool     // a probe: draft and verify in one graph
+	Timed    bool     // a probe: waits for each draft, to tell Stats.Draft from Stats.Verify
 
 	// Exact makes the logits independent of how far is drafted, to the bit, on
 	// every device: see package engine. Drafts are at most MaxExactDepth; with
@@ -72,6 +73,8 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		return invalid("speculation.drafter %q is not there for this model; it has %s", name, strings.Join(names, ", "))
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+	case r.Fused && r.Timed:
+		return invalid("speculation.fused has no draft to wait for; leave out speculation.timed")
 	case r.Exact && r.Depth != nil && *r.Depth > MaxExactDepth:
 		return invalid("speculation.depth must be at most %d with speculation.exact, not %d", MaxExactDepth, *r.Depth)
 	case !slices.Contains([]Rollback{"", "auto", Trim, Undo}, r.Rollback):

@@ -40,6 +40,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		start, inC := time.Now(), s.TimeInC()
 		next := e.build(s, going)
 		build := time.Since(start) - (s.TimeInC() - inC)
+		built := time.Now()
 		for i, t := range landing {
 			tokens, err := t.flight.read(s)
 			if err != nil {
@@ -54,6 +55,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		}
 		host := time.Since(readAt) - (s.TimeInC() - inC)
 		for _, t := range tasks {
+			t.stats.Wait += readAt.Sub(built)
 			t.stats.Host += host
 			t.stats.Build += build
 		}

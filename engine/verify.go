@@ -35,6 +35,16 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			return err
 		}
 		n = p.N
+		proposed := time.Now()
+		t.stats.Build += proposed.Sub(start) - (s.TimeInC() - inC)
+		if n > 0 && t.req.Speculation.Timed {
+			if _, err := mlx.Read[int32](s, p.Tokens); err != nil {
+				return err
+			}
+			t.stats.Wait += time.Since(proposed)
+			proposed = time.Now()
+		}
+		inC = s.TimeInC()
 		carried := t.carried()
 		tokens := []*mlx.Array{mlx.New(s, t.tokens[t.fed:], carried+1)}
 		if n > 0 {
@@ -62,10 +72,11 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		if n > 0 {
 			keep = append(keep, v.Accepted)
 		}
-		t.stats.Build += time.Since(start) - (s.TimeInC() - inC)
+		t.stats.Build += time.Since(proposed) - (s.TimeInC() - inC)
 		if err := s.AsyncEval(keep...); err != nil {
 			return err
 		}
+		dispatched := time.Now()
 		accepted := 0
 		if n > 0 {
 			a, err := mlx.Read[int32](s, v.Accepted)
@@ -78,6 +89,11 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			return err
 		}
 		readAt := time.Now()
+		t.stats.Wait += readAt.Sub(dispatched)
+		if n > 0 {
+			t.stats.Draft += proposed.Sub(start)
+			t.stats.Verify += readAt.Sub(proposed)
+		}
 		inC = s.TimeInC()
 		read = read[:accepted+1]
 		if undone = before != nil && accepted < n; undone {
@@ -110,6 +126,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	accepted := len(read) - 1
 	t.record(n)
 	if n > 0 {
+		t.stats.Blocks.add(cost)
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
 	}
 	fed := len(t.tokens)
