@@ -451,3 +451,41 @@ func TestCrashedOpens(t *testing.T) {
 		t.Errorf("setting %q, %v", v, err)
 	}
 }
+
+// TestDrafters: what drafts for a model goes with it; how a drafter is read stays.
+func TestDrafters(t *testing.T) {
+	db := mustOpen(t, "")
+	ctx := t.Context()
+	_, err := db.Drafter(ctx, "m")
+	wantCode(t, err, NotFound)
+	if err := db.SetDrafter(ctx, "m", "auto"); err == nil {
+		t.Error("a drafter was chosen for a model that is not registered")
+	}
+	if _, err := db.RegisterModel(ctx, Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
+		t.Fatal(err)
+	}
+	for _, choice := range []string{"/d", "none"} {
+		if err := db.SetDrafter(ctx, "m", choice); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Drafter(ctx, "m"); got != choice || err != nil {
+			t.Errorf("got %q, %v, want %q", got, err, choice)
+		}
+	}
+	_, err = db.Reading(ctx, "m", "/d")
+	wantCode(t, err, NotFound)
+	for _, settings := range []string{`{}`, `{"embedding":"raw"}`} {
+		want := Reading{Model: "m", Drafter: "/d", Settings: []byte(settings), Trials: []byte(`[1]`)}
+		if err := db.SetReading(ctx, want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Reading(ctx, "m", "/d"); err != nil || string(got.Settings) != settings || string(got.Trials) != `[1]` {
+			t.Errorf("got %+v, %v, want %+v", got, err, want)
+		}
+	}
+	if err := db.RemoveModel(ctx, "m"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Drafter(ctx, "m")
+	wantCode(t, err, NotFound)
+}
