@@ -36,6 +36,25 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
 }
 
+// List returns the ids of the models that have a folder in the cache, sorted, complete or not. A cache that is not there
+// has none. Error: [Disk].
+func List(cacheDir string) ([]string, error) {
+	entries, err := os.ReadDir(cacheDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, diskError(cacheDir, err)
+	}
+	var ids []string
+	for _, e := range entries {
+		folder, ok := strings.CutPrefix(e.Name(), "models--")
+		id := strings.Replace(folder, "--", "/", 1)
+		if _, _, err := Parse(id); ok && err == nil && !strings.Contains(id, "@") {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
 func lacking(missing []string) string {
 	const most = 3
 	s := strings.Join(missing[:min(most, len(missing))], ", ")

@@ -274,3 +274,20 @@ func TestParseDir(t *testing.T) {
 		wantCode(t, err, Invalid)
 	}
 }
+
+// TestList: the models of a cache by their folders, whatever else lies there.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"models--org--b", "models--org--a", "models--plain", "datasets--org--c", ".locks", "models--", "models--a--b--c", "tmp"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := List(dir)
+	if want := []string{"org/a", "org/b", "plain"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+	if got, err := List(filepath.Join(dir, "nowhere")); got != nil || err != nil {
+		t.Errorf("no cache: %v, %v", got, err)
+	}
+}
