@@ -53,14 +53,18 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 	return d, nil
 }
 
+// HasPocketDrafter reports whether a drafter is embedded beside the pocket
+// model.
+func HasPocketDrafter() bool { return pocket.Drafter() != nil }
+
 // LoadPocketDrafter loads the drafter that is embedded beside the pocket model,
-// for that model. It returns nil if there is none.
+// for that model. Error: CodeNotFound if there is none.
 func LoadPocketDrafter(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
+	opts.Name = PocketID + "/drafter"
 	fsys := pocket.Drafter()
 	if fsys == nil {
-		return nil, nil
+		return nil, named(errorf(CodeNotFound, "this program was built without it"), opts)
 	}
-	opts.Name = PocketID + "/drafter"
 	return LoadDrafterFS(ctx, target, fsys, DrafterSettings{}, opts)
 }
 
@@ -203,6 +207,9 @@ func (noTensors) Info(string) (i mlx.TensorInfo, _ bool) { return i, false }
 func (noTensors) Load(*mlx.Scope, string) *mlx.Array {
 	panic("models: a tensor of an empty checkpoint")
 }
+
+// Thread returns the thread it is on.
+func (d *Drafter) Thread() *mlx.Thread { return d.thread }
 
 // Close releases the weights. The drafter must not be in use.
 func (d *Drafter) Close() error {
