@@ -34,6 +34,10 @@ type Options struct {
 	// the caller and must outlive the engine.
 	Drafters []draft.Drafter
 
+	// NoDrafter says why a drafter that belongs to the model is not among
+	// them, if there is one.
+	NoDrafter string
+
 	// Policies keeps what is learned of their cost and their luck from launch
 	// to launch, under Name, the model's; nil keeps it as long as the engine.
 	Policies draft.Store
@@ -176,6 +180,9 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 		seed = *r.Seed
 	}
 	t := newTask(ctx, r, seed, limit, e.tok)
+	if r.Speculation.Drafter != None {
+		t.stats.NoDrafter = e.opts.NoDrafter
+	}
 	t.arrived = time.Now()
 
 	e.mu.Lock()

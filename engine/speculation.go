@@ -70,7 +70,11 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 	}
 	switch {
 	case !slices.Contains(names, name):
-		return invalid("speculation.drafter %q is not there for this model; it has %s", name, strings.Join(names, ", "))
+		why := ""
+		if e.opts.NoDrafter != "" {
+			why = "; " + e.opts.NoDrafter
+		}
+		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name, strings.Join(names, ", "), why)
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
 	case r.Fused && r.Timed:

@@ -54,6 +54,10 @@ func NewDFlash(s *mlx.Scope, block Block, target lm.Model) *DFlash {
 	return &DFlash{block: block, target: target, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid)))}
 }
 
+// Use drafts with another reading of the same network from the next request
+// on. Like Open it is called on the MLX thread.
+func (d *DFlash) Use(block Block) { d.block = block }
+
 // Free releases what the drafter itself holds.
 func (d *DFlash) Free() { d.forbid.Free() }
 
@@ -68,12 +72,13 @@ func (d *DFlash) MaxDrafts() int { return d.block.BlockSize() - 1 }
 
 // Open implements Drafter.
 func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
-	return &dflash{DFlash: d, options: o, caches: d.block.NewCaches(o.Caches)}, nil
+	return &dflash{DFlash: d, block: d.block, options: o, caches: d.block.NewCaches(o.Caches)}, nil
 }
 
 // dflash is the draft of one request.
 type dflash struct {
 	*DFlash
+	block   Block // of the time it was opened: the caches are its own
 	options Options
 	caches  []cache.Cache
 	end     int // positions of the context, those waiting not counted

@@ -1,0 +1,157 @@
+package draft
+
+import (
+	"slices"
+
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+const (
+	trialTokens = 256 // tokens of plain decoding that a trial looks at
+	trialStride = 4   // of them, from one block to the next
+)
+
+// A Trial decodes a text plainly and, on the way, lets several block networks
+// of one target guess how it goes on: it tells which of them guesses best. All
+// of them read the same layers. Its work comes in pieces of one forward each,
+// so that requests can go between them.
+type Trial struct {
+	target lm.Model
+	blocks []Block
+	opts   cache.Options
+	tokens []int32
+	prompt int
+	fed    int // tokens in the target's caches, and in the contexts
+
+	caches   []cache.Cache
+	contexts [][]cache.Cache // by block
+	next     int             // block to guess next, behind the newest token
+	guesses  []guess
+	ended    bool
+}
+
+// A guess is what the blocks said at one position.
+type guess struct {
+	at     int // of the first token guessed
+	tokens [][]int32
+}
+
+// NewTrial makes the trial of a prompt. Target and blocks belong to the
+// caller and must outlive it.
+func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int32) *Trial {
+	t := &Trial{target: target, blocks: blocks, opts: opts, tokens: slices.Clone(prompt), prompt: len(prompt), caches: target.NewCaches(opts)}
+	for _, b := range blocks {
+		t.contexts = append(t.contexts, b.NewCaches(opts))
+	}
+	return t
+}
+
+// Step does the next piece and reports whether there is another.
+func (t *Trial) Step(s *mlx.Scope) (more bool, err error) {
+	if t.fed == len(t.tokens)-1 && t.fed >= t.prompt && (t.fed-t.prompt)%trialStride == 0 && t.next < len(t.blocks) {
+		return true, t.guess(s)
+	}
+	if t.ended || len(t.tokens)-t.prompt >= trialTokens {
+		return false, nil
+	}
+	return true, t.decode(s)
+}
+
+// decode evaluates the next tokens, and draws one behind the last.
+func (t *Trial) decode(s *mlx.Scope) error {
+	n := min(len(t.tokens)-t.fed, t.opts.MaxRows())
+	out := t.target.Forward(s, lm.Batch{{
+		Tokens: mlx.New(s, t.tokens[t.fed:t.fed+n], n), N: n, Pos: t.fed, Caches: t.caches,
+	}}, t.blocks[0].Taps())
+	token := s.AsType(s.Argmax(t.target.Unembed(s, s.Slice(out.Hidden, 0, n-1, n)), -1), mlx.Int32)
+	for i, b := range t.blocks {
+		b.Context(s, out.Taps, t.fed, t.contexts[i])
+	}
+	if err := s.Eval(append(t.arrays(), token)...); err != nil {
+		return err
+	}
+	ids, err := mlx.Read[int32](s, token)
+	if err != nil {
+		return err
+	}
+	t.fed, t.next = t.fed+n, 0
+	if t.fed == len(t.tokens) {
+		t.tokens = append(t.tokens, ids[0])
+		t.ended = slices.Contains(t.target.Config().EOS, ids[0])
+	}
+	return nil
+}
+
+// guess lets the next block guess behind the newest token.
+func (t *Trial) guess(s *mlx.Scope) error {
+	b := t.blocks[t.next]
+	hidden := b.Forward(s, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed, t.contexts[t.next])
+	logits := s.AsType(t.target.Unembed(s, hidden), mlx.Float32) // (n, V)
+	mask := mlx.New(s, []int32{b.MaskToken()}, 1, 1)
+	ids := s.Reshape(s.Arange(0, logits.Dim(1), mlx.Int32), 1, logits.Dim(1))
+	logits = s.Where(s.Equal(ids, mask), s.Scalar(-1e30, mlx.Float32), logits)
+	tokens := s.AsType(s.Argmax(logits, -1), mlx.Int32)
+	if err := s.Eval(append(t.arrays(), tokens)...); err != nil {
+		return err
+	}
+	read, err := mlx.Read[int32](s, tokens)
+	if err != nil {
+		return err
+	}
+	if t.next == 0 {
+		t.guesses = append(t.guesses, guess{at: len(t.tokens)})
+	}
+	g := &t.guesses[len(t.guesses)-1]
+	g.tokens = append(g.tokens, read)
+	t.next++
+	return nil
+}
+
+func (t *Trial) arrays() []*mlx.Array {
+	var list []*mlx.Array
+	for _, caches := range append(t.contexts, t.caches) {
+		for _, c := range caches {
+			list = append(list, c.Arrays()...)
+		}
+	}
+	return list
+}
+
+// Scores returns for each block how many tokens a verify of its whole block
+// would have given on average, 1 at least, and over how many blocks that is;
+// those whose text was not decoded to their end don't count.
+func (t *Trial) Scores() (scores []float64, n int) {
+	scores = make([]float64, len(t.blocks))
+	for _, g := range t.guesses {
+		came := t.tokens[g.at:]
+		if len(g.tokens) < len(t.blocks) || len(came) < len(g.tokens[0]) {
+			continue
+		}
+		n++
+		for i, tokens := range g.tokens {
+			scores[i]++
+			for j := range tokens {
+				if tokens[j] != came[j] {
+					break
+				}
+				scores[i]++
+			}
+		}
+	}
+	for i := range scores {
+		scores[i] /= float64(max(n, 1))
+	}
+	return scores, n
+}
+
+// Free releases what the trial holds.
+func (t *Trial) Free(s *mlx.Scope) {
+	for _, caches := range append(t.contexts, t.caches) {
+		for _, c := range caches {
+			c.Free(s)
+		}
+	}
+	t.caches, t.contexts = nil, nil
+}
