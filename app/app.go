@@ -37,6 +37,11 @@ type Options struct {
 	// none; empty = auto.
 	Speculation string
 
+	// Drafter is what guesses for the model above, or the choice, while this
+	// App runs: control.DrafterAuto, control.DrafterNone, a folder, or the name
+	// of one in the hub's cache. Empty means what was set for that model.
+	Drafter string
+
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
 }
@@ -58,17 +63,18 @@ type App struct {
 	life context.Context
 	end  context.CancelFunc
 
-	mu       sync.Mutex
-	address  string // of the endpoint, once bound
-	choice   string // model id
-	loaded   *loaded
-	coming   *coming       // the model being loaded; nil if none
-	changing chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
-	starting bool          // Serve has yet to load the choice
-	draining bool
-	leaving  bool   // Serve takes no more work but has not begun to drain
-	failure  string // why the choice could not be loaded
-	noPort   string // why no endpoint was opened
+	mu         sync.Mutex
+	address    string // of the endpoint, once bound
+	choice     string // model id
+	drafterFor string // model id that Options.Drafter counts for
+	loaded     *loaded
+	coming     *coming       // the model being loaded; nil if none
+	changing   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
+	starting   bool          // Serve has yet to load the choice
+	draining   bool
+	leaving    bool   // Serve takes no more work but has not begun to drain
+	failure    string // why the choice could not be loaded
+	noPort     string // why no endpoint was opened
 }
 
 var _ server.Backend = (*App)(nil)
@@ -108,6 +114,11 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if err := a.choose(ctx, o.Model); err != nil {
 		return nil, err
 	}
+	if o.Drafter != "" {
+		if err := a.chooseDrafter(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return a, nil
 }
 
@@ -130,6 +141,25 @@ func (a *App) choose(ctx context.Context, name string) (err error) {
 		return a.notRegistered(err, name)
 	}
 	a.choice = name
+	return nil
+}
+
+// chooseDrafter takes Options.Drafter for the choice.
+func (a *App) chooseDrafter(ctx context.Context) error {
+	folder, err := a.drafterFolder(a.opts.Drafter)
+	if err != nil {
+		return err
+	}
+	row, err := a.db.Model(ctx, a.choice)
+	if err != nil {
+		return a.notRegistered(err, a.choice)
+	}
+	if folder != control.DrafterAuto && folder != control.DrafterNone {
+		if err := a.checkDrafter(ctx, row, folder); err != nil {
+			return err
+		}
+	}
+	a.opts.Drafter, a.drafterFor = folder, row.ID
 	return nil
 }
 

@@ -7,5 +7,29 @@
 // stays until another takes its place or somebody unloads it; a model that
 // answers requests is never taken away from them.
 //
+// # Drafters
+//
+// What guesses ahead for a model is chosen per model and kept: a folder, none,
+// or auto, which is the default. Auto takes, in this order, the drafter that is
+// built in beside the pocket model; the folder drafter inside the model's own;
+// a drafter in the hub's cache whose name is NAME-DFlash or NAME-DFlash-MORE,
+// by whomever, for a model named NAME or NAME-MORE, the longest NAME first; or
+// none. That is decided when the model is loaded, by where things lie, not by
+// trying. Whether the two fit is then checked by the drafter's config.json and
+// tensors, and for a smaller model by its tokens.
+//
+// A drafter that somebody names is loaded, or refused, at once. One that is
+// found to be unusable as its model is loaded costs the model nothing: it is
+// served without, and each answer and run says why.
+//
+// Where a drafter's checkpoint does not say how it is to be read, the readings
+// are measured the first time, while the model is idle: one text is decoded
+// plainly and each reading guesses along. The best is used from then on and
+// kept with the figures. The embedded drafter needs none of it: it is read as
+// it was trained.
+//
+// Looking up what the text has said before (n-grams) stands behind every
+// drafter, and needs none.
+//
 // Library code, no main: flags and environment are read by the commands.
 package app

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"tandem/app/control"
@@ -28,14 +29,20 @@ type loaded struct {
 	took    time.Duration
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu
+
+	drafter   *drafter // nil if there is none
+	noDrafter string   // why there is none, if there should be
+	trial     sync.WaitGroup
+	endTrial  context.CancelFunc
 }
 
 var _ server.Model = (*loaded)(nil)
 
-// close ends the engine and frees the weights.
+// close ends the engine and frees the weights, the drafter's first: it borrows
+// from the model.
 func (m *loaded) close() error {
-	m.engine.Close()
-	return errors.Join(m.bundle.Close(), m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	m.stopDrafting()
+	return errors.Join(m.drafter.close(), m.bundle.Close(), m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		s.ClearCache()
 		return nil
 	}))
@@ -46,10 +53,15 @@ func (m *loaded) describe() *control.Loaded {
 	if m.app.thread.GPU() {
 		device = "gpu"
 	}
+	name := ""
+	if m.drafter != nil {
+		name = m.drafter.Name()
+	}
 	return &control.Loaded{
 		ID: m.row.ID, Architecture: m.bundle.Info.Architecture, ContextLength: m.engine.ContextLength(),
 		Device: device, Dtype: m.bundle.Model.Config().Dtype.String(),
 		LoadMS: m.took.Milliseconds(), Queued: m.engine.Queued(),
+		Drafter: name, NoDrafter: m.noDrafter,
 	}
 }
 

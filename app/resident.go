@@ -2,14 +2,13 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
 	"tandem/app/server"
-	"tandem/engine"
-	"tandem/engine/draft"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -212,15 +211,15 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	if asked, has := a.opts.ContextLength, bundle.Info.ContextLength; asked > has {
 		a.log.Warn("the model's context is shorter than the one asked for", "model", row.ID, "asked", asked, "served", has)
 	}
+	d, reason, err := a.draftFor(a.life, row, bundle)
+	if err != nil {
+		return nil, errors.Join(err, bundle.Close())
+	}
 	took := time.Since(start)
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds())
-	return &loaded{
-		app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer),
-		engine: engine.New(a.thread, bundle.Model, bundle.Tokenizer, engine.Options{
-			ContextLength: a.opts.ContextLength, Logger: a.log,
-			Drafters: []draft.Drafter{draft.Ngram{}}, Name: row.ID, Policies: policies{a.db},
-		}),
-	}, nil
+	m := &loaded{app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer)}
+	m.startDrafting(d, reason)
+	return m, nil
 }
 
 // preload loads the choice ahead of the first request.

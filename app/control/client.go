@@ -83,6 +83,11 @@ func (c *Client) RemoveModel(ctx context.Context, id string) error {
 	return err
 }
 
+// Drafter asks what drafts for a model, or sets it.
+func (c *Client) Drafter(ctx context.Context, r DrafterRequest) (Drafter, error) {
+	return call[Drafter](ctx, c, http.MethodPost, "/app/drafter", r)
+}
+
 // Runs lists the history, newest first.
 func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	v := url.Values{}

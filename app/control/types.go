@@ -59,7 +59,9 @@ type Loaded struct {
 	Device        string `json:"device"`         // "cpu" or "gpu"
 	Dtype         string `json:"dtype"`
 	LoadMS        int64  `json:"load_ms"`
-	Queued        int    `json:"queued"` // requests waiting for their first chunk
+	Queued        int    `json:"queued"`               // requests waiting for their first chunk
+	Drafter       string `json:"drafter,omitempty"`    // kind of the drafter in memory; empty if there is none
+	NoDrafter     string `json:"no_drafter,omitempty"` // why there is none, where there should be
 }
 
 // Active is one request in flight.

@@ -122,6 +122,9 @@ type Admin interface {
 	// RemoveModel takes a model off the list; it deletes only files that
 	// Tandem downloaded.
 	RemoveModel(ctx context.Context, id string) error
+	// Drafter sets what drafts for a model, unless the request leaves that
+	// empty, and says what does.
+	Drafter(context.Context, control.DrafterRequest) (control.Drafter, error)
 	// Pull downloads a model and registers it. progress is called on the
 	// caller's goroutine. Cancelling ctx leaves what was fetched for a resume.
 	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)

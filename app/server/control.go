@@ -109,6 +109,25 @@ func (s *Server) removeModel(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, struct{}{})
 }
 
+func (s *Server) drafter(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	req := control.DrafterRequest{Model: f.string("model"), Drafter: f.string("drafter")}
+	if f.err == nil && req.Model == "" {
+		f.fail("model", "is missing: name a registered model.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	d, err := s.backend.Drafter(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, d)
+}
+
 // pull streams the progress of a download; its last event has the model or
 // the error. A client that leaves stops the download, which can be resumed.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {

@@ -192,6 +192,10 @@ func (f *fakeBackend) RemoveModel(_ context.Context, id string) error {
 	return nil
 }
 
+func (f *fakeBackend) Drafter(_ context.Context, r control.DrafterRequest) (control.Drafter, error) {
+	return control.Drafter{Model: r.Model, Choice: r.Drafter}, nil
+}
+
 func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
 	if f.pulls != nil {
 		return f.pulls(ctx, progress)

@@ -161,6 +161,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/session", session)
 	post("/app/load", s.load)
 	post("/app/unload", s.unload)
+	post("/app/drafter", s.drafter)
 	post("/app/pull", s.pull)
 	route("/app/models", map[string]handler{http.MethodGet: s.registry, http.MethodPost: s.addModel})
 	route("/app/models/{id...}", map[string]handler{http.MethodDelete: s.removeModel})

@@ -37,11 +37,11 @@ type verb struct {
 // verbs returns the table in the order help prints it.
 func verbs() []verb {
 	return []verb{
-		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--context N] [--dtype auto|float32|checkpoint] " +
+		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--drafter DIR|ID|auto|none] [--context N] [--dtype auto|float32|checkpoint] " +
 			"[--speculation auto|none] [--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
 		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] " +
 			"[--speculation auto|none|DRAFTER] [--depth N] [--rollback trim|snapshot] [--rule coupled|rejection] PROMPT", "continue a prompt; - reads it from standard input", run},
-		{"models", "list [--json] | add [--id ID] FOLDER | remove ID", "the registry of models; the list has a * at the chosen one, and says where a folder has gone", modelsVerb},
+		{"models", "list [--json] | add [--id ID] FOLDER | remove ID | drafter [--json] ID [FOLDER|ORG/NAME|auto|none]", "the registry of models; the list has a * at the chosen one, and says where a folder has gone; drafter says or sets what guesses ahead for a model", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID]", "the history of requests; show tells of one, the latest if none is named, and of its rounds", runsVerb},
 		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},
@@ -164,7 +164,11 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	case len(rest) > max && max == 0:
 		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
 	case len(rest) > max:
-		fmt.Fprintf(f.Output(), "%s takes one argument; %q is one too many\n", f.Name(), rest[max])
+		most := "one argument"
+		if max > 1 {
+			most = plural(max, "argument")
+		}
+		fmt.Fprintf(f.Output(), "%s takes %s; %q is one too many\n", f.Name(), most, rest[max])
 	default:
 		return rest, nil
 	}
@@ -181,6 +185,8 @@ func needs(name string) string {
 		return "the model to download: tandem pull ORG/NAME"
 	case "tandem models add":
 		return "the model's folder: tandem models add FOLDER"
+	case "tandem models drafter":
+		return "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"
 	case "tandem models remove":
 		return "the model's id: tandem models remove ID"
 	case "tandem bench":

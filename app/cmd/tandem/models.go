@@ -26,8 +26,10 @@ func modelsVerb(ctx context.Context, m *Main, args []string) error {
 		return addModel(ctx, m, args)
 	case "remove":
 		return removeModel(ctx, m, args)
+	case "drafter":
+		return drafterOf(ctx, m, args)
 	}
-	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER or remove ID\n", sub)
+	fmt.Fprintf(m.Stderr, "tandem models: there is no verb %q; use list, add FOLDER, remove ID or drafter ID\n", sub)
 	return errUsage
 }
 

@@ -20,6 +20,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("serve")
 	addr := f.String("addr", app.DefaultAddr, "loopback address and port; port 0 picks one")
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
+	drafter := f.String("drafter", "", "drafter of that model while this runs: a folder, ORG/NAME of one in the hub's cache, auto or none (default: what `tandem models drafter` set)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
 	speculation := f.String("speculation", "auto", "auto, or none: what requests get that do not choose for themselves")
@@ -48,7 +49,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", *speculation))
 	}
 	o := m.options(m.logger(*verbose))
-	o.Model, o.ContextLength, o.Dtype, o.Speculation = *model, *length, *dtype, *speculation
+	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
 	a, err := app.Open(ctx, o)
 	if err != nil {
 		return orFolder(err, *model)

@@ -1,0 +1,375 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// embedded stands for the folder of the drafter that is built in.
+const embedded = models.PocketID + "/drafter"
+
+// A drafter is in memory beside the model it guesses for.
+type drafter struct {
+	draft.Drafter
+	source string // its folder, or embedded
+	files  *models.Drafter
+	flash  *draft.DFlash // nil if it is a model of its own
+
+	settings models.DrafterSettings
+	trials   []control.Trial
+	open     bool // its reading is still to be measured
+}
+
+// close frees a drafter that no engine has any more. It does nothing to nil.
+func (d *drafter) close() error {
+	if d == nil {
+		return nil
+	}
+	return errors.Join(d.files.Thread().Do(context.Background(), func(*mlx.Scope) error {
+		if d.flash != nil {
+			d.flash.Free()
+		}
+		return nil
+	}), d.files.Close())
+}
+
+// drafterChoice returns what drafts for a model: control.DrafterAuto,
+// control.DrafterNone or a folder. What `tandem serve` was told comes first.
+func (a *App) drafterChoice(ctx context.Context, row storage.Model) (string, error) {
+	if a.opts.Drafter != "" && row.ID == a.drafterFor {
+		return a.opts.Drafter, nil
+	}
+	choice, err := a.db.Drafter(ctx, row.ID)
+	if isNotFound(err) {
+		return control.DrafterAuto, nil
+	}
+	return choice, err
+}
+
+// drafterSource returns the folder a choice comes to, embedded for the one that
+// is built in, or "" for none.
+func (a *App) drafterSource(row storage.Model, choice string) (string, error) {
+	switch choice {
+	case control.DrafterNone:
+		return "", nil
+	case control.DrafterAuto:
+		return a.pairedDrafter(row)
+	}
+	return choice, nil
+}
+
+// pairedDrafter looks for the drafter that belongs to a model by where it lies
+// (see the package comment).
+func (a *App) pairedDrafter(row storage.Model) (string, error) {
+	if row.Source == storage.SourcePocket {
+		if !models.HasPocketDrafter() {
+			return "", nil
+		}
+		return embedded, nil
+	}
+	beside := filepath.Join(row.Path, "drafter")
+	if _, err := os.Stat(filepath.Join(beside, "config.json")); err == nil {
+		return beside, nil
+	}
+	if a.opts.Hub.CacheDir == "" {
+		return "", nil
+	}
+	ids, err := hub.List(a.opts.Hub.CacheDir)
+	if err != nil {
+		return "", err
+	}
+	name := row.ID
+	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
+		name = id
+	}
+	for _, id := range drafterNames(name, ids) {
+		if dir, err := hub.Resolve(a.opts.Hub.CacheDir, id); err == nil {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// drafterNames returns those of the hub's ids that name a drafter for a model,
+// the best first: NAME-DFlash, or NAME-DFlash-MORE, for a model NAME or
+// NAME-MORE, whoever published it. The longest NAME is the best.
+func drafterNames(model string, ids []string) []string {
+	last := func(id string) string { return strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]) }
+	model = last(model)
+	length := map[string]int{}
+	var names []string
+	for _, id := range ids {
+		name, more, ok := strings.Cut(last(id), "-dflash")
+		if ok && name != "" && (more == "" || more[0] == '-') && (model == name || strings.HasPrefix(model, name+"-")) {
+			names = append(names, id)
+			length[id] = len(name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := length[b] - length[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// openDrafter loads what drafts for a model. None is no error.
+func (a *App) openDrafter(ctx context.Context, row storage.Model, bundle *models.Bundle, source string) (*drafter, error) {
+	if source == "" {
+		return nil, nil
+	}
+	d := &drafter{source: source}
+	read, err := a.db.Reading(ctx, row.ID, source)
+	switch {
+	case isNotFound(err):
+		d.open = source != embedded // that one is read as it was trained
+	case err != nil:
+		return nil, err
+	default:
+		if err := errors.Join(json.Unmarshal(read.Settings, &d.settings), json.Unmarshal(read.Trials, &d.trials)); err != nil {
+			a.log.Warn("how a drafter is read is measured again", "model", row.ID, "drafter", source, "error", err)
+			d.settings, d.trials, d.open = models.DrafterSettings{}, nil, true
+		}
+	}
+	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)}
+	if source == embedded {
+		d.files, err = models.LoadPocketDrafter(ctx, bundle, opts)
+	} else {
+		d.files, err = models.LoadDrafter(ctx, bundle, source, d.settings, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.files.Block == nil {
+		d.Drafter, d.open = draft.NewModel(d.files.Model, bundle.Model), false
+		return d, nil
+	}
+	d.open = d.open && len(d.files.Block.Variants()) > 1
+	err = a.thread.Do(ctx, func(s *mlx.Scope) error {
+		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model)
+		d.Drafter = d.flash
+		return s.Err()
+	})
+	if err != nil {
+		return nil, errors.Join(err, d.files.Close())
+	}
+	return d, nil
+}
+
+// draftFor is openDrafter for a model that is served whatever comes of it: why
+// there is no drafter is told with each answer.
+func (a *App) draftFor(ctx context.Context, row storage.Model, bundle *models.Bundle) (d *drafter, reason string, err error) {
+	choice, err := a.drafterChoice(ctx, row)
+	if err != nil {
+		return nil, "", err
+	}
+	source, err := a.drafterSource(row, choice)
+	if err == nil {
+		d, err = a.openDrafter(ctx, row, bundle, source)
+	}
+	if ctx.Err() != nil {
+		return nil, "", errors.Join(ctx.Err(), d.close())
+	}
+	if err != nil {
+		a.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source, "error", err)
+		reason = "the drafter cannot be used: " + err.Error()
+	}
+	return d, reason, nil
+}
+
+// engineFor starts the engine of a model with its drafter, which may be nil.
+// Looking up what the text has said before costs nothing and stands behind it.
+func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, reason string) *engine.Engine {
+	o := engine.Options{
+		ContextLength: a.opts.ContextLength, Logger: a.log,
+		Name: row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
+	}
+	if d != nil {
+		o.Drafters = append(o.Drafters, d)
+		o.Policies = policies{a.db, map[string]string{d.Name(): d.source}}
+	}
+	o.Drafters = append(o.Drafters, draft.Ngram{})
+	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
+}
+
+// drafterFolder turns what somebody writes for a drafter into a choice.
+func (a *App) drafterFolder(name string) (string, error) {
+	refuse := func(err error) error {
+		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(), Err: err}
+	}
+	switch {
+	case name == control.DrafterAuto || name == control.DrafterNone:
+		return name, nil
+	case IsFolder(name):
+		dir, err := filepath.Abs(name)
+		if err != nil {
+			return "", refuse(err)
+		}
+		return dir, nil
+	case a.opts.Hub.CacheDir == "":
+		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
+	}
+	dir, err := hub.Resolve(a.opts.Hub.CacheDir, name)
+	if err != nil {
+		return "", refuse(err)
+	}
+	return dir, nil
+}
+
+// checkDrafter loads a drafter for a model that need not be in memory, and lets
+// it go: what is wrong with it comes out when it is chosen.
+func (a *App) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
+	outline, err := models.Outline(ctx, a.thread, row.Path)
+	if err != nil {
+		return invalidModel(err)
+	}
+	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{}, models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)})
+	if err != nil {
+		return invalidModel(err)
+	}
+	return errors.Join(d.Close(), a.thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil }))
+}
+
+// Drafter implements server.Admin: it sets what drafts for a model, and says
+// what does. A drafter that cannot be loaded for the model is refused, and
+// nothing is changed.
+func (a *App) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
+	id := r.Model
+	if id == control.Alias {
+		a.mu.Lock()
+		id = a.choice
+		a.mu.Unlock()
+	}
+	row, err := a.db.Model(ctx, id)
+	if err != nil {
+		return control.Drafter{}, a.notRegistered(err, id)
+	}
+	if r.Drafter != "" {
+		if err := a.setDrafter(ctx, row, r.Drafter); err != nil {
+			return control.Drafter{}, err
+		}
+	}
+	return a.describeDrafter(ctx, row)
+}
+
+func (a *App) setDrafter(ctx context.Context, row storage.Model, name string) error {
+	choice, err := a.drafterFolder(name)
+	if err != nil {
+		return err
+	}
+	if err := a.turn(ctx); err != nil {
+		return err
+	}
+	defer a.mu.Unlock()
+	m := a.loaded
+	if m != nil && m.row.ID != row.ID {
+		m = nil
+	}
+	if m != nil && m.users > 0 {
+		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
+	}
+	if m != nil {
+		a.loaded = nil // nobody may use it meanwhile
+	}
+	var next *loaded
+	err = a.change(func() (err error) {
+		next, err = a.redraft(ctx, m, row, choice)
+		return err
+	})
+	if m != nil {
+		a.loaded = next
+	}
+	if err == nil && row.ID == a.drafterFor {
+		a.drafterFor = "" // what was chosen last counts
+	}
+	return err
+}
+
+// redraft stores what drafts for a model and returns the model with it, if it
+// is in memory. It is unchanged after an error.
+func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice string) (*loaded, error) {
+	if m == nil {
+		if choice != control.DrafterAuto && choice != control.DrafterNone {
+			if err := a.checkDrafter(ctx, row, choice); err != nil {
+				return nil, err
+			}
+		}
+		return nil, a.db.SetDrafter(ctx, row.ID, choice)
+	}
+	source, err := a.drafterSource(row, choice)
+	if err != nil && choice != control.DrafterAuto {
+		return m, err
+	}
+	var d *drafter
+	reason := ""
+	if err == nil {
+		d, err = a.openDrafter(ctx, row, m.bundle, source)
+	}
+	if err != nil && choice != control.DrafterAuto {
+		return m, invalidModel(err)
+	}
+	if err != nil {
+		reason = "the drafter cannot be used: " + err.Error()
+	}
+	if err := a.db.SetDrafter(ctx, row.ID, choice); err != nil {
+		return m, errors.Join(err, d.close())
+	}
+	m.stopDrafting()
+	if err := m.drafter.close(); err != nil {
+		a.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
+	}
+	next := &loaded{app: a, row: m.row, bundle: m.bundle, took: m.took, longest: m.longest}
+	next.startDrafting(d, reason)
+	return next, nil
+}
+
+// describeDrafter says what drafts for a model, or would if it were loaded.
+func (a *App) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
+	out := control.Drafter{Model: row.ID}
+	var err error
+	if out.Choice, err = a.drafterChoice(ctx, row); err != nil {
+		return out, err
+	}
+	a.mu.Lock()
+	m := a.loaded
+	if m != nil && m.row.ID == row.ID {
+		defer a.mu.Unlock()
+		out.Loaded, out.Reason = true, m.noDrafter
+		if d := m.drafter; d != nil {
+			out.Source, out.Kind = d.source, d.Name()
+			out.Embedding, out.Sliding = string(d.settings.Embedding), string(d.settings.Sliding)
+			out.Trials, out.Measuring = d.trials, d.open
+		}
+		return out, nil
+	}
+	a.mu.Unlock()
+	if out.Source, err = a.drafterSource(row, out.Choice); err != nil {
+		out.Reason = err.Error()
+		return out, nil
+	}
+	read, err := a.db.Reading(ctx, row.ID, out.Source)
+	if isNotFound(err) {
+		return out, nil
+	}
+	var set models.DrafterSettings
+	if err == nil {
+		err = errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &out.Trials))
+	}
+	out.Embedding, out.Sliding = string(set.Embedding), string(set.Sliding)
+	return out, err
+}

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// trialPause is how long a model is left alone before its drafter is tried,
+// and how often a trial that stands back for requests looks again.
+const trialPause = 500 * time.Millisecond
+
+// trialPrompt begins a text as models are asked for most: code with words
+// around it.
+const trialPrompt = "Write a Go function that reads a file line by line, counts how often each word occurs, and prints the ten most frequent words with their counts. Explain each step in a comment."
+
+// tryReadings measures, while the model is idle, by which of the readings that
+// its checkpoint leaves open the drafter guesses best, uses that one from then
+// on and stores it with the figures. It ends early with ctx.
+func (m *loaded) tryReadings(ctx context.Context) error {
+	a, d := m.app, m.drafter
+	prompt, err := m.trialTokens()
+	if err != nil {
+		return err
+	}
+	variants := d.files.Block.Variants()
+	var blocks []draft.Block
+	for _, set := range variants {
+		block, err := d.files.Block.With(set)
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, block)
+	}
+	if err := m.awaitIdle(ctx); err != nil {
+		return err
+	}
+	var trial *draft.Trial
+	defer func() {
+		if trial != nil {
+			if err := a.thread.Do(context.Background(), func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
+				a.log.Error("freeing the trial of a drafter", "error", err)
+			}
+		}
+	}()
+	for more := true; more; {
+		if err := m.awaitIdle(ctx); err != nil {
+			return err
+		}
+		if err := a.thread.Do(ctx, func(s *mlx.Scope) (err error) {
+			if trial == nil {
+				trial = draft.NewTrial(m.bundle.Model, blocks, cache.Options{}, prompt)
+			}
+			more, err = trial.Step(s)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	scores, n := trial.Scores()
+	best := 0
+	var trials []control.Trial
+	for i, set := range variants {
+		if scores[i] > scores[best] {
+			best = i
+		}
+		trials = append(trials, control.Trial{Embedding: string(set.Embedding), Sliding: string(set.Sliding), TokensPerVerify: scores[i], Blocks: n})
+	}
+	return m.take(ctx, variants[best], blocks[best], trials)
+}
+
+// take stores a reading and drafts by it.
+func (m *loaded) take(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
+	a, d := m.app, m.drafter
+	settings, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	figures, err := json.Marshal(trials)
+	if err != nil {
+		return err
+	}
+	if err := a.db.SetReading(ctx, storage.Reading{Model: m.row.ID, Drafter: d.source, Settings: settings, Trials: figures}); err != nil {
+		return err
+	}
+	if err := a.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	d.settings, d.trials, d.open = set, trials, false
+	a.mu.Unlock()
+	a.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set, "trials", trials)
+	return nil
+}
+
+// trialTokens is the prompt of a trial, as a chat where the model chats.
+func (m *loaded) trialTokens() ([]int32, error) {
+	text, special := trialPrompt, true
+	if m.bundle.Template != nil {
+		vars, err := json.Marshal(map[string]any{
+			"messages": []map[string]string{{"role": "user", "content": trialPrompt}}, "add_generation_prompt": true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if chat, err := m.RenderChat(vars); err == nil {
+			text, special = chat, false
+		}
+	}
+	ids, err := m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
+	if err == nil && len(ids) == 0 {
+		err = errors.New("the prompt of a trial has no tokens")
+	}
+	return ids, err
+}
+
+// awaitIdle waits until nobody holds the model.
+func (m *loaded) awaitIdle(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.app.mu.Lock()
+		idle := m.users == 0
+		m.app.mu.Unlock()
+		if idle {
+			return nil
+		}
+		select {
+		case <-time.After(trialPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// startDrafting starts the engine with a drafter, which may be nil, and the
+// measurement of a drafter that was not measured before.
+func (m *loaded) startDrafting(d *drafter, reason string) {
+	m.drafter, m.noDrafter = d, reason
+	m.engine = m.app.engineFor(m.row, m.bundle, d, reason)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.endTrial = cancel
+	if d == nil || !d.open {
+		return
+	}
+	m.trial.Go(func() {
+		select {
+		case <-time.After(trialPause): // a request is likely to come with the load
+		case <-ctx.Done():
+			return
+		}
+		if err := m.tryReadings(ctx); err != nil && ctx.Err() == nil {
+			m.app.log.Warn("the drafter could not be measured and is read as published", "model", m.row.ID, "drafter", d.source, "error", err)
+		}
+	})
+}
+
+// stopDrafting ends both.
+func (m *loaded) stopDrafting() {
+	m.endTrial()
+	m.trial.Wait()
+	m.engine.Close()
+}
