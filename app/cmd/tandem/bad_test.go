@@ -200,6 +200,14 @@ func badRequests() []badRequest {
 		{"no prompt", completions, "", `{"model":"tandem"}`, 400, []string{"prompt"}},
 		{"messages of the wrong kind", chat, "", `{"model":"tandem","messages":[7]}`, 400, []string{"messages[0]"}},
 		{"too many stop texts", completions, "", `{"model":"tandem","prompt":"a","stop":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q"]}`, 400, []string{"stop", "16"}},
+		{"unknown drafter", both, "", `{"model":"tandem","prompt":"a","messages":[{"role":"user","content":"x"}],"speculation":{"drafter":"psychic"}}`, 400, []string{"speculation.drafter", "ngram"}},
+		{"drafter the model has not", both, "", `{"model":"tandem","prompt":"a","messages":[{"role":"user","content":"x"}],"speculation":{"drafter":"mtp"}}`, 400, []string{"speculation.drafter", "mtp", "ngram"}},
+		{"drafter the model has not, streamed", completions, "", `{"model":"tandem","prompt":"a","stream":true,"speculation":{"drafter":"mtp"}}`, 400, []string{"speculation.drafter", "mtp", "ngram"}},
+		{"depth beyond the limit", completions, "", `{"model":"tandem","prompt":"a","speculation":{"depth":32}}`, 400, []string{"speculation.depth", "31"}},
+		{"depth of the wrong kind", completions, "", `{"model":"tandem","prompt":"a","speculation":{"depth":"deep"}}`, 400, []string{"speculation.depth"}},
+		{"no such word on speculation", completions, "", `{"model":"tandem","prompt":"a","speculation":{"dept":3}}`, 400, []string{"dept", "depth"}},
+		{"prediction of the wrong kind", chat, "", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"prompt":"a","prediction":{"type":"diff","content":"x"}}`, 400, []string{"prediction.type", "content"}},
+		{"prediction beyond the context", chat, "", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"prediction":{"type":"content","content":"` + strings.Repeat("x y ", 40_000) + `"}}`, 400, []string{"prediction.content", "32768"}},
 		{"a picture", chat, "", `{"model":"tandem","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:"}}]}]}`, 400, []string{"image_url"}},
 	}
 }
