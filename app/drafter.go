@@ -193,11 +193,13 @@ func (a *App) draftFor(ctx context.Context, row storage.Model, bundle *models.Bu
 }
 
 // engineFor starts the engine of a model with its drafter, which may be nil.
-// Looking up what the text has said before costs nothing and stands behind it.
+// What a client predicts goes before it, for it costs nothing, as does looking up
+// what the text has said before, which stands behind it.
 func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, reason string) *engine.Engine {
 	o := engine.Options{
 		ContextLength: a.opts.ContextLength, Logger: a.log,
 		Name: row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
+		Drafters: []draft.Drafter{draft.Prediction{}},
 	}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d)

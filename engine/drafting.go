@@ -17,7 +17,9 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 		return // the prompt gives the first token
 	}
 	for i, d := range e.opts.Drafters {
-		if name := cmp.Or(t.req.Speculation.Drafter, Auto); name != Auto && name != d.Name() {
+		// What the client predicts is tried whichever drafter it prefers.
+		_, predicts := d.(draft.Prediction)
+		if name := cmp.Or(t.req.Speculation.Drafter, Auto); name == None || name != Auto && name != d.Name() && !predicts {
 			continue
 		}
 		e.guard(s, t, i, func() (err error) {
@@ -26,6 +28,9 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 			})
 			return err
 		})
+		if predicts && t.drafts[i] != nil {
+			e.selector.Renew(i)
+		}
 	}
 }
 
@@ -49,7 +54,7 @@ func (e *Engine) guard(s *mlx.Scope, t *task, i int, step func() error) error {
 
 // foretold counts what a draft that ends made of the request's prediction.
 func (t *task) foretold(d draft.Draft) {
-	if p, ok := d.(draft.Predictor); ok {
+	if p, ok := d.(*draft.PredictionDraft); ok {
 		accepted, rejected := p.Predicted(t.tokens)
 		t.stats.PredictionAccepted += accepted
 		t.stats.PredictionRejected += rejected

@@ -88,7 +88,8 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 	}
 	var arms []draft.Arm
 	for _, d := range opts.Drafters {
-		arms = append(arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts()})
+		_, own := d.(draft.Prediction)
+		arms = append(arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), Own: own})
 	}
 	e.selector = draft.NewSelector(opts.Name, arms, opts.Policies)
 	go e.schedule()

@@ -33,8 +33,8 @@ type Request struct {
 
 	Speculation Speculation
 
-	// Prediction is what the client expects to be generated, token ids of it;
-	// it may be used as a draft.
+	// Prediction is what the client expects to be generated, token ids of it.
+	// It is a draft, of the drafter by that name if there is one.
 	Prediction []int32
 
 	// Stop ends the generation where the decoded text first contains one of

@@ -164,16 +164,19 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestLookup decodes a text that repeats itself with nothing but lookups, and
-// lets the engine choose how far.
+// TestLookup decodes a text that repeats itself with nothing but lookups. Left
+// to itself the engine goes by the clock, so that only the text is certain.
 func TestLookup(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(400)}
 	r.Speculation.Drafter = None
 	plain, _, _ := f.run(t, r)
 	r.Speculation.Drafter = ""
+	got, _, _ := f.run(t, r)
+	sameTokens(t, "lookups as it likes", got, plain)
+	r.Speculation.Depth = new(4)
 	got, _, stats := f.run(t, r)
-	sameTokens(t, "lookup", got, plain)
+	sameTokens(t, "lookups", got, plain)
 	if stats.Drafter != "ngram" || stats.Accepted < 100 {
 		t.Errorf("%d of %d drafts by %q stand", stats.Accepted, stats.Drafted, stats.Drafter)
 	}
@@ -181,7 +184,7 @@ func TestLookup(t *testing.T) {
 
 // TestPrediction hands over what will be generated, with an error in it.
 func TestPrediction(t *testing.T) {
-	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(61), Seed: new(uint64(7)), Sampling: sample.Params{Temperature: 1}}
 	r.Speculation.Drafter = None
 	plain, _, stats := f.run(t, r)
@@ -193,7 +196,7 @@ func TestPrediction(t *testing.T) {
 	if _, _, stats = f.run(t, r); stats.PredictionAccepted != 0 || stats.PredictionRejected != 0 {
 		t.Errorf("without a drafter %d tokens of the prediction stood, %d did not", stats.PredictionAccepted, stats.PredictionRejected)
 	}
-	r.Speculation = Speculation{Depth: new(4)}
+	r.Speculation = Speculation{Depth: new(4), Drafter: "ngram"} // what is predicted goes first
 	got, _, stats := f.run(t, r)
 	sameTokens(t, "predicted", got, plain)
 	if accepted, rejected := stats.PredictionAccepted, stats.PredictionRejected; accepted < 40 || rejected == 0 || rejected > 12 ||

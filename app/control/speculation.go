@@ -3,7 +3,7 @@ package control
 // What a request may say of speculation, by the names of its fields. Which
 // drafters there are is the model's to say.
 var (
-	Drafters  = []string{"auto", "none", "dflash", "ngram", "model", "mtp"}
+	Drafters  = []string{"auto", "none", "dflash", "ngram", "prediction", "model", "mtp"}
 	Rollbacks = []string{"auto", "trim", "snapshot"}
 	Rules     = []string{"coupled", "rejection"}
 )

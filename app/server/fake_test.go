@@ -367,7 +367,7 @@ func (m *fakeModel) rounds(r engine.Request, out string, st *engine.Stats) []eng
 		st.Rounds = len(out)
 		return toks
 	}
-	st.Drafter = "ngram"
+	st.Drafter = "prediction"
 	for i := 1; i < len(toks); {
 		n, a := min(fakeDepth, max(len(r.Prediction)-i, 0), len(toks)-1-i), 0
 		toks[i].Drafted = n

@@ -19,14 +19,14 @@ type Drafter interface {
 	// MaxDrafts is the most tokens one proposal can hold.
 	MaxDrafts() int
 
-	// Open begins a request.
+	// Open begins a request. A nil Draft has nothing to go by in it.
 	Open(s *mlx.Scope, o Options) (Draft, error)
 }
 
 // Options of the draft of one request.
 type Options struct {
 	Prompt     []int32
-	Prediction []int32         // what the client expects to be generated, or nil
+	Prediction []int32         // what the client expects to be generated, or nil; see the drafter of that name
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 }
@@ -50,14 +50,6 @@ type Draft interface {
 
 	// Free ends the draft.
 	Free(s *mlx.Scope)
-}
-
-// A Predictor is a Draft that follows Options.Prediction.
-type Predictor interface {
-	// Predicted returns how many tokens of the prediction were proposed and
-	// are in history, the request's tokens so far, and how many were proposed
-	// in vain.
-	Predicted(history []int32) (accepted, rejected int)
 }
 
 // A Proposal is a run of guessed tokens.

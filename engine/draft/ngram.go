@@ -4,8 +4,8 @@ import "tandem/engine/mlx"
 
 // An Ngram drafts without weights (prompt lookup): it proposes what followed
 // the last tokens where they occurred before, in the prompt or in the answer,
-// and nothing where they did not. With Options.Prediction it follows that text
-// first. The proposals are certain guesses: LogQ is nil.
+// and nothing where they did not. The proposals are certain guesses: LogQ is
+// nil.
 type Ngram struct{}
 
 // Name returns ngram.
@@ -18,7 +18,7 @@ func (Ngram) Taps() []int { return nil }
 func (Ngram) MaxDrafts() int { return MaxDepth }
 
 // Open begins a request. Its draft is an *NgramDraft.
-func (Ngram) Open(_ *mlx.Scope, o Options) (Draft, error) { return newNgramDraft(o), nil }
+func (Ngram) Open(*mlx.Scope, Options) (Draft, error) { return newNgramDraft(), nil }
 
 // A Peeker is a Draft that knows before the round, at no cost, how many tokens
 // it can propose.
@@ -30,31 +30,13 @@ type Peeker interface {
 // An NgramDraft is the Ngram's draft of one request. A lookup costs the same
 // however long the history is.
 type NgramDraft struct {
-	lookup     *lookup
-	prediction *prediction // nil without one
+	lookup *lookup
 
 	searched int // length of the history that found belongs to
 	found    []int32
-	foretold bool // found is of the prediction
-	offer    offer
 }
 
-// An offer is a proposal made of the prediction and not yet compared with what
-// came.
-type offer struct {
-	at     int // length of the history when it was made
-	tokens []int32
-
-	accepted, rejected int // of all offers before
-}
-
-func newNgramDraft(o Options) *NgramDraft {
-	d := &NgramDraft{lookup: newLookup()}
-	if len(o.Prediction) > 0 {
-		d.prediction = newPrediction(o.Prediction, len(o.Prompt))
-	}
-	return d
-}
+func newNgramDraft() *NgramDraft { return &NgramDraft{lookup: newLookup()} }
 
 // Peek implements Peeker.
 func (d *NgramDraft) Peek(history []int32, n int) int {
@@ -64,7 +46,11 @@ func (d *NgramDraft) Peek(history []int32, n int) int {
 
 // Propose implements Draft.
 func (d *NgramDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	tokens := d.propose(history, n)
+	return certain(s, d.propose(history, n))
+}
+
+// certain is a proposal without a distribution.
+func certain(s *mlx.Scope, tokens []int32) Proposal {
 	if len(tokens) == 0 {
 		return Proposal{}
 	}
@@ -73,12 +59,7 @@ func (d *NgramDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 
 func (d *NgramDraft) propose(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
-	tokens := d.found[:n:n]
-	if d.foretold && n > 0 {
-		d.offer.settle(history)
-		d.offer.at, d.offer.tokens = len(history), tokens
-	}
-	return tokens
+	return d.found[:n:n]
 }
 
 // search finds what may follow history, MaxDepth tokens at most.
@@ -88,14 +69,7 @@ func (d *NgramDraft) search(history []int32) {
 	}
 	d.searched = len(history)
 	d.lookup.extend(history, len(history)-1) // an occurrence has a successor
-	if d.prediction != nil {
-		d.prediction.follow(history)
-		if next := d.prediction.next(); len(next) > 0 {
-			d.found, d.foretold = next[:min(len(next), MaxDepth)], true
-			return
-		}
-	}
-	d.found, d.foretold = nil, false
+	d.found = nil
 	best := match{}
 	for _, m := range d.lookup.matches(history, history) {
 		// The longest match; of those the newest, unless it lies so near the
@@ -108,23 +82,6 @@ func (d *NgramDraft) search(history []int32) {
 	if best.length > 0 {
 		d.found = history[best.end:min(best.end+MaxDepth, len(history))]
 	}
-}
-
-// Predicted implements Predictor.
-func (d *NgramDraft) Predicted(history []int32) (accepted, rejected int) {
-	d.offer.settle(history)
-	return d.offer.accepted, d.offer.rejected
-}
-
-func (o *offer) settle(history []int32) {
-	came := history[min(o.at, len(history)):]
-	n := 0
-	for n < min(len(came), len(o.tokens)) && came[n] == o.tokens[n] {
-		n++
-	}
-	o.accepted += n
-	o.rejected += len(o.tokens) - n
-	o.tokens = nil
 }
 
 // Committed implements Draft; the history says it all.

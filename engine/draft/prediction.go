@@ -1,5 +1,96 @@
 package draft
 
+import "tandem/engine/mlx"
+
+// A Prediction drafts what the client expects to be generated,
+// Options.Prediction. It proposes nothing where the output has left that text,
+// until it finds the place again, and nothing to a request without one. Its
+// proposals are certain guesses: LogQ is nil.
+//
+// It is a drafter beside the Ngram, and not a part of it, for the sake of what
+// is learned: how good a prediction is says nothing of lookups, nor of the next
+// request's.
+type Prediction struct{}
+
+// Name returns prediction.
+func (Prediction) Name() string { return "prediction" }
+
+// Taps returns nil.
+func (Prediction) Taps() []int { return nil }
+
+// MaxDrafts returns the drafts that a block of the largest size holds.
+func (Prediction) MaxDrafts() int { return MaxDepth }
+
+// Open begins a request. Its draft is a *PredictionDraft.
+func (Prediction) Open(_ *mlx.Scope, o Options) (Draft, error) {
+	if len(o.Prediction) == 0 {
+		return nil, nil
+	}
+	return &PredictionDraft{prediction: newPrediction(o.Prediction, len(o.Prompt))}, nil
+}
+
+// A PredictionDraft is the Prediction's draft of one request.
+type PredictionDraft struct {
+	prediction *prediction
+	offer      offer
+}
+
+// An offer is a proposal not yet compared with what came.
+type offer struct {
+	at     int // length of the history when it was made
+	tokens []int32
+
+	accepted, rejected int // of all offers before
+}
+
+// Peek implements Peeker.
+func (d *PredictionDraft) Peek(history []int32, n int) int {
+	d.prediction.follow(history)
+	return min(n, len(d.prediction.next()), MaxDepth)
+}
+
+// Propose implements Draft.
+func (d *PredictionDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+	return certain(s, d.propose(history, n))
+}
+
+func (d *PredictionDraft) propose(history []int32, n int) []int32 {
+	n = d.Peek(history, n)
+	if n == 0 {
+		return nil
+	}
+	d.offer.settle(history)
+	d.offer.at, d.offer.tokens = len(history), d.prediction.next()[:n:n]
+	return d.offer.tokens
+}
+
+// Predicted returns how many tokens of the prediction were proposed and are in
+// history, the request's tokens so far, and how many were proposed in vain.
+func (d *PredictionDraft) Predicted(history []int32) (accepted, rejected int) {
+	d.offer.settle(history)
+	return d.offer.accepted, d.offer.rejected
+}
+
+func (o *offer) settle(history []int32) {
+	came := history[min(o.at, len(history)):]
+	n := 0
+	for n < min(len(came), len(o.tokens)) && came[n] == o.tokens[n] {
+		n++
+	}
+	o.accepted += n
+	o.rejected += len(o.tokens) - n
+	o.tokens = nil
+}
+
+// Committed implements Draft; the history says it all.
+func (d *PredictionDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+
+// Arrays implements Draft.
+func (d *PredictionDraft) Arrays() []*mlx.Array { return nil }
+
+// Free implements Draft.
+func (d *PredictionDraft) Free(*mlx.Scope) {}
+
 // How a lost prediction is found again.
 const (
 	// A suffix of nearMatch tokens will do within nearBack tokens before and

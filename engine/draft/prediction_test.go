@@ -5,11 +5,17 @@ import (
 	"testing"
 )
 
-// decode generates output with drafts of at most n tokens and counts rounds.
-func decode(d *NgramDraft, prompt, output []int32, n int) (rounds int) {
+// decode generates output with drafts of at most n tokens, of lookups where the
+// prediction has none, and counts rounds.
+func decode(d *PredictionDraft, prompt, output []int32, n int) (rounds int) {
 	history := append(append([]int32{}, prompt...), output...)
+	lookups := newNgramDraft()
 	for at := len(prompt); at < len(history); rounds++ {
-		for _, t := range d.propose(history[:at], n) {
+		tokens := d.propose(history[:at], n)
+		if len(tokens) == 0 {
+			tokens = lookups.propose(history[:at], n)
+		}
+		for _, t := range tokens {
 			if at+1 >= len(history) || t != history[at] {
 				break
 			}
@@ -18,6 +24,11 @@ func decode(d *NgramDraft, prompt, output []int32, n int) (rounds int) {
 		at++
 	}
 	return rounds
+}
+
+func open(o Options) *PredictionDraft {
+	d, _ := Prediction{}.Open(nil, o)
+	return d.(*PredictionDraft)
 }
 
 func TestPredictionFollowsEdits(t *testing.T) {
@@ -34,7 +45,7 @@ func TestPredictionFollowsEdits(t *testing.T) {
 		{"begins elsewhere", code[40:], len(code)/9 + 4},
 		{"goes on after it", code + "zyxwvut", len(code)/9 + 9},
 	} {
-		d := newNgramDraft(Options{Prompt: ids("??"), Prediction: ids(code)})
+		d := open(Options{Prompt: ids("??"), Prediction: ids(code)})
 		rounds := decode(d, ids("??"), ids(c.output), 8)
 		t.Logf("%s: %d rounds for %d tokens", c.name, rounds, len(c.output))
 		if rounds > c.rounds {
@@ -44,7 +55,7 @@ func TestPredictionFollowsEdits(t *testing.T) {
 }
 
 func TestPredictionThatIsWrong(t *testing.T) {
-	d := newNgramDraft(Options{Prediction: ids("abcdefghijklmnopqrstuvwxyz")})
+	d := open(Options{Prediction: ids("abcdefghijklmnopqrstuvwxyz")})
 	output := ids("0123456789!$%&/()=?+*#-_.:;,<>|")
 	if rounds := decode(d, nil, output, 8); rounds != len(output) {
 		t.Errorf("%d rounds for %d tokens", rounds, len(output))
@@ -56,7 +67,7 @@ func TestPredictionThatIsWrong(t *testing.T) {
 }
 
 func TestPredictedCounts(t *testing.T) {
-	d := newNgramDraft(Options{Prompt: ids("xy"), Prediction: ids("abcdef")})
+	d := open(Options{Prompt: ids("xy"), Prediction: ids("abcdef")})
 	for _, c := range []struct {
 		history            string
 		n                  int
@@ -73,4 +84,40 @@ func TestPredictedCounts(t *testing.T) {
 		}
 		d.propose(ids(c.history), c.n)
 	}
+}
+
+func TestNoPrediction(t *testing.T) {
+	if d, err := (Prediction{}).Open(nil, Options{Prompt: ids("abcabc")}); d != nil || err != nil {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
+// Whatever the history, a proposal is a part of the prediction, and what was
+// proposed is counted.
+func FuzzPrediction(f *testing.F) {
+	f.Add([]byte("aaaaaaaaaaaa"), []byte("aaab"), uint8(31), uint8(1))
+	f.Add([]byte("the cat sat on the cat mat"), []byte("the cat sat off"), uint8(8), uint8(0))
+	f.Fuzz(func(t *testing.T, bytes, expected []byte, n, prompt uint8) {
+		history, prediction := ids(string(bytes)), ids(string(expected))
+		o := Options{Prompt: history[:min(int(prompt), len(history))], Prediction: prediction}
+		if len(prediction) == 0 {
+			return
+		}
+		d := open(o)
+		proposed := 0
+		for end := len(o.Prompt); end <= len(history); end += 1 + int(n)%3 {
+			h := history[:end]
+			got := d.propose(h, 1+int(n))
+			if len(got) > 1+int(n) {
+				t.Fatalf("%d tokens, asked for %d", len(got), 1+int(n))
+			}
+			if len(got) > 0 && !follows(prediction, nil, got, 0) {
+				t.Fatalf("after %q: %q is not predicted", text(h), text(got))
+			}
+			proposed += len(got)
+		}
+		if a, r := d.Predicted(history); a+r != proposed {
+			t.Fatalf("%d accepted and %d rejected of %d", a, r, proposed)
+		}
+	})
 }

@@ -28,6 +28,10 @@ type Selector struct {
 type Arm struct {
 	Name  string // the drafter's
 	Limit int    // the most tokens it proposes
+
+	// Own: how often its drafts are accepted says something of the request
+	// they were made for, and nothing of others; see Selector.Renew.
+	Own bool
 }
 
 // NewSelector returns the selector of one model. store may be nil.
@@ -102,8 +106,12 @@ func (s *Selector) Plain(choice Choice, cost time.Duration) {
 // request grows from one into the next.
 func (s *Selector) open(bucket int) ([]*Controller, error) {
 	before := s.buckets[s.last]
+	moved := s.last != bucket
 	s.last = bucket
 	if arms, ok := s.buckets[bucket]; ok {
+		if moved {
+			s.take(arms, before)
+		}
 		return arms, nil
 	}
 	var errs []error
@@ -123,8 +131,33 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 			c.inherit(before[i])
 		}
 	}
+	s.take(arms, before)
 	s.buckets[bucket] = arms
 	return arms, errors.Join(errs...)
+}
+
+// take has the drafters whose acceptance is the request's own go on with what
+// they have in another bucket, nil if there is none.
+func (s *Selector) take(arms, from []*Controller) {
+	for i, a := range s.arms {
+		if !a.Own {
+			continue
+		}
+		arms[i].rates = acceptance{}
+		if from != nil {
+			arms[i].rates = from[i].rates
+		}
+	}
+}
+
+// Renew forgets how often a drafter's proposals were accepted, and has them
+// tried soon: another request begins, and the arm is one whose acceptance is
+// the request's own. What its rounds cost is kept.
+func (s *Selector) Renew(arm int) {
+	for _, arms := range s.buckets {
+		arms[arm].rates = acceptance{}
+		arms[arm].probe.reset()
+	}
 }
 
 func (s *Selector) load(a Arm, bucket int) (*State, error) {

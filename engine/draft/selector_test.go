@@ -88,7 +88,7 @@ func TestSelectorSimulation(t *testing.T) {
 		}
 		var rounds [3]int
 		ratio := average(func(seed uint64) float64 {
-			s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+			s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
 			next := func(limits []int) Choice {
 				c, err := s.Next(100, limits)
 				if err != nil {
@@ -129,7 +129,7 @@ func (m memory) SavePolicy(k Key, s State) error {
 }
 
 func TestSelectorKeepsWhatItLearned(t *testing.T) {
-	arms := []Arm{{"dflash", 15}}
+	arms := []Arm{{Name: "dflash", Limit: 15}}
 	w := world{"", 15, linear(0.3, 0.1), always(0.8), 0.05}
 	store := memory{}
 	s := NewSelector("m", arms, store)
@@ -162,7 +162,7 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 // A store that fails, or holds what no Controller wrote, costs what was
 // learned and nothing else.
 func TestSelectorWithoutItsStore(t *testing.T) {
-	arms := []Arm{{"dflash", 15}}
+	arms := []Arm{{Name: "dflash", Limit: 15}}
 	for name, store := range map[string]Store{
 		"fails":   failing{},
 		"hostile": memory{{"m", "dflash", 1024}: {Costs: []Cost{{Depth: 0, Seconds: -1}}}},
@@ -195,12 +195,67 @@ func drive(t *testing.T, s *Selector, r *run, context, n int) {
 	}
 }
 
+// A prediction that fails says nothing of the next one.
+func TestSelectorRenew(t *testing.T) {
+	const n = 300
+	world := func(rate float64) world { return world{"", 31, linear(0.3, 0.1), always(rate), 0} }
+	speed := func(renew bool) float64 {
+		return average(func(seed uint64) float64 {
+			s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}}, nil)
+			for i, rate := range []float64{0.95, 0.02, 0.95} {
+				if renew && i > 0 {
+					s.Renew(0)
+				}
+				// Contexts of two buckets: what is learned of a request goes with it.
+				r := newRun(world(rate), seed)
+				drive(t, s, r, 1000, n/2)
+				drive(t, s, r, 2000, n)
+				if i == 2 {
+					return n * plainStep.Seconds() / r.clock.Seconds()
+				}
+			}
+			return 0
+		})
+	}
+	renewed, kept := speed(true), speed(false)
+	t.Logf("%.2f of plain's speed, %.2f if nothing is forgotten", renewed, kept)
+	if renewed < 2.5 || renewed < 1.1*kept {
+		t.Errorf("%.2f of plain's speed, %.2f if nothing is forgotten", renewed, kept)
+	}
+}
+
+// What is known of a request's prediction goes with it from bucket to bucket.
+func TestSelectorOwnArm(t *testing.T) {
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}, {Name: "ngram", Limit: 31}}, nil)
+	next := func(context int) []*Controller {
+		if _, err := s.Next(context, []int{31, 31}); err != nil {
+			t.Fatal(err)
+		}
+		return s.buckets[Bucket(context)]
+	}
+	for _, c := range next(1000) {
+		c.rates.record(4, 1)
+	}
+	before := next(1000)[0].rates
+	if next(2000)[0].rates != before {
+		t.Error("a new bucket begins without what is known of the request")
+	}
+	s.Renew(0)
+	if next(1000)[0].rates != (acceptance{}) || next(2000)[0].rates != (acceptance{}) || next(1000)[1].rates == (acceptance{}) {
+		t.Error("another request begins with what was known of the one before, or forgets all")
+	}
+	next(1000)[0].rates.record(4, 3)
+	if after := next(1000)[0].rates; next(2000)[0].rates != after {
+		t.Error("a bucket known from before begins without what is known of the request")
+	}
+}
+
 // Drafts of two drafters that fail cost no more than those of one.
 func TestSelectorColdStart(t *testing.T) {
 	const n = 1000
 	d := duel{"", 1, func(int) float64 { return 0.15 }, func(int) float64 { return 0.15 }}
 	ratio := average(func(seed uint64) float64 {
-		s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+		s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
 		clock, _ := d.play(seed, n, func(limits []int) Choice {
 			c, _ := s.Next(100, limits)
 			return c
@@ -211,7 +266,7 @@ func TestSelectorColdStart(t *testing.T) {
 	if ratio < 0.97 {
 		t.Errorf("%.3f of plain's speed", ratio)
 	}
-	s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+	s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
 	for _, context := range []int{100, 5000} {
 		if _, err := s.Next(context, []int{1, 1}); err != nil {
 			t.Fatal(err)
@@ -244,7 +299,7 @@ func TestSelectorTextChanges(t *testing.T) {
 		{"n-grams change", 1, rate(0.1, 0.95), rate(0.6, 0.6)},
 		{"the model changes", 1, rate(0.6, 0.6), rate(0.1, 0.95)},
 	} {
-		s := NewSelector("m", []Arm{{"ngram", 31}, {"dflash", 15}}, nil)
+		s := NewSelector("m", []Arm{{Name: "ngram", Limit: 31}, {Name: "dflash", Limit: 15}}, nil)
 		arms := make([][]int, 5)
 		token := 0
 		d.play(1, 4*stretch, func(limits []int) Choice {
