@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"tandem/engine/mlx"
-	"tandem/models"
 )
 
 // A Bench is one thing that can be measured.
@@ -32,6 +31,8 @@ func Benches() []Bench {
 		{"start", "milliseconds from start to the first answer of /health", openStart},
 		{"memory", "memory held, and what 200 requests add to it", openMemory},
 		{"endpoint", "microseconds the endpoint adds to a streamed token, median of nine pairs", openEndpoint},
+		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify},
+		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation},
 	}
 }
 
@@ -41,15 +42,33 @@ type BenchOptions struct {
 	JSON  bool   // lines of JSON, a header first
 	Wait  bool   // measure once for each line read from In, until it ends
 
+	Drafters []string // folders of drafters for the model
+	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
+	Quick    bool     // few measurements, to see that a bench works
+	Full     bool     // of speculation: every combination
+	Home     string   // where verify keeps its figures; empty = nowhere
+
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// A bench is opened once and measured many times.
+// A bench is opened once. It is a measurer or a reporter.
 type bench interface {
 	header() benchHeader
-	measure(ctx context.Context) (map[string]float64, error)
 	close() error
+}
+
+// A measurer is measured many times, in turns with a rival.
+type measurer interface {
+	bench
+	measure(ctx context.Context) (map[string]float64, error)
+}
+
+// A reporter compares in its own process, and hands over each table as soon as
+// it is complete.
+type reporter interface {
+	bench
+	report(ctx context.Context, table func(benchTable) error) error
 }
 
 // A benchHeader says what the measurements can be compared with.
@@ -94,9 +113,18 @@ func (b Bench) Run(ctx context.Context, o BenchOptions) error {
 	if err := print(run.header()); err != nil {
 		return err
 	}
+	if r, ok := run.(reporter); ok {
+		if o.Wait {
+			return fmt.Errorf("bench %s compares by itself; leave out --wait", b.Name)
+		}
+		if err := r.report(ctx, func(t benchTable) error { return print(t) }); err != nil {
+			return fmt.Errorf("bench %s: %w", b.Name, err)
+		}
+		return nil
+	}
 	asked := bufio.NewScanner(o.In)
 	for !o.Wait || asked.Scan() {
-		m, err := run.measure(ctx)
+		m, err := run.(measurer).measure(ctx)
 		if err != nil {
 			return fmt.Errorf("bench %s: %w", b.Name, err)
 		}
@@ -113,6 +141,8 @@ func printPlainly(w io.Writer, v any) error {
 	case benchHeader:
 		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"], cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
 		return err
+	case benchTable:
+		return v.print(w)
 	case map[string]float64:
 		for _, name := range sortedKeys(v) {
 			label, value := plainRow(name, v)
@@ -153,23 +183,4 @@ func sensible(v float64) string {
 		digits--
 	}
 	return strconv.FormatFloat(v, 'f', digits, 64)
-}
-
-// benchModel starts MLX and loads the model to measure.
-func benchModel(ctx context.Context, dir string) (*mlx.Thread, *models.Bundle, error) {
-	t, err := mlx.NewThread(mlx.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	var b *models.Bundle
-	if dir == "" {
-		b, err = models.LoadPocket(ctx, t, models.Options{})
-	} else {
-		b, err = models.Load(ctx, t, dir, models.Options{})
-	}
-	if err != nil {
-		t.Close()
-		return nil, nil, err
-	}
-	return t, b, nil
 }

@@ -29,7 +29,7 @@ type plain struct {
 }
 
 func openPlain(ctx context.Context, o BenchOptions) (bench, error) {
-	t, b, err := benchModel(ctx, o.Model)
+	t, b, err := benchModel(ctx, o.Model, models.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (p *plain) close() error {
 	return errors.Join(p.bundle.Close(), p.thread.Close())
 }
 
-func sortedKeys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // since is elapsed time in milliseconds.
 func since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1000 }

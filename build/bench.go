@@ -23,7 +23,8 @@ import (
 // rival's build/bench/NAME.py, and lets them take turns, so that whatever slows the machine slows both.
 //
 // Both speak JSON lines: a header first, then one measurement for every line they read; they end when their
-// standard input does. Without a rival our own side is measured once, and its output kept as it is.
+// standard input does. Without a rival our own side is measured once, and its output kept as it is: after the header
+// a measurement, or tables where it has more to say.
 
 // minPairs is how many pairs of measurements a comparison takes at least.
 const minPairs = 20
@@ -75,7 +76,9 @@ type benchRun struct {
 }
 
 // benchSuite is what the verb runs when no name is given.
-var benchSuite = []benchRun{{"plain", ""}, {"plain", randomModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}}
+var benchSuite = []benchRun{
+	{"plain", ""}, {"plain", randomModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
+}
 
 // String is the run as one types it.
 func (r benchRun) String() string {
@@ -98,6 +101,13 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("bench")
 	pairs := set.Int("pairs", minPairs, "pairs of measurements; fewer than the default is for trying a bench out")
 	model := set.String("model", "", "folder of the model, or "+randomModel+" for a random one (default: the pocket model)")
+	var alone benchAlone
+	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
+		alone.drafters = append(alone.drafters, dir)
+		return nil
+	})
+	quick := set.Bool("quick", false, "few measurements of verify and speculation")
+	full := set.Bool("full", false, "every combination of speculation")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
 		for _, r := range benchSuite {
@@ -107,6 +117,12 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	}
 	if err := parse(set, args, 1); err != nil {
 		return err
+	}
+	if *quick {
+		alone.flags = append(alone.flags, "--quick")
+	}
+	if *full {
+		alone.flags = append(alone.flags, "--full")
 	}
 	runs := benchSuite
 	switch {
@@ -124,18 +140,18 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	return b.benches(ctx, program, runs, *pairs)
+	return b.benches(ctx, program, runs, *pairs, alone)
 }
 
 // benches runs one bench after the other and returns the errors of those that failed, which keep none from its turn.
-func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int) error {
+func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int, alone benchAlone) error {
 	var errs []error
 	for _, r := range runs {
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, ctx.Err())...)
 		}
 		fmt.Fprintf(b.out, "bench %s\n", r)
-		if err := b.bench(ctx, program, r, pairs); err != nil {
+		if err := b.bench(ctx, program, r, pairs, alone); err != nil {
 			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
 		}
 	}
@@ -143,7 +159,7 @@ func (b *builder) benches(ctx context.Context, program string, runs []benchRun, 
 }
 
 // bench runs one bench, prints its table and writes build/out/bench/NAME.json.
-func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int) error {
+func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int, alone benchAlone) error {
 	result := filepath.Join(b.root, "build", "out", "bench", r.file()+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
@@ -161,14 +177,14 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 	}
 	rival := filepath.Join("build", "bench", r.name+".py")
 	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
-		text, err := b.output(side(program, "bench", r.name, "--json"))
+		cmd := side(program, append([]string{"bench", r.name, "--json"}, alone.flags...)...)
+		cmd.Env = append(cmd.Env, "TANDEM_BENCH_DRAFTERS="+strings.Join(alone.drafters, string(filepath.ListSeparator)))
+		cmd.Stderr = os.Stderr // how far it is
+		text, err := b.runAlone(cmd)
 		if err != nil {
 			return err
 		}
-		if err := printAlone(b.out, text); err != nil {
-			return err
-		}
-		return os.WriteFile(result, []byte(text+"\n"), 0o644)
+		return os.WriteFile(result, text, 0o644)
 	}
 	python, err := b.referencePython(ctx)
 	if err != nil {
@@ -191,23 +207,6 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 		return errors.New("the sides generated different tokens, their times don't compare")
 	}
 	return nil
-}
-
-// printAlone writes the table of a bench without a rival: a header and one measurement, in lines of JSON.
-func printAlone(w io.Writer, text string) error {
-	var header benchHeader
-	var metrics map[string]float64
-	first, second, _ := strings.Cut(text, "\n")
-	if err := errors.Join(json.Unmarshal([]byte(first), &header), json.Unmarshal([]byte(second), &metrics)); err != nil {
-		return fmt.Errorf("%w in %q", err, text)
-	}
-	header.print(w)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "metric\ttandem\t")
-	for _, metric := range slices.Sorted(maps.Keys(metrics)) {
-		fmt.Fprintf(table, "%s\t%.4g\t\n", metric, metrics[metric])
-	}
-	return table.Flush()
 }
 
 // randomModel is the model that benchModel can make by itself.

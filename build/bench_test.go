@@ -20,28 +20,35 @@ func TestBenches(t *testing.T) {
 test "$1 $3" = "bench --json" || exit 3
 test "$2" = bad && exit 4
 echo '{"side":"tandem","threads":2}'
+if test "$2" = verify; then
+	echo '{"title":"A table, '$4' '$TANDEM_BENCH_DRAFTERS'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
+	echo '{"title":"Another","columns":[],"rows":[]}'
+	exit
+fi
 echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 `
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}}, 1)
+	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1,
+		benchAlone{[]string{"/a", "/b"}, []string{"--quick"}})
 	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
-	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small"} {
+	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small",
+		"A table, --quick /a:/b\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %q, which lacks %q", out.String(), want)
 		}
 	}
-	for file, want := range map[string]string{"start": `"start_ms":12.5`, "memory-small": `"memory_ms":12.5`} {
+	for file, want := range map[string]string{"start": `"start_ms":12.5`, "verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`} {
 		text, err := os.ReadFile(filepath.Join(b.root, "build", "out", "bench", file+".json"))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s.json holds %q, %v", file, text, err)
 		}
 	}
 	for _, text := range []string{"", "{}", "{}\nnonsense"} {
-		if err := printAlone(io.Discard, text); err == nil {
+		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {
 			t.Errorf("%q passes for a bench", text)
 		}
 	}

@@ -43,7 +43,7 @@ func verbs() []verb {
 		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
 		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},
-		{"bench", "[--pairs N] [--model DIR] [NAME]", "measure, against a rival where there is one; all benches without a name", benchVerb},
+		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; all benches without a name", benchVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 	}

@@ -3,16 +3,37 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"tandem/app"
 )
 
 func bench(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("bench")
-	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr}
+	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr, Home: m.home()}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"), "folder of the model (default: the pocket model)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
+	o.Drafters = filepath.SplitList(m.Getenv("TANDEM_BENCH_DRAFTERS"))
+	f.Func("drafter", "folder of a drafter for the model, for verify and speculation; may be repeated", func(dir string) error {
+		o.Drafters = append(o.Drafters, dir)
+		return nil
+	})
+	f.Func("context", "tokens before the blocks that verify times, `list` with commas (default 64,512,2048)", func(list string) error {
+		o.Contexts = nil
+		for text := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is no number of tokens", text)
+			}
+			o.Contexts = append(o.Contexts, n)
+		}
+		return nil
+	})
+	f.BoolVar(&o.Quick, "quick", false, "few measurements, to see that it works")
+	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// benchModel starts MLX and loads the model to measure.
+func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread, *models.Bundle, error) {
+	t, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := loadBenchModel(ctx, t, dir, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, t.Close())
+	}
+	return t, b, nil
+}
+
+// loadBenchModel loads the model in a folder, or the pocket model if there is
+// none.
+func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string, o models.Options) (*models.Bundle, error) {
+	if dir == "" {
+		return models.LoadPocket(ctx, t, o)
+	}
+	return models.Load(ctx, t, dir, o)
+}
+
+// benchModelName is what figures of a model go by.
+func benchModelName(dir string) string {
+	if dir == "" {
+		return "pocket"
+	}
+	return filepath.Base(filepath.Clean(dir))
+}
+
+// benchDrafters are the drafters of one model, loaded.
+type benchDrafters struct {
+	list   []draft.Drafter
+	loaded []*drafter
+}
+
+// loadBenchDrafters loads the drafters in some folders, in the type of the
+// model; without any, the one that is built in beside the pocket model if it is
+// that. The n-gram drafter comes last.
+func loadBenchDrafters(ctx context.Context, t *mlx.Thread, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
+	if model == "" && dirs == nil && models.HasPocketDrafter() {
+		dirs = []string{embedded}
+	}
+	d := &benchDrafters{}
+	for _, dir := range dirs {
+		one := &drafter{source: dir}
+		var err error
+		if dir == embedded {
+			one.files, err = models.LoadPocketDrafter(ctx, b, o)
+		} else {
+			one.files, err = models.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
+		}
+		if err != nil {
+			return nil, errors.Join(err, d.close())
+		}
+		d.loaded = append(d.loaded, one)
+		if one.files.Block == nil {
+			one.Drafter = draft.NewModel(one.files.Model, b.Model)
+		} else if err = t.Do(ctx, func(s *mlx.Scope) error {
+			one.flash = draft.NewDFlash(s, one.files.Block, b.Model)
+			one.Drafter = one.flash
+			return nil
+		}); err != nil {
+			return nil, errors.Join(err, d.close())
+		}
+		if len(dirs) > 1 {
+			d.list = append(d.list, named{one.Drafter, filepath.Base(filepath.Clean(dir))})
+		} else {
+			d.list = append(d.list, one.Drafter)
+		}
+	}
+	d.list = append(d.list, draft.Ngram{})
+	return d, nil
+}
+
+// close releases them.
+func (d *benchDrafters) close() error {
+	var errs []error
+	for _, one := range d.loaded {
+		errs = append(errs, one.close())
+	}
+	d.loaded = nil
+	return errors.Join(errs...)
+}
+
+// A named drafter goes by another name: of two of a kind.
+type named struct {
+	draft.Drafter
+	name string
+}
+
+// Name implements draft.Drafter.
+func (n named) Name() string { return n.name }

@@ -1,0 +1,323 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/sample"
+)
+
+// A setting is what both sides of a comparison are asked for.
+type setting struct {
+	temperature float64
+	ignoreEOS   bool
+}
+
+func (s setting) String() string {
+	text := "greedy"
+	if s.temperature > 0 {
+		text = fmt.Sprintf("temperature %v", s.temperature)
+	}
+	if s.ignoreEOS {
+		text += ", ignore_eos"
+	}
+	return text
+}
+
+// A way is how one side decodes. The zero value is plain decoding.
+type way struct {
+	drafter  string // empty: plain
+	depth    int    // drafts in a round; -1: adaptive
+	rollback engine.Rollback
+	rule     engine.Rule
+
+	fused, exact, timed bool // see engine.Speculation
+}
+
+// adaptive is the depth of a way that chooses by itself.
+const adaptive = -1
+
+// block is what a way's depth is called: rows of a block, the newest token's
+// among them.
+func (w way) block() string {
+	text := strconv.Itoa(w.depth + 1)
+	if w.depth == adaptive {
+		text = "adaptive"
+	}
+	if w.fused {
+		text += ", fused"
+	}
+	if w.exact {
+		text += ", exact"
+	}
+	return text
+}
+
+func (w way) String() string {
+	switch {
+	case w.drafter == "" && w.exact:
+		return "plain, exact"
+	case w.drafter == "":
+		return "plain"
+	}
+	return fmt.Sprintf("%s, block %s, %s, %s", w.drafter, w.block(), cmp.Or(w.rollback, engine.Trim), cmp.Or(w.rule, engine.Coupled))
+}
+
+func (w way) speculation() engine.Speculation {
+	if w.drafter == "" {
+		return engine.Speculation{Drafter: engine.None, Exact: w.exact}
+	}
+	s := engine.Speculation{
+		Drafter: w.drafter, Rollback: w.rollback, Rule: w.rule, Fused: w.fused, Exact: w.exact, Timed: w.timed,
+	}
+	if w.depth != adaptive {
+		s.Depth = &w.depth
+	}
+	return s
+}
+
+// A contest lets ways of decoding take turns, prompt by prompt, in one process.
+type contest struct {
+	model   lm.Model
+	engines func(m lm.Model, drafters []draft.Drafter) *engine.Engine
+	drafts  []draft.Drafter
+	pairs   int       // of a comparison, at least
+	once    bool      // never doubles them
+	warm    int       // answers before an adaptive way is measured
+	log     io.Writer // progress, for a person
+}
+
+// A side is a way of decoding with an engine of its own, and what that engine
+// learns.
+type side struct {
+	way
+	model  *dictated
+	engine *engine.Engine
+}
+
+func (c *contest) open(w way) *side {
+	s := &side{way: w, model: &dictated{Model: c.model}}
+	var drafters []draft.Drafter
+	if w.drafter != "" {
+		drafters = c.drafts
+	}
+	s.engine = c.engines(s.model, drafters)
+	return s
+}
+
+func (s *side) close() { s.engine.Close() }
+
+// A response is what one request was answered, and what that took.
+type response struct {
+	ids   []int32
+	stats engine.Stats
+}
+
+// rate is tokens per second of decoding, whole those of the request.
+func (a response) rate() float64  { return float64(len(a.ids)-1) / a.stats.Decode.Seconds() }
+func (a response) whole() float64 { return float64(len(a.ids)) / a.stats.Total.Seconds() }
+
+// verifies counts rounds with drafts.
+func (a response) verifies() int {
+	n := 0
+	for _, d := range a.stats.Depths {
+		if d > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// answer asks for a prompt's continuation.
+func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (response, error) {
+	p := w.prompts[i]
+	s.model.dictate(p)
+	limit := w.limit
+	if p.script != nil {
+		limit = min(limit, len(p.script))
+	}
+	seed := uint64(i)
+	var a response
+	for tok, err := range s.engine.Generate(ctx, engine.Request{
+		Prompt: p.ids, MaxTokens: &limit, Seed: &seed, IgnoreEOS: set.ignoreEOS || p.script != nil,
+		Sampling: sample.Params{Temperature: set.temperature}, Speculation: s.speculation(),
+		Done: func(st engine.Stats) { a.stats = st },
+	}) {
+		if err != nil {
+			return a, err
+		}
+		a.ids = append(a.ids, tok.ID)
+	}
+	return a, nil
+}
+
+// reject says why an answer is not to be counted, if so.
+func (a response) reject() string {
+	switch {
+	case len(a.ids) < shortText:
+		return "short"
+	case loops(a.ids):
+		return "looping"
+	}
+	return ""
+}
+
+// A pair is what two sides said and took for one prompt.
+type pair struct {
+	index    int // of the prompt
+	one, two response
+}
+
+// A comparison is what came of two ways that took turns.
+type comparison struct {
+	setting
+	one, two way
+	bar      bar
+	pairs    []pair
+	rejected map[string]int // prompts by why they do not count
+	doubled  bool
+}
+
+// ratio estimates how many times as fast the second side decodes.
+func (c *comparison) ratio() estimate {
+	return c.estimate(func(p pair) float64 { return p.two.rate() / p.one.rate() })
+}
+
+// whole is the same for whole requests, their prompts included.
+func (c *comparison) whole() estimate {
+	return c.estimate(func(p pair) float64 { return p.two.whole() / p.one.whole() })
+}
+
+func (c *comparison) estimate(of func(pair) float64) estimate {
+	values := make([]float64, len(c.pairs))
+	for i, p := range c.pairs {
+		values[i] = of(p)
+	}
+	return estimateOf(values)
+}
+
+// wants reports whether there are too few pairs: they are doubled once, unless
+// told otherwise, if they do not decide about the bar.
+func (c *comparison) wants(pairs int, once bool) bool {
+	n := len(c.pairs)
+	if n == pairs && !once && c.bar.undecided(c.ratio()) {
+		c.doubled = true
+	}
+	return n < pairs || c.doubled && n < 2*pairs
+}
+
+// count counts pairs.
+func (c *comparison) count(yes func(pair) bool) int {
+	n := 0
+	for _, p := range c.pairs {
+		if yes(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// prompts counts the distinct prompts of the pairs.
+func (c *comparison) prompts() int {
+	distinct := map[int]bool{}
+	for _, p := range c.pairs {
+		distinct[p.index] = true
+	}
+	return len(distinct)
+}
+
+// compare lets two ways answer prompts in turns, until there are enough pairs,
+// and twice as many where they do not decide about the bar. Prompts are asked
+// again where there are too few.
+func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way, b bar) (*comparison, error) {
+	first, second := c.open(one), c.open(two)
+	defer first.close()
+	defer second.close()
+	for _, s := range []*side{first, second} {
+		if err := c.learn(ctx, s, w, set); err != nil {
+			return nil, err
+		}
+	}
+	return c.take(ctx, w, set, first, second, b)
+}
+
+// learn lets an adaptive side answer some prompts, the last ones, before it is
+// measured.
+func (c *contest) learn(ctx context.Context, s *side, w *workload, set setting) error {
+	if s.drafter == "" || s.depth != adaptive {
+		return nil
+	}
+	for i := range min(c.warm, len(w.prompts)) {
+		if _, err := s.answer(ctx, w, len(w.prompts)-1-i, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
+	result := &comparison{setting: set, one: one.way, two: two.way, bar: b, rejected: map[string]int{}}
+	began := time.Now()
+	defer fmt.Fprintln(c.log)
+	dropped := map[int]bool{} // by the second side's answer
+	for turn := 0; result.wants(c.pairs, c.once); turn++ {
+		if turn == len(w.picks) && len(result.pairs) == 0 {
+			break // there is nothing to measure
+		}
+		i := w.picks[turn%len(w.picks)]
+		key := unusable{set, i}
+		if w.unusable[key] != "" || dropped[i] {
+			continue
+		}
+		p := pair{index: i}
+		var err error
+		if p.one, err = one.answer(ctx, w, i, set); err != nil {
+			return nil, err
+		}
+		if why := p.one.reject(); why != "" {
+			w.unusable[key] = why
+			continue
+		}
+		if p.two, err = two.answer(ctx, w, i, set); err != nil {
+			return nil, err
+		}
+		if why := p.two.reject(); why != "" {
+			dropped[i] = true
+			result.rejected[why+", with drafts"]++
+			continue
+		}
+		result.pairs = append(result.pairs, p)
+		fmt.Fprintf(c.log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.name, set, two.way, one.way, len(result.pairs), time.Since(began).Seconds())
+	}
+	for _, i := range w.picks {
+		if why := w.unusable[unusable{set, i}]; why != "" {
+			result.rejected[why]++
+		}
+	}
+	return result, nil
+}
+
+// best returns the fastest of comparisons with plain decoding on the prompts of
+// even index, and how many times as fast as plain decoding it is there; nil if
+// there are no pairs.
+func best(all []*comparison) (fastest *comparison, times float64) {
+	for _, c := range all {
+		var ratios []float64
+		for _, p := range c.pairs {
+			if p.index%2 == 0 {
+				ratios = append(ratios, p.two.rate()/p.one.rate())
+			}
+		}
+		if m := middle(ratios); m > times {
+			fastest, times = c, m
+		}
+	}
+	return fastest, times
+}

@@ -1,0 +1,448 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// A cold start is coldRequests answers of coldRequest tokens by an engine that
+// has learned nothing yet: 1,000 tokens.
+const (
+	coldRequests = 8
+	coldRequest  = 125
+)
+
+// Speculation compares decoding with drafts to plain decoding, in pairs that
+// take turns prompt by prompt. Every fixed block size and adaptive depth are
+// measured on code, greedily and at temperature 0.8, to the natural end of the
+// answers; the other rollback and the other rule only at the fastest block and
+// adaptively, ignore_eos likewise; on edits and shuffled text what is asked
+// there. Full measures every combination instead.
+type speculation struct {
+	contest
+	options  BenchOptions
+	thread   *mlx.Thread
+	bundle   *models.Bundle
+	loaded   *benchDrafters
+	texts    workloads
+	first    []int32 // ids of a plain answer
+	coldRuns int
+}
+
+func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
+	t, b, err := benchModel(ctx, o.Model, models.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &speculation{options: o, thread: t, bundle: b, coldRuns: minPairs}
+	if s.loaded, err = loadBenchDrafters(ctx, t, b, o.Model, o.Drafters, models.Options{}); err == nil {
+		s.texts, err = newWorkloads(b.Tokenizer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.contest = contest{
+		model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
+		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: drafters})
+		},
+	}
+	if o.Quick {
+		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
+		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise, s.texts.after} {
+			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
+		}
+	}
+	plain := s.contest.open(way{})
+	defer plain.close()
+	long := *s.texts.code
+	long.limit = 64
+	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	s.first = a.ids
+	return s, nil
+}
+
+func (b *speculation) header() benchHeader {
+	h := newBenchHeader()
+	h.DType = b.bundle.Model.Config().Dtype.String()
+	h.Tokens = b.first
+	return h
+}
+
+func (b *speculation) close() error {
+	var err error
+	if b.loaded != nil {
+		err = b.loaded.close()
+	}
+	return errors.Join(err, b.bundle.Close(), b.thread.Close())
+}
+
+// report measures section by section.
+func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
+	for _, s := range b.sections() {
+		if err := b.section(ctx, s, table); err != nil {
+			return err
+		}
+	}
+	return b.cold(ctx, table)
+}
+
+// section measures one, and hands over its tables.
+func (b *speculation) section(ctx context.Context, s section, table func(benchTable) error) error {
+	bars := s.bars
+	if bars == nil {
+		bars = func(way) bar { return bar{} }
+	}
+	var done []*comparison
+	add := func(w *workload, one, two way, b1 bar) error {
+		c, err := b.compare(ctx, w, s.setting, one, two, b1)
+		done = append(done, c)
+		return err
+	}
+	for _, w := range s.ways {
+		if err := add(s.workload, way{}, w, bars(w)); err != nil {
+			return err
+		}
+	}
+	if s.rivals {
+		for i, name := range fixedDrafters(s.ways) {
+			fastest, times := best(slices.DeleteFunc(slices.Clone(done), func(c *comparison) bool {
+				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive
+			}))
+			if fastest == nil {
+				continue // nothing was measured
+			}
+			rival := way{}
+			if times > 1 {
+				rival = fastest.two
+			}
+			two := way{drafter: name, depth: adaptive, rollback: rival.rollback, rule: rival.rule}
+			if err := add(s.half(1), rival, two, adaptiveBar); err != nil {
+				return err
+			}
+			if i > 0 {
+				continue
+			}
+			for _, m := range s.more {
+				m.drafter = name
+				for _, m.depth = range []int{fastest.two.depth, adaptive} {
+					if m.exact {
+						m.depth = min(m.depth, engine.MaxExactDepth)
+					}
+					if err := add(s.workload, way{}, m, bar{}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	if err := table(b.ratios(s, done)); err != nil {
+		return err
+	}
+	costs, err := b.breakdown(ctx, s, done)
+	if err != nil || costs == nil {
+		return err
+	}
+	return table(*costs)
+}
+
+// fixedDrafters lists the drafters of which ways have a fixed depth.
+func fixedDrafters(ways []way) []string {
+	var names []string
+	for _, w := range ways {
+		if w.drafter != "" && w.depth != adaptive && !slices.Contains(names, w.drafter) {
+			names = append(names, w.drafter)
+		}
+	}
+	return names
+}
+
+// ratios is the table of a section's comparisons.
+func (b *speculation) ratios(s section, done []*comparison) benchTable {
+	h := b.header()
+	t := benchTable{
+		Title: fmt.Sprintf("%s (%s), %s", s.name, s.doc, s.setting),
+		Columns: []string{
+			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high", "end to end", "tokens/verify", "needed",
+			"drafts/round", "syncs/round", "same ids", "same first 64", "pairs", "prompts", "not counted", "at least",
+		},
+		Notes: []string{
+			fmt.Sprintf("both sides: one process, %s, %d threads, %s", h.DType, h.Threads, h.BLAS),
+			fmt.Sprintf("needed are the tokens of a round with drafts, as dear as those here, to be %.2f times as fast as plain decoding", s.target()),
+		},
+	}
+	for _, c := range done {
+		t.Rows = append(t.Rows, c.row(s.target()))
+	}
+	return t
+}
+
+// row is a comparison's row in the table of ratios.
+func (c *comparison) row(target float64) []any {
+	ratio, whole, f := c.ratio(), c.whole(), c.figures()
+	against := c.one.String()
+	if c.one.drafter != "" {
+		against = "block " + c.one.block()
+	}
+	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(), string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)), against}
+	if len(c.pairs) == 0 {
+		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	} else {
+		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens),
+			nilIfZero(target*f.round/f.step), f.drafts, f.syncs,
+			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
+	}
+	var why []string
+	for _, reason := range sortedKeys(c.rejected) {
+		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
+	}
+	return append(row, len(c.pairs), c.prompts(), cmp.Or(strings.Join(why, ", "), "0"), c.bar.judge(ratio))
+}
+
+// head returns the first 64 ids.
+func head(ids []int32) []int32 { return ids[:min(len(ids), 64)] }
+
+func nilIfZero(v float64) any {
+	if v == 0 {
+		return nil
+	}
+	return v
+}
+
+// Figures of the rounds of a comparison's second side. Times are milliseconds.
+type roundFigures struct {
+	tokens float64 // emitted by a round with drafts, 0 if there was none
+	drafts float64 // of a round, plain ones counted
+	syncs  float64 // of a round
+	step   float64 // of plain decoding
+
+	// Of rounds with drafts, from the beginning until the caches hold what
+	// stands; 0 if there was none.
+	round   float64
+	first   float64 // the mean of the first eight of each answer
+	longest float64
+
+	wait float64 // of a round, for the device
+	host float64 // of a round: building graphs, and between a read and the next dispatch
+}
+
+// figures sums up rounds. The step of plain decoding is the other side's.
+func (c *comparison) figures() roundFigures {
+	var host, wait, step, longest, early time.Duration
+	var blocks engine.Blocks
+	var steps, rounds, accepted, drafted, syncs, earlyBlocks int
+	for _, p := range c.pairs {
+		step += p.one.stats.Decode
+		steps += len(p.one.ids) - 1
+		st := p.two.stats
+		host += st.Host + st.Build
+		wait += st.Wait
+		rounds += st.Rounds
+		syncs += st.Syncs
+		drafted += st.Drafted
+		accepted += st.Accepted
+		blocks.Count += st.Blocks.Count
+		blocks.Total += st.Blocks.Total
+		longest = max(longest, st.Blocks.Max)
+		early += st.Blocks.First8()
+		earlyBlocks += min(1, st.Blocks.Count)
+	}
+	var f roundFigures
+	if rounds == 0 || steps == 0 {
+		return f
+	}
+	f.drafts, f.syncs = float64(drafted)/float64(rounds), float64(syncs)/float64(rounds)
+	f.step = milliseconds(step) / float64(steps)
+	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
+	if blocks.Count > 0 {
+		f.tokens = 1 + float64(accepted)/float64(blocks.Count)
+		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(longest)
+		f.first = milliseconds(early) / float64(earlyBlocks)
+	}
+	return f
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// breakdown tells where the time of rounds of a fixed block size goes. Nobody
+// waits for a draft alone, so draft and verify come from a few more answers that
+// do. Both are timed outside of an engine too, behind a context as long as those
+// of the section in the middle of an answer: what is alone less than in a round
+// is the price of doing both in turns.
+func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*benchTable, error) {
+	t := &benchTable{
+		Title: "where the time of a round with drafts goes, in ms: " + s.name + ", " + s.setting.String(),
+		Columns: []string{
+			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "wait", "host",
+			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
+		},
+		Notes: []string{
+			"wait is for the device, host is building graphs and what comes between a read and the next dispatch: of all rounds, plain ones too",
+			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
+		},
+	}
+	length, pairs := 0, 0
+	for _, c := range done {
+		for _, p := range c.pairs {
+			length += p.one.stats.PromptTokens + len(p.one.ids)/2
+			pairs++
+		}
+	}
+	if pairs == 0 {
+		return nil, nil
+	}
+	d, err := newStand(ctx, b.thread, b.bundle, b.drafts, length/pairs)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	for _, c := range done {
+		f, w := c.figures(), c.two
+		if w.depth <= 0 || c.one != (way{}) || f.round == 0 {
+			continue
+		}
+		row := []any{
+			w.drafter, w.block(), string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
+			f.step, f.round, f.first, f.longest, f.wait, f.host,
+		}
+		draft, verify, err := b.probe(ctx, s, c)
+		if err != nil {
+			return nil, err
+		}
+		alone, verifyAlone, err := b.alone(ctx, d, w, s.temperature)
+		if err != nil {
+			return nil, err
+		}
+		both := cmp.Or(draft+verify, alone+verifyAlone) / f.step
+		t.Rows = append(t.Rows, append(row, nilIfZero(draft), nilIfZero(verify), alone, verifyAlone, f.syncs, f.tokens, both, s.target()*both))
+	}
+	if t.Rows == nil {
+		return nil, nil
+	}
+	return t, nil
+}
+
+// probed is how many answers are asked for once more, to tell drafting and
+// verifying apart.
+const probed = 4
+
+// probe returns the milliseconds of drafting and verifying in a round of a
+// comparison's second side, 0 for one that has them fused.
+func (b *speculation) probe(ctx context.Context, s section, c *comparison) (draft, verify float64, err error) {
+	w := c.two
+	if w.fused {
+		return 0, 0, nil
+	}
+	w.timed = true
+	side := b.open(w)
+	defer side.close()
+	rounds := 0
+	for _, p := range c.pairs[:min(probed, len(c.pairs))] {
+		a, err := side.answer(ctx, s.workload, p.index, s.setting)
+		if err != nil {
+			return 0, 0, err
+		}
+		draft += milliseconds(a.stats.Draft)
+		verify += milliseconds(a.stats.Verify)
+		rounds += a.stats.Blocks.Count
+	}
+	n := float64(max(rounds, 1))
+	return draft / n, verify / n, nil
+}
+
+// alone returns the milliseconds of drafting and verifying outside of an engine.
+func (b *speculation) alone(ctx context.Context, d *stand, w way, temperature float64) (draft, verify float64, err error) {
+	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == w.drafter })
+	var drafts, verifies []float64
+	for turn := range 12 {
+		draft, err := d.propose(ctx, arm, w.depth)
+		if err != nil {
+			return 0, 0, err
+		}
+		verify, err := d.verify(ctx, w.depth+1, temperature)
+		if err != nil {
+			return 0, 0, err
+		}
+		if turn > 1 { // kernels are compiled, memory is taken
+			drafts, verifies = append(drafts, draft), append(verifies, verify)
+		}
+	}
+	return middle(drafts), middle(verifies), nil
+}
+
+// cold compares the first 1,000 tokens of an engine that knows nothing yet, on
+// text where drafts fail, to plain decoding of them.
+func (b *speculation) cold(ctx context.Context, table func(benchTable) error) error {
+	w, set := b.texts.noise, setting{}
+	two := b.adaptives()[len(b.adaptives())-1]
+	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}
+	plain := b.open(way{})
+	defer plain.close()
+	run := func(n int) error {
+		cold := b.open(two)
+		defer cold.close()
+		var p pair
+		for i := range coldRequests {
+			at := (n*coldRequests + i) % len(w.prompts)
+			one, err := plain.answer(ctx, w, at, set)
+			if err != nil {
+				return err
+			}
+			other, err := cold.answer(ctx, w, at, set)
+			if err != nil {
+				return err
+			}
+			p.one.add(one)
+			p.two.add(other)
+		}
+		p.index = n
+		c.pairs = append(c.pairs, p)
+		fmt.Fprintf(b.log, "\rcold start %d ", len(c.pairs))
+		return nil
+	}
+	for n := 0; c.wants(b.coldRuns, b.once); n++ {
+		if err := run(n); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(b.log)
+	t := b.ratios(section{workload: w, setting: set}, []*comparison{c})
+	t.Title = fmt.Sprintf("cold start: the first %d tokens of an engine that has learned nothing, %s", coldRequests*w.limit, w.name)
+	t.Notes = append(t.Notes, fmt.Sprintf("a pair is %d answers by each side", coldRequests))
+	return table(t)
+}
+
+// add appends another response, as if both were one.
+func (a *response) add(o response) {
+	a.ids = append(a.ids, o.ids...)
+	s, n := &a.stats, o.stats
+	s.PromptTokens += n.PromptTokens
+	s.Rounds += n.Rounds
+	s.Syncs += n.Syncs
+	s.Drafted += n.Drafted
+	s.Accepted += n.Accepted
+	s.Depths = append(s.Depths, n.Depths...)
+	s.Decode += n.Decode
+	s.Total += n.Total
+	s.Host += n.Host
+	s.Build += n.Build
+	s.Wait += n.Wait
+	s.Blocks.Count += n.Blocks.Count
+	s.Blocks.Total += n.Blocks.Total
+	s.Blocks.Max = max(s.Blocks.Max, n.Blocks.Max)
+}

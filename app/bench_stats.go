@@ -1,0 +1,97 @@
+package app
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// minPairs is how many pairs of measurements a comparison takes at least.
+const minPairs = 20
+
+// An estimate is the median of measurements and its bootstrap 95 % interval.
+type estimate struct {
+	median, low, high float64
+	n                 int
+}
+
+// resamples is how many bootstrap samples an interval is taken from.
+const resamples = 10_000
+
+// estimateOf uses the percentile bootstrap. Equal values give equal intervals:
+// its generator is seeded with a constant.
+func estimateOf(values []float64) estimate {
+	n := len(values)
+	if n == 0 {
+		return estimate{}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	medians := make([]float64, resamples)
+	sample := make([]float64, n)
+	for i := range medians {
+		for j := range sample {
+			sample[j] = values[random.IntN(n)]
+		}
+		medians[i] = middle(sample)
+	}
+	slices.Sort(medians)
+	return estimate{middle(values), medians[resamples*25/1000], medians[resamples*975/1000-1], n}
+}
+
+// middle returns the median of values, which it leaves in their order.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// A bar is the least ratio that a comparison is to reach; 0 is none.
+type bar struct {
+	least, aim float64
+}
+
+// undecided reports whether the interval contains the bar: then the pairs are
+// doubled once, and the second result stands.
+func (b bar) undecided(e estimate) bool {
+	return b.least > 0 && e.n > 0 && e.low <= b.least && b.least <= e.high
+}
+
+// judge says whether the median meets the bar.
+func (b bar) judge(e estimate) any {
+	switch {
+	case b.least == 0:
+		return nil
+	case e.n == 0:
+		return fmt.Sprintf("%.2f not measured", b.least)
+	case e.median < b.least:
+		return fmt.Sprintf("%.2f missed", b.least)
+	case b.aim > 0 && e.median >= b.aim:
+		return fmt.Sprintf("%.2f met, aim %.1f too", b.least, b.aim)
+	case b.aim > 0:
+		return fmt.Sprintf("%.2f met, aim %.1f not", b.least, b.aim)
+	}
+	return fmt.Sprintf("%.2f met", b.least)
+}
+
+// Texts that loop flatter speculation and are of no use: they are not counted.
+const (
+	loopGram  = 4
+	loopShare = 0.5 // of distinct n-grams, below which a text loops
+	shortText = 16  // tokens; a shorter answer is over before anything can be timed
+)
+
+// loops reports whether a text repeats itself.
+func loops(ids []int32) bool {
+	grams := len(ids) - loopGram + 1
+	if grams <= loopGram {
+		return false // too short to tell
+	}
+	distinct := map[[loopGram]int32]bool{}
+	for i := range grams {
+		distinct[[loopGram]int32(ids[i:i+loopGram])] = true
+	}
+	return float64(len(distinct)) < loopShare*float64(grams)
+}
