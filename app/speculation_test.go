@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -151,6 +152,20 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 		t.Logf("%s: %d of %d drafts stood", name, accepted, drafted)
 		if accepted == 0 {
 			t.Errorf("%s: none of %d drafts stood", name, drafted)
+		}
+	}
+}
+
+// TestExactSaysTheSame: the same in any arithmetic, if the request wants it so.
+func TestExactSaysTheSame(t *testing.T) {
+	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	for _, temperature := range []float64{0, 0.8} {
+		request := map[string]any{"prompt": repeats, "max_tokens": 28, "ignore_eos": true, "seed": 7, "temperature": temperature}
+		request["speculation"] = map[string]any{"drafter": "none", "exact": true}
+		plain := r.ask(t, request, false)
+		for i, depth := range []int{0, 1, 4, 7} {
+			request["speculation"] = map[string]any{"drafter": "ngram", "depth": depth, "exact": true}
+			r.ask(t, request, i%2 == 0).same(t, fmt.Sprintf("temperature %v, depth %d", temperature, depth), plain)
 		}
 	}
 }

@@ -30,6 +30,17 @@ type Speculation struct {
 	// position, and in how many it stood, and with it all before.
 	DraftedAt  []int `json:"drafted_at"`
 	AcceptedAt []int `json:"accepted_at"`
+
+	BlockMS *BlockMS `json:"block_ms,omitempty"` // of the first choice; nil without drafts
+}
+
+// BlockMS are the times of rounds with drafts: the mean of the first eight,
+// which also pay for what is set up on the way, the mean of all, and the
+// longest.
+type BlockMS struct {
+	First8 float64 `json:"first8"`
+	Mean   float64 `json:"mean"`
+	Max    float64 `json:"max"`
 }
 
 // A RoundRun is some rounds in a row that were alike: how many tokens each

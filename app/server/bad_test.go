@@ -113,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		{chatPath, chat(`"speculation":{"rule":"luck"}`), "speculation.rule", "one of"},
 		{chatPath, chat(`"speculation":{"depth":32}`), "speculation.depth", "between"},
 		{chatPath, chat(`"speculation":{"rollback":"hope"}`), "speculation.rollback", "one of"},
-		{chatPath, chat(`"speculation":{"exact":true}`), "speculation.exact", "not available"},
+		{chatPath, chat(`"speculation":{"exact":1}`), "speculation.exact", "true or false"},
 		{chatPath, chat(`"speculation":[]`), "speculation", "object"},
 		{chatPath, chat(`"speculation":true`), "speculation", "object"},
 		{chatPath, chat(`"speculation":{"drafter":7}`), "speculation.drafter", "string"},

@@ -385,6 +385,8 @@ func (m *fakeModel) rounds(r engine.Request, out string, st *engine.Stats) []eng
 		st.Accepted += a
 		i += a + 1
 	}
+	st.Draft, st.Verify = time.Millisecond, 4*time.Millisecond
+	st.Blocks = engine.Blocks{Count: 3, Total: 6 * time.Millisecond, Early: 6 * time.Millisecond, Max: 3 * time.Millisecond}
 	st.PredictionAccepted, st.PredictionRejected = st.Accepted, st.Drafted-st.Accepted
 	return toks
 }

@@ -154,9 +154,7 @@ func readSpeculation(f *fields) (r engine.Speculation) {
 	r.Rollback = engine.Rollback(oneOf("rollback", control.Rollbacks...))
 	r.Rule = engine.Rule(oneOf("rule", control.Rules...))
 	r.Depth = o.int("depth", 0, control.MaxDepth)
-	if o.bool("exact") {
-		o.fail("exact", "is not available in this version of Tandem; leave it out.")
-	}
+	r.Exact = o.bool("exact")
 	for _, key := range slices.Sorted(maps.Keys(o.values)) {
 		if !slices.Contains(speculationKeys, key) {
 			f.fail("speculation", "has no %q; it takes %s.", clip(key), strings.Join(speculationKeys, ", "))

@@ -160,6 +160,8 @@ type timings struct {
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`
 	FirstTokenMS    float64 `json:"first_token_ms"` // arrival in the engine until the first token
+	DraftMS         float64 `json:"draft_ms"`       // of predicted_ms, until proposals were dispatched
+	VerifyMS        float64 `json:"verify_ms"`      // and from there until their rounds were read
 	RestoreMS       float64 `json:"restore_ms"`
 	MatchedN        int     `json:"matched_n"`
 	MissReason      string  `json:"miss_reason"`
@@ -173,6 +175,7 @@ func (r *reply) timings() timings {
 		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		MatchedN: t.CachedTokens, RunID: r.run.row.ID,
 	}
 	if t.verifies > 0 {
@@ -234,6 +237,8 @@ func (r *reply) total() total {
 		t.Prefill = max(t.Prefill, st.Prefill)
 		t.FirstToken = max(t.FirstToken, st.FirstToken)
 		t.Decode = max(t.Decode, st.Decode)
+		t.Draft = max(t.Draft, st.Draft)
+		t.Verify = max(t.Verify, st.Verify)
 		t.Total = max(t.Total, st.Total)
 		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
 	}

@@ -126,6 +126,7 @@ func (u *run) finish(err error) {
 		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
 		row.Speculation = u.reply.speculation()
 		row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
+		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)
 		s.metrics.tokens(t.Stats)
@@ -160,7 +161,11 @@ func (r *reply) speculation() json.RawMessage {
 	for _, c := range r.choices {
 		choices = append(choices, control.Rounds{Drafted: c.stats.Depths, Accepted: c.stats.Accepts})
 	}
-	b, err := json.Marshal(control.NewSpeculation(choices))
+	how := control.NewSpeculation(choices)
+	if b := r.choices[0].stats.Blocks; b.Count > 0 {
+		how.BlockMS = &control.BlockMS{First8: ms(b.First8()), Mean: ms(b.Mean()), Max: ms(b.Max)}
+	}
+	b, err := json.Marshal(how)
 	if err != nil {
 		panic(err) // numbers only
 	}

@@ -20,6 +20,8 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 		`,"speculation":{}`:                  {Drafter: engine.Auto},
 		`,"speculation":{"depth":4}`:         {Drafter: engine.Auto, Depth: new(4)},
 		`,"speculation":{"drafter":"none"}`:  {Drafter: engine.None},
+		`,"speculation":{"exact":true}`:      {Drafter: engine.Auto, Exact: true},
+		`,"speculation":{"exact":false}`:     {Drafter: engine.Auto},
 		`,"speculation":{"drafter":"ngram"}`: {Drafter: "ngram"},
 		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto, Rollback: engine.Undo, Rule: engine.Rejection},
 	} {

@@ -114,6 +114,9 @@ func writeReport(w io.Writer, r control.Run) error {
 		}
 	}
 	line("ms", "%s", strings.Join(took, ", "))
+	if b := how.BlockMS; b != nil {
+		line("block ms", "%.1f on average, %.1f in the first eight, %.1f at most", b.Mean, b.First8, b.Max)
+	}
 	line("tokens/s", "%s after the first", pace(r))
 	line("memory", "%s at the peak", byteSize(r.PeakBytes))
 	if r.MissReason != "" {

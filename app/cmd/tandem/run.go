@@ -47,6 +47,7 @@ type speculation struct {
 	Depth    *int   `json:"depth,omitempty"`
 	Rollback string `json:"rollback,omitempty"`
 	Rule     string `json:"rule,omitempty"`
+	Exact    bool   `json:"exact,omitempty"`
 }
 
 type message struct {
@@ -81,6 +82,7 @@ func run(ctx context.Context, m *Main, args []string) error {
 	depth := f.Int("depth", 0, "tokens to draft in each round (default: by what is measured)")
 	f.StringVar(&how.Rollback, "rollback", "", "how wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
 	f.StringVar(&how.Rule, "rule", "", "which drafts stand: "+strings.Join(control.Rules, ", "))
+	f.BoolVar(&how.Exact, "exact", false, "compute so that no bit depends on the depth, at some cost")
 	rest, err := parse(f, args, 1, math.MaxInt)
 	if err != nil {
 		return err
@@ -128,6 +130,8 @@ func run(ctx context.Context, m *Main, args []string) error {
 			oneOf(set.Name, how.Rollback, control.Rollbacks)
 		case "rule":
 			oneOf(set.Name, how.Rule, control.Rules)
+		case "exact":
+			g.Speculation = how
 		case "depth":
 			g.Speculation, how.Depth = how, depth
 			if *depth < 0 || *depth > control.MaxDepth {
