@@ -19,19 +19,24 @@ import (
 // and how often a trial that stands back for requests looks again.
 const trialPause = 500 * time.Millisecond
 
-// trialPrompt begins a text as models are asked for most: code with words
-// around it.
-const trialPrompt = "Write a Go function that reads a file line by line, counts how often each word occurs, and prints the ten most frequent words with their counts. Explain each step in a comment."
+// trialBlocks is how many guesses of each reading are enough.
+const trialBlocks = 48
+
+// trialPrompts ask for what models are asked for most: code with words around
+// it. They come one after the other until there were enough guesses; some
+// models end soon.
+var trialPrompts = []string{
+	"Write a Go function that reads a file line by line, counts how often each word occurs, and prints the ten most frequent words with their counts. Explain each step in a comment.",
+	"Explain how a hash table works, in plain words, and then show one in Python with get, set and delete.",
+	"package main\n\nimport (\n\t\"bufio\"\n\t\"fmt\"\n\t\"os\"\n)\n\n// readLines returns the lines of a file.\nfunc readLines(",
+	"Write a short story about a lighthouse keeper who finds a message in a bottle.",
+}
 
 // tryReadings measures, while the model is idle, by which of the readings that
 // its checkpoint leaves open the drafter guesses best, uses that one from then
 // on and stores it with the figures. It ends early with ctx.
 func (m *loaded) tryReadings(ctx context.Context) error {
-	a, d := m.app, m.drafter
-	prompt, err := m.trialTokens()
-	if err != nil {
-		return err
-	}
+	d := m.drafter
 	variants := d.files.Block.Variants()
 	var blocks []draft.Block
 	for _, set := range variants {
@@ -41,8 +46,40 @@ func (m *loaded) tryReadings(ctx context.Context) error {
 		}
 		blocks = append(blocks, block)
 	}
-	if err := m.awaitIdle(ctx); err != nil {
-		return err
+	sums, n := make([]float64, len(blocks)), 0
+	for _, prompt := range trialPrompts {
+		if n >= trialBlocks {
+			break
+		}
+		scores, count, err := m.tryOnce(ctx, blocks, prompt)
+		if err != nil {
+			return err
+		}
+		n += count
+		for i, s := range scores {
+			sums[i] += s * float64(count)
+		}
+	}
+	best := 0
+	var trials []control.Trial
+	for i, set := range variants {
+		if sums[i] > sums[best] {
+			best = i
+		}
+		trials = append(trials, control.Trial{
+			Embedding: string(set.Embedding), Sliding: string(set.Sliding),
+			TokensPerVerify: sums[i] / float64(max(n, 1)), Blocks: n,
+		})
+	}
+	return m.take(ctx, variants[best], blocks[best], trials)
+}
+
+// tryOnce lets readings guess along one text.
+func (m *loaded) tryOnce(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
+	a := m.app
+	prompt, err := m.trialTokens(text)
+	if err != nil {
+		return nil, 0, err
 	}
 	var trial *draft.Trial
 	defer func() {
@@ -54,7 +91,7 @@ func (m *loaded) tryReadings(ctx context.Context) error {
 	}()
 	for more := true; more; {
 		if err := m.awaitIdle(ctx); err != nil {
-			return err
+			return nil, 0, err
 		}
 		if err := a.thread.Do(ctx, func(s *mlx.Scope) (err error) {
 			if trial == nil {
@@ -63,19 +100,11 @@ func (m *loaded) tryReadings(ctx context.Context) error {
 			more, err = trial.Step(s)
 			return err
 		}); err != nil {
-			return err
+			return nil, 0, err
 		}
 	}
-	scores, n := trial.Scores()
-	best := 0
-	var trials []control.Trial
-	for i, set := range variants {
-		if scores[i] > scores[best] {
-			best = i
-		}
-		trials = append(trials, control.Trial{Embedding: string(set.Embedding), Sliding: string(set.Sliding), TokensPerVerify: scores[i], Blocks: n})
-	}
-	return m.take(ctx, variants[best], blocks[best], trials)
+	scores, n = trial.Scores()
+	return scores, n, nil
 }
 
 // take stores a reading and drafts by it.
@@ -102,12 +131,12 @@ func (m *loaded) take(ctx context.Context, set models.DrafterSettings, block dra
 	return nil
 }
 
-// trialTokens is the prompt of a trial, as a chat where the model chats.
-func (m *loaded) trialTokens() ([]int32, error) {
-	text, special := trialPrompt, true
+// trialTokens is a prompt of a trial, as a chat where the model chats.
+func (m *loaded) trialTokens(text string) ([]int32, error) {
+	special := true
 	if m.bundle.Template != nil {
 		vars, err := json.Marshal(map[string]any{
-			"messages": []map[string]string{{"role": "user", "content": trialPrompt}}, "add_generation_prompt": true,
+			"messages": []map[string]string{{"role": "user", "content": text}}, "add_generation_prompt": true,
 		})
 		if err != nil {
 			return nil, err
