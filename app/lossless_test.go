@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -251,12 +252,16 @@ func (l *lossless) plain(name string, r engine.Request, cut int) saying {
 	return o.saying
 }
 
-// long decodes until each count of accepted drafts has occurred often enough,
-// and counts the logits that differ.
+// long decodes until each count of accepted drafts has occurred often enough
+// and rings began anew at each row of a block, and counts the logits that
+// differ.
 func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 	l.t.Helper()
 	histogram := make([]int, c.depth+1)
-	for i := 0; slices.Min(histogram) < least; i++ {
+	turns := make([]int, c.depth+1)
+	rng := rand.New(rand.NewPCG(1, uint64(c.depth)))
+	var wrong []int // of the next rounds
+	for i := 0; slices.Min(histogram) < least || exact && slices.Min(turns) == 0; i++ {
 		which := i % 6
 		r := engine.Request{
 			Prompt:    l.prompt([]int{5, 60, 17}[which%3], which), // the window is 16
@@ -266,7 +271,14 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 			r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}
 		}
 		want := l.plain(fmt.Sprint("long ", which), r, 0)
-		l.drafter.Wrong = func(round, n int) int { return (round*5 + i) % (n + 1) }
+		l.drafter.Wrong = func(_, n int) int {
+			if len(wrong) == 0 {
+				wrong = rng.Perm(c.depth + 1)
+			}
+			next := wrong[0]
+			wrong = wrong[1:]
+			return min(next, n)
+		}
 		r.Speculation = engine.Speculation{Depth: &c.depth, Rollback: c.rollback}
 		got := l.say(r, 0)
 		l.drafter.Wrong = nil
@@ -287,10 +299,23 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 		if !exact {
 			break
 		}
+		pos := len(r.Prompt) // of the newest token
+		for i, n := range st.Depths {
+			for row := range n + 1 {
+				if (pos+row)%ringRows == 0 {
+					turns[row]++
+				}
+			}
+			pos += 1 + st.Accepts[i]
+		}
 	}
-	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts", c, histogram)
+	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; the ring begins anew at row 0, 1, ... in %v", c, histogram, turns)
 	return differ, all
 }
+
+// ringRows is the size of a ring: a window of 16, of which the newest token
+// needs no row but its own, and room for a chunk of 32.
+const ringRows = 15 + 32
 
 // ends lets a generation end on every row of a block, in every way.
 func (l *lossless) ends(c cell) {
@@ -337,6 +362,15 @@ func (l *lossless) ends(c cell) {
 			if d, a := bits(got.logits, want.logits); d > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text || got.finish != want.finish {
 				l.t.Errorf("%s, %s on row %d: %d of %d logits differ; %v %q %s, want %v %q %s", c, how, row, d, a,
 					got.ids, got.text, got.finish, want.ids, want.text, want.finish)
+			}
+			// A draft that ends the text stands; the last allowed token is the
+			// target's own. Who cancels does not know in which row.
+			last := len(got.stats.Depths) - 1
+			drafted, accepted := got.stats.Depths[last], got.stats.Accepts[last]
+			switch {
+			case how == "max_tokens" && (drafted != row || accepted != row),
+				(how == "eos" || how == "stop text") && accepted != min(row+1, c.depth):
+				l.t.Errorf("%s, %s on row %d: the last round accepted %d of %d drafts", c, how, row, accepted, drafted)
 			}
 			if len(got.ids) != at+1 {
 				l.t.Errorf("%s, %s on row %d: %d tokens, want %d", c, how, row, len(got.ids), at+1)

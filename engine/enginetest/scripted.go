@@ -16,7 +16,8 @@ type Scripted struct {
 	Vocab int     // ids are below it
 
 	// Wrong returns which of n drafts is the first wrong one; n for none. It
-	// is called once a round. Nil means none is.
+	// is called once a round, which is counted from the request's first. Nil
+	// means none is.
 	Wrong func(round, n int) int
 
 	// Layers are the layers to tap.
@@ -27,8 +28,6 @@ type Scripted struct {
 
 	// OnCommitted, if set, sees what is committed.
 	OnCommitted func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
-
-	rounds int
 
 	// Seen holds the positions that were committed, in order of the calls.
 	Seen []int
@@ -46,13 +45,16 @@ func (d *Scripted) MaxDrafts() int { return 31 }
 // Open implements draft.Drafter.
 func (d *Scripted) Open(*mlx.Scope, draft.Options) (draft.Draft, error) { return &scripted{d: d}, nil }
 
-type scripted struct{ d *Scripted }
+type scripted struct {
+	d      *Scripted
+	rounds int
+}
 
 // Propose implements draft.Draft.
 func (t *scripted) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	d := t.d
-	round := d.rounds
-	d.rounds++
+	round := t.rounds
+	t.rounds++
 	if d.Fail != nil {
 		if err := d.Fail(round); err != nil {
 			s.Fail(err)
