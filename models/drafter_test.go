@@ -30,7 +30,7 @@ func loadTiny(t *testing.T, th *mlx.Thread, arch string) *models.Bundle {
 // TestDrafter drafts for every architecture: a prompt's taps, and a block
 // whose logits come from the target.
 func TestDrafter(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	dir := enginetest.TinyDrafter(t, nil)
 	for arch, variants := range map[string][]models.DrafterSettings{
@@ -74,7 +74,7 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 	prompt := []byte("package main\n\nfunc main() { println(42) }")[:41]
 	target, drafts := m.NewCaches(cache.Options{}), block.NewCaches(cache.Options{})
 	var logits []float32
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		ids := make([]int32, len(prompt))
 		for i, c := range prompt {
 			ids[i] = int32(c)
@@ -98,7 +98,7 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 // TestDrafterRefused: a drafter that can't draft for the target is refused in
 // one sentence, with nothing left in memory.
 func TestDrafterRefused(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3")
 	before := th.Memory().Active
 	nested := func(fields map[string]any) map[string]any {

@@ -41,7 +41,7 @@ var exactCases = []struct{ name, dtype string }{
 // blocks of k rows, of every way to cut a text into chunks, and of forwards
 // shared by several sequences.
 func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compareFunc) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, c := range exactCases {
 		if c.dtype != dtype {
 			continue
@@ -143,7 +143,7 @@ func (x *exact) shared(text []int32, starts, counts []int) {
 		}
 	}
 	for range 3 {
-		do(x.t, x.th, func(s *mlx.Scope) error {
+		enginetest.Do(x.t, x.th, func(s *mlx.Scope) error {
 			var b lm.Batch
 			keep := []*mlx.Array{nil}
 			for i, n := range counts {
@@ -160,7 +160,7 @@ func (x *exact) shared(text []int32, starts, counts []int) {
 			if err := s.Eval(keep...); err != nil {
 				return err
 			}
-			rows, err := readRows(s, keep[0])
+			rows, err := enginetest.ReadRows(s, keep[0])
 			if err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func TestSpeedTier(t *testing.T) {
 
 // TestLayouts compares ring and full layout of the same sliding-window model.
 func TestLayouts(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	f := openFixture(t, "gemma3")
 	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{})
 	if err != nil {

@@ -5,13 +5,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tandem/engine/enginetest"
 	"tandem/models"
 )
 
 // TestInspectAgrees compares what headers tell of every recorded model with
 // what loading it tells, and that with the memory in use.
 func TestInspectAgrees(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	paths, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("%d recorded cases, %v", len(paths), err)

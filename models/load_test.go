@@ -14,7 +14,7 @@ import (
 
 // TestLoad loads a folder of each architecture and generates with it.
 func TestLoad(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
 		t.Run(arch, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestLoad(t *testing.T) {
 
 // TestTaps asks for layer outputs out of order and twice.
 func TestTaps(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3"), models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestTaps(t *testing.T) {
 	taps := func(layers ...int) (rows [][]float32) {
 		caches := b.Model.NewCaches(cache.Options{})
 		defer freeCaches(t, th, caches)
-		do(t, th, func(s *mlx.Scope) error {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			q := lm.Sequence{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}
 			out := b.Model.Forward(s, lm.Batch{q}, layers)
 			if len(out.Taps) != len(layers) || !slices.Equal(out.Hidden.Shape(), []int{3, 64}) {
@@ -110,7 +110,7 @@ func TestTaps(t *testing.T) {
 // TestMistralWindow: a Mistral's sliding_window is one of all layers, as if
 // layer_types said so; without one, and in a Llama, all attend everything.
 func TestMistralWindow(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	text := make([]int32, 60)
 	for i := range text {
 		text[i] = int32(i * 37 % 128)
@@ -152,7 +152,7 @@ func TestMistralWindow(t *testing.T) {
 // TestRopeForms: rope_theta and rope_scaling may stand in rope_parameters,
 // which wins over rope_scaling.
 func TestRopeForms(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, name := range []string{"llama", "qwen3"} {
 		last := func(fields map[string]any) []float32 {
 			files := recorded(t, name)

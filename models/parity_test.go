@@ -1,10 +1,6 @@
 package models_test
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -16,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"tandem/engine/cache"
+	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -23,11 +20,9 @@ import (
 
 // A fixture is what mlx_lm said on a tiny model (build/fixtures/models.py).
 type fixture struct {
-	Versions map[string]string `json:"versions"` // of mlx, mlx_lm and numpy
-	Command  string            `json:"command"`
-	Input    string            `json:"input_sha256"` // of config.json and weights
-	Weights  string            `json:"weights"`      // the case whose weights it borrows
-	Types    []string          `json:"types"`
+	enginetest.Recording
+	Weights string   `json:"weights"` // the case whose weights it borrows
+	Types   []string `json:"types"`
 
 	files fs.FS
 	dir   string
@@ -36,13 +31,7 @@ type fixture struct {
 func openFixture(t *testing.T, name string) *fixture {
 	t.Helper()
 	f := &fixture{dir: filepath.Join("testdata", "parity", name)}
-	text, err := os.ReadFile(filepath.Join(f.dir, "fixture.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, f); err != nil {
-		t.Fatal(err)
-	}
+	f.Read(t, f.dir, f)
 	// Only ids are compared; any tokenizer does that is no larger than the vocabulary.
 	files := fstest.MapFS{"tokenizer.json": {Data: []byte(`{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`)}}
 	for _, dir := range []string{filepath.Join("testdata", "parity", f.Weights), f.dir} {
@@ -64,8 +53,8 @@ func openFixture(t *testing.T, name string) *fixture {
 // files it was made from are those that lie here.
 func (f *fixture) check(t *testing.T) {
 	t.Helper()
-	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || f.Command == "" || len(f.Types) == 0 {
-		t.Fatalf("%s/fixture.json lacks versions, command or types", f.dir)
+	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || len(f.Types) == 0 {
+		t.Fatalf("%s/fixture.json lacks versions or types", f.dir)
 	}
 	weights := f.dir
 	if f.Weights != "" {
@@ -80,17 +69,7 @@ func (f *fixture) check(t *testing.T) {
 	slices.SortFunc(inputs, func(a, b string) int {
 		return slices.Compare(strings.Split(a, string(filepath.Separator)), strings.Split(b, string(filepath.Separator)))
 	})
-	hash := sha256.New()
-	for _, path := range inputs {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hash.Write(data)
-	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != f.Input {
-		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", f.dir, got, f.Input)
-	}
+	f.Check(t, inputs...)
 }
 
 // expected is one recording: greedy ids after the prompt, with their logits.
@@ -101,23 +80,16 @@ type expected struct {
 
 func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(f.dir, dtype+".safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	ts := enginetest.Tensors(t, filepath.Join(f.dir, dtype+".safetensors"))
 	e := &expected{}
-	do(t, th, func(s *mlx.Scope) (err error) {
+	enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
 		if e.prompt, err = mlx.Read[int32](s, ts.Load(s, "prompt")); err != nil {
 			return err
 		}
 		if e.ids, err = mlx.Read[int32](s, ts.Load(s, "ids")); err != nil {
 			return err
 		}
-		e.logits, err = readRows(s, ts.Load(s, "logits"))
+		e.logits, err = enginetest.ReadRows(s, ts.Load(s, "logits"))
 		return err
 	})
 	if len(e.ids) < 64 || len(e.logits) != len(e.ids) || len(e.prompt) == 0 {
@@ -126,39 +98,13 @@ func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected
 	return e
 }
 
-func newThread(t testing.TB) *mlx.Thread {
-	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { th.Close() })
-	return th
-}
-
-func do(t testing.TB, th *mlx.Thread, fn func(*mlx.Scope) error) {
-	t.Helper()
-	if err := th.Do(t.Context(), fn); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// readRows reads logits (rows, V) in any type.
-func readRows(s *mlx.Scope, a *mlx.Array) ([][]float32, error) {
-	flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(a, mlx.Float32)))
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(slices.Chunk(flat, a.Dim(-1))), nil
-}
-
 // forward runs tokens through the model, in forwards of at most chunk rows,
 // and returns the logits of every row.
 func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32, chunk int) [][]float32 {
 	t.Helper()
 	var out [][]float32
 	for part := range slices.Chunk(tokens, chunk) {
-		do(t, th, func(s *mlx.Scope) error {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			q := lm.Sequence{Tokens: mlx.New(s, part, len(part)), N: len(part), Pos: caches[0].Offset(), Caches: caches}
 			o := m.Forward(s, lm.Batch{q}, nil)
 			logits := s.Contiguous(s.AsType(m.Unembed(s, o.Hidden), mlx.Float32))
@@ -169,7 +115,7 @@ func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 			if err := s.Eval(keep...); err != nil {
 				return err
 			}
-			rows, err := readRows(s, logits)
+			rows, err := enginetest.ReadRows(s, logits)
 			out = append(out, rows...)
 			return err
 		})
@@ -178,7 +124,7 @@ func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 }
 
 func freeCaches(t testing.TB, th *mlx.Thread, caches []cache.Cache) {
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		for _, c := range caches {
 			c.Free(s)
 		}
@@ -220,7 +166,7 @@ func TestParity(t *testing.T) {
 	if err != nil || len(cases) < 18 {
 		t.Fatalf("%d recorded cases, %v", len(cases), err)
 	}
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, path := range cases {
 		name := filepath.Base(filepath.Dir(path))
 		f := openFixture(t, name)

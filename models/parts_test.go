@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tandem/engine/cache"
+	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -13,7 +14,7 @@ import (
 // TestParts evaluates the parts of models of every architecture and form of
 // weights: attention appends to the cache of every layer.
 func TestParts(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, c := range exactCases {
 		f := openFixture(t, c.name)
 		policy := models.DtypePolicy(c.dtype)
@@ -24,7 +25,7 @@ func TestParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		do(t, th, func(s *mlx.Scope) error {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			d := b.Model.Config().Dtype
 			const rows = 3
 			caches := b.Model.NewCaches(cache.Options{})

@@ -109,7 +109,7 @@ func shard(files fstest.MapFS, index string) {
 }
 
 func TestRefused(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	good := tiny(t, "llama")
 	gemma := tiny(t, "gemma3_text")
@@ -239,7 +239,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestNoFolder(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -259,14 +259,14 @@ func TestNoFolder(t *testing.T) {
 // TestUnneededTensors loads checkpoints with tensors that are known to be
 // left over.
 func TestUnneededTensors(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
 	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data), int64(len(files["model.safetensors"].Data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		var arrays []mlx.NamedArray
 		for _, name := range ts.Names() {
 			arrays = append(arrays, mlx.NamedArray{Name: name, Array: ts.Load(s, name)})

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models"
 )
 
 // TestLoadCancelled cancels in the middle and hears no more of it.
 func TestLoadCancelled(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	files := tiny(t, "llama")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -41,7 +42,7 @@ func TestLoadCancelled(t *testing.T) {
 
 // TestLoadPanic: weights that were kept before a panic are released.
 func TestLoadPanic(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"), models.Options{Progress: func(done, total int64) {
 		if done > total/2 {
@@ -59,7 +60,7 @@ func TestLoadPanic(t *testing.T) {
 // TestFailedLoadsReleaseTemplates: a compiled template is memory that Go does
 // not see.
 func TestFailedLoadsReleaseTemplates(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
 	files["chat_template.jinja"] = &fstest.MapFile{Data: []byte(strings.Repeat("{{ x + 1 }}\n", 1<<15))}
 	delete(files, "model.safetensors")

@@ -16,7 +16,7 @@ import (
 // target that is loaded and for one that is an outline, as long as their
 // tokens are the target's.
 func TestSmallerModel(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	target := enginetest.TinyModel(t, "qwen3")
 	whole := loadTiny(t, th, "qwen3")
@@ -99,7 +99,7 @@ func TestSmallerModel(t *testing.T) {
 
 // TestPocketOutline: the pocket model has an outline too.
 func TestPocketOutline(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	b, err := models.Outline(t.Context(), th, "")
 	if err != nil {
 		t.Fatal(err)

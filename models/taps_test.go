@@ -19,7 +19,7 @@ import (
 func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32) [][]float32 {
 	t.Helper()
 	var out [][]float32
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		// Not in the order of layers: taps come in the order asked for.
 		var layers []int
 		for i := range m.Config().Layers {
@@ -37,7 +37,7 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 			return err
 		}
 		var err error
-		out, err = readRows(s, joined)
+		out, err = enginetest.ReadRows(s, joined)
 		return err
 	})
 	return out
@@ -46,7 +46,7 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 // tapSuite compares the taps of prefill chunks, of decode steps and of verify
 // blocks whose second half is rolled back with those of one clean forward.
 func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, c := range []struct{ name, dtype string }{
 		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"}, {"gemma3", "float32"},
 		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
@@ -135,17 +135,17 @@ func TestBitTapsControl(t *testing.T) {
 // last one is what the final norm scales: element by element by its weight, and
 // each row as a whole.
 func TestTapIsOutput(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
 		b := loadTiny(t, th, arch)
 		layers := b.Model.Config().Layers
 		factors := func(tap int) [][]float64 { // by row, hidden / tap over that of the first element
 			var hidden, tapped [][]float32
 			caches := b.Model.NewCaches(cache.Options{})
-			do(t, th, func(s *mlx.Scope) (err error) {
+			enginetest.Do(t, th, func(s *mlx.Scope) (err error) {
 				out := b.Model.Forward(s, lm.Batch{{Tokens: mlx.New(s, []int32{5, 6, 7}, 3), N: 3, Caches: caches}}, []int{tap})
-				if hidden, err = readRows(s, out.Hidden); err == nil {
-					tapped, err = readRows(s, out.Taps[0])
+				if hidden, err = enginetest.ReadRows(s, out.Hidden); err == nil {
+					tapped, err = enginetest.ReadRows(s, out.Taps[0])
 				}
 				return err
 			})

@@ -62,22 +62,11 @@ func (b *follower) Forward(s *mlx.Scope, anchor *mlx.Array, n, _ int, caches []c
 	return mlx.New(s, hidden, n, b.vocab)
 }
 
-// newThread starts a thread on the CPU.
-func newThread(t *testing.T) *mlx.Thread {
-	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { th.Close() })
-	return th
-}
-
 // TestDFlashContext tells a drafter with a sliding layer of committed tokens in
 // runs of many sizes: whatever the chunk its caches were made for, it hears of
 // every position once, in order, and goes on to draft.
 func TestDFlashContext(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	const vocab = 20
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, chunk := range []int{0, 1, 16, 40, 512} {

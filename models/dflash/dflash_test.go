@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/engine/cache"
+	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models/dflash"
@@ -20,7 +21,7 @@ import (
 // TestStoredForms reads the same weights as other programs store them: under a
 // prefix, and with q, k and v in one matrix.
 func TestStoredForms(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	blocks := f.read(t, th)
 	on := newTarget(t, th, f, mlx.Float32)
@@ -29,7 +30,7 @@ func TestStoredForms(t *testing.T) {
 		fused        bool
 	}{{"draft.", "draft.", false}, {"model.", "model.", false}, {"fused", "", true}, {"draft. and fused", "draft.", true}} {
 		var file bytes.Buffer
-		do(t, th, func(s *mlx.Scope) error {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			var tensors []mlx.NamedArray
 			for _, name := range f.weights.Names() {
 				a := f.weights.Load(s, name)
@@ -46,7 +47,7 @@ func TestStoredForms(t *testing.T) {
 			}
 			return s.WriteTensors(&file, tensors, nil)
 		})
-		m := open(t, th, openTensors(t, file.Bytes()), f.config, on, f.Settings)
+		m := open(t, th, enginetest.OpenTensors(t, file.Bytes()), f.config, on, f.Settings)
 		if got := run(t, th, f, m, on, 0, blocks); !(got.off <= 1e-4) || got.drafts != got.rows {
 			t.Errorf("%s: %v", c.name, got)
 		}
@@ -57,14 +58,14 @@ func TestStoredForms(t *testing.T) {
 // that rows of keys and values alone are taken from the packed form. One
 // matrix stays as it is: it can't be stacked with its neighbours.
 func TestPacked(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	blocks := f.read(t, th)
 	on := newTarget(t, th, f, mlx.Float32)
 	const group = 32
 	rng := rand.New(rand.NewPCG(1, 2))
 	var packed, plain bytes.Buffer
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		var p, u []mlx.NamedArray
 		for _, name := range f.weights.Names() {
 			info, _ := f.weights.Info(name)
@@ -100,7 +101,7 @@ func TestPacked(t *testing.T) {
 		return errors.Join(s.WriteTensors(&packed, p, nil), s.WriteTensors(&plain, u, nil))
 	})
 	drafts := func(file *bytes.Buffer) []block {
-		m := open(t, th, openTensors(t, file.Bytes()), f.config, on, f.Settings)
+		m := open(t, th, enginetest.OpenTensors(t, file.Bytes()), f.config, on, f.Settings)
 		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{})}
 		defer p.free(t, th)
 		got := make([]block, len(blocks))
@@ -126,7 +127,7 @@ func TestPacked(t *testing.T) {
 // TestMisuse: what the drafter can't do fails the scope, with one sentence,
 // and leaves the context as it was.
 func TestMisuse(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	on := newTarget(t, th, f, mlx.Float32)
 	m := open(t, th, f.weights, f.config, on, f.Settings)
@@ -159,7 +160,7 @@ func TestMisuse(t *testing.T) {
 
 // TestBlockSize: a block is no longer than what caches can drop at once.
 func TestBlockSize(t *testing.T) {
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	on := newTarget(t, th, f, mlx.Float32)
 	for trained, want := range map[int]int{2: 2, 8: 8, 32: 32, 33: 32, 1024: 32} {
@@ -211,9 +212,9 @@ func TestPublishedShape(t *testing.T) {
 		"sliding_window": 2048, "use_sliding_window": true, "rms_norm_eps": 1e-6, "rope_theta": 1000000, "rope_scaling": null,
 		"hidden_size": 2816, "num_hidden_layers": 5, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
 		"intermediate_size": 5632, "final_logit_softcapping": 30.0, "tie_word_embeddings": true}`)
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	on := &target{config: lm.Config{VocabSize: 262144, HiddenSize: 2816, Layers: 30, Dtype: mlx.BFloat16}, scale: 53}
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, noTensors{}, nil)
 		m, err := dflash.New(w, config, on, dflash.Settings{})
 		if err != nil {

@@ -1,19 +1,16 @@
 package dflash_test
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"tandem/engine/cache"
+	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/models/dflash"
@@ -23,13 +20,11 @@ import (
 // A fixture is what a reference guessed on random taps
 // (build/fixtures/dflash.py).
 type fixture struct {
-	Versions map[string]string `json:"versions"` // of the reference
-	Command  string            `json:"command"`
-	Input    string            `json:"input_sha256"` // of config.json and what is shared
-	Shared   string            `json:"shared"`       // the folder of weights and target
-	Settings dflash.Settings   `json:"settings"`
-	From     int               `json:"from"` // position of the first row of context
-	Scale    float64           `json:"embed_scale"`
+	enginetest.Recording
+	Shared   string          `json:"shared"` // the folder of weights and target
+	Settings dflash.Settings `json:"settings"`
+	From     int             `json:"from"` // position of the first row of context
+	Scale    float64         `json:"embed_scale"`
 
 	config  []byte
 	weights *mlx.Tensors // of the drafter
@@ -40,49 +35,19 @@ type fixture struct {
 func openFixture(t testing.TB, name string) *fixture {
 	t.Helper()
 	dir := filepath.Join("testdata", "parity", name)
-	read := func(path string) []byte {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
-	f := &fixture{config: read(filepath.Join(dir, "config.json"))}
-	if err := json.Unmarshal(read(filepath.Join(dir, "fixture.json")), f); err != nil {
+	f := &fixture{}
+	f.Read(t, dir, f)
+	config := filepath.Join(dir, "config.json")
+	weights := filepath.Join("testdata", "parity", f.Shared, "model.safetensors")
+	target := filepath.Join("testdata", "parity", f.Shared, "target.safetensors")
+	f.Check(t, config, weights, target)
+	var err error
+	if f.config, err = os.ReadFile(config); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.Versions) == 0 || f.Command == "" {
-		t.Fatalf("%s/fixture.json lacks versions or command", dir)
-	}
-	hash := sha256.New()
-	hash.Write(f.config)
-	for _, file := range []struct {
-		path string
-		ts   **mlx.Tensors
-	}{
-		{filepath.Join("testdata", "parity", f.Shared, "model.safetensors"), &f.weights},
-		{filepath.Join("testdata", "parity", f.Shared, "target.safetensors"), &f.target},
-		{filepath.Join(dir, "blocks.safetensors"), &f.blocks},
-	} {
-		data := read(file.path)
-		if file.ts != &f.blocks {
-			hash.Write(data)
-		}
-		*file.ts = openTensors(t, data)
-	}
-	if got := hex.EncodeToString(hash.Sum(nil)); got != f.Input {
-		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", dir, got, f.Input)
-	}
+	f.weights, f.target = enginetest.Tensors(t, weights), enginetest.Tensors(t, target)
+	f.blocks = enginetest.Tensors(t, filepath.Join(dir, "blocks.safetensors"))
 	return f
-}
-
-func openTensors(t testing.TB, data []byte) *mlx.Tensors {
-	t.Helper()
-	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ts
 }
 
 // A block is one recorded block.
@@ -96,7 +61,7 @@ type block struct {
 func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
 	t.Helper()
 	var blocks []block
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		ints := func(name string) []int32 {
 			v, err := mlx.Read[int32](s, f.blocks.Load(s, name))
 			if err != nil {
@@ -105,7 +70,7 @@ func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
 			return v
 		}
 		contexts, anchors, ns, drafts := ints("context"), ints("anchor"), ints("n"), ints("drafts")
-		logits, err := readRows(s, f.blocks.Load(s, "logits"))
+		logits, err := enginetest.ReadRows(s, f.blocks.Load(s, "logits"))
 		if err != nil {
 			return err
 		}
@@ -119,31 +84,6 @@ func (f *fixture) read(t testing.TB, th *mlx.Thread) []block {
 		return nil
 	})
 	return blocks
-}
-
-func newThread(t testing.TB) *mlx.Thread {
-	t.Helper()
-	th, err := mlx.NewThread(mlx.Options{CPU: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { th.Close() })
-	return th
-}
-
-func do(t testing.TB, th *mlx.Thread, fn func(*mlx.Scope) error) {
-	t.Helper()
-	if err := th.Do(t.Context(), fn); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readRows(s *mlx.Scope, a *mlx.Array) ([][]float32, error) {
-	flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(a, mlx.Float32)))
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(slices.Chunk(flat, a.Dim(-1))), nil
 }
 
 // target stands for the model that is drafted for.
@@ -173,7 +113,7 @@ func (t *target) tapsOf(s *mlx.Scope, layers, from, to int) []*mlx.Array {
 func newTarget(t testing.TB, th *mlx.Thread, f *fixture, dtype mlx.Dtype) *target {
 	t.Helper()
 	m := &target{scale: f.Scale}
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		for name, to := range map[string]**mlx.Array{"embedding": &m.embedding, "head": &m.head, "taps": &m.taps} {
 			*to = s.Keep(s.AsType(f.target.Load(s, name), dtype))
 		}
@@ -240,7 +180,7 @@ type path struct {
 func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	for at := p.caches[0].Offset(); at < to; at = p.caches[0].Offset() {
 		end := min(at+chunk, to)
-		do(t, th, func(s *mlx.Scope) error {
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			p.m.Context(s, p.on.tapsOf(s, len(p.m.Taps()), at, end), p.from+at, p.caches)
 			return s.Eval(p.arrays()...)
 		})
@@ -260,14 +200,14 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n int) [][]floa
 	t.Helper()
 	var rows [][]float32
 	offset := p.caches[0].Offset()
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		hidden := p.m.Forward(s, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
 		logits := s.AsType(p.on.unembed(s, hidden), mlx.Float32)
 		if err := s.Eval(append(p.arrays(), logits)...); err != nil {
 			return err
 		}
 		var err error
-		rows, err = readRows(s, logits)
+		rows, err = enginetest.ReadRows(s, logits)
 		return err
 	})
 	for i, c := range p.caches {
@@ -279,7 +219,7 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n int) [][]floa
 }
 
 func (p *path) free(t testing.TB, th *mlx.Thread) {
-	do(t, th, func(s *mlx.Scope) error {
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
 		for _, c := range p.caches {
 			c.Free(s)
 		}
@@ -373,7 +313,7 @@ func TestParity(t *testing.T) {
 	if err != nil || len(cases) < 12 {
 		t.Fatalf("%d recorded cases, %v", len(cases), err)
 	}
-	th := newThread(t)
+	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	var all, half score
 	t.Run("cases", func(t *testing.T) {

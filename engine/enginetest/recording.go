@@ -1,0 +1,74 @@
+package enginetest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tandem/engine/mlx"
+)
+
+// A Recording says where a fixture comes from that another implementation
+// recorded. It is part of the fixture.json beside the recorded files.
+type Recording struct {
+	Versions map[string]string `json:"versions"` // of the reference
+	Command  string            `json:"command"`
+	Input    string            `json:"input_sha256"` // of the files it was recorded from
+
+	dir string
+}
+
+// Read reads fixture.json in a folder into v, of which r is a part. One that
+// does not tell by which versions and by which command ends the test.
+func (r *Recording) Read(t testing.TB, dir string, v any) {
+	t.Helper()
+	r.dir = dir
+	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "fixture.json")), v); err != nil {
+		t.Fatalf("%s/fixture.json: %v", dir, err)
+	}
+	if len(r.Versions) == 0 || r.Command == "" {
+		t.Fatalf("%s/fixture.json lacks versions or command", dir)
+	}
+}
+
+// Check makes sure that the files at paths are those it was recorded from, in
+// the recorder's order.
+func (r *Recording) Check(t testing.TB, paths ...string) {
+	t.Helper()
+	hash := sha256.New()
+	for _, path := range paths {
+		hash.Write(readFile(t, path))
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != r.Input {
+		t.Errorf("%s was recorded from other files: their hash is %s, it says %q", r.dir, got, r.Input)
+	}
+}
+
+// Tensors opens a safetensors file.
+func Tensors(t testing.TB, path string) *mlx.Tensors {
+	t.Helper()
+	return OpenTensors(t, readFile(t, path))
+}
+
+// OpenTensors opens the contents of a safetensors file.
+func OpenTensors(t testing.TB, data []byte) *mlx.Tensors {
+	t.Helper()
+	ts, err := mlx.OpenTensors(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ts
+}
+
+func readFile(t testing.TB, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
