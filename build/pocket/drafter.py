@@ -6,12 +6,12 @@ in a block costs what comes after it. The target's distribution comes with its t
 taps alone would be 2.3 KB a token.
 """
 
+import functools
 import os
 import random
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 
 import generate
 from budget import Budget
@@ -19,6 +19,7 @@ from dflash import Drafter, read
 from muon import Muon
 
 SEQUENCES, ANCHORS = 8, 48  # a step; a sequence
+WIDTH = 192  # tokens; sequences are padded to a multiple, as torch.compile makes one program for each length
 GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
 MIX = 0.5
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
@@ -43,16 +44,14 @@ def loss(drafter, target, tokens, anchors, ends, mix=MIX):
     labels = tokens.gather(1, positions)
     with torch.no_grad():
         before = hidden.gather(1, (positions - 1)[:, :, None].expand(-1, -1, hidden.shape[2]))
-        aims = target.unembed(before).float()
-        aims[:, :, c.mask_token_id] = -torch.inf
-        aims = aims.softmax(-1).mul_(mix)
-        aims.scatter_add_(2, labels[:, :, None], torch.full_like(labels[:, :, None], 1 - mix, dtype=aims.dtype))
-    logits = drafter(target, taps, tokens, anchors).flatten(1, 2)
-    logp = logits.log_softmax(-1).masked_fill(logits.isneginf(), 0.0)
-    entropy = -(aims * logp).sum(-1).view(there.shape)
+        aims = target.unembed(before).float().softmax(-1)
+    logits = target.unembed(drafter.hidden(target, taps, tokens, anchors)).float().flatten(1, 2)
+    logp = logits.log_softmax(-1)
+    of_label = logp.gather(2, labels[:, :, None])[:, :, 0]
+    entropy = -(mix * (aims * logp).sum(-1) + (1 - mix) * of_label).view(there.shape)
     w = weights(c.block_size) * there
     hits = (logits.argmax(-1) == labels).view(there.shape) & there
-    return (entropy * w).sum() / w.sum(), 1 + hits.float().cumprod(-1).sum(-1).mean().item()
+    return (entropy * w).sum() / w.sum(), 1 + hits.float().cumprod(-1).sum(-1).mean()
 
 
 def optimizers(drafter):
@@ -86,8 +85,9 @@ class Texts:
         tokens, ends = part["tokens"][rows].astype(np.int64), part["ends"][rows]
         at = np.random.default_rng(step).random((SEQUENCES, ANCHORS))
         anchors = part["prompt"] + (at * (ends[:, None] - 1 - part["prompt"])).astype(np.int64)  # one token after each at least
-        length = int(ends.max())
-        return torch.from_numpy(tokens[:, :length]), torch.from_numpy(anchors), torch.from_numpy(ends)
+        length = -(-int(ends.max()) // WIDTH) * WIDTH
+        tokens = np.pad(tokens[:, :length], ((0, 0), (0, max(0, length - tokens.shape[1]))))
+        return torch.from_numpy(tokens), torch.from_numpy(anchors), torch.from_numpy(ends)
 
 
 def train(drafter, target, texts, path, minutes, log=print):
@@ -98,17 +98,18 @@ def train(drafter, target, texts, path, minutes, log=print):
 
     opts = optimizers(drafter)
     budget = Budget(path, drafter, opts, minutes, factor, log)
+    step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
     losses, yields = [], []
     for step, _ in budget:
         tokens, anchors, ends = texts.batch(step)
-        with torch.autocast("cpu", dtype=torch.bfloat16, cache_enabled=False):
-            value, tokens_per_verify = loss(drafter, target, tokens, anchors, ends)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            value, tokens_per_verify = step_loss(tokens, anchors, ends)
         value.backward()
         torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
         for opt in opts:
             opt.step()
             opt.zero_grad()
-        losses, yields = (losses + [value.item()])[-50:], (yields + [tokens_per_verify])[-50:]
+        losses, yields = (losses + [value.item()])[-50:], (yields + [tokens_per_verify.item()])[-50:]
         if step % 20 == 0:
             log(
                 f"step {step}, epoch {step / len(texts.batches):.1f}, {budget.seconds / 60:.1f} of {minutes} min, "
