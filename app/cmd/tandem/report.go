@@ -89,7 +89,7 @@ func writeReport(w io.Writer, r control.Run) error {
 	line("seed", "%d", r.Seed)
 	line("drafter", "%s", cmp.Or(r.Drafter, "none"))
 	if r.NoDrafter != "" {
-		line("plain", "%s", r.NoDrafter)
+		line("reason", "%s", r.NoDrafter)
 	}
 	if r.Drafted > 0 {
 		line("drafts", "%d, of which %d stood (%s)", r.Drafted, r.Accepted, share(r.Accepted, r.Drafted))
