@@ -103,6 +103,7 @@ function showTimings(t, finish) {
   if (t.prompt_per_second) parts.push(`read at ${rate(t.prompt_per_second)} a second`);
   parts.push(`first token after ${rate(t.first_token_ms)} ms`, `${t.predicted_n} tokens`);
   if (t.predicted_per_second) parts.push(`written at ${rate(t.predicted_per_second)} a second`);
+  if (t.draft_n) parts.push(`${t.draft_n_accepted} of ${t.draft_n} guessed tokens stood`);
   parts.push(finish === "length" ? "stopped by the limit" : "the model ended it");
   $("timings").textContent = parts.join(" · ");
 }
