@@ -370,3 +370,43 @@ func TestTrial(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
+
+// TestTrialGivesWay: a measurement stands back for requests, and ends with the
+// model.
+func TestTrialGivesWay(t *testing.T) {
+	model := tinyModel(t, "gemma3_text", "tiny")
+	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{Model: model}, "127.0.0.1:0")
+	c := r.client(t)
+	for _, begun := range []bool{false, true} {
+		if err := r.Load(t.Context(), "tiny"); err != nil {
+			t.Fatal(err)
+		}
+		for idle := r.thread.Syncs(); begun && r.thread.Syncs() == idle; {
+			time.Sleep(time.Millisecond)
+		}
+		held, err := r.Acquire(t.Context(), "tiny")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(trialPause / 2) // a piece of it may be under way
+		before := r.thread.Syncs()
+		time.Sleep(2 * trialPause)
+		if after := r.thread.Syncs(); after != before {
+			t.Errorf("a trial computed while a request held the model: %d syncs, then %d", before, after)
+		}
+		held.Release()
+		if err := r.Unload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if active := r.thread.Memory().Active; active != 0 {
+			t.Errorf("%d bytes are left in MLX", active)
+		}
+		d, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+		if err != nil || len(d.Trials) > 0 || d.Embedding != "" {
+			t.Errorf("a trial that was cut off left %+v, %v", d, err)
+		}
+	}
+}
