@@ -163,7 +163,7 @@ func TestLossless(t *testing.T) {
 	differ, all := 0, 0
 	for _, shape := range []string{"qwen3", "gemma3_text"} {
 		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
-			l := openLossless(t, shape, layout)
+			l := newLossless(t, shape, layout, twoLayers)
 			for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 				for _, depth := range []int{1, 3, 7, 15} {
 					c := cell{shape, layout, rollback, depth}
@@ -198,13 +198,13 @@ var twoLayers = map[string]any{
 	"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
 }
 
-func openLossless(t *testing.T, shape string, layout cache.Layout) *lossless {
+func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[string]any) *lossless {
 	t.Helper()
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, shape, twoLayers), models.Options{})
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, shape, fields), models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,9 @@
 // bits from those behind one row, and now and then two tokens are so close that
 // this decides. Under Speculation.Exact every forward behind the prompt has
 // [ExactRows] rows and belongs to that request alone. What is missing is padding,
-// masked because it comes last, and trimmed off the caches at once. So logits
-// are the same to the bit at all depths, none included. It is a choice of the
+// masked because it comes last, and trimmed off the caches at once. Attention
+// goes row by row, each with the keys up to its own: their number matters too.
+// So logits are the same to the bit at all depths, none included. It is a choice of the
 // request because only it pays: a plain step costs what a block costs, and is
 // not pipelined. Logits of exact requests and of others differ.
 //

@@ -30,7 +30,7 @@ func (t *task) maxRows() int {
 func (e *Engine) block(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
 	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
 	if t.req.Speculation.Exact {
-		q.N, q.Pad = ExactRows, ExactRows-n
+		q.N, q.Pad, q.Apart = ExactRows, ExactRows-n, true
 	}
 	if q.Pad > 0 {
 		q.Tokens = s.Concat(0, tokens, s.Zeros(mlx.Int32, q.Pad))

@@ -14,12 +14,14 @@ import (
 // computed like others, what they give is not used, and the engine trims them
 // off the caches once the graph is built. What cannot be trimmed must not take
 // them in: a layer with a recurrent state leaves it as it was before the last
-// Pad rows.
+// Pad rows. Apart asks for attention whose result does not depend on the rows
+// that come with one: each attends by itself the keys up to its own.
 type Sequence struct {
 	Tokens *mlx.Array    // (N) int32, may be unevaluated
 	N      int           // number of tokens, padding included
 	Pad    int           // of the N, those at the end that stand for nothing
 	Pos    int           // absolute position of the first
+	Apart  bool          // attend each row by itself, see above
 	Caches []cache.Cache // of this request, one per layer, all at offset Pos
 }
 

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
@@ -53,10 +54,29 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	qk = rope.Forward(s, qk, q.Pos)
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	view := q.Caches[layer].Update(s, k, v)
+	if q.Apart {
+		return h.apart(s, queries, view, q.Pos)
+	}
 	if view.Causal {
 		return h.causal(s, queries, view.K, view.V)
 	}
 	return s.Attention(queries, view.K, view.V, h.Scale, view.Mask)
+}
+
+// apart attends q (1, Q, n, D), which stand at pos and behind, row by row:
+// the keys of a row are those there would be if it came alone, so that it
+// does not matter with how many others it comes.
+func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
+	outs := make([]*mlx.Array, q.Dim(2))
+	for i := range outs {
+		keys := min(pos+i+1, view.K.Dim(2))
+		mask := view.Mask
+		if mask != nil {
+			mask = s.Slice(s.Slice(mask, 0, i, i+1), 1, 0, keys)
+		}
+		outs[i] = s.Attention(s.Slice(q, 2, i, i+1), s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
+	}
+	return s.Concat(2, outs...)
 }
 
 // causalRows is how many queries of a prompt the CPU attends at a time. It
