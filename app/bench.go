@@ -33,6 +33,7 @@ func Benches() []Bench {
 		{"endpoint", "microseconds the endpoint adds to a streamed token, median of nine pairs", openEndpoint},
 		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify},
 		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation},
+		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless},
 	}
 }
 
