@@ -211,8 +211,19 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
+	var notes []string
 	if snapshot.Unchecked != nil {
-		progress(control.Progress{Note: fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v", snapshot.Unchecked)})
+		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v", snapshot.Unchecked))
+	}
+	drafter := models.IsDrafter(snapshot.Dir)
+	if drafter {
+		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself, and `tandem models drafter ID %s` sets it for the model ID", id, id))
+	}
+	if notes != nil {
+		progress(control.Progress{Note: strings.Join(notes, "; ")})
+	}
+	if drafter { // not for the registry, which holds what can be served
+		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit}, nil
 	}
 	info, err := models.Inspect(snapshot.Dir)
 	if err != nil {

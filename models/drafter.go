@@ -29,6 +29,13 @@ type Drafter struct {
 	bundle *Bundle // of Model
 }
 
+// IsDrafter reports whether a folder holds a block network, which is no model
+// of its own.
+func IsDrafter(dir string) bool {
+	_, cfg, err := readAnyConfig(os.DirFS(dir))
+	return err == nil && cfg.isDrafter()
+}
+
 // LoadDrafter loads the drafter in a folder for a target on the same thread,
 // which must outlive it: a DFlash drafter by its config.json, else any model
 // that could be loaded by itself. Settings are a block network's. A drafter

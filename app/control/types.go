@@ -182,7 +182,8 @@ type PullRequest struct {
 }
 
 // Progress is one event of a pull. The stream ends with an event that has
-// Model set, or with an error event.
+// Model set, or with an error event. What is pulled is registered, unless it
+// is a drafter.
 type Progress struct {
 	Done      int64  `json:"done"`              // bytes, all files together
 	Total     int64  `json:"total"`             // bytes, all files together

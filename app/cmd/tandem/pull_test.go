@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/engine/enginetest"
 )
 
 const (
@@ -295,5 +296,25 @@ func TestPullKeepsForeign(t *testing.T) {
 	second.must(t, "models", "remove", "lab/tiny")
 	if _, err := os.Stat(filepath.Join(first.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit, "config.json")); err != nil {
 		t.Errorf("a foreign download was deleted: %v", err)
+	}
+}
+
+// TestPullDrafter: a drafter is downloaded like a model, does not become one,
+// and drafts for a model by its name.
+func TestPullDrafter(t *testing.T) {
+	hub := &fakeHub{dir: enginetest.TinyDrafter(t, nil)}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	c := newConsole(t, newHome(t))
+	c.env["HF_ENDPOINT"], c.env["HF_TOKEN"] = server.URL, hubToken
+	if out := c.must(t, "pull", "lab/tiny"); out != "lab/tiny\n" || !strings.Contains(c.stderr, "lab/tiny is a drafter") {
+		t.Errorf("%q %q", out, c.stderr)
+	}
+	if out := c.must(t, "models", "list"); strings.Contains(out, "lab/tiny") {
+		t.Errorf("it was registered:\n%s", out)
+	}
+	c.must(t, "models", "add", "--id", "m", tinyModel(t, "other", nil))
+	if out := c.must(t, "models", "drafter", "m", "lab/tiny"); !strings.Contains(out, "models--lab--tiny") {
+		t.Error(out)
 	}
 }
