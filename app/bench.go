@@ -47,6 +47,7 @@ type BenchOptions struct {
 	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
 	Quick    bool     // few measurements, to see that a bench works
 	Full     bool     // of speculation: every combination
+	Only     string   // of speculation: the tables whose title begins with text that has this
 	Home     string   // where verify keeps its figures; empty = nowhere
 
 	In       io.Reader

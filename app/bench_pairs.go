@@ -240,26 +240,51 @@ func (c *contest) compare(ctx context.Context, w *workload, set setting, one, tw
 	first, second := c.open(one), c.open(two)
 	defer first.close()
 	defer second.close()
-	for _, s := range []*side{first, second} {
-		if err := c.learn(ctx, s, w, set); err != nil {
-			return nil, err
-		}
+	if err := c.learn(ctx, w, set, first, second); err != nil {
+		return nil, err
 	}
 	return c.take(ctx, w, set, first, second, b)
 }
 
-// learn lets an adaptive side answer some prompts, the last ones, before it is
-// measured.
-func (c *contest) learn(ctx context.Context, s *side, w *workload, set setting) error {
-	if s.drafter == "" || s.depth != adaptive {
+// learn lets a second side that is adaptive answer the first prompts that count,
+// before it is measured. Others would teach it what is not measured.
+func (c *contest) learn(ctx context.Context, w *workload, set setting, one, two *side) error {
+	if two.drafter == "" || two.depth != adaptive {
 		return nil
 	}
-	for i := range min(c.warm, len(w.prompts)) {
-		if _, err := s.answer(ctx, w, len(w.prompts)-1-i, set); err != nil {
+	learned := 0
+	for _, i := range w.picks {
+		if learned == c.warm {
+			break
+		}
+		ok, err := c.usable(ctx, w, set, i, one)
+		if err != nil {
 			return err
+		}
+		if ok {
+			if _, err := two.answer(ctx, w, i, set); err != nil {
+				return err
+			}
+			learned++
 		}
 	}
 	return nil
+}
+
+// usable reports whether a prompt counts, and asks for an answer if that is not
+// known.
+func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s *side) (bool, error) {
+	key := unusable{set, i}
+	why, known := w.unusable[key]
+	if !known {
+		a, err := s.answer(ctx, w, i, set)
+		if err != nil {
+			return false, err
+		}
+		why = a.reject()
+		w.unusable[key] = why
+	}
+	return why == "", nil
 }
 
 func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
@@ -281,14 +306,14 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 		if p.one, err = one.answer(ctx, w, i, set); err != nil {
 			return nil, err
 		}
-		if why := p.one.reject(); why != "" {
-			w.unusable[key] = why
+		why := p.one.reject()
+		if w.unusable[key] = why; why != "" {
 			continue
 		}
 		if p.two, err = two.answer(ctx, w, i, set); err != nil {
 			return nil, err
 		}
-		if why := p.two.reject(); why != "" {
+		if why = p.two.reject(); why != "" {
 			dropped[i] = true
 			result.rejected[why+", with drafts"]++
 			continue

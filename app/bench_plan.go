@@ -33,6 +33,8 @@ type section struct {
 	more   []way // drafter and depth are filled in
 }
 
+func (s section) String() string { return s.name + ", " + s.setting.String() }
+
 // target is how many times as fast as plain decoding a section is to become.
 func (s section) target() float64 {
 	least := 0.0

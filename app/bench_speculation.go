@@ -19,6 +19,7 @@ import (
 // A cold start is coldRequests answers of coldRequest tokens by an engine that
 // has learned nothing yet: 1,000 tokens.
 const (
+	coldStart    = "cold start"
 	coldRequests = 8
 	coldRequest  = 125
 )
@@ -93,10 +94,17 @@ func (b *speculation) close() error {
 
 // report measures section by section.
 func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
+	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
 	for _, s := range b.sections() {
+		if !only(s.String()) {
+			continue
+		}
 		if err := b.section(ctx, s, table); err != nil {
 			return err
 		}
+	}
+	if !only(coldStart) {
+		return nil
 	}
 	return b.cold(ctx, table)
 }
@@ -175,7 +183,7 @@ func fixedDrafters(ways []way) []string {
 func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	h := b.header()
 	t := benchTable{
-		Title: fmt.Sprintf("%s (%s), %s", s.name, s.doc, s.setting),
+		Title: fmt.Sprintf("%s (%s)", s, s.doc),
 		Columns: []string{
 			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high", "end to end", "tokens/verify", "needed",
 			"drafts/round", "syncs/round", "same ids", "same first 64", "pairs", "prompts", "not counted", "at least",
@@ -237,19 +245,22 @@ type roundFigures struct {
 	first   float64 // the mean of the first eight of each answer
 	longest float64
 
-	wait float64 // of a round, for the device
-	host float64 // of a round: building graphs, and between a read and the next dispatch
+	// Of all rounds, plain ones too.
+	wait     float64 // for the device
+	host     float64 // building graphs, and between a read and the next dispatch
+	dispatch float64 // the rest: handing graphs to MLX, which computes meanwhile
 }
 
 // figures sums up rounds. The step of plain decoding is the other side's.
 func (c *comparison) figures() roundFigures {
-	var host, wait, step, longest, early time.Duration
+	var decode, host, wait, step, longest, early time.Duration
 	var blocks engine.Blocks
 	var steps, rounds, accepted, drafted, syncs, earlyBlocks int
 	for _, p := range c.pairs {
 		step += p.one.stats.Decode
 		steps += len(p.one.ids) - 1
 		st := p.two.stats
+		decode += st.Decode
 		host += st.Host + st.Build
 		wait += st.Wait
 		rounds += st.Rounds
@@ -269,6 +280,7 @@ func (c *comparison) figures() roundFigures {
 	f.drafts, f.syncs = float64(drafted)/float64(rounds), float64(syncs)/float64(rounds)
 	f.step = milliseconds(step) / float64(steps)
 	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
+	f.dispatch = milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
 		f.tokens = 1 + float64(accepted)/float64(blocks.Count)
 		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(longest)
@@ -286,13 +298,13 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 // is the price of doing both in turns.
 func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*benchTable, error) {
 	t := &benchTable{
-		Title: "where the time of a round with drafts goes, in ms: " + s.name + ", " + s.setting.String(),
+		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
-			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "wait", "host",
+			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "dispatch", "wait",
 			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
 		},
 		Notes: []string{
-			"wait is for the device, host is building graphs and what comes between a read and the next dispatch: of all rounds, plain ones too",
+			"of all rounds: host is building graphs and what comes between a read and the next dispatch, wait is for the device, dispatch the rest: MLX computes in it too",
 			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
 		},
 	}
@@ -318,7 +330,7 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 		}
 		row := []any{
 			w.drafter, w.block(), string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
-			f.step, f.round, f.first, f.longest, f.wait, f.host,
+			f.step, f.round, f.first, f.longest, f.host, f.dispatch, f.wait,
 		}
 		draft, verify, err := b.probe(ctx, s, c)
 		if err != nil {
@@ -422,7 +434,7 @@ func (b *speculation) cold(ctx context.Context, table func(benchTable) error) er
 	}
 	fmt.Fprintln(b.log)
 	t := b.ratios(section{workload: w, setting: set}, []*comparison{c})
-	t.Title = fmt.Sprintf("cold start: the first %d tokens of an engine that has learned nothing, %s", coldRequests*w.limit, w.name)
+	t.Title = fmt.Sprintf(coldStart+": the first %d tokens of an engine that has learned nothing, %s", coldRequests*w.limit, w.name)
 	t.Notes = append(t.Notes, fmt.Sprintf("a pair is %d answers by each side", coldRequests))
 	return table(t)
 }

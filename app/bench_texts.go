@@ -36,10 +36,10 @@ type workload struct {
 	picks   []int // indices of those that are used, in order
 	limit   int   // tokens of an answer
 
-	unusable map[unusable]string // why, of those that the first side's answer showed it of
+	unusable map[unusable]string // why, by what the first side answered; empty = usable
 }
 
-// An unusable prompt is one whose answer loops, or is over too soon.
+// An unusable prompt is one whose answer loops, or is over too soon, in a setting.
 type unusable struct {
 	setting setting
 	index   int

@@ -108,6 +108,7 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	})
 	quick := set.Bool("quick", false, "few measurements of verify and speculation")
 	full := set.Bool("full", false, "every combination of speculation")
+	only := set.String("only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
 		for _, r := range benchSuite {
@@ -123,6 +124,9 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	}
 	if *full {
 		alone.flags = append(alone.flags, "--full")
+	}
+	if *only != "" {
+		alone.flags = append(alone.flags, "--only", *only)
 	}
 	runs := benchSuite
 	switch {

@@ -34,6 +34,7 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	})
 	f.BoolVar(&o.Quick, "quick", false, "few measurements, to see that it works")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
+	f.StringVar(&o.Only, "only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start")
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")
