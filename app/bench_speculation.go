@@ -380,8 +380,12 @@ func (b *speculation) probe(ctx context.Context, s section, c *comparison) (draf
 // alone returns the milliseconds of drafting and verifying outside of an engine.
 func (b *speculation) alone(ctx context.Context, d *stand, w way, temperature float64) (draft, verify float64, err error) {
 	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == w.drafter })
+	turns := 12
+	if b.options.Quick {
+		turns = 4
+	}
 	var drafts, verifies []float64
-	for turn := range 12 {
+	for turn := range turns {
 		draft, err := d.propose(ctx, arm, w.depth)
 		if err != nil {
 			return 0, 0, err

@@ -78,6 +78,7 @@ type benchRun struct {
 // benchSuite is what the verb runs when no name is given.
 var benchSuite = []benchRun{
 	{"plain", ""}, {"plain", randomModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
+	{"lossless", ""},
 }
 
 // String is the run as one types it.
