@@ -15,7 +15,9 @@
 // Block, Model, sanitize, with the checkpoint's names.
 //
 // [LoadDrafter] takes the folder of a drafter and the [Bundle] it is to draft
-// for, whose embedding and head it borrows.
+// for: a block network (models/dflash) borrows embedding and head from it, and
+// any other model drafts if it has the same tokens. [Outline] is a model
+// without weights, for which a drafter can be checked before the model is read.
 //
 // Package hub below this one downloads models and knows their places on disk.
 // It is apart because it needs neither MLX nor an architecture, and its tests
