@@ -56,8 +56,18 @@ func TestFullQueue(t *testing.T) {
 		}
 	}
 	post(engine.MaxActive)
-	// Whose prompt was read has a place.
-	for placed(await(t, c, func(s control.State) bool { return len(s.Active) == engine.MaxActive })) < engine.MaxActive {
+	// All are to have arrived before the first goes on: it must not end while
+	// another is on its way. Whose prompt was read has a place.
+	ready := func(s control.State) bool {
+		n := 0
+		for _, a := range s.Active {
+			if a.PromptTokens > 0 {
+				n++
+			}
+		}
+		return n == engine.MaxActive
+	}
+	for placed(await(t, c, ready)) < engine.MaxActive {
 		thread.step()
 	}
 	post(engine.MaxQueue)
