@@ -49,32 +49,17 @@ type benchDrafters struct {
 // loadBenchDrafters loads the drafters in some folders, in the type of the
 // model; without any, the one that is built in beside the pocket model if it is
 // that. The n-gram drafter comes last.
-func loadBenchDrafters(ctx context.Context, t *mlx.Thread, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
+func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
 	if model == "" && dirs == nil && models.HasPocketDrafter() {
 		dirs = []string{embedded}
 	}
 	d := &benchDrafters{}
 	for _, dir := range dirs {
-		one := &drafter{source: dir}
-		var err error
-		if dir == embedded {
-			one.files, err = models.LoadPocketDrafter(ctx, b, o)
-		} else {
-			one.files, err = models.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
-		}
+		one, err := loadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
 		if err != nil {
 			return nil, errors.Join(err, d.close())
 		}
 		d.loaded = append(d.loaded, one)
-		if one.files.Block == nil {
-			one.Drafter = draft.NewModel(one.files.Model, b.Model)
-		} else if err = t.Do(ctx, func(s *mlx.Scope) error {
-			one.flash = draft.NewDFlash(s, one.files.Block, b.Model)
-			one.Drafter = one.flash
-			return nil
-		}); err != nil {
-			return nil, errors.Join(err, d.close())
-		}
 		if len(dirs) > 1 {
 			d.list = append(d.list, named{one.Drafter, filepath.Base(filepath.Clean(dir))})
 		} else {

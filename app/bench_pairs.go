@@ -124,17 +124,6 @@ type response struct {
 func (a response) rate() float64  { return float64(len(a.ids)-1) / a.stats.Decode.Seconds() }
 func (a response) whole() float64 { return float64(len(a.ids)) / a.stats.Total.Seconds() }
 
-// verifies counts rounds with drafts.
-func (a response) verifies() int {
-	n := 0
-	for _, d := range a.stats.Depths {
-		if d > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // answer asks for a prompt's continuation.
 func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (response, error) {
 	p := w.prompts[i]

@@ -47,7 +47,7 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 		return nil, err
 	}
 	s := &speculation{options: o, thread: t, bundle: b, coldRuns: minPairs}
-	if s.loaded, err = loadBenchDrafters(ctx, t, b, o.Model, o.Drafters, models.Options{}); err == nil {
+	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{}); err == nil {
 		s.texts, err = newWorkloads(b.Tokenizer)
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 
 // contexts measures the loaded model behind every context.
 func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, table func(benchTable) error) error {
-	drafters, err := loadBenchDrafters(ctx, v.thread, v.bundle, v.options.Model, v.options.Drafters, models.Options{Dtype: dtype})
+	drafters, err := loadBenchDrafters(ctx, v.bundle, v.options.Model, v.options.Drafters, models.Options{Dtype: dtype})
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,32 @@ type drafter struct {
 	open     bool // its reading is still to be measured
 }
 
+// loadDrafter loads the drafter in a folder, or the embedded one, for a model.
+func loadDrafter(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings, o models.Options) (*drafter, error) {
+	d := &drafter{source: source, settings: set}
+	var err error
+	if source == embedded {
+		d.files, err = models.LoadPocketDrafter(ctx, bundle, o)
+	} else {
+		d.files, err = models.LoadDrafter(ctx, bundle, source, set, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if d.files.Block == nil {
+		d.Drafter = draft.NewModel(d.files.Model, bundle.Model)
+		return d, nil
+	}
+	if err := d.files.Thread().Do(ctx, func(s *mlx.Scope) error {
+		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model)
+		return s.Err()
+	}); err != nil {
+		return nil, errors.Join(err, d.files.Close())
+	}
+	d.Drafter = d.flash
+	return d, nil
+}
+
 // close frees a drafter that no engine has any more. It does nothing to nil.
 func (d *drafter) close() error {
 	if d == nil {
@@ -133,41 +159,25 @@ func (a *App) openDrafter(ctx context.Context, row storage.Model, bundle *models
 	if source == "" {
 		return nil, nil
 	}
-	d := &drafter{source: source}
+	var set models.DrafterSettings
+	var trials []control.Trial
+	open := source != embedded // that one is read as it was trained
 	read, err := a.db.Reading(ctx, row.ID, source)
-	switch {
-	case isNotFound(err):
-		d.open = source != embedded // that one is read as it was trained
-	case err != nil:
-		return nil, err
-	default:
-		if err := errors.Join(json.Unmarshal(read.Settings, &d.settings), json.Unmarshal(read.Trials, &d.trials)); err != nil {
+	if err == nil {
+		err = errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &trials))
+		if open = err != nil; open {
 			a.log.Warn("how a drafter is read is measured again", "model", row.ID, "drafter", source, "error", err)
-			d.settings, d.trials, d.open = models.DrafterSettings{}, nil, true
+			set, trials = models.DrafterSettings{}, nil
 		}
+	} else if !isNotFound(err) {
+		return nil, err
 	}
-	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)}
-	if source == embedded {
-		d.files, err = models.LoadPocketDrafter(ctx, bundle, opts)
-	} else {
-		d.files, err = models.LoadDrafter(ctx, bundle, source, d.settings, opts)
-	}
+	d, err := loadDrafter(ctx, bundle, source, set, models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)})
 	if err != nil {
 		return nil, err
 	}
-	if d.files.Block == nil {
-		d.Drafter, d.open = draft.NewModel(d.files.Model, bundle.Model), false
-		return d, nil
-	}
-	d.open = d.open && len(d.files.Block.Variants()) > 1
-	err = a.thread.Do(ctx, func(s *mlx.Scope) error {
-		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model)
-		d.Drafter = d.flash
-		return s.Err()
-	})
-	if err != nil {
-		return nil, errors.Join(err, d.files.Close())
-	}
+	d.trials = trials
+	d.open = open && d.files.Block != nil && len(d.files.Block.Variants()) > 1
 	return d, nil
 }
 
