@@ -18,7 +18,10 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// repeats is a prompt after which there is something to look up.
+// varies is a prompt after which what is looked up is right in part.
+const varies = "func A() int {\n\treturn 1\n}\n\nfunc B() int {\n\treturn 2\n}\n\nfunc C() int {\n\treturn 3\n}\n\n"
+
+// repeats is one after which there is something to look up.
 var repeats = strings.Repeat("func (s *Server) Len() int {\n\treturn s.len\n}\n\n", 2)
 
 // A completed is what a completion said, and how it came about.
@@ -118,19 +121,19 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 		return
 	}
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
+	drafted, accepted := 0, 0
 	for name, sampling := range map[string]map[string]any{
 		"greedy":  {"temperature": 0},
 		"sampled": {"temperature": 0.8, "seed": 7},
 	} {
 		request := maps.Clone(sampling)
-		maps.Copy(request, map[string]any{"prompt": repeats, "max_tokens": 22, "ignore_eos": true})
+		maps.Copy(request, map[string]any{"prompt": varies, "max_tokens": 22, "ignore_eos": true})
 		request["speculation"] = map[string]any{"drafter": "none"}
 		plain := r.ask(t, request, false)
 		if len(plain.IDs) != 22 || plain.Timings.DraftN != 0 || plain.Timings.NoDrafter == "" {
 			t.Errorf("%s: plainly %+v", name, plain)
 		}
 		r.ask(t, request, true).same(t, name+", streamed", plain)
-		drafted, accepted := 0, 0
 		for i, how := range []any{
 			nil,
 			map[string]any{"drafter": "ngram", "depth": 3},
@@ -149,10 +152,10 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 				t.Errorf("%s: %d drafts, and why none: %q", name, row.Drafted, row.NoDrafter)
 			}
 		}
-		t.Logf("%s: %d of %d drafts stood", name, accepted, drafted)
-		if accepted == 0 {
-			t.Errorf("%s: none of %d drafts stood", name, drafted)
-		}
+	}
+	t.Logf("%d of %d drafts stood", accepted, drafted)
+	if accepted == 0 || accepted == drafted {
+		t.Errorf("%d of %d drafts stood; some are to be right and some wrong", accepted, drafted)
 	}
 }
 
@@ -160,7 +163,7 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 func TestExactSaysTheSame(t *testing.T) {
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	for _, temperature := range []float64{0, 0.8} {
-		request := map[string]any{"prompt": repeats, "max_tokens": 20, "ignore_eos": true, "seed": 7, "temperature": temperature}
+		request := map[string]any{"prompt": varies, "max_tokens": 20, "ignore_eos": true, "seed": 7, "temperature": temperature}
 		request["speculation"] = map[string]any{"drafter": "none", "exact": true}
 		plain := r.ask(t, request, false)
 		for i, depth := range []int{0, 3, 7} {
