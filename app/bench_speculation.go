@@ -246,9 +246,9 @@ type roundFigures struct {
 	longest float64
 
 	// Of all rounds, plain ones too.
-	wait     float64 // for the device
-	host     float64 // building graphs, and between a read and the next dispatch
-	dispatch float64 // the rest: handing graphs to MLX, which computes meanwhile
+	wait  float64 // for the device
+	host  float64 // building graphs, and between a read and the next dispatch; in C too unless that is timed
+	inMLX float64 // the rest
 }
 
 // figures sums up rounds. The step of plain decoding is the other side's.
@@ -280,7 +280,7 @@ func (c *comparison) figures() roundFigures {
 	f.drafts, f.syncs = float64(drafted)/float64(rounds), float64(syncs)/float64(rounds)
 	f.step = milliseconds(step) / float64(steps)
 	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
-	f.dispatch = milliseconds(decode-host-wait) / float64(rounds)
+	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
 		f.tokens = 1 + float64(accepted)/float64(blocks.Count)
 		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(longest)
@@ -292,19 +292,20 @@ func (c *comparison) figures() roundFigures {
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // breakdown tells where the time of rounds of a fixed block size goes. Nobody
-// waits for a draft alone, so draft and verify come from a few more answers that
-// do. Both are timed outside of an engine too, behind a context as long as those
-// of the section in the middle of an answer: what is alone less than in a round
-// is the price of doing both in turns.
+// waits for a draft alone, so draft and verify come from answers that do. Both
+// are timed outside of an engine too, behind a context as long as those of the
+// section in the middle of an answer: what is alone less than in a round is the
+// price of doing both in turns. All of it is measured in turns, once more, for
+// its figures to add up on a machine that is not idle.
 func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*benchTable, error) {
 	t := &benchTable{
 		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
 		Columns: []string{
-			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "dispatch", "wait",
+			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "in MLX", "wait",
 			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
 		},
 		Notes: []string{
-			"of all rounds: host is building graphs and what comes between a read and the next dispatch, wait is for the device, dispatch the rest: MLX computes in it too",
+			"of all rounds: host is our own time, wait that of reads which block, in MLX the rest: building graphs and handing them over, while it computes already",
 			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
 		},
 	}
@@ -324,24 +325,20 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	}
 	defer d.close()
 	for _, c := range done {
-		f, w := c.figures(), c.two
-		if w.depth <= 0 || c.one != (way{}) || f.round == 0 {
+		w := c.two
+		if w.depth <= 0 || c.one != (way{}) || c.figures().round == 0 {
 			continue
+		}
+		f, p, err := b.probe(ctx, s, c, d)
+		if err != nil {
+			return nil, err
 		}
 		row := []any{
 			w.drafter, w.block(), string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
-			f.step, f.round, f.first, f.longest, f.host, f.dispatch, f.wait,
+			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
 		}
-		draft, verify, err := b.probe(ctx, s, c)
-		if err != nil {
-			return nil, err
-		}
-		alone, verifyAlone, err := b.alone(ctx, d, w, s.temperature)
-		if err != nil {
-			return nil, err
-		}
-		both := cmp.Or(draft+verify, alone+verifyAlone) / f.step
-		t.Rows = append(t.Rows, append(row, nilIfZero(draft), nilIfZero(verify), alone, verifyAlone, f.syncs, f.tokens, both, s.target()*both))
+		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step
+		t.Rows = append(t.Rows, append(row, nilIfZero(p.draft), nilIfZero(p.verify), p.draftAlone, p.verifyAlone, f.syncs, f.tokens, both, s.target()*both))
 	}
 	if t.Rows == nil {
 		return nil, nil
@@ -349,56 +346,64 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	return t, nil
 }
 
-// probed is how many answers are asked for once more, to tell drafting and
-// verifying apart.
+// probed is how many answers are asked for once more, in each way.
 const probed = 4
 
-// probe returns the milliseconds of drafting and verifying in a round of a
-// comparison's second side, 0 for one that has them fused.
-func (b *speculation) probe(ctx context.Context, s section, c *comparison) (draft, verify float64, err error) {
-	w := c.two
-	if w.fused {
-		return 0, 0, nil
-	}
-	w.timed = true
-	side := b.open(w)
-	defer side.close()
-	rounds := 0
-	for _, p := range c.pairs[:min(probed, len(c.pairs))] {
-		a, err := side.answer(ctx, s.workload, p.index, s.setting)
-		if err != nil {
-			return 0, 0, err
-		}
-		draft += milliseconds(a.stats.Draft)
-		verify += milliseconds(a.stats.Verify)
-		rounds += a.stats.Blocks.Count
-	}
-	n := float64(max(rounds, 1))
-	return draft / n, verify / n, nil
-}
+// A roundParts is the milliseconds of drafting and verifying in a round with
+// drafts: in an engine, 0 where they are fused, and outside of one.
+type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
 
-// alone returns the milliseconds of drafting and verifying outside of an engine.
-func (b *speculation) alone(ctx context.Context, d *stand, w way, temperature float64) (draft, verify float64, err error) {
-	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == w.drafter })
-	turns := 12
-	if b.options.Quick {
-		turns = 4
-	}
+// probe lets plain decoding, a comparison's second side, the same one waiting
+// for its drafts, and pieces on a stand take turns.
+func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *stand) (f roundFigures, p roundParts, err error) {
+	slow := c.two
+	slow.timed = !slow.fused
+	plain, two, timed := b.open(way{}), b.open(c.two), b.open(slow)
+	defer plain.close()
+	defer two.close()
+	defer timed.close()
+	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == c.two.drafter })
+	again := &comparison{one: c.one, two: c.two}
+	rounds := 0
 	var drafts, verifies []float64
-	for turn := range turns {
-		draft, err := d.propose(ctx, arm, w.depth)
-		if err != nil {
-			return 0, 0, err
+	for _, known := range c.pairs[:min(probed, len(c.pairs))] {
+		next := pair{index: known.index}
+		var waited response
+		for _, a := range []struct {
+			side *side
+			to   *response
+		}{{plain, &next.one}, {two, &next.two}, {timed, &waited}} {
+			if _, err := b.thread.TimeC(ctx, a.side == two); err != nil {
+				return f, p, err
+			}
+			if *a.to, err = a.side.answer(ctx, s.workload, known.index, s.setting); err != nil {
+				return f, p, err
+			}
 		}
-		verify, err := d.verify(ctx, w.depth+1, temperature)
-		if err != nil {
-			return 0, 0, err
+		again.pairs = append(again.pairs, next)
+		if slow.timed {
+			p.draft += milliseconds(waited.stats.Draft)
+			p.verify += milliseconds(waited.stats.Verify)
+			rounds += waited.stats.Blocks.Count
 		}
-		if turn > 1 { // kernels are compiled, memory is taken
-			drafts, verifies = append(drafts, draft), append(verifies, verify)
+		for turn := range 4 {
+			draft, err := d.propose(ctx, arm, c.two.depth)
+			if err != nil {
+				return f, p, err
+			}
+			verify, err := d.verify(ctx, c.two.depth+1, s.temperature)
+			if err != nil {
+				return f, p, err
+			}
+			if turn > 0 || len(again.pairs) > 1 { // kernels are compiled, memory is taken
+				drafts, verifies = append(drafts, draft), append(verifies, verify)
+			}
 		}
 	}
-	return middle(drafts), middle(verifies), nil
+	p.draft /= float64(max(rounds, 1))
+	p.verify /= float64(max(rounds, 1))
+	p.draftAlone, p.verifyAlone = middle(drafts), middle(verifies)
+	return again.figures(), p, nil
 }
 
 // cold compares the first 1,000 tokens of an engine that knows nothing yet, on
