@@ -56,8 +56,9 @@ func (w *workload) half(from int) *workload {
 }
 
 const (
-	codePrompt = 64  // tokens
-	codeAnswer = 128 // tokens, at most
+	codeAnswer  = 64  // tokens, at most: what an editor asks for
+	noisePrompt = 64  // tokens
+	otherAnswer = 128 // tokens, at most
 )
 
 // workloads are all there are.
@@ -91,8 +92,8 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		w.code.prompts = append(w.code.prompts, prompt{ids: ids})
 	}
 
-	w.edit = &workload{name: "edit", doc: "a function, and the same begun again with another name in it", limit: codeAnswer}
-	w.copied = &workload{name: "edit, dictated", limit: 2 * codeAnswer,
+	w.edit = &workload{name: "edit", doc: "a function, and the same begun again with another name in it", limit: otherAnswer}
+	w.copied = &workload{name: "edit, dictated", limit: 2 * otherAnswer,
 		doc: "the same, and the target is made to finish it rightly: the pocket model is too small to copy"}
 	for _, e := range texts.Edit {
 		given, rest := renamed(e.Text, e.From, e.To)
@@ -103,7 +104,7 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 
 	w.noise = &workload{name: "shuffled, dictated", limit: coldRequest,
 		doc: "the target is made to say tokens of code in random order, which nobody can guess"}
-	w.after = &workload{name: "shuffled", doc: "what the model says after tokens of code in random order", limit: codeAnswer}
+	w.after = &workload{name: "shuffled", doc: "what the model says after tokens of code in random order", limit: otherAnswer}
 	random := rand.New(rand.NewPCG(1, 2))
 	drawn := func(n int) []int32 {
 		ids := make([]int32, n)
@@ -113,7 +114,7 @@ func newWorkloads(t *tokenizer.Tokenizer) (w workloads, err error) {
 		return ids
 	}
 	for range w.code.prompts {
-		ids := drawn(codePrompt)
+		ids := drawn(noisePrompt)
 		w.noise.prompts = append(w.noise.prompts, prompt{ids: ids, script: drawn(coldRequest)})
 		w.after.prompts = append(w.after.prompts, prompt{ids: ids})
 	}

@@ -2,7 +2,7 @@
 
     python build/bench/_code_prompts.py        # in the recipe's environment
 
-code are the prompts that the recipe measures acceptance with: the first 64 tokens of rows of held-out Go files.
+code are the prompts that the recipe measures acceptance with: the first 256 tokens of rows of held-out Go files.
 edit are whole functions of held-out Go files, each with one of its identifiers and another name for it.
 """
 
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "pocket"))
 
 import data  # noqa: E402
 
-CODE, PROMPT = 96, 64  # prompts, tokens of one
+CODE, PROMPT = 96, 256  # prompts, tokens of one, as in build/pocket/acceptance.py
 EDIT, LEAST, MOST = 40, 80, 240  # functions, tokens of one
 USES = 4  # of the identifier, at least; one of them in the first line
 

@@ -12,7 +12,7 @@ import torch
 from dflash import read
 from generate import LOOP, distinct, generate
 
-PROMPT, CONTINUATION = 64, 128  # tokens
+PROMPT, CONTINUATION = 256, 64  # tokens: an editor's context, and what it asks for
 SEQUENCES = 4  # a forward
 TEXTS = 96
 SEED = 7
