@@ -31,7 +31,8 @@ const verifyRows = 16
 type verification struct {
 	options BenchOptions
 	thread  *mlx.Thread
-	bundle  *models.Bundle // of the type that is measured first
+	bundle  *models.Bundle // of the type that is measured
+	fewRows bool           // it has the kernel for few rows
 }
 
 func openVerify(ctx context.Context, o BenchOptions) (bench, error) {
@@ -39,7 +40,7 @@ func openVerify(ctx context.Context, o BenchOptions) (bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &verification{o, t, b}, nil
+	return &verification{options: o, thread: t, bundle: b}, nil
 }
 
 func (v *verification) header() benchHeader {
@@ -56,8 +57,8 @@ func (v *verification) close() error {
 	return errors.Join(err, v.thread.Close())
 }
 
-// report measures the model in float32, and as its checkpoint is if that
-// differs.
+// report measures the model in float32, as its checkpoint is if that differs,
+// and with the kernel for few rows where there is one.
 func (v *verification) report(ctx context.Context, table func(benchTable) error) error {
 	measured := v.bundle.Info.Dtype
 	if err := v.contexts(ctx, models.DtypeFloat32, table); err != nil {
@@ -71,8 +72,22 @@ func (v *verification) report(ctx context.Context, table func(benchTable) error)
 	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model, models.Options{Dtype: models.DtypeCheckpoint}); err != nil {
 		return err
 	}
-	if v.bundle.Info.Dtype == measured {
+	if v.bundle.Info.Dtype != measured {
+		if err := v.contexts(ctx, models.DtypeCheckpoint, table); err != nil {
+			return err
+		}
+	}
+	if v.bundle.Info.Quantization == "" || !v.thread.GPU() {
 		return nil
+	}
+	err = v.bundle.Close()
+	v.bundle = nil
+	if err != nil {
+		return err
+	}
+	v.fewRows = true
+	if v.bundle, err = loadBenchModel(ctx, v.thread, v.options.Model, models.Options{Dtype: models.DtypeCheckpoint, FewRows: true}); err != nil {
+		return err
 	}
 	return v.contexts(ctx, models.DtypeCheckpoint, table)
 }
@@ -157,6 +172,9 @@ func (v *verification) measure(ctx context.Context, drafters *benchDrafters, len
 	}
 	if q := v.bundle.Info.Quantization; q != "" {
 		costs.DType += ", " + q
+	}
+	if v.fewRows {
+		costs.DType += ", kernel for few rows"
 	}
 	e := engine.New(v.thread, v.bundle.Model, v.bundle.Tokenizer, engine.Options{})
 	defer e.Close()
