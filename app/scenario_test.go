@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -61,8 +63,8 @@ func hold(t *testing.T, thread *mlx.Thread) *stepper {
 	return s
 }
 
-// take queues a job that holds the thread, calls then once it is queued or
-// running, and waits until it runs.
+// take queues a job that holds the thread, calls then once it is queued, and
+// waits until it runs.
 func (s *stepper) take(then func()) {
 	started, release := make(chan struct{}), make(chan struct{})
 	s.jobs.Go(func() {
@@ -75,10 +77,27 @@ func (s *stepper) take(then func()) {
 		}
 	})
 	if then != nil {
+		s.await()
 		then()
 	}
 	<-started
 	s.release = release
+}
+
+// await waits until the job of take is in the queue for the thread: jobs are
+// served in that order, and one that comes later would let others go on
+// between them. Nobody but the runtime knows who waits.
+func (s *stepper) await() {
+	stacks := make([]byte, 8<<20)
+	for {
+		for g := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+			state, _, _ := bytes.Cut(g, []byte("\n"))
+			if bytes.Contains(g, []byte("(*stepper).take.func1()")) && bytes.Contains(state, []byte("[select")) {
+				return
+			}
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
 }
 
 // step lets whatever job waits for the thread run, and takes it back.
