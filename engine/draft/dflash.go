@@ -44,6 +44,11 @@ type DFlash struct {
 	block  Block
 	target lm.Model
 	forbid *mlx.Array // (1, V) float32, kept: -inf for the mask token, else 0
+
+	// Of every reading. They are asked for off the MLX thread, where block may
+	// be changing.
+	taps   []int
+	drafts int
 }
 
 // NewDFlash makes the drafter of a block network for its target. Both belong
@@ -51,7 +56,10 @@ type DFlash struct {
 func NewDFlash(s *mlx.Scope, block Block, target lm.Model) *DFlash {
 	forbid := make([]float32, target.Config().VocabSize)
 	forbid[block.MaskToken()] = float32(math.Inf(-1))
-	return &DFlash{block: block, target: target, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid)))}
+	return &DFlash{
+		block: block, target: target, forbid: s.Keep(mlx.New(s, forbid, 1, len(forbid))),
+		taps: block.Taps(), drafts: block.BlockSize() - 1,
+	}
 }
 
 // Use drafts with another reading of the same network from the next request
@@ -65,10 +73,10 @@ func (d *DFlash) Free() { d.forbid.Free() }
 func (d *DFlash) Name() string { return "dflash" }
 
 // Taps implements Drafter.
-func (d *DFlash) Taps() []int { return d.block.Taps() }
+func (d *DFlash) Taps() []int { return d.taps }
 
 // MaxDrafts implements Drafter.
-func (d *DFlash) MaxDrafts() int { return d.block.BlockSize() - 1 }
+func (d *DFlash) MaxDrafts() int { return d.drafts }
 
 // Open implements Drafter.
 func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
