@@ -66,7 +66,7 @@ type App struct {
 	mu         sync.Mutex
 	address    string // of the endpoint, once bound
 	choice     string // model id
-	drafterFor string // model id that Options.Drafter counts for
+	drafterFor string // model id that Options.Drafter counts for; empty = none any more
 	loaded     *loaded
 	coming     *coming       // the model being loaded; nil if none
 	changing   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress

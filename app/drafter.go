@@ -54,7 +54,7 @@ func loadDrafter(ctx context.Context, bundle *models.Bundle, source string, set 
 		d.flash = draft.NewDFlash(s, d.files.Block, bundle.Model)
 		return s.Err()
 	}); err != nil {
-		return nil, errors.Join(err, d.files.Close())
+		return nil, errors.Join(err, d.close())
 	}
 	d.Drafter = d.flash
 	return d, nil
@@ -76,7 +76,10 @@ func (d *drafter) close() error {
 // drafterChoice returns what drafts for a model: control.DrafterAuto,
 // control.DrafterNone or a folder. What `tandem serve` was told comes first.
 func (a *App) drafterChoice(ctx context.Context, row storage.Model) (string, error) {
-	if a.opts.Drafter != "" && row.ID == a.drafterFor {
+	a.mu.Lock()
+	served := a.opts.Drafter != "" && row.ID == a.drafterFor
+	a.mu.Unlock()
+	if served {
 		return a.opts.Drafter, nil
 	}
 	choice, err := a.db.Drafter(ctx, row.ID)

@@ -410,3 +410,36 @@ func TestTrialGivesWay(t *testing.T) {
 		}
 	}
 }
+
+// TestTrialOfNothing: a model whose answers end at once measures no reading,
+// which is told and not kept as a measurement.
+func TestTrialOfNothing(t *testing.T) {
+	every := make([]int, 256)
+	for i := range every {
+		every[i] = i
+	}
+	model := enginetest.TinyModel(t, "gemma3_text", map[string]any{"eos_token_id": every})
+	if err := os.Rename(enginetest.TinyDrafter(t, nil), filepath.Join(model, "drafter")); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{Model: model}, "127.0.0.1:0")
+	c := r.client(t)
+	id := r.State().Choice
+	if err := r.Load(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d := control.Drafter{Measuring: true}
+	for d.Measuring {
+		time.Sleep(time.Millisecond)
+		var err error
+		if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
+		t.Errorf("%+v", d)
+	}
+	if _, err := r.db.Reading(t.Context(), id, d.Source); !isNotFound(err) {
+		t.Errorf("it was kept: %v", err)
+	}
+}

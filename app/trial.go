@@ -60,6 +60,9 @@ func (m *loaded) tryReadings(ctx context.Context) error {
 			sums[i] += s * float64(count)
 		}
 	}
+	if n == 0 {
+		return errors.New("the model's answers end too soon to measure anything by them")
+	}
 	best := 0
 	var trials []control.Trial
 	for i, set := range variants {
@@ -68,7 +71,7 @@ func (m *loaded) tryReadings(ctx context.Context) error {
 		}
 		trials = append(trials, control.Trial{
 			Embedding: string(set.Embedding), Sliding: string(set.Sliding),
-			TokensPerVerify: sums[i] / float64(max(n, 1)), Blocks: n,
+			TokensPerVerify: sums[i] / float64(n), Blocks: n,
 		})
 	}
 	return m.take(ctx, variants[best], blocks[best], trials)
@@ -188,6 +191,9 @@ func (m *loaded) startDrafting(d *drafter, reason string) {
 			return
 		}
 		if err := m.tryReadings(ctx); err != nil && ctx.Err() == nil {
+			m.app.mu.Lock()
+			d.open = false // until the next load
+			m.app.mu.Unlock()
 			m.app.log.Warn("the drafter could not be measured and is read as published", "model", m.row.ID, "drafter", d.source, "error", err)
 		}
 	})
