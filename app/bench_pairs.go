@@ -236,13 +236,18 @@ func (c *contest) compare(ctx context.Context, w *workload, set setting, one, tw
 }
 
 // learn lets a second side that is adaptive answer the first prompts that count,
-// before it is measured. Others would teach it what is not measured.
+// before it is measured, of those that are not measured if there are such.
+// Others would teach it what is not measured.
 func (c *contest) learn(ctx context.Context, w *workload, set setting, one, two *side) error {
 	if two.drafter == "" || two.depth != adaptive {
 		return nil
 	}
 	learned := 0
-	for _, i := range w.picks {
+	picks := w.others
+	if picks == nil {
+		picks = w.picks
+	}
+	for _, i := range picks {
 		if learned == c.warm {
 			break
 		}
@@ -281,9 +286,10 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 	began := time.Now()
 	defer fmt.Fprintln(c.log)
 	dropped := map[int]bool{} // by the second side's answer
+	last := -1                // turn that gave a pair
 	for turn := 0; result.wants(c.pairs, c.once); turn++ {
-		if turn == len(w.picks) && len(result.pairs) == 0 {
-			break // there is nothing to measure
+		if turn-last > len(w.picks) {
+			break // there is nothing to measure, or no more
 		}
 		i := w.picks[turn%len(w.picks)]
 		key := unusable{set, i}
@@ -308,6 +314,7 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 			continue
 		}
 		result.pairs = append(result.pairs, p)
+		last = turn
 		fmt.Fprintf(c.log, "\r%s, %s: %s against %s, pair %d, %.0f s ", w.name, set, two.way, one.way, len(result.pairs), time.Since(began).Seconds())
 	}
 	for _, i := range w.picks {

@@ -34,6 +34,7 @@ type workload struct {
 	doc     string
 	prompts []prompt
 	picks   []int // indices of those that are used, in order
+	others  []int // of those that are not; nil if all are
 	limit   int   // tokens of an answer
 
 	unusable map[unusable]string // why, by what the first side answered; empty = usable
@@ -49,8 +50,12 @@ type unusable struct {
 func (w *workload) half(from int) *workload {
 	part := *w
 	part.picks = nil
-	for i := from; i < len(w.prompts); i += 2 {
-		part.picks = append(part.picks, i)
+	for i := range w.prompts {
+		if i%2 == from {
+			part.picks = append(part.picks, i)
+		} else {
+			part.others = append(part.others, i)
+		}
 	}
 	return &part
 }
