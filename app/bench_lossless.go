@@ -64,25 +64,31 @@ type losslessCell struct {
 	round, plain        time.Duration
 }
 
-// report hands over a table for each layout and kind of request.
+// report hands over a table for each layout and kind of request. It is an error
+// if exact requests differ in anything.
 func (l *losslessBench) report(ctx context.Context, table func(benchTable) error) error {
+	var differ []error
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, exact := range []bool{false, true} {
-			t, err := l.cells(ctx, layout, exact)
+			t, bad, err := l.cells(ctx, layout, exact)
 			if err != nil {
 				return err
 			}
 			if err := table(t); err != nil {
 				return err
 			}
+			if exact && bad > 0 {
+				differ = append(differ, fmt.Errorf("layout %s: exact requests differ from plain decoding in %d of the table's rows", layout, bad))
+			}
 		}
 	}
-	return nil
+	return errors.Join(differ...)
 }
 
-// cells measures every way to decode with drafts in a layout.
-func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (benchTable, error) {
-	t := benchTable{
+// cells measures every way to decode with drafts in a layout, and counts those
+// in which anything differs.
+func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t benchTable, differ int, err error) {
+	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
 		Columns: []string{"rollback", "block", "requests", "tokens differ in", "logprobs", "differ", "by at most",
 			"least rounds", "ms a round", "ms a plain step", "ratio"},
@@ -104,13 +110,16 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 			}
 			c := &losslessCell{rollback: rollback, block: block}
 			if err := run.cell(ctx, c); err != nil {
-				return t, err
+				return t, differ, err
+			}
+			if c.apart > 0 || c.differing > 0 {
+				differ++
 			}
 			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.apart, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
 				slices.Min(c.histogram), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain)})
 		}
 	}
-	return t, nil
+	return t, differ, nil
 }
 
 // A losslessRun is one engine, and what it answers plainly.
