@@ -44,7 +44,7 @@ func verbs() []verb {
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID | drafter [--json] ID [FOLDER|ORG/NAME|auto|none]", "the registry of models; the list has a * at the chosen one, and says where a folder has gone; drafter says or sets what guesses ahead for a model", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID]", "the history of requests; show tells of one, the latest if none is named, and of its rounds", runsVerb},
-		{"bench", "NAME [--model DIR] [--json] [--wait]", "measure this machine", bench},
+		{"bench", "NAME [--model DIR] [--drafter DIR] [--context N,N,...] [--only TEXT] [--quick] [--full] [--json] [--wait]", "measure this machine", bench},
 		{"open", "[--print]", "open the page of the running endpoint", open},
 		{"doctor", "[--json]", "what works here and what does not", doctor},
 	}

@@ -37,10 +37,13 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	empty := false
-	f.Visit(func(set *flag.Flag) { empty = empty || set.Name == "model" && *model == "" })
-	if empty {
+	given := map[string]bool{}
+	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
+	if given["model"] && *model == "" {
 		return mistake(f, noModel)
+	}
+	if given["drafter"] && *drafter == "" {
+		return mistake(f, "--drafter is empty; give it a folder, ORG/NAME, auto or none, or leave it out for what was set")
 	}
 	if *length < 0 {
 		return mistake(f, "--context must be at least 0")
