@@ -35,6 +35,7 @@ func (e *Engine) block(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers [
 	if q.Pad > 0 {
 		q.Tokens = s.Concat(0, tokens, s.Zeros(mlx.Int32, q.Pad))
 	}
+	t.stand(s, t.fed)
 	out := e.model.Forward(s, lm.Batch{q}, layers)
 	if s.Err() == nil {
 		if err := t.trim(q.Pad); err != nil {

@@ -70,6 +70,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		for i, t := range going {
 			next[i].keep(s)
 			t.flight = next[i]
+			t.fed = len(t.tokens) // the row of one that begins here is in the caches
 			t.record(0)
 		}
 		syncs = e.thread.Syncs() - before
@@ -109,6 +110,7 @@ func (e *Engine) build(s *mlx.Scope, tasks []*task) []*draw {
 			q.Tokens = mlx.New(s, t.tokens[q.Pos:], 1)
 		}
 		t.observe(s, q.Tokens, q.Pos+1)
+		t.stand(s, q.Pos)
 		batch[i] = q
 	}
 	taps := e.taps(tasks...)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -81,6 +82,17 @@ func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && 
 // carried returns how many tokens before the newest one are not in the caches:
 // those of an undone block.
 func (t *task) carried() int { return max(0, len(t.tokens)-1-t.fed) }
+
+// stand fails s if the next row of the caches is not that of position pos: what
+// came of it would look like a text.
+func (t *task) stand(s *mlx.Scope, pos int) {
+	for _, c := range t.caches {
+		if at := c.Offset(); at != pos {
+			s.Fail(fmt.Errorf("a cache holds %d rows before position %d", at, pos))
+			return
+		}
+	}
+}
 
 // drafting reports whether there is a draft to ask.
 func (t *task) drafting() bool {

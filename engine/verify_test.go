@@ -285,6 +285,52 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
+// fickle is a drafter that has something to propose now and then, whatever it
+// said when it was asked before about the same text.
+type fickle struct {
+	*enginetest.Scripted
+	asked, period int
+}
+
+func (d *fickle) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	one, err := d.Scripted.Open(s, o)
+	return &fickleDraft{one, d}, err
+}
+
+type fickleDraft struct {
+	draft.Draft
+	d *fickle
+}
+
+// Peek implements draft.Peeker.
+func (t *fickleDraft) Peek(_ []int32, n int) int {
+	if t.d.asked++; t.d.asked%t.d.period == 0 {
+		return 0
+	}
+	return n
+}
+
+// TestPlainStepLands lets plain steps begin that get no successor: what is
+// learned of other requests may change the choice between the two.
+func TestPlainStepLands(t *testing.T) {
+	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
+	f, d, plain := scripted(t, r, Options{})
+	for _, period := range []int{2, 3, 5} {
+		for _, rollback := range []Rollback{Trim, Undo} {
+			d.Wrong = func(round, n int) int { return round % (n + 1) }
+			f.Engine.Close()
+			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: []draft.Drafter{&fickle{Scripted: d, period: period}}})
+			r.Speculation = Speculation{Depth: new(3), Rollback: rollback}
+			got, _, stats := f.run(t, r)
+			what := fmt.Sprintf("every %d, %s", period, rollback)
+			sameTokens(t, what, got, plain)
+			if stats.CompletionTokens != 1+stats.Rounds+stats.Accepted {
+				t.Errorf("%s: %d tokens from %d rounds with %d drafts", what, stats.CompletionTokens, stats.Rounds, stats.Accepted)
+			}
+		}
+	}
+}
+
 // TestTapsAreKept lets two drafters with the same taps keep what they are told,
 // over plain rounds and rounds with drafts, and free it later.
 func TestTapsAreKept(t *testing.T) {
