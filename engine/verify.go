@@ -14,13 +14,14 @@ import (
 // touched: the task goes on plainly.
 var errDraft = errors.New("the draft failed")
 
-// verify drafts up to t.depth tokens and evaluates them behind the newest one
+// verify drafts up to t.choice.Depth tokens and evaluates them behind the newest one
 // in one forward of the target, with one sync. The draft is dispatched and not
 // read; the target's graph is built on it while it runs, with the verdict in
 // the graph. One token at least follows: what the target says where the drafts
 // end, or where they go wrong.
 func (e *Engine) verify(tasks []*task, alone bool) error {
 	t := tasks[0]
+	carried := t.carried()
 	var read []Token
 	var n int
 	var undone bool
@@ -45,7 +46,6 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			proposed = time.Now()
 		}
 		inC = s.TimeInC()
-		carried := t.carried()
 		tokens := []*mlx.Array{mlx.New(s, t.tokens[t.fed:], carried+1)}
 		if n > 0 {
 			tokens = append(tokens, p.Tokens)
@@ -61,9 +61,11 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		out := e.block(s, t, s.Concat(0, tokens...), carried+1+n, layers)
 		logits := e.logits(s, t, out.Hidden, carried, carried+1+n) // (n+1, V)
 		x := t.sampler.Process(s, logits, p.Tokens)
-		v := sample.Verdict{Tokens: t.sampler.Choose(s, x, last+1)}
+		var v sample.Verdict
 		if n > 0 {
 			v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)
+		} else {
+			v.Tokens = t.sampler.Choose(s, x, last+1)
 		}
 		d := t.drawn(s, logits, v.Tokens)
 		d.layers, d.taps = layers, out.Taps
@@ -144,7 +146,9 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			return nil
 		}
 	}
-	e.learn(t, alone, draft.Round{Depth: n, Accepted: accepted, Cost: cost})
+	if n > 0 || carried == 0 { // else it cost what it took to catch up
+		e.learn(t, alone, draft.Round{Depth: n, Accepted: accepted, Cost: cost})
+	}
 	return nil
 }
 
@@ -164,8 +168,8 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 		}
 		keep := append([]*mlx.Array{current, p.Tokens}, t.drafts[i].Arrays()...)
 		keep = append(keep, t.sampler.Arrays()...)
-		if p.LogQ != nil {
-			keep = append(keep, p.LogQ)
+		if p.LogQ != nil && t.req.Speculation.Rule == Rejection {
+			keep = append(keep, p.LogQ) // the other rule does not ask for it
 		}
 		return s.AsyncEval(keep...)
 	}) != nil {
