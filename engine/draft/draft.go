@@ -6,8 +6,9 @@ import (
 	"tandem/engine/sample"
 )
 
-// A Drafter proposes for one target model. It is used on the MLX thread only,
-// and so are its drafts.
+// A Drafter proposes for one target model. It and its drafts are used on the
+// MLX thread only; but Name, Taps and MaxDrafts may be called anywhere, and Peek
+// wherever nothing else is done with its draft.
 type Drafter interface {
 	// Name is how requests and run history call it: dflash, ngram, model.
 	Name() string
