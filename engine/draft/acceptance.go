@@ -40,10 +40,10 @@ type rate struct {
 	streak  int // equal samples at the end: accepted if positive, else rejected
 }
 
-// record takes in a round: the target judged the first judged drafts and
-// accepted the first accepted of these.
-func (a *acceptance) record(judged, accepted int) {
-	for i := range min(judged, accepted+1, MaxDepth) {
+// record takes in a round: of so many drafts the first accepted stood. Of
+// those behind the first that did not nothing is known.
+func (a *acceptance) record(drafts, accepted int) {
+	for i := range min(drafts, accepted+1, MaxDepth) {
 		a.rates[i].record(i < accepted)
 	}
 }

@@ -46,11 +46,11 @@ func NewController(limit int) *Controller {
 	return c
 }
 
-// A Round is what came of one.
+// A Round is what came of one that did not end its request: one that did is
+// not judged to its end, and not told of.
 type Round struct {
 	Depth    int           // drafts verified: what was proposed, not what was asked for
 	Accepted int           // of these
-	Stopped  bool          // the last accepted draft ended the request: those after it were not judged
 	Cost     time.Duration // of drafting, verifying and what belongs to it
 }
 
@@ -119,12 +119,8 @@ func (c *Controller) round(r Round) {
 		c.plain(r.Cost)
 		return
 	}
-	judged := depth
-	if r.Stopped {
-		judged = accepted
-	}
 	c.curve.record(depth, r.Cost, c.last == depth)
-	c.rates.record(judged, accepted)
+	c.rates.record(depth, accepted)
 	c.last = depth
 	if plain := c.curve.at(0); plain > 0 {
 		cost := r.Cost.Seconds()

@@ -65,19 +65,6 @@ func TestAcceptance(t *testing.T) {
 	}
 }
 
-// A block that ended the request says nothing of the drafts behind its end.
-func TestStoppedRound(t *testing.T) {
-	c := NewController(8)
-	c.Round(Round{Depth: 8, Accepted: 3, Stopped: true, Cost: ms})
-	if got := c.rates.rates[3].samples; got != 0 {
-		t.Errorf("%d samples of the draft behind the end", got)
-	}
-	c.Round(Round{Depth: 8, Accepted: 3, Cost: ms})
-	if got := c.rates.rates[3].samples; got != 1 {
-		t.Errorf("%d samples of the rejected draft", got)
-	}
-}
-
 func TestDepthStaysWithinLimits(t *testing.T) {
 	for _, limit := range []int{-1, 0, 1, 7, 31, 1000} {
 		c := NewController(limit)

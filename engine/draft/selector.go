@@ -22,6 +22,7 @@ type Selector struct {
 	budget  *budget
 	buckets map[int][]*Controller // by bucket, then as arms
 	last    int                   // the bucket of the last round
+	learned bool                  // something since the last Save
 }
 
 // An Arm is a drafter to choose from.
@@ -84,6 +85,7 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 // Round takes in a round of the chosen drafter. One in which it proposed
 // nothing is Plain.
 func (s *Selector) Round(choice Choice, r Round) {
+	s.learned = true
 	for i, c := range s.buckets[choice.bucket] {
 		if i == choice.Arm {
 			c.Round(r) // earns for all
@@ -95,6 +97,7 @@ func (s *Selector) Round(choice Choice, r Round) {
 
 // Plain takes in a plain round, whatever the choice was.
 func (s *Selector) Plain(choice Choice, cost time.Duration) {
+	s.learned = true
 	for _, c := range s.buckets[choice.bucket] {
 		c.plain(cost)
 	}
@@ -167,11 +170,13 @@ func (s *Selector) load(a Arm, bucket int) (*State, error) {
 	return s.store.LoadPolicy(Key{s.model, a.Name, bucket})
 }
 
-// Save hands what was learned to the store, at the end of a request say.
+// Save hands what was learned since the last Save to the store, at the end of a
+// request say.
 func (s *Selector) Save() error {
-	if s.store == nil {
+	if s.store == nil || !s.learned {
 		return nil
 	}
+	s.learned = false
 	var errs []error
 	for bucket, arms := range s.buckets {
 		for i, c := range arms {

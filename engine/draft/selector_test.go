@@ -2,6 +2,7 @@ package draft
 
 import (
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -140,6 +141,12 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	if got := store[Key{"m", "dflash", 1024}]; len(got.Costs) < 3 || len(got.Rates) < 3 {
 		t.Fatalf("stored %+v", got)
 	}
+	again := maps.Clone(store)
+	clear(store)
+	if err := s.Save(); err != nil || len(store) > 0 {
+		t.Errorf("with nothing learned since, %d states were stored, %v", len(store), err)
+	}
+	store = again
 	warm := newRun(w, 2)
 	drive(t, NewSelector("m", arms, store), warm, 500, 300)
 	if i := slices.IndexFunc(warm.depths, func(d int) bool { return d > 0 }); i > settling+1 || warm.depths[i] < 3 {
