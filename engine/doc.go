@@ -41,7 +41,8 @@
 // the next block. Their taps are known from the first time, and reach the
 // draft at once.
 //
-// A verify round serves one request; plain steps are shared.
+// A verify round serves one request; plain steps are shared. Where several
+// requests decode, drafts have to give more than such a step gives to all.
 //
 // # Exact requests
 //

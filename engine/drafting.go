@@ -78,8 +78,9 @@ func (e *Engine) plainly(t *task) string {
 }
 
 // plan chooses what the task's next round does: how many tokens it drafts, 0
-// for a plain step, and who drafts them.
-func (e *Engine) plan(t *task) {
+// for a plain step, and who drafts them. alone says that there is no other
+// task; together are those that decode, this one included.
+func (e *Engine) plan(t *task, alone bool, together int) {
 	t.choice = draft.Choice{Arm: -1}
 	if !t.drafting() {
 		return
@@ -92,7 +93,12 @@ func (e *Engine) plan(t *task) {
 	r := t.req.Speculation
 	if r.Depth == nil && !r.Exact {
 		var err error
-		if t.choice, err = e.selector.Next(len(t.tokens), limits); err != nil {
+		if alone {
+			t.choice, err = e.selector.Next(len(t.tokens), limits)
+		} else {
+			t.choice, err = e.selector.Among(len(t.tokens), limits, e.crowd.rate(together))
+		}
+		if err != nil {
 			e.opts.Logger.Warn("choosing how to draft", "error", err)
 		}
 		return

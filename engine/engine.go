@@ -56,7 +56,8 @@ type Engine struct {
 	mu       sync.Mutex
 	waiting  []*task
 	closed   bool
-	selector *draft.Selector // of the scheduler
+	selector *draft.Selector // of the scheduler, and so is crowd
+	crowd    crowd
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended

@@ -50,13 +50,21 @@ func (e *Engine) schedule() {
 		if t := nextPrefill(active, turn); t != nil {
 			e.round([]*task{t}, e.prefill, false)
 		}
-		alone := len(active) == 1
+		alone, together := len(active) == 1, 0
+		if alone {
+			clear(e.crowd.costs) // other requests, other lengths
+		}
+		for _, t := range active {
+			if t.shares() {
+				together++
+			}
+		}
 		var plain []*task
 		for _, t := range active {
 			if !t.decoding() {
 				continue
 			}
-			e.plan(t)
+			e.plan(t, alone, together)
 			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || t.req.Speculation.Exact) {
 				e.round([]*task{t}, e.verify, alone)
 			} else {

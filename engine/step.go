@@ -80,6 +80,9 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 	if err != nil {
 		return err
 	}
+	if len(landing) == len(tasks) && len(going) == len(tasks) {
+		e.crowd.step(len(tasks), cost)
+	}
 	for i, t := range landing {
 		t.stats.Syncs += int(syncs)
 		if t.flight != nil {

@@ -79,6 +79,12 @@ func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
 // decoding reports whether the prompt is evaluated and more is to come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
 
+// shares reports whether plain steps of the task could be shared.
+func (t *task) shares() bool {
+	r := t.req.Speculation
+	return t.decoding() && !r.Exact && (r.Depth == nil || *r.Depth == 0)
+}
+
 // carried returns how many tokens before the newest one are not in the caches:
 // those of an undone block.
 func (t *task) carried() int { return max(0, len(t.tokens)-1-t.fed) }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tandem/engine/draft"
@@ -180,6 +181,38 @@ func TestLookup(t *testing.T) {
 	if stats.Drafter != "ngram" || stats.Accepted < 100 {
 		t.Errorf("%d of %d drafts by %q stand", stats.Accepted, stats.Drafted, stats.Drafter)
 	}
+}
+
+// TestTogether lets requests that draft as they like run beside each other:
+// when they do is up to the clock, what they say is not.
+func TestTogether(t *testing.T) {
+	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
+	var requests []Request
+	var want [][]Token
+	for i := range 4 {
+		r := Request{Prompt: []int32{1, 2, int32(i)}, MaxTokens: new(150), Seed: new(uint64(i)), Sampling: sample.Params{Temperature: 0.3}}
+		r.Speculation.Drafter = None
+		plain, _, _ := f.run(t, r)
+		if r.Speculation.Drafter = Auto; i%2 == 0 {
+			r.Prediction = ids(plain)
+		}
+		requests, want = append(requests, r), append(want, plain)
+	}
+	var wg sync.WaitGroup
+	for i, r := range requests {
+		wg.Go(func() {
+			var got []Token
+			for tok, err := range f.Generate(t.Context(), r) {
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got = append(got, tok)
+			}
+			sameTokens(t, fmt.Sprint("request ", i), got, want[i])
+		})
+	}
+	wg.Wait()
 }
 
 // TestPrediction hands over what will be generated, with an error in it.

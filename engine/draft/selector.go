@@ -82,6 +82,26 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 	return choice, err
 }
 
+// Among is Next for a request that is not alone: it drafts only if that gives
+// more than rate, the tokens per second that all get from plain steps they
+// share. Rounds of a request among others teach nothing, so that it goes no
+// deeper than was measured, and a probe that is due waits.
+func (s *Selector) Among(context int, limits []int, rate float64) (Choice, error) {
+	bucket := Bucket(context)
+	arms, err := s.open(bucket)
+	choice := Choice{Arm: -1, bucket: bucket}
+	for i, c := range arms {
+		if limits[i] <= 0 || s.budget.spent() || c.curve.points[0].samples < settling {
+			continue
+		}
+		depth, r := c.best(limits[i])
+		if depth <= c.curve.frontier() && r > max(rate, 1/c.curve.at(0)) {
+			choice.Arm, choice.Depth, rate = i, depth, r
+		}
+	}
+	return choice, err
+}
+
 // Round takes in a round of the chosen drafter. One in which it proposed
 // nothing is Plain.
 func (s *Selector) Round(choice Choice, r Round) {

@@ -3,6 +3,7 @@ package draft
 import (
 	"errors"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -199,6 +200,48 @@ func drive(t *testing.T, s *Selector, r *run, context, n int) {
 		} else {
 			s.Plain(c, out.Cost)
 		}
+	}
+}
+
+// Among others a request drafts where that gives more than steps they share,
+// and never because a probe is due.
+func TestSelectorAmong(t *testing.T) {
+	arms := []Arm{{Name: "ngram", Limit: 31}}
+	among := func(s *Selector, rate float64) Choice {
+		t.Helper()
+		c, err := s.Among(500, []int{31}, rate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	plain := 1 / plainStep.Seconds()
+	if c := among(NewSelector("m", arms, nil), 0); c.Arm >= 0 {
+		t.Errorf("with nothing known: %+v", c)
+	}
+	good := NewSelector("m", arms, nil)
+	drive(t, good, newRun(world{"", 31, linear(0.3, 0.1), always(0.8), 0}, 1), 500, 2000)
+	_, best := good.buckets[1024][0].best(31)
+	for _, c := range []struct {
+		rate   float64
+		drafts bool
+	}{{0, true}, {plain, true}, {0.9 * best, true}, {1.1 * best, false}, {math.Inf(1), false}} {
+		if got := among(good, c.rate); (got.Depth > 0) != c.drafts || (got.Arm == 0) != c.drafts {
+			t.Errorf("drafts give %.0f, steps %.0f tokens per second: %+v", best, c.rate, got)
+		}
+	}
+	bad := NewSelector("m", arms, nil)
+	r := newRun(world{"", 31, linear(1, 0.5), always(0.05), 0}, 1)
+	for probing := false; !probing; {
+		drive(t, bad, r, 500, r.tokens+1)
+		next, err := bad.Next(500, []int{31})
+		if err != nil {
+			t.Fatal(err)
+		}
+		probing = next.Depth > 0 && bad.buckets[1024][0].chosen == 0
+	}
+	if c := among(bad, plain); c.Arm >= 0 || c.Depth > 0 {
+		t.Errorf("a probe among others: %+v", c)
 	}
 }
 
