@@ -29,9 +29,12 @@ func (s *Scope) NewKernel(source KernelSource) *Kernel {
 	defer C.free(unsafe.Pointer(name))
 	defer C.free(unsafe.Pointer(body))
 	defer C.free(unsafe.Pointer(header))
-	inputs, outputs := stringVector(source.Inputs), stringVector(source.Outputs)
+	inputs, outputs := s.strings(source.Inputs), s.strings(source.Outputs)
 	defer C.mlx_vector_string_free(inputs)
 	defer C.mlx_vector_string_free(outputs)
+	if s.err != nil {
+		return &Kernel{}
+	}
 	k := &Kernel{C.mlx_fast_metal_kernel_new(name, inputs, outputs, body, header, true, false)}
 	if k.c.ctx == nil {
 		s.untimed(1)
@@ -64,6 +67,10 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 		return s.dead
 	}
 	config := C.mlx_fast_metal_kernel_config_new()
+	if config.ctx == nil {
+		s.untimed(1)
+		return s.dead
+	}
 	defer C.mlx_fast_metal_kernel_config_free(config)
 	shape := make([]C.int, len(l.Shape))
 	for i, n := range l.Shape {
@@ -95,12 +102,16 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	return s.unpack(out, 1)[0]
 }
 
-// stringVector makes a vector that the caller frees.
-func stringVector(list []string) C.mlx_vector_string {
+// strings makes a vector that the caller frees.
+func (s *Scope) strings(list []string) C.mlx_vector_string {
 	v := C.mlx_vector_string_new()
+	if v.ctx == nil {
+		s.untimed(1)
+		return v
+	}
 	for _, text := range list {
 		c := C.CString(text)
-		C.mlx_vector_string_append_value(v, c)
+		s.untimed(C.mlx_vector_string_append_value(v, c))
 		C.free(unsafe.Pointer(c))
 	}
 	return v
