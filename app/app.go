@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -146,7 +147,15 @@ func (a *App) choose(ctx context.Context, name string) (err error) {
 
 // chooseDrafter takes Options.Drafter for the choice.
 func (a *App) chooseDrafter(ctx context.Context) error {
-	folder, err := a.drafterFolder(a.opts.Drafter)
+	name := a.opts.Drafter
+	if IsFolder(name) {
+		dir, err := filepath.Abs(name)
+		if err != nil {
+			return err
+		}
+		name = dir
+	}
+	folder, err := a.drafterFolder(name)
 	if err != nil {
 		return err
 	}

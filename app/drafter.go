@@ -222,7 +222,8 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
 }
 
-// drafterFolder turns what somebody writes for a drafter into a choice.
+// drafterFolder turns what somebody writes for a drafter into a choice. A folder
+// is given whole: whose working folder it is in, only the caller knows.
 func (a *App) drafterFolder(name string) (string, error) {
 	refuse := func(err error) error {
 		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(), Err: err}
@@ -230,12 +231,10 @@ func (a *App) drafterFolder(name string) (string, error) {
 	switch {
 	case name == control.DrafterAuto || name == control.DrafterNone:
 		return name, nil
-	case IsFolder(name):
-		dir, err := filepath.Abs(name)
-		if err != nil {
-			return "", refuse(err)
-		}
-		return dir, nil
+	case filepath.IsAbs(name):
+		return filepath.Clean(name), nil
+	case name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
+		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
 	case a.opts.Hub.CacheDir == "":
 		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
 	}

@@ -165,6 +165,7 @@ func TestDrafterRefused(t *testing.T) {
 			others:                      `id 256 is the special token "<|fin|>" here and the special token "<|end|>" there`,
 			filepath.Join(others, "no"): "no such folder",
 			"nobody/nothing":            "is no folder",
+			"./drafter":                 "by its whole path",
 		} {
 			_, err := c.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: name})
 			if e, ok := errors.AsType[*control.Error](err); !ok || e.Code == control.CodeInternal || !strings.Contains(e.Message, want) {
