@@ -24,6 +24,10 @@ const (
 	coldRequest  = 125
 )
 
+// quickPrompt is how many tokens of a prompt are read where only a few
+// measurements are asked for.
+const quickPrompt = 64
+
 // Speculation compares decoding with drafts to plain decoding, in pairs that
 // take turns prompt by prompt. Every fixed block size and adaptive depth are
 // measured on code, greedily and at temperature 0.8, to the natural end of the
@@ -63,6 +67,9 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
 		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise, s.texts.after} {
 			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
+			for i, p := range w.prompts {
+				w.prompts[i].ids = p.ids[max(0, len(p.ids)-quickPrompt):]
+			}
 		}
 	}
 	plain := s.contest.open(way{})
