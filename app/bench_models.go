@@ -50,7 +50,7 @@ type benchDrafters struct {
 // model; without any, the one that is built in beside the pocket model if it is
 // that. The n-gram drafter comes last.
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
-	if model == "" && dirs == nil && models.HasPocketDrafter() {
+	if model == "" && len(dirs) == 0 && models.HasPocketDrafter() {
 		dirs = []string{embedded}
 	}
 	d := &benchDrafters{}

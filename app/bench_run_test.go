@@ -48,6 +48,29 @@ func TestBenchTexts(t *testing.T) {
 	}
 }
 
+// TestBenchDrafters: the drafter that is built in is benched where no other is
+// named, whatever the list of names came from.
+func TestBenchDrafters(t *testing.T) {
+	_, b := openTiny(t, "")
+	want := []string{draft.Ngram{}.Name()}
+	if models.HasPocketDrafter() {
+		want = append([]string{"dflash"}, want...)
+	}
+	for _, dirs := range [][]string{nil, {}} {
+		d, err := loadBenchDrafters(t.Context(), b, "", dirs, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range d.list {
+			got = append(got, one.Name())
+		}
+		if err := d.close(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: %q, %v, want %q", dirs, got, err, want)
+		}
+	}
+}
+
 // openTiny loads a tiny model, or the pocket model where no type is given.
 func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 	t.Helper()
