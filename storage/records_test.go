@@ -264,6 +264,26 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestKeepRounds: how a run was decoded is kept of the newest runs.
+func TestKeepRounds(t *testing.T) {
+	db := mustOpen(t, "")
+	for i := range KeepRounds + 2 {
+		r, err := db.BeginRun(t.Context(), Run{Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Speculation, r.Rounds = []byte(`{}`), i+1
+		if err := db.FinishRun(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, kept := range map[int64]bool{1: false, 2: false, 3: true, KeepRounds + 2: true} {
+		if r, err := db.Run(t.Context(), id); err != nil || (r.Speculation != nil) != kept || r.Rounds != int(id) {
+			t.Errorf("%d: %+v, %v", id, r, err)
+		}
+	}
+}
+
 func TestPolicies(t *testing.T) {
 	db := mustOpen(t, "")
 	if _, err := db.Policy(t.Context(), "m", "ngram", 1024); err == nil {

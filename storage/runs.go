@@ -47,12 +47,15 @@ type Run struct {
 	PredictionRejected int `json:"prediction_rejected"`
 
 	Repeats     int             `json:"repeats"`               // generated tokens before the text loops; 0 if it does not
-	Speculation json.RawMessage `json:"speculation,omitempty"` // round by round; nil in flight and in lists
+	Speculation json.RawMessage `json:"speculation,omitempty"` // round by round; nil in flight, in lists and behind KeepRounds
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
 // that was noticed.
 const FinishInterrupted = "interrupted"
+
+// KeepRounds is of how many runs, the newest, Speculation is kept: it can be a hundred times as large as the rest.
+const KeepRounds = 1000
 
 const (
 	DefaultRunsLimit = 100
@@ -112,7 +115,8 @@ func (db *DB) FinishRun(ctx context.Context, r Run) error {
 		return db.wrap(op, err)
 	}
 	if n, _ := res.RowsAffected(); n == 1 {
-		return nil
+		_, err := db.w.ExecContext(ctx, "UPDATE runs SET speculation = '' WHERE id = ?", r.ID-KeepRounds)
+		return db.wrap(op, err)
 	}
 	if _, err := db.Run(ctx, r.ID); err != nil {
 		return err

@@ -138,7 +138,8 @@ type Run struct {
 	// 0 if it did not.
 	Repeats int `json:"repeats"`
 
-	// Speculation is a Speculation. It is nil in flight and in lists.
+	// Speculation is a Speculation. It is nil in flight, in lists, and of runs
+	// that many others came after.
 	Speculation json.RawMessage `json:"speculation,omitempty"`
 }
 

@@ -125,6 +125,10 @@ func writeReport(w io.Writer, r control.Run) error {
 	if err := table(w, header, lines); err != nil {
 		return err
 	}
+	if r.Speculation == nil && r.Verifies > 0 {
+		_, err := fmt.Fprintln(w, "\nRound by round only the latest runs are kept.")
+		return err
+	}
 	if len(how.DraftedAt) == 0 {
 		return nil
 	}
