@@ -2,8 +2,7 @@
 
 Loss of a row: MIX parts of cross entropy to the target's own distribution at that position, given the text before it, and
 1 - MIX parts of cross entropy to the token that stands there; a block's rows weigh exp(-(j - 1) / gamma), as an error early
-in a block costs what comes after it. The target's distribution comes with its taps, by one forward a step: kept on disk, the
-taps alone would be 2.3 KB a token.
+in a block costs what comes after it. The target's distribution comes with its taps.
 """
 
 import functools
@@ -12,6 +11,7 @@ import random
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 import generate
 from budget import Budget
@@ -33,11 +33,12 @@ def weights(block_size):
     return torch.exp(-torch.arange(block_size - 1) / GAMMA[block_size])
 
 
-def loss(drafter, target, tokens, anchors, ends, mix=MIX):
-    """(loss, tokens a verify forward would yield by argmax) of the blocks at anchors (B, A) in tokens (B, L), whose texts end before ends (B,)."""
+def loss(drafter, target, reading, tokens, anchors, ends, mix=MIX):
+    """(loss, tokens a verify forward would yield by argmax) of the blocks at anchors (B, A) in tokens (B, L), whose texts end
+    before ends (B,). reading is what dflash.read has of tokens."""
     c = drafter.config
     B, A = anchors.shape
-    hidden, taps = read(target, tokens, c.target_layer_ids)
+    hidden, taps = reading
     positions = anchors[:, :, None] + torch.arange(1, c.block_size)  # (B, A, rows - 1)
     there = positions < ends[:, None, None]
     positions = positions.clamp(max=tokens.shape[1] - 1).view(B, -1)
@@ -76,7 +77,7 @@ class Texts:
             self.batches += [(number, i) for i in range(count)]
 
     def batch(self, step):
-        """(tokens (B, L), anchors (B, A), ends (B,)): every text once an epoch, in another order and company each time."""
+        """(keys of the texts, tokens (B, L), anchors (B, A), ends (B,)): every text once an epoch, in another order and company each time."""
         epoch, i = divmod(step, len(self.batches))
         number, i = random.Random(epoch).sample(self.batches, len(self.batches))[i]
         part = self.parts[number]
@@ -87,7 +88,23 @@ class Texts:
         anchors = part["prompt"] + (at * (ends[:, None] - 1 - part["prompt"])).astype(np.int64)  # one token after each at least
         length = -(-int(ends.max()) // WIDTH) * WIDTH
         tokens = np.pad(tokens[:, :length], ((0, 0), (0, max(0, length - tokens.shape[1]))))
-        return torch.from_numpy(tokens), torch.from_numpy(anchors), torch.from_numpy(ends)
+        return [(number, row) for row in rows.tolist()], torch.from_numpy(tokens), torch.from_numpy(anchors), torch.from_numpy(ends)
+
+
+class Readings:
+    """What the target reads in the texts. It is kept in memory, 3 KB a token, so that it is read in the first epoch only."""
+
+    def __init__(self, target, ids):
+        self.read = torch.compile(functools.partial(read, target, ids=ids), dynamic=False)
+        self.rows = {}  # key of a text: (states under the head, taps), (L, ...) each, in bfloat16
+
+    def of(self, keys, tokens, ends):
+        """dflash.read of tokens (B, L), which belong to the texts keys; 0 from their ends (B,) on."""
+        if any(key not in self.rows for key in keys):
+            hidden, taps = (x.bfloat16() for x in self.read(tokens))
+            self.rows |= {key: (h[:end].clone(), t[:end].clone()) for key, h, t, end in zip(keys, hidden, taps, ends.tolist())}
+        rows = [self.rows[key] for key in keys]
+        return tuple(torch.stack([F.pad(row[i], (0, 0, 0, tokens.shape[1] - len(row[i]))) for row in rows]) for i in range(2))
 
 
 def train(drafter, target, texts, path, minutes, log=print):
@@ -98,12 +115,14 @@ def train(drafter, target, texts, path, minutes, log=print):
 
     opts = optimizers(drafter)
     budget = Budget(path, drafter, opts, minutes, factor, log)
+    readings = Readings(target, drafter.config.target_layer_ids)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
     losses, yields = [], []
     for step, _ in budget:
-        tokens, anchors, ends = texts.batch(step)
+        keys, tokens, anchors, ends = texts.batch(step)
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            value, tokens_per_verify = step_loss(tokens, anchors, ends)
+            reading = readings.of(keys, tokens, ends)
+            value, tokens_per_verify = step_loss(reading, tokens, anchors, ends)
         value.backward()
         torch.nn.utils.clip_grad_norm_(drafter.parameters(), 1.0)
         for opt in opts:
