@@ -31,6 +31,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		last := len(t.tokens) - 1
 		current := mlx.New(s, t.tokens[last:], 1)
 		t.observe(s, current, len(t.tokens))
+		defer t.sampler.Release()
 		p, err := e.propose(s, t, current)
 		if err != nil {
 			return err
@@ -161,13 +162,17 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 	if n <= 0 || t.drafts[i] == nil {
 		return p, nil
 	}
+	var noise []*mlx.Array
+	if t.req.Speculation.Rule != Rejection {
+		noise = t.sampler.Hold(s, len(t.tokens), n+1)
+	}
 	if e.guard(s, t, i, func() error {
 		p = t.drafts[i].Propose(s, t.tokens, n)
 		if p.N == 0 || t.req.Speculation.Fused {
 			return s.Err()
 		}
 		keep := append([]*mlx.Array{current, p.Tokens}, t.drafts[i].Arrays()...)
-		keep = append(keep, t.sampler.Arrays()...)
+		keep = append(append(keep, t.sampler.Arrays()...), noise...)
 		if p.LogQ != nil && t.req.Speculation.Rule == Rejection {
 			keep = append(keep, p.LogQ) // the other rule does not ask for it
 		}

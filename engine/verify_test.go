@@ -261,25 +261,39 @@ func TestPlainly(t *testing.T) {
 	}
 }
 
-// TestDraftFails breaks the draft in the midst of a generation.
+// TestDraftFails breaks the draft in the midst of a generation, where it
+// proposes and where it is told of tokens.
 func TestDraftFails(t *testing.T) {
-	for _, how := range []string{"error", "panic"} {
-		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Sampling: sample.Params{RepetitionPenalty: 1.2}}
-		f, d, plain := scripted(t, r, Options{})
-		d.Fail = func(round int) error {
-			if round < 3 {
-				return nil
+	for _, where := range []string{"proposing", "committing"} {
+		for _, how := range []string{"error", "panic"} {
+			r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Sampling: sample.Params{RepetitionPenalty: 1.2}}
+			f, d, plain := scripted(t, r, Options{})
+			calls := 0
+			fail := func() error {
+				switch calls++; {
+				case calls <= 3:
+					return nil
+				case how == "panic":
+					panic("broken")
+				}
+				return errors.New("broken")
 			}
-			if how == "panic" {
-				panic("broken")
+			if where == "proposing" {
+				d.Fail = func(int) error { return fail() }
+			} else {
+				d.OnCommitted = func(s *mlx.Scope, _ []int32, _ int, _ []*mlx.Array) {
+					if err := fail(); err != nil {
+						s.Fail(err)
+					}
+				}
 			}
-			return errors.New("broken")
-		}
-		r.Speculation.Depth = new(3) // left to itself the engine may draft too rarely
-		got, _, stats := f.run(t, r)
-		sameTokens(t, how, got, plain)
-		if stats.NoDrafter == "" || stats.Drafted == 0 {
-			t.Errorf("%s: %d drafts, reason %q", how, stats.Drafted, stats.NoDrafter)
+			r.Speculation.Depth = new(3) // left to itself the engine may draft too rarely
+			got, _, stats := f.run(t, r)
+			what := where + ", " + how
+			sameTokens(t, what, got, plain)
+			if !strings.Contains(stats.NoDrafter, "failed") || stats.Drafted == 0 {
+				t.Errorf("%s: %d drafts, reason %q", what, stats.Drafted, stats.NoDrafter)
+			}
 		}
 	}
 }

@@ -159,3 +159,43 @@ func TestRejectionFollowsTheDistribution(t *testing.T) {
 		})
 	}
 }
+
+// TestHold draws within held noise, beyond it and in another scope: the tokens
+// are the same as without.
+func TestHold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	const vocab, n = 40, 4
+	logits := randomRows(rng, n, vocab)
+	m := New(nil, Params{Temperature: 1}, 11, vocab, nil)
+	choose := func(s *mlx.Scope, m *Sampler, pos, n int) []int32 {
+		got, err := mlx.Read[int32](s, m.Choose(s, mlx.New(s, logits[:n*vocab], n, vocab), pos))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	check := func(s *mlx.Scope) {
+		for _, c := range []struct{ pos, n int }{{7, 4}, {7, 1}, {8, 3}, {10, 1}, {10, 2}, {6, 2}, {20, 3}} {
+			if got, want := choose(s, m, c.pos, c.n), choose(s, New(s, m.params, m.seed, vocab, nil), c.pos, c.n); !slices.Equal(got, want) {
+				t.Errorf("%d positions from %d on: %v, want %v", c.n, c.pos, got, want)
+			}
+		}
+	}
+	onThread(t, func(s *mlx.Scope) error {
+		held := m.Hold(s, 7, n)
+		check(s)
+		if err := s.AsyncEval(held...); err != nil {
+			return err
+		}
+		check(s)
+		return s.Err()
+	})
+	onThread(t, func(s *mlx.Scope) error { check(s); return s.Err() })
+	m.Release()
+	onThread(t, func(s *mlx.Scope) error {
+		if held := New(s, Params{}, 11, vocab, nil).Hold(s, 7, n); held != nil {
+			t.Error("greedy requests hold noise")
+		}
+		return nil
+	})
+}

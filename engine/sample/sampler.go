@@ -17,6 +17,15 @@ type Sampler struct {
 	seen   *mlx.Array // bool: in prompt or output
 	counts *mlx.Array // float32: occurrences in the output
 	bias   *mlx.Array // float32
+
+	held held
+}
+
+// held is noise that several draws of one scope share.
+type held struct {
+	scope  *mlx.Scope // nil = none
+	pos, n int
+	rows   *mlx.Array // (n, V), of the scope
 }
 
 // New makes a sampler for a prompt. Params must have passed Check.
@@ -57,8 +66,25 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	return s.AsType(s.Argmax(x, -1), mlx.Int32)
 }
 
+// Hold makes the noise of n positions from pos on once for all that is drawn
+// there in s until Release, proposals and the target's own tokens. It returns
+// what evaluations in s have to keep: nothing for greedy requests.
+func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
+	if m.params.Greedy() {
+		return nil
+	}
+	m.held = held{scope: s, pos: pos, n: n, rows: m.noise(s, draws, pos, n)}
+	return []*mlx.Array{m.held.rows}
+}
+
+// Release forgets what is held.
+func (m *Sampler) Release() { m.held = held{} }
+
 // noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
 func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
+	if h := m.held; u == draws && h.scope == s && pos >= h.pos && pos+n <= h.pos+h.n {
+		return s.Slice(h.rows, 0, pos-h.pos, pos-h.pos+n)
+	}
 	x := m.uniform(s, u, pos, n, m.vocab)
 	return s.Neg(s.Log(s.Neg(s.Log(x))))
 }
