@@ -57,6 +57,39 @@ func TestPanicBecomesError(t *testing.T) {
 	do(t, th, func(s *Scope) error { return s.Eval(s.Zeros(Float32, 1)) })
 }
 
+// TestTry: what fails apart from the rest leaves nothing behind.
+func TestTry(t *testing.T) {
+	th := newThread(t)
+	broken := errors.New("broken")
+	err := th.Do(t.Context(), func(s *Scope) error {
+		one := func() *Array { return New(s, []float32{1}, 1) }
+		for name, fn := range map[string]func() error{
+			"returned": func() error { return broken },
+			"recorded": func() error { s.Fail(broken); s.Memo("one", one); return nil },
+			"panic":    func() error { panic("broken") },
+		} {
+			if err := s.Try(fn); err == nil || !strings.Contains(err.Error(), "broken") || s.Err() != nil {
+				t.Errorf("%s: %v, and the scope has %v", name, err, s.Err())
+			}
+		}
+		if err := s.Try(func() error { return nil }); err != nil {
+			t.Error(err)
+		}
+		got, err := Read[float32](s, s.Memo("one", one))
+		if err != nil || got[0] != 1 {
+			t.Errorf("%v, %v", got, err)
+		}
+		s.Fail(broken)
+		if err := s.Try(func() error { t.Error("tried after a failure"); return nil }); err != broken {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err != broken {
+		t.Errorf("%v, want the failure that came before", err)
+	}
+}
+
 func TestActiveMemoryReturns(t *testing.T) {
 	th := newThread(t)
 	step := func(s *Scope) error {

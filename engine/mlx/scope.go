@@ -231,6 +231,9 @@ func (s *Scope) Memo(key any, make func() *Array) *Array {
 		return a
 	}
 	a := make()
+	if s.err != nil {
+		return a // dead, and not to outlive the failure (see Try)
+	}
 	if s.memo == nil {
 		s.memo = map[any]*Array{}
 	}
