@@ -7,7 +7,6 @@ import (
 
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
-	"tandem/engine/sample"
 )
 
 // errDraft ends a round in which the draft failed before the target was
@@ -21,25 +20,21 @@ var errDraft = errors.New("the draft failed")
 // end, or where they go wrong.
 func (e *Engine) verify(tasks []*task, alone bool) error {
 	t := tasks[0]
-	carried := t.carried()
+	b := &block{task: t, carried: t.carried()}
 	var read []Token
-	var n int
-	var undone bool
 	var cost time.Duration
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		defer b.end()
 		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
-		last := len(t.tokens) - 1
-		current := mlx.New(s, t.tokens[last:], 1)
+		current := mlx.New(s, t.tokens[len(t.tokens)-1:], 1)
 		t.observe(s, current, len(t.tokens))
-		defer t.sampler.Release()
 		p, err := e.propose(s, t, current)
 		if err != nil {
 			return err
 		}
-		n = p.N
 		proposed := time.Now()
 		t.stats.Build += proposed.Sub(start) - (s.TimeInC() - inC)
-		if n > 0 && t.req.Speculation.Timed {
+		if p.N > 0 && t.req.Speculation.Timed {
 			if _, err := mlx.Read[int32](s, p.Tokens); err != nil {
 				return err
 			}
@@ -47,75 +42,30 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			proposed = time.Now()
 		}
 		inC = s.TimeInC()
-		tokens := []*mlx.Array{mlx.New(s, t.tokens[t.fed:], carried+1)}
-		if n > 0 {
-			tokens = append(tokens, p.Tokens)
-		}
-		var before *checkpoint
-		if t.req.Speculation.Rollback == Undo {
-			if before, err = t.checkpoint(s); err != nil {
-				return err
-			}
-			defer before.free()
-		}
-		layers := e.taps(t)
-		out := e.block(s, t, s.Concat(0, tokens...), carried+1+n, layers)
-		logits := e.logits(s, t, out.Hidden, carried, carried+1+n) // (n+1, V)
-		x := t.sampler.Process(s, logits, p.Tokens)
-		var v sample.Verdict
-		if n > 0 {
-			v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)
-		} else {
-			v.Tokens = t.sampler.Choose(s, x, last+1)
-		}
-		d := t.drawn(s, logits, v.Tokens)
-		d.layers, d.taps = layers, out.Taps
-		keep := append(d.arrays(), t.sampler.Arrays()...)
-		keep = append(keep, t.live()...)
-		if n > 0 {
-			keep = append(keep, v.Accepted)
+		if err := e.judge(s, b, p); err != nil {
+			return err
 		}
 		t.stats.Build += time.Since(proposed) - (s.TimeInC() - inC)
-		if err := s.AsyncEval(keep...); err != nil {
+		if err := s.AsyncEval(b.arrays()...); err != nil {
 			return err
 		}
 		dispatched := time.Now()
-		accepted := 0
-		if n > 0 {
-			a, err := mlx.Read[int32](s, v.Accepted)
-			if err != nil {
-				return err
-			}
-			accepted = int(a[0])
-		}
-		if read, err = d.read(s); err != nil {
+		if read, err = b.read(s); err != nil {
 			return err
 		}
 		readAt := time.Now()
 		t.stats.Wait += readAt.Sub(dispatched)
-		if n > 0 {
+		if b.n > 0 {
 			t.stats.Draft += proposed.Sub(start)
 			t.stats.Verify += readAt.Sub(proposed)
 		}
 		inC = s.TimeInC()
-		read = read[:accepted+1]
-		if undone = before != nil && accepted < n; undone {
-			err = before.restore(s)
-		} else {
-			err = t.trim(n - accepted)
-		}
+		kept, err := b.settle(s, read)
 		if err != nil {
 			return err
 		}
-		kept := []int32{t.tokens[last]}
-		for _, tok := range read[:accepted] {
-			kept = append(kept, tok.ID)
-		}
-		if accepted > 0 {
-			t.observe(s, mlx.New(s, kept[1:], accepted), len(t.tokens)+accepted)
-		}
 		cost = time.Since(start)
-		e.committed(s, t, kept, last, layers, out.Taps, carried)
+		e.committed(s, t, kept, len(t.tokens)-1, b.draw.layers, b.draw.taps, b.carried)
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil
@@ -126,16 +76,22 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	if err != nil {
 		return err
 	}
-	accepted := len(read) - 1
-	t.record(n)
-	if n > 0 {
+	e.emit(b, read, cost, alone)
+	return nil
+}
+
+// emit takes the tokens of a block that was read, and what it cost.
+func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
+	t, accepted := b.task, len(read)-1
+	t.record(b.n)
+	if b.n > 0 {
 		t.stats.Blocks.add(cost)
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
 	}
 	fed := len(t.tokens)
-	read[0].Drafted = n
+	read[0].Drafted = b.n
 	for i, tok := range read {
-		if !undone {
+		if !b.undone {
 			t.fed = fed + i // rows of the newest token and of the drafts before this one
 		}
 		if i < accepted {
@@ -144,13 +100,12 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 		}
 		// The stats are the client's once the task is finished.
 		if e.accept(t, tok); t.finished {
-			return nil
+			return
 		}
 	}
-	if n > 0 || carried == 0 { // else it cost what it took to catch up
-		e.learn(t, alone, draft.Round{Depth: n, Accepted: accepted, Cost: cost})
+	if b.n > 0 || b.carried == 0 { // else it cost what it took to catch up
+		e.learn(t, alone, draft.Round{Depth: b.n, Accepted: accepted, Cost: cost})
 	}
-	return nil
 }
 
 // propose asks the draft for its guesses and dispatches them.

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+)
+
+// A block is what a verify round evaluates: what is carried, the newest token
+// and the drafts behind it. Its arrays are the scope's.
+type block struct {
+	*task
+	carried int         // tokens
+	n       int         // drafts
+	before  *checkpoint // nil where the block is trimmed
+	undone  bool        // and its accepted tokens are carried
+
+	draw     *draw      // (n+1): of what follows
+	accepted *mlx.Array // () int32, nil without drafts
+}
+
+// judge builds the graph of a block with drafts p, up to the verdict.
+func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
+	t, last := b.task, len(b.tokens)-1
+	b.n = p.N
+	tokens := mlx.New(s, t.tokens[t.fed:], b.carried+1)
+	if b.n > 0 {
+		tokens = s.Concat(0, tokens, p.Tokens)
+	}
+	if t.req.Speculation.Rollback == Undo {
+		if b.before, err = t.checkpoint(s); err != nil {
+			return err
+		}
+	}
+	layers, rows := e.taps(t), b.carried+1+b.n
+	out := e.block(s, t, tokens, rows, layers)
+	logits := e.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
+	x := t.sampler.Process(s, logits, p.Tokens)
+	var v sample.Verdict
+	if b.n > 0 {
+		v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)
+	} else {
+		v.Tokens = t.sampler.Choose(s, x, last+1)
+	}
+	b.draw, b.accepted = t.drawn(s, logits, v.Tokens), v.Accepted
+	b.draw.layers, b.draw.taps = layers, out.Taps
+	return nil
+}
+
+// arrays lists what the block has to have evaluated.
+func (b *block) arrays() []*mlx.Array {
+	list := append(b.draw.arrays(), b.sampler.Arrays()...)
+	if b.accepted != nil {
+		list = append(list, b.accepted)
+	}
+	return append(list, b.live()...)
+}
+
+// read waits for the block and returns the tokens that follow: the drafts that
+// stand, and the target's own.
+func (b *block) read(s *mlx.Scope) ([]Token, error) {
+	accepted := 0
+	if b.accepted != nil {
+		a, err := mlx.Read[int32](s, b.accepted)
+		if err != nil {
+			return nil, err
+		}
+		accepted = int(a[0])
+	}
+	tokens, err := b.draw.read(s)
+	if err != nil {
+		return nil, err
+	}
+	return tokens[:accepted+1], nil
+}
+
+// settle rolls back what does not stand, and returns the tokens whose rows
+// were evaluated for good: the newest one and the drafts that stand.
+func (b *block) settle(s *mlx.Scope, read []Token) (kept []int32, err error) {
+	accepted := len(read) - 1
+	if b.undone = b.before != nil && accepted < b.n; b.undone {
+		err = b.before.restore(s)
+	} else {
+		err = b.trim(b.n - accepted)
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept = append(kept, b.tokens[len(b.tokens)-1])
+	for _, tok := range read[:accepted] {
+		kept = append(kept, tok.ID)
+	}
+	if accepted > 0 {
+		b.observe(s, mlx.New(s, kept[1:], accepted), len(b.tokens)+accepted)
+	}
+	return kept, nil
+}
+
+// end lets go of what was held for the round.
+func (b *block) end() {
+	b.before.free()
+	b.sampler.Release()
+}
