@@ -297,17 +297,17 @@ func (a *App) setDrafter(ctx context.Context, row storage.Model, name string) er
 	if m != nil && m.users > 0 {
 		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
 	}
+	next := m
 	if m != nil {
-		a.loaded = nil // nobody may use it meanwhile
+		// Nobody may use it meanwhile. It comes back also after a panic.
+		a.loaded, a.coming = nil, &coming{id: row.ID}
+		defer func() { a.loaded, a.coming = next, nil }()
 	}
-	var next *loaded
-	err = a.change(func() (err error) {
-		next, err = a.redraft(ctx, m, row, choice)
+	err = a.change(func() error {
+		drafted, err := a.redraft(ctx, m, row, choice)
+		next = drafted
 		return err
 	})
-	if m != nil {
-		a.loaded = next
-	}
 	if err == nil && row.ID == a.drafterFor {
 		a.drafterFor = "" // what was chosen last counts
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -442,5 +444,61 @@ func TestTrialOfNothing(t *testing.T) {
 	}
 	if _, err := r.db.Reading(t.Context(), id, d.Source); !isNotFound(err) {
 		t.Errorf("it was kept: %v", err)
+	}
+}
+
+// TestDrafterChangesUnderRequests: who asks while drafters come and go is
+// answered all the same, and no change takes a model from a request.
+func TestDrafterChangesUnderRequests(t *testing.T) {
+	r := start(t, Options{Model: tinyModel(t, "gemma3_text", "tiny")}, "127.0.0.1:0")
+	want := r.say(t, "tiny", `{"drafter":"none"}`).Choices[0].TokenIDs
+	choices := []string{enginetest.TinyDrafter(t, nil), control.DrafterNone, enginetest.TinyModel(t, "gemma3_text")}
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	var changed atomic.Int32
+	others.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: choices[i%len(choices)]})
+			if e, ok := errors.AsType[*control.Error](err); err == nil {
+				changed.Add(1)
+			} else if !ok || e.Code != control.CodeModelBusy {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Millisecond) // turns are not queued
+		}
+	})
+	others.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			err := r.Unload(t.Context())
+			if e, ok := errors.AsType[*control.Error](err); err != nil && (!ok || e.Code != control.CodeModelBusy) {
+				t.Error(err)
+			}
+			r.State()
+		}
+	})
+	for i := 0; i < 10 || changed.Load() < 3; i++ {
+		if got := r.say(t, "tiny", `{"drafter":"auto","depth":3}`).Choices[0].TokenIDs; !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	others.Wait()
+	t.Logf("%d changes", changed.Load())
+	if err := r.Unload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if active := r.thread.Memory().Active; active != 0 {
+		t.Errorf("%d bytes are left in MLX", active)
 	}
 }
