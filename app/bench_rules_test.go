@@ -81,6 +81,7 @@ func TestBar(t *testing.T) {
 		{bar{1.5, 2}, estimate{2.1, 1.9, 2.2, 20}, "1.50 met, aim 2.0 too", false},
 		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 20}, "0.97 met", false},
 		{bar{0.97, 0}, estimate{}, "0.97 not measured", false},
+		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 19}, "0.97, too few pairs", false},
 		{bar{}, estimate{0.5, 0.1, 2, 20}, "", false},
 	} {
 		got, _ := test.bar.judge(test.estimate).(string)

@@ -66,6 +66,8 @@ func (b bar) judge(e estimate) any {
 		return nil
 	case e.n == 0:
 		return fmt.Sprintf("%.2f not measured", b.least)
+	case e.n < minPairs:
+		return fmt.Sprintf("%.2f, too few pairs", b.least)
 	case e.median < b.least:
 		return fmt.Sprintf("%.2f missed", b.least)
 	case b.aim > 0 && e.median >= b.aim:
