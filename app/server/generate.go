@@ -95,14 +95,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if err != nil {
 		return err
 	}
-	defer m.Release()
+	release := sync.OnceFunc(m.Release)
+	defer release()
 	choices, err := s.choices(m, req)
 	held.release()
 	if err != nil {
 		return err
 	}
 	run.promptTokens.Store(int64(countPrompts(choices)))
-	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, run: run, params: p, form: req.form(), choices: choices}
+	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
 	run.reply = rep
 	if p.stream {
 		return s.stream(w, rep)
@@ -110,8 +111,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if err := s.generateAll(rep, func(c *choice, t engine.Token) { c.toks = append(c.toks, t) }, func(*choice) {}); err != nil {
 		return err
 	}
+	whole := rep.whole()
+	release()
 	run.began = true
-	return rep.write(w)
+	w.Header().Set("Content-Type", "application/json")
+	return writeWhole(w, http.StatusOK, whole)
 }
 
 func (s *Server) acquire(run *run, name string) (Model, error) {

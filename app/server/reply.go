@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
-	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ type reply struct {
 	id      string
 	created int64 // Unix seconds
 	model   Model
+	release func() // of the model, before the client knows that it is answered: what it asks next may need the model idle
 	run     *run
 	params  *params
 	form    form
@@ -34,8 +34,8 @@ func (r *reply) appendHead(dst []byte, chunk bool) []byte {
 	return append(dst, `,"choices":[`...)
 }
 
-// write sends the reply as one JSON object.
-func (r *reply) write(w http.ResponseWriter) error {
+// whole returns the reply as one JSON object.
+func (r *reply) whole() []byte {
 	b := r.appendHead(nil, false)
 	for i, c := range r.choices {
 		if i > 0 {
@@ -46,9 +46,7 @@ func (r *reply) write(w http.ResponseWriter) error {
 	b = append(b, ']')
 	b = appendMember(b, "usage", r.usage())
 	b = appendMember(b, "timings", r.timings())
-	b = append(b, '}')
-	w.Header().Set("Content-Type", "application/json")
-	return writeWhole(w, http.StatusOK, b)
+	return append(b, '}')
 }
 
 func (r *reply) appendChoice(dst []byte, c *choice) []byte {

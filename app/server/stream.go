@@ -303,6 +303,7 @@ func (k *chunks) finish() {
 		b = appendMember(b, "timings", k.rep.timings())
 		k.send(append(b, '}'))
 	}
+	k.rep.release()
 	k.send([]byte("[DONE]"))
 }
 

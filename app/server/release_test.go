@@ -1,0 +1,48 @@
+package server
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A watchedWriter calls seen before each write.
+type watchedWriter struct {
+	*httptest.ResponseRecorder
+	seen func(data []byte)
+}
+
+func (w *watchedWriter) Write(data []byte) (int, error) {
+	w.seen(data)
+	return w.ResponseRecorder.Write(data)
+}
+
+// TestReleasedBeforeTheEnd sees that a client that has its whole answer finds
+// the model idle: it may ask for another model at once.
+func TestReleasedBeforeTheEnd(t *testing.T) {
+	for _, body := range []string{
+		`{"model":"tandem","prompt":"a b c","max_tokens":4}`,
+		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true}`,
+		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true,"stream_options":{"include_usage":true}}`,
+	} {
+		fake := newFake()
+		last, held := "", 0
+		w := &watchedWriter{httptest.NewRecorder(), func(data []byte) {
+			fake.mu.Lock()
+			defer fake.mu.Unlock()
+			last, held = string(bytes.TrimSpace(data)), fake.held
+		}}
+		r := httptest.NewRequest(http.MethodPost, "/v1/completions", strings.NewReader(body))
+		r.Host = "localhost:8263"
+		r.Header.Set("Content-Type", "application/json")
+		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") && !strings.HasSuffix(last, "}") {
+			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+		}
+		if held != 0 || fake.held != 0 {
+			t.Errorf("%s: held %d times during the last write, %d afterwards", body, held, fake.held)
+		}
+	}
+}
