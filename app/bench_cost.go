@@ -270,5 +270,5 @@ func (d *stand) plain(ctx context.Context, e *engine.Engine, steps int) (float64
 			return 0, err
 		}
 	}
-	return stats.Decode.Seconds() * 1000 / float64(steps), nil
+	return milliseconds(stats.Decode) / float64(steps), nil
 }

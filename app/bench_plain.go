@@ -109,7 +109,7 @@ func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
 		// at its chunk of 512 and at its default of 2048.
 		"prefill_chunk_512_per_second": prefill,
 		"prefill_default_per_second":   prefill,
-		"step_ms":                      stats.Decode.Seconds() * 1000 / steps,
+		"step_ms":                      milliseconds(stats.Decode) / steps,
 		"host_percent_of_step":         100 * timed.Host.Seconds() / timed.Decode.Seconds(),
 		"build_percent_of_step":        100 * timed.Build.Seconds() / timed.Decode.Seconds(),
 	}, nil

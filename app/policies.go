@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	"tandem/engine/draft"
 	"tandem/storage"
@@ -20,7 +19,7 @@ var _ draft.Store = policies{}
 // LoadPolicy implements draft.Store.
 func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 	row, err := p.db.Policy(context.Background(), k.Model, p.drafter(k), k.Bucket)
-	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.NotFound {
+	if isNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"tandem/engine/cache"
+	"tandem/engine/draft"
 	"tandem/engine/sample"
 )
 
-// MaxDepth is the most tokens one round can draft: a verify block has one row
-// more.
-const MaxDepth = cache.MaxBlock - 1
+// MaxDepth is the most tokens one round can draft.
+const MaxDepth = draft.MaxDepth
 
 // Speculation says how a request is decoded. What it generates does not depend
 // on it, but for the rule. The zero value leaves everything to the engine.

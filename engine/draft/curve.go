@@ -1,10 +1,14 @@
 package draft
 
-import "time"
+import (
+	"time"
 
-// MaxDepth is the most drafts of one round: a block holds at most 32 rows,
-// that of the current token among them.
-const MaxDepth = 31
+	"tandem/engine/cache"
+)
+
+// MaxDepth is the most drafts of one round: a block has one row more, that of
+// the current token.
+const MaxDepth = cache.MaxBlock - 1
 
 // How costs are measured.
 const (
