@@ -25,7 +25,7 @@ type stand struct {
 	context int
 	ids     []int32 // the context and a block behind it
 
-	caches  []cache.Cache
+	caches  cache.Stack
 	logits  *mlx.Array // (cache.MaxBlock, V), kept
 	drafts  []standDraft
 	greedy  *sample.Sampler
@@ -73,7 +73,7 @@ func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []d
 		err = t.Do(ctx, func(s *mlx.Scope) error {
 			out := d.forward(s, cache.MaxBlock)
 			d.logits = s.Keep(d.model.Unembed(s, out.Hidden))
-			return errors.Join(s.Eval(append(d.live(), d.logits)...), d.trim(cache.MaxBlock))
+			return errors.Join(s.Eval(append(d.caches.Arrays(), d.logits)...), d.caches.Trim(cache.MaxBlock))
 		})
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 	out := d.model.Forward(s, lm.Batch{{
 		Tokens: mlx.New(s, d.ids[from:to], to-from), N: to - from, Pos: from, Caches: d.caches,
 	}}, taps)
-	keep := d.live()
+	keep := d.caches.Arrays()
 	next := 0
 	for i := range d.drafts {
 		r := &d.drafts[i]
@@ -110,9 +110,7 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 // close frees everything.
 func (d *stand) close() error {
 	return d.thread.Do(context.Background(), func(s *mlx.Scope) error {
-		for _, c := range d.caches {
-			c.Free(s)
-		}
+		d.caches.Free(s)
 		for _, r := range d.drafts {
 			r.draft.Free(s)
 			for _, tap := range r.taps {
@@ -127,25 +125,6 @@ func (d *stand) close() error {
 		}
 		return nil
 	})
-}
-
-// live lists what a forward changes.
-func (d *stand) live() []*mlx.Array {
-	var list []*mlx.Array
-	for _, c := range d.caches {
-		list = append(list, c.Arrays()...)
-	}
-	return list
-}
-
-// trim drops the newest n rows.
-func (d *stand) trim(n int) error {
-	for _, c := range d.caches {
-		if err := c.Trim(n); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // forward evaluates n rows behind the context.
@@ -179,7 +158,7 @@ func (d *stand) sampler(temperature float64) *sample.Sampler {
 func (d *stand) verify(ctx context.Context, n int, temperature float64) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		v := d.verdict(s, d.model.Unembed(s, d.forward(s, n).Hidden), temperature)
-		if err := s.AsyncEval(append(d.live(), v...)...); err != nil {
+		if err := s.AsyncEval(append(d.caches.Arrays(), v...)...); err != nil {
 			return err
 		}
 		for _, a := range v {
@@ -187,7 +166,7 @@ func (d *stand) verify(ctx context.Context, n int, temperature float64) (float64
 				return err
 			}
 		}
-		return d.trim(n)
+		return d.caches.Trim(n)
 	})
 }
 
@@ -213,7 +192,7 @@ func (d *stand) linears(ctx context.Context, n int) (float64, error) {
 func (d *stand) attention(ctx context.Context, n int) (float64, error) {
 	return d.time(ctx, func(s *mlx.Scope) error {
 		x := d.parts.Attention(s, lm.Batch{{N: n, Pos: d.context, Caches: d.caches}}, d.model.Config().Dtype)
-		return errors.Join(s.Eval(append(d.live(), x)...), d.trim(n))
+		return errors.Join(s.Eval(append(d.caches.Arrays(), x)...), d.caches.Trim(n))
 	})
 }
 

@@ -94,10 +94,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 
 // live lists the arrays that carry the task from round to round.
 func (t *task) live() []*mlx.Array {
-	var list []*mlx.Array
-	for _, c := range t.caches {
-		list = append(list, c.Arrays()...)
-	}
+	list := t.caches.Arrays()
 	for _, d := range t.drafts {
 		if d != nil {
 			list = append(list, d.Arrays()...)

@@ -19,12 +19,7 @@ func (t *task) trim(n int) error {
 	if n <= 0 {
 		return nil
 	}
-	for _, c := range t.caches {
-		if err := c.Trim(n); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.caches.Trim(n)
 }
 
 // A checkpoint is the state before a block, to which Undo goes back. Caches that

@@ -30,7 +30,7 @@ type task struct {
 	// are rolled back.
 	tokens []int32
 	fed    int
-	caches []cache.Cache
+	caches cache.Stack
 
 	sampler  *sample.Sampler
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
@@ -134,9 +134,7 @@ func (t *task) drawn(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 
 // free releases everything the task holds on the MLX thread.
 func (t *task) free(s *mlx.Scope) {
-	for _, c := range t.caches {
-		c.Free(s)
-	}
+	t.caches.Free(s)
 	t.caches = nil
 	t.flight.free()
 	t.flight = nil

@@ -88,7 +88,7 @@ type dflash struct {
 	*DFlash
 	block   Block // of the time it was opened: the caches are its own
 	options Options
-	caches  []cache.Cache
+	caches  cache.Stack
 	end     int // positions of the context, those waiting not counted
 
 	// What waits to become context: runs of rows, kept, each with one array
@@ -175,10 +175,7 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 
 // Arrays implements Draft.
 func (t *dflash) Arrays() []*mlx.Array {
-	var list []*mlx.Array
-	for _, c := range t.caches {
-		list = append(list, c.Arrays()...)
-	}
+	list := t.caches.Arrays()
 	for _, run := range t.waiting {
 		list = append(list, run...)
 	}
@@ -187,9 +184,7 @@ func (t *dflash) Arrays() []*mlx.Array {
 
 // Free implements Draft.
 func (t *dflash) Free(s *mlx.Scope) {
-	for _, c := range t.caches {
-		c.Free(s)
-	}
+	t.caches.Free(s)
 	for _, run := range t.waiting {
 		for _, tap := range run {
 			tap.Free()

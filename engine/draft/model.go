@@ -43,7 +43,7 @@ func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
 type modelDraft struct {
 	*Model
 	options Options
-	caches  []cache.Cache
+	caches  cache.Stack
 	fed     int     // rows of the caches: committed tokens, and behind them drafts
 	waiting []int32 // committed tokens from position fed on, when no drafts are held
 }
@@ -77,11 +77,9 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 
 // drop takes back the newest n rows.
 func (t *modelDraft) drop(s *mlx.Scope, n int) {
-	for _, c := range t.caches {
-		if err := c.Trim(n); err != nil {
-			s.Fail(err)
-			return
-		}
+	if err := t.caches.Trim(n); err != nil {
+		s.Fail(err)
+		return
 	}
 	t.fed -= n
 }
@@ -155,17 +153,7 @@ func (t *modelDraft) logits(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 }
 
 // Arrays implements Draft.
-func (t *modelDraft) Arrays() []*mlx.Array {
-	var list []*mlx.Array
-	for _, c := range t.caches {
-		list = append(list, c.Arrays()...)
-	}
-	return list
-}
+func (t *modelDraft) Arrays() []*mlx.Array { return t.caches.Arrays() }
 
 // Free implements Draft.
-func (t *modelDraft) Free(s *mlx.Scope) {
-	for _, c := range t.caches {
-		c.Free(s)
-	}
-}
+func (t *modelDraft) Free(s *mlx.Scope) { t.caches.Free(s) }

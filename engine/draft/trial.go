@@ -25,9 +25,9 @@ type Trial struct {
 	prompt int
 	fed    int // tokens in the target's caches, and in the contexts
 
-	caches   []cache.Cache
-	contexts [][]cache.Cache // by block
-	next     int             // block to guess next, behind the newest token
+	caches   cache.Stack
+	contexts []cache.Stack // by block
+	next     int           // block to guess next, behind the newest token
 	guesses  []guess
 	ended    bool
 }
@@ -112,9 +112,7 @@ func (t *Trial) guess(s *mlx.Scope) error {
 func (t *Trial) arrays() []*mlx.Array {
 	var list []*mlx.Array
 	for _, caches := range append(t.contexts, t.caches) {
-		for _, c := range caches {
-			list = append(list, c.Arrays()...)
-		}
+		list = append(list, caches.Arrays()...)
 	}
 	return list
 }
@@ -149,9 +147,7 @@ func (t *Trial) Scores() (scores []float64, n int) {
 // Free releases what the trial holds.
 func (t *Trial) Free(s *mlx.Scope) {
 	for _, caches := range append(t.contexts, t.caches) {
-		for _, c := range caches {
-			c.Free(s)
-		}
+		caches.Free(s)
 	}
 	t.caches, t.contexts = nil, nil
 }

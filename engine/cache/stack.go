@@ -1,0 +1,34 @@
+package cache
+
+import "tandem/engine/mlx"
+
+// A Stack is the caches of one sequence, one a layer. All hold the same
+// positions.
+type Stack []Cache
+
+// Arrays returns the live buffers of all caches, as [Cache] does.
+func (s Stack) Arrays() []*mlx.Array {
+	var list []*mlx.Array
+	for _, c := range s {
+		list = append(list, c.Arrays()...)
+	}
+	return list
+}
+
+// Trim drops the newest n rows of all caches. After an error they may hold
+// different positions and can only be freed.
+func (s Stack) Trim(n int) error {
+	for _, c := range s {
+		if err := c.Trim(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Free releases the buffers of all caches, as [Cache] does.
+func (s Stack) Free(scope *mlx.Scope) {
+	for _, c := range s {
+		c.Free(scope)
+	}
+}
