@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -162,17 +161,8 @@ func (a *App) openDrafter(ctx context.Context, row storage.Model, bundle *models
 	if source == "" {
 		return nil, nil
 	}
-	var set models.DrafterSettings
-	var trials []control.Trial
-	open := source != embedded // that one is read as it was trained
-	read, err := a.db.Reading(ctx, row.ID, source)
-	if err == nil {
-		err = errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &trials))
-		if open = err != nil; open {
-			a.log.Warn("how a drafter is read is measured again", "model", row.ID, "drafter", source, "error", err)
-			set, trials = models.DrafterSettings{}, nil
-		}
-	} else if !isNotFound(err) {
+	set, trials, err := a.reading(ctx, row, source)
+	if err != nil {
 		return nil, err
 	}
 	d, err := loadDrafter(ctx, bundle, source, set, models.Options{Dtype: models.DtypePolicy(a.opts.Dtype)})
@@ -180,7 +170,8 @@ func (a *App) openDrafter(ctx context.Context, row storage.Model, bundle *models
 		return nil, err
 	}
 	d.trials = trials
-	d.open = open && d.files.Block != nil && len(d.files.Block.Variants()) > 1
+	// The one that is built in is read as it was trained.
+	d.open = trials == nil && source != embedded && d.files.Block != nil && len(d.files.Block.Variants()) > 1
 	return d, nil
 }
 
@@ -200,9 +191,16 @@ func (a *App) draftFor(ctx context.Context, row storage.Model, bundle *models.Bu
 	}
 	if err != nil {
 		a.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source, "error", err)
-		reason = "the drafter cannot be used: " + err.Error()
 	}
-	return d, reason, nil
+	return d, whyNone(err), nil
+}
+
+// whyNone says in an answer why a model has no drafter, if there is an error.
+func whyNone(err error) string {
+	if err == nil {
+		return ""
+	}
+	return "the drafter cannot be used: " + err.Error()
 }
 
 // engineFor starts the engine of a model with its drafter, which may be nil.
@@ -330,16 +328,13 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 		return m, err
 	}
 	var d *drafter
-	reason := ""
 	if err == nil {
 		d, err = a.openDrafter(ctx, row, m.bundle, source)
 	}
 	if err != nil && choice != control.DrafterAuto {
 		return m, invalidModel(err)
 	}
-	if err != nil {
-		reason = "the drafter cannot be used: " + err.Error()
-	}
+	reason := whyNone(err)
 	if err := a.db.SetDrafter(ctx, row.ID, choice); err != nil {
 		return m, errors.Join(err, d.close())
 	}
@@ -376,14 +371,7 @@ func (a *App) describeDrafter(ctx context.Context, row storage.Model) (control.D
 		out.Reason = err.Error()
 		return out, nil
 	}
-	read, err := a.db.Reading(ctx, row.ID, out.Source)
-	if isNotFound(err) {
-		return out, nil
-	}
-	var set models.DrafterSettings
-	if err == nil {
-		err = errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &out.Trials))
-	}
-	out.Embedding, out.Sliding = string(set.Embedding), string(set.Sliding)
+	set, trials, err := a.reading(ctx, row, out.Source)
+	out.Embedding, out.Sliding, out.Trials = string(set.Embedding), string(set.Sliding), trials
 	return out, err
 }

@@ -12,7 +12,6 @@ import (
 	"tandem/engine/mlx"
 	"tandem/engine/tokenizer"
 	"tandem/models"
-	"tandem/storage"
 )
 
 // trialPause is how long a model is left alone before its drafter is tried,
@@ -113,15 +112,7 @@ func (m *loaded) tryOnce(ctx context.Context, blocks []draft.Block, text string)
 // take stores a reading and drafts by it.
 func (m *loaded) take(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
 	a, d := m.app, m.drafter
-	settings, err := json.Marshal(set)
-	if err != nil {
-		return err
-	}
-	figures, err := json.Marshal(trials)
-	if err != nil {
-		return err
-	}
-	if err := a.db.SetReading(ctx, storage.Reading{Model: m.row.ID, Drafter: d.source, Settings: settings, Trials: figures}); err != nil {
+	if err := a.keepReading(ctx, m.row, d.source, set, trials); err != nil {
 		return err
 	}
 	if err := a.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {

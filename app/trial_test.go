@@ -59,6 +59,19 @@ func TestTrial(t *testing.T) {
 	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
 		t.Errorf("%+v, %v", d, err)
 	}
+	// Another training in the same folder is another drafter.
+	if err := r.Unload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(drafter, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Load(t.Context(), "parrot"); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || !d.Measuring || len(d.Trials) > 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
 }
 
 // TestTrialGivesWay: a measurement stands back for requests, and ends with the
@@ -129,7 +142,7 @@ func TestTrialOfNothing(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, d.Source); !isNotFound(err) {
+	if _, err := r.db.Reading(t.Context(), id, readingKey(d.Source)); !isNotFound(err) {
 		t.Errorf("it was kept: %v", err)
 	}
 }

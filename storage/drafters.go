@@ -22,7 +22,7 @@ func (db *DB) SetDrafter(ctx context.Context, model, choice string) error {
 // A Reading is how a drafter's checkpoint is read for one model, where it leaves that open, and by which measurements.
 type Reading struct {
 	Model    string          `json:"model"`
-	Drafter  string          `json:"drafter"`  // its folder
+	Drafter  string          `json:"drafter"`  // its folder, and what tells its weights apart
 	Settings json.RawMessage `json:"settings"` // the models' package's
 	Trials   json.RawMessage `json:"trials"`   // the app's
 }

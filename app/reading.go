@@ -1,0 +1,54 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// reading returns how a drafter's checkpoint was found to be read best for a
+// model, and by which measurements: none if they are to be made.
+func (a *App) reading(ctx context.Context, row storage.Model, source string) (set models.DrafterSettings, trials []control.Trial, err error) {
+	read, err := a.db.Reading(ctx, row.ID, readingKey(source))
+	if isNotFound(err) {
+		return set, nil, nil
+	}
+	if err != nil {
+		return set, nil, err
+	}
+	if err := errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &trials)); err != nil {
+		a.log.Warn("how a drafter is read is measured again", "model", row.ID, "drafter", source, "error", err)
+		return models.DrafterSettings{}, nil, nil
+	}
+	return set, trials, nil
+}
+
+// keepReading stores what reading returns.
+func (a *App) keepReading(ctx context.Context, row storage.Model, source string, set models.DrafterSettings, trials []control.Trial) error {
+	settings, err := json.Marshal(set)
+	if err != nil {
+		return err
+	}
+	figures, err := json.Marshal(trials)
+	if err != nil {
+		return err
+	}
+	return a.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: readingKey(source), Settings: settings, Trials: figures})
+}
+
+// readingKey is a drafter's folder with the date of its weights: another
+// training in the same folder is measured anew.
+func readingKey(source string) string {
+	info, err := os.Stat(filepath.Join(source, "model.safetensors"))
+	if err != nil {
+		return source // built in, or in several files
+	}
+	return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
+}
