@@ -73,10 +73,10 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 		}
 	}
 	plain := s.contest.open(way{})
-	defer plain.close()
 	long := *s.texts.code
 	long.limit = 64
 	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
+	plain.close()
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
