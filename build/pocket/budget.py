@@ -6,16 +6,18 @@ import time
 import torch
 
 SAVE_SECONDS = 300
+WARMUP_STEPS = 40
+FLAT = 0.4  # share of the budget before the learning rates fall linearly to 0
 
 
 class Budget:
     """minutes of wall clock in all, those of earlier, interrupted runs included; the state lies at path.
 
-    for step, progress in budget: one update of module by opts a turn. The rates of opts follow factor(step, progress).
+    for step in budget: one update of module by opts a turn. The rates of opts follow the schedule above.
     """
 
-    def __init__(self, path, module, opts, minutes, factor, log=print):
-        self.path, self.module, self.opts, self.minutes, self.factor, self.log = path, module, opts, minutes, factor, log
+    def __init__(self, path, module, opts, minutes, log=print):
+        self.path, self.module, self.opts, self.minutes, self.log = path, module, opts, minutes, log
         self.step, self.seconds = 0, 0.0
         self.notes = {}  # the caller's own, saved along
         if os.path.exists(path):
@@ -44,10 +46,11 @@ class Budget:
         done = self.seconds >= 60 * self.minutes
         while not done:
             progress = self.seconds / (60 * self.minutes)
+            factor = min(1, (self.step + 1) / WARMUP_STEPS, (1 - progress) / (1 - FLAT))
             for opt, lrs in zip(self.opts, rates):
                 for group, lr in zip(opt.param_groups, lrs):
-                    group["lr"] = lr * self.factor(self.step, progress)
-            yield self.step, progress
+                    group["lr"] = lr * factor
+            yield self.step
             now = time.monotonic()
             self.seconds, clock, self.step = self.seconds + now - clock, now, self.step + 1
             done = self.seconds >= 60 * self.minutes

@@ -24,8 +24,8 @@ from model import rotary, rotate
 class Config:
     vocab_size: int = 4096
     hidden_size: int = 384  # the target's
-    num_hidden_layers: int = 2
-    intermediate_size: int = 1024
+    num_hidden_layers: int = 4
+    intermediate_size: int = 512
     num_attention_heads: int = 4
     num_key_value_heads: int = 2
     head_dim: int = 64

@@ -24,8 +24,6 @@ GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
 MIX = 0.5
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
 WEIGHT_DECAY = 0.02
-WARMUP_STEPS = 40
-FLAT = 0.4  # share of the budget before the learning rate falls linearly to 0
 
 
 def weights(block_size):
@@ -110,15 +108,12 @@ class Readings:
 def train(drafter, target, texts, path, minutes, log=print):
     """Trains drafter for minutes in all; its state lies at path."""
 
-    def factor(step, progress):
-        return min(1, (step + 1) / WARMUP_STEPS, (1 - progress) / (1 - FLAT))
-
     opts = optimizers(drafter)
-    budget = Budget(path, drafter, opts, minutes, factor, log)
+    budget = Budget(path, drafter, opts, minutes, log)
     readings = Readings(target, drafter.config.target_layer_ids)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)
     losses, yields = [], []
-    for step, _ in budget:
+    for step in budget:
         keys, tokens, anchors, ends = texts.batch(step)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             reading = readings.of(keys, tokens, ends)

@@ -25,7 +25,7 @@ TARGET = model.Config(
     vocab_size=96, hidden_size=32, num_hidden_layers=6, intermediate_size=64, num_attention_heads=2, num_key_value_heads=1, head_dim=16, sliding_window=16
 )
 DRAFTER = dflash.Config(
-    vocab_size=96, hidden_size=32, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=16, sliding_window=WINDOW
+    vocab_size=96, hidden_size=32, num_hidden_layers=2, intermediate_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=16, sliding_window=WINDOW
 )
 CASES = {"training": (), "training-sliding": (0,), "training-all-sliding": (0, 1)}
 SHARED = "training-shared"

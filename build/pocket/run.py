@@ -2,7 +2,7 @@
 
     tokenizer   the tokenizer and all settings, into --out
     train       the model, the target of speculation
-    unloop      it again, against looping; a trial, see unloop.py
+    joint       it again, together with a drafter, see joint.py
     export      its weights, into --out
     evaluate    what the model card says of it
     generate    text by the model in --out
@@ -12,7 +12,7 @@
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
 
-Without --stage all but unloop and parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
+Without --stage all but parity, one after the other. Needs Python 3.11 or newer with the packages of requirements.txt, `go` on the
 PATH, and a C++ compiler (torch.compile).
 Whoever starts it makes the virtual environment, in a folder of the cache keyed by the content of requirements.txt:
 python3 -m venv DIR, then DIR/bin/pip install -r build/pocket/requirements.txt (on x86-64 Linux torch brings CUDA's
@@ -40,11 +40,11 @@ import drafter
 import evaluate
 import export
 import generate
+import joint
 import parity
 import tokenizer
 from model import Config, Model
 from train import BATCH_TOKENS, Rows, train
-from unloop import unloop
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -59,7 +59,7 @@ def cache_folder():
     return os.path.join(base, "tandem-dev", "pocket")
 
 
-STAGES = ["tokenizer", "train", "export", "evaluate", "generate", "drafter", "acceptance"]
+STAGES = ["tokenizer", "train", "joint", "export", "evaluate", "generate", "drafter", "acceptance"]
 
 
 def arguments():
@@ -67,15 +67,134 @@ def arguments():
     parser.add_argument("--cache", default=cache_folder(), help="folder of rows, checkpoints, texts and curve (%(default)s)")
     parser.add_argument("--out", default=os.path.join(HERE, "..", "..", "models", "pocket"), help="the model's folder (%(default)s)")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="(%(default)s)")
-    parser.add_argument("--stage", choices=["all", *STAGES, "unloop", "parity"], default="all", help="do only this (%(default)s)")
+    parser.add_argument("--stage", choices=["all", *STAGES, "parity"], default="all", help="do only this (%(default)s)")
     parser.add_argument("--minutes", type=float, default=110, help="training time in all (%(default)s)")
-    parser.add_argument("--unloop-minutes", type=float, default=20, help="the same of unloop (%(default)s)")
+    parser.add_argument("--joint-minutes", type=float, default=60, help="the same of joint (%(default)s)")
     parser.add_argument("--drafter-minutes", type=float, default=40, help="the same of the drafter (%(default)s)")
     parser.add_argument("--tokens", type=int, default=1_500_000, help="text for the drafter to learn from (%(default)s)")
     parser.add_argument("--layers", type=int, default=dflash.Config.num_hidden_layers, help="of the drafter (%(default)s)")
     parser.add_argument("--block", type=int, choices=[4, 8, 16], default=dflash.Config.block_size, help="rows of a block (%(default)s)")
     parser.add_argument("--sliding", action="store_true", help="make the drafter's first layer a sliding one")
     return parser.parse_args()
+
+
+def log(line):
+    print(line, flush=True)
+
+
+class Recipe:
+    """The stages. Each finds what the one before it left in the cache or in out."""
+
+    def __init__(self, args):
+        self.args = args
+        os.makedirs(args.cache, exist_ok=True)
+        log("reading the libraries")
+        self.train_docs, self.held_out_docs = data.split(data.documents())
+        path = os.path.join(args.cache, "tokenizer.json")
+        if not os.path.exists(path):
+            log("training the tokenizer")
+            tokenizer.train(d.text for d in self.train_docs).save(path)
+        self.tokens = Tokenizer.from_file(path)
+        self.config = Config(vocab_size=self.tokens.get_vocab_size())
+        self.rows = Rows(self.train_docs, self.tokens, args.cache)
+
+    def tokenizer(self):
+        export.settings(self.config, self.tokens, self.args.out)
+
+    def train(self):
+        train(Model(self.config), self.rows, self.held_out(), self.args.cache, self.args.minutes, log)
+
+    def joint(self):
+        saved = self.trained()
+        pair = joint.Pair(Model(self.config), self.drafter_config())
+        pair.model.load_state_dict(saved["model"])
+        pair.drafter.start(pair.model)
+        joint.run(pair, self.rows, saved["step"], self.held_out(), self.joint_path(saved["step"]), self.args.joint_minutes, log)
+
+    def export(self):
+        pair, _ = self.joined()
+        export.weights(pair.model, self.args.out)
+
+    def evaluate(self):
+        pair, steps = self.joined()
+        evaluate.report(pair.model, self.tokens, self.train_docs, self.held_out_docs, steps * BATCH_TOKENS, self.args.cache)
+
+    def generate(self):
+        target = Target(self.config, self.args)
+        generate.write(target.model, self.prompts(), self.tokens, target.texts, self.args.tokens, log)
+
+    def drafter(self):
+        target, shape = Target(self.config, self.args), self.variant()
+        pair, _ = self.joined()
+        model = dflash.Drafter(shape)
+        model.load_state_dict(pair.drafter.state_dict())
+        drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, log)
+        export.drafter(model, os.path.join(self.args.out, drafter_name(shape)))
+
+    def acceptance(self):
+        target, shape = Target(self.config, self.args), self.variant()
+        held_out = data.plain_rows([d for d in self.held_out_docs if d.language == "Go"], self.tokens, data.SHORT)
+        picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
+        prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
+        stops = {self.tokens.token_to_id("<|endoftext|>"), self.tokens.token_to_id("<|im_end|>")}
+        drafters = {drafter_name(shape): drafter.load(shape, target.drafter(shape)), "random": dflash.Drafter(shape)}
+        acceptance.report(drafters, target.model, prompts, stops, log)
+
+    def held_out(self):
+        return data.plain_rows(self.held_out_docs, self.tokens, data.SHORT)[::8]
+
+    def prompts(self):
+        self.rows.load(0)
+        return generate.Prompts(self.rows.passes[0][data.SHORT], self.tokens)
+
+    def trained(self):
+        """The state that stage train left."""
+        return torch.load(os.path.join(self.args.cache, "checkpoint.pt"), weights_only=True)
+
+    def joint_path(self, step):
+        """Where stage joint has its state, which goes on from a step of stage train."""
+        return os.path.join(self.args.cache, f"joint-{self.args.layers}-{step}.pt")
+
+    def joined(self):
+        """(the pair that stage joint left, steps of batches its model has seen)."""
+        step = self.trained()["step"]
+        saved = torch.load(self.joint_path(step), weights_only=True)
+        pair = joint.Pair(Model(self.config), self.drafter_config())
+        pair.load_state_dict(saved["model"])
+        return pair, step + saved["step"]
+
+    def drafter_config(self, **form):
+        """form: what does not change the drafter's weights."""
+        return dflash.Config(
+            vocab_size=self.config.vocab_size,
+            hidden_size=self.config.hidden_size,
+            num_target_layers=self.config.num_hidden_layers,
+            mask_token_id=self.tokens.token_to_id("<|mask|>"),
+            num_hidden_layers=self.args.layers,
+            **form,
+        )
+
+    def variant(self):
+        """The drafter asked for."""
+        return self.drafter_config(block_size=self.args.block, sliding_layers=(0,) if self.args.sliding else ())
+
+
+class Target:
+    """The exported model, frozen, and the folder of the cache that holds what depends on it."""
+
+    def __init__(self, config, args):
+        self.model = Model(config)
+        export.load(self.model, args.out)
+        self.model.requires_grad_(False)
+        with open(os.path.join(args.out, "model.safetensors"), "rb") as f:
+            digest = hashlib.file_digest(f, "sha256").hexdigest()
+        self.folder = os.path.join(args.cache, "target-" + digest[:12])
+        os.makedirs(self.folder, exist_ok=True)
+        self.texts = os.path.join(self.folder, "texts")
+
+    def drafter(self, config):
+        """Where the state of a drafter lies."""
+        return os.path.join(self.folder, drafter_name(config) + ".pt")
 
 
 def drafter_name(config):
@@ -88,110 +207,16 @@ def drafter_name(config):
     return name
 
 
-def trained(model, cache):
-    """Loads the target as the last of its trainings left it; the step of the main one."""
-    saved = torch.load(os.path.join(cache, "checkpoint.pt"), weights_only=True)
-    model.load_state_dict(saved["model"])
-    path = unloop_path(cache, saved["step"])
-    if os.path.exists(path):
-        model.load_state_dict(torch.load(path, weights_only=True)["model"])
-    return saved["step"]
-
-
-def unloop_path(cache, step):
-    return os.path.join(cache, f"unloop-{step}.pt")
-
-
-class Target:
-    """The exported model and the folder of the cache that holds what depends on it."""
-
-    def __init__(self, config, out, cache):
-        self.model = Model(config)
-        export.load(self.model, out)
-        self.model.requires_grad_(False)
-        with open(os.path.join(out, "model.safetensors"), "rb") as f:
-            digest = hashlib.file_digest(f, "sha256").hexdigest()
-        self.folder = os.path.join(cache, "target-" + digest[:12])
-        os.makedirs(self.folder, exist_ok=True)
-        self.texts = os.path.join(self.folder, "texts")
-
-
-def draft_stages(args, stage, config, t, rows, held_out_docs):
-    target = Target(config, args.out, args.cache)
-    if stage("generate"):
-        rows.load(0)
-        prompts = generate.Prompts(rows.passes[0][data.SHORT], t)
-        generate.write(target.model, prompts, t, target.texts, args.tokens, log)
-    shape = dflash.Config(
-        vocab_size=config.vocab_size,
-        hidden_size=config.hidden_size,
-        num_target_layers=config.num_hidden_layers,
-        mask_token_id=t.token_to_id("<|mask|>"),
-        num_hidden_layers=args.layers,
-        block_size=args.block,
-        sliding_layers=(0,) if args.sliding else (),
-    )
-    name = drafter_name(shape)
-    path = os.path.join(target.folder, name + ".pt")
-    if stage("drafter"):
-        model = dflash.Drafter(shape)
-        model.start(target.model)
-        drafter.train(model, target.model, drafter.Texts(target.texts), path, args.drafter_minutes, log)
-        export.drafter(model, os.path.join(args.out, name))
-    if stage("acceptance"):
-        held_out = data.plain_rows([d for d in held_out_docs if d.language == "Go"], t, data.SHORT)
-        picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
-        prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
-        stops = {t.token_to_id("<|endoftext|>"), t.token_to_id("<|im_end|>")}
-        drafters = {name: drafter.load(shape, path), "random": dflash.Drafter(shape)}
-        acceptance.report(drafters, target.model, prompts, stops, log)
-
-
-def log(line):
-    print(line, flush=True)
-
-
 def main():
     args = arguments()
-    os.makedirs(args.cache, exist_ok=True)
     torch.set_num_threads(args.threads)
     torch.manual_seed(1)
-
-    def stage(*names):
-        return args.stage in ("all", *names)
-
     if args.stage == "parity":
         parity.record(os.path.join(HERE, "..", "..", "models", "dflash", "testdata", "parity"))
         return
-    log("reading the libraries")
-    train_docs, held_out_docs = data.split(data.documents())
-    path = os.path.join(args.cache, "tokenizer.json")
-    if not os.path.exists(path):
-        log("training the tokenizer")
-        tokenizer.train(d.text for d in train_docs).save(path)
-    t = Tokenizer.from_file(path)
-    config = Config(vocab_size=t.get_vocab_size())
-    model = Model(config)
-    rows = Rows(train_docs, t, args.cache)
-    if stage("tokenizer"):
-        export.settings(config, t, args.out)
-    if stage("train"):
-        held_out = data.plain_rows(held_out_docs, t, data.SHORT)[::8]
-        train(model, rows, held_out, args.cache, args.minutes, log)
-    if args.stage == "unloop":
-        saved = torch.load(os.path.join(args.cache, "checkpoint.pt"), weights_only=True)
-        model.load_state_dict(saved["model"])
-        rows.load(0)
-        prompts = generate.Prompts(rows.passes[0][data.SHORT], t)
-        unloop(model, rows, prompts, unloop_path(args.cache, saved["step"]), args.unloop_minutes, log)
-    if stage("export", "evaluate"):
-        step = trained(model, args.cache)
-    if stage("export"):
-        export.weights(model, args.out)
-    if stage("evaluate"):
-        evaluate.report(model, t, train_docs, held_out_docs, step * BATCH_TOKENS, args.cache)
-    if stage("generate", "drafter", "acceptance"):
-        draft_stages(args, stage, config, t, rows, held_out_docs)
+    recipe = Recipe(args)
+    for stage in STAGES if args.stage == "all" else [args.stage]:
+        getattr(recipe, stage)()
 
 
 if __name__ == "__main__":

@@ -1,21 +1,18 @@
-"""Training: one loop that fits a wall-clock budget, saves every five minutes and resumes by itself."""
+"""Training of the model on the libraries' text."""
 
 import json
 import os
-import time
 
 import numpy as np
 import torch
 
 import data
+from budget import Budget
 from muon import Muon
 
 BATCH_TOKENS = 8192
 LONG_EVERY = round(1 / data.LONG_SHARE)  # one batch of long rows in this many
-SAVE_SECONDS = 300
 MEASURE_TOKENS = 500_000  # at least so many between two points of the curve
-WARMUP_STEPS = 40
-FLAT = 0.4  # share of the budget before the learning rate falls linearly to 0
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the embedding and the norms
 WEIGHT_DECAY = 0.05
 
@@ -75,53 +72,30 @@ def held_out_loss(model, rows, batch=8):
 def train(model, rows, held_out, folder, minutes, log=print):
     """Trains model for minutes of wall clock in all, those of earlier, interrupted calls included.
 
-    rows is a Rows; held_out, an array (N, L + 1), is measured now and then. Returns the curve, a list of dicts.
+    rows is a Rows; held_out, an array (N, L + 1), is measured now and then. What was measured lies in folder, curve.jsonl.
     """
-    path = os.path.join(folder, "checkpoint.pt")
     opts = optimizers(model)
-    step, seconds, curve = 0, 0.0, []
-    if os.path.exists(path):
-        saved = torch.load(path, weights_only=True)
-        model.load_state_dict(saved["model"])
-        for opt, state in zip(opts, saved["optimizers"]):
-            opt.load_state_dict(state)
-        step, seconds, curve = saved["step"], saved["seconds"], saved["curve"]
-        log(f"resumed at step {step}, minute {seconds / 60:.1f}")
-    rates = [[g["initial_lr"] if "initial_lr" in g else g.setdefault("initial_lr", g["lr"]) for g in opt.param_groups] for opt in opts]
+    budget = Budget(os.path.join(folder, "checkpoint.pt"), model, opts, minutes, log)
+    curve = budget.notes.setdefault("curve", [])
 
     def measure():
         point = {
-            "step": step,
-            "tokens": step * BATCH_TOKENS,
-            "minutes": round(seconds / 60, 1),
+            "step": budget.step,
+            "tokens": budget.step * BATCH_TOKENS,
+            "minutes": round(budget.seconds / 60, 1),
             "train": round(float(np.mean(recent)), 4),
             "held_out": round(held_out_loss(model, held_out), 4),
         }
         curve.append(point)
-        log(f"measured: {point}")
-
-    def save():
-        state = {
-            "model": model.state_dict(),
-            "optimizers": [opt.state_dict() for opt in opts],
-            "step": step,
-            "seconds": seconds,
-            "curve": curve,
-        }
-        torch.save(state, path + ".part")
-        os.replace(path + ".part", path)
         with open(os.path.join(folder, "curve.jsonl"), "w") as f:
             f.writelines(json.dumps(point) + "\n" for point in curve)
-        log(f"saved at step {step}")
+        log(f"measured: {point}")
 
     loss_fn = torch.compile(model.loss, dynamic=False)
-    recent, last_save, clock = [], seconds, time.monotonic()
-    while seconds < 60 * minutes:
-        progress = seconds / (60 * minutes)
-        factor = min(1, (step + 1) / WARMUP_STEPS, (1 - progress) / (1 - FLAT))
-        for opt, lrs in zip(opts, rates):
-            for group, lr in zip(opt.param_groups, lrs):
-                group["lr"] = lr * factor
+    recent = []
+    for step in budget:
+        if recent and (not curve or step * BATCH_TOKENS - curve[-1]["tokens"] >= MEASURE_TOKENS):
+            measure()
         with torch.autocast("cpu", dtype=torch.bfloat16):
             loss = loss_fn(rows.batch(step))
         loss.backward()
@@ -129,19 +103,9 @@ def train(model, rows, held_out, folder, minutes, log=print):
         for opt in opts:
             opt.step()
             opt.zero_grad()
-        step += 1
         recent = (recent + [loss.item()])[-50:]
-        now = time.monotonic()
-        seconds, clock = seconds + now - clock, now
         if step % 10 == 0:
-            log(f"step {step}, {seconds / 60:.1f} of {minutes} min, loss {np.mean(recent):.3f}, {step * BATCH_TOKENS / seconds:.0f} tokens/s")
-        if seconds - last_save > SAVE_SECONDS:
-            if not curve or step * BATCH_TOKENS - curve[-1]["tokens"] >= MEASURE_TOKENS:
-                measure()
-            save()
-            last_save = seconds
+            log(f"step {step}, {budget.seconds / 60:.1f} of {minutes} min, loss {np.mean(recent):.3f}")
     if recent:
-        if not curve or curve[-1]["step"] != step:
-            measure()
-        save()
-    return curve
+        measure()
+        budget.save()
