@@ -120,6 +120,15 @@ func (s *Scope) Exp(a *Array) *Array {
 	return s.done(r, C.mlx_exp(&r.c, a.c, s.stream))
 }
 
+// Power returns a^b (mlx_power).
+func (s *Scope) Power(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_power(&r.c, a.c, b.c, s.stream))
+}
+
 // Log is the natural logarithm (mlx_log).
 func (s *Scope) Log(a *Array) *Array {
 	if !s.ready(a) {

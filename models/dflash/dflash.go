@@ -244,11 +244,11 @@ func (m *Model) attend(s *mlx.Scope, x *mlx.Array, layer, pos int, c cache.Cache
 	var out *mlx.Array // (1, Q, rows, D)
 	switch {
 	case !m.causal(layer):
-		out = s.Attention(q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
+		out = nn.Attend(s, q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
 	case view.Causal:
-		out = s.CausalAttention(q, view.K, view.V, h.Scale)
+		out = nn.AttendCausally(s, q, view.K, view.V, h.Scale)
 	default:
-		out = s.Attention(q, view.K, view.V, h.Scale, view.Mask)
+		out = nn.Attend(s, q, view.K, view.V, h.Scale, view.Mask)
 	}
 	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
 }

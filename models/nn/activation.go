@@ -13,6 +13,9 @@ func SwiGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 }
 
 func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
+	if plainOnCPU(s, gate) {
+		return gated(s, gate, up, s.Mul(constant(s, -math.Log2E, mlx.Float32), gate))
+	}
 	return s.Mul(s.Mul(gate, s.Sigmoid(gate)), up)
 }
 
@@ -25,6 +28,13 @@ func GeGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 
 func geglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	d := gate.Dtype()
+	if plainOnCPU(s, gate) {
+		// gelu(x) is x times the logistic function of 2 sqrt(2/pi) (x + 0.044715 x^3).
+		const slope = -2 * math.Log2E * 0.7978845608028654
+		square := s.Mul(gate, gate)
+		inner := s.Add(constant(s, slope, d), s.Mul(constant(s, 0.044715*slope, d), square))
+		return gated(s, gate, up, s.Mul(inner, gate))
+	}
 	// The cube is rounded once, as a power would be.
 	wide := s.AsType(gate, mlx.Float32)
 	cube := s.AsType(s.Mul(s.Mul(wide, wide), wide), d)
@@ -32,6 +42,12 @@ func geglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	t := s.Tanh(s.Mul(constant(s, math.Sqrt(2/math.Pi), d), inner))
 	gelu := s.Mul(s.Mul(constant(s, 0.5, d), gate), s.Add(constant(s, 1, d), t))
 	return s.Mul(gelu, up)
+}
+
+// gated returns gate * up / (1 + 2^exponent).
+func gated(s *mlx.Scope, gate, up, exponent *mlx.Array) *mlx.Array {
+	d := gate.Dtype()
+	return s.Div(s.Mul(gate, up), s.Add(constant(s, 1, d), s.Power(constant(s, 2, d), exponent)))
 }
 
 type constantKey struct {
