@@ -24,6 +24,7 @@ GAMMA = {4: 2.0, 8: 4.0, 16: 7.0}  # by block size
 MIX = 0.5
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
 WEIGHT_DECAY = 0.02
+RATE = 0.5  # of these in what comes after stage joint
 
 
 def weights(block_size):
@@ -53,12 +54,13 @@ def loss(drafter, target, reading, tokens, anchors, ends, mix=MIX):
     return (entropy * w).sum() / w.sum(), 1 + hits.float().cumprod(-1).sum(-1).mean()
 
 
-def optimizers(drafter):
+def optimizers(drafter, rate=1.0):
+    """rate: of the learning rates."""
     matrices = [p for p in drafter.parameters() if p.ndim == 2]
     vectors = [p for p in drafter.parameters() if p.ndim == 1]
     return [
-        Muon(matrices, lr=MATRIX_LR, weight_decay=WEIGHT_DECAY),
-        torch.optim.AdamW(vectors, lr=VECTOR_LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+        Muon(matrices, lr=rate * MATRIX_LR, weight_decay=WEIGHT_DECAY),
+        torch.optim.AdamW(vectors, lr=rate * VECTOR_LR, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
     ]
 
 
@@ -108,7 +110,7 @@ class Readings:
 def train(drafter, target, texts, path, minutes, log=print):
     """Trains drafter for minutes in all; its state lies at path."""
 
-    opts = optimizers(drafter)
+    opts = optimizers(drafter, RATE)
     budget = Budget(path, drafter, opts, minutes, log)
     readings = Readings(target, drafter.config.target_layer_ids)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)

@@ -17,7 +17,7 @@ from dflash import Config, Drafter
 
 ANCHORS = 24  # a row of a batch
 WEIGHT = 0.5  # of the drafter's loss beside the model's
-RATE = 0.5  # of the model's first learning rates
+RATE = 0.5  # of the model's learning rates in stage train
 LOG_STEPS = 10
 
 
@@ -49,11 +49,7 @@ def run(pair, rows, first, held_out, path, minutes, log=print):
 
     Batches of long rows train the model alone. held_out, an array (N, L + 1), is measured at the end.
     """
-
-    model_opts, drafter_opts = train.optimizers(pair.model), drafter.optimizers(pair.drafter)
-    for opt in model_opts:
-        for group in opt.param_groups:
-            group["lr"] *= RATE
+    model_opts, drafter_opts = train.optimizers(pair.model, RATE), drafter.optimizers(pair.drafter)
     opts = model_opts + drafter_opts
     budget = Budget(path, pair, opts, minutes, log)
     both = torch.compile(pair.loss, dynamic=False)

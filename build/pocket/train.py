@@ -17,14 +17,15 @@ MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the embedding and the nor
 WEIGHT_DECAY = 0.05
 
 
-def optimizers(model):
+def optimizers(model, rate=1.0):
+    """rate: of the learning rates."""
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     embedding = [model.embed_tokens.weight]
     vectors = [p for p in model.parameters() if p.ndim == 1]
     adam = [{"params": embedding, "weight_decay": WEIGHT_DECAY}, {"params": vectors, "weight_decay": 0.0}]
     return [
-        Muon(matrices, lr=MATRIX_LR, weight_decay=WEIGHT_DECAY),
-        torch.optim.AdamW(adam, lr=VECTOR_LR, betas=(0.9, 0.95), fused=True),
+        Muon(matrices, lr=rate * MATRIX_LR, weight_decay=WEIGHT_DECAY),
+        torch.optim.AdamW(adam, lr=rate * VECTOR_LR, betas=(0.9, 0.95), fused=True),
     ]
 
 
