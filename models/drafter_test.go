@@ -82,7 +82,7 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 		n := len(ids) - 1
 		out := m.Forward(s, lm.Batch{{Tokens: mlx.New(s, ids[:n], n), N: n, Caches: target}}, block.Taps())
 		block.Context(s, out.Taps, 0, drafts)
-		hidden := block.Forward(s, mlx.New(s, ids[n:], 1), 7, n, drafts)
+		hidden := block.Forward(s, nil, mlx.New(s, ids[n:], 1), 7, n, drafts)
 		var err error
 		logits, err = mlx.Read[float32](s, s.Contiguous(m.Unembed(s, hidden)))
 		return err

@@ -30,8 +30,9 @@ type Block interface {
 
 	// Forward returns what the target's Unembed turns into logits (n, V) of
 	// the n positions after that of the anchor (1), pos. The caches hold the
-	// context alone before and after.
-	Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array
+	// context alone before and after. Rows that it lacks before pos come as
+	// taps, as Context takes them, or nil: they and the block are one forward.
+	Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array
 }
 
 // contextRows is how many rows of taps wait at most before they become context:
@@ -119,10 +120,16 @@ func (t *dflash) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.A
 
 // flush turns what waits into context.
 func (t *dflash) flush(s *mlx.Scope) {
+	taps, n := t.take(s)
+	t.write(s, taps, n)
+}
+
+// take hands over what waits: taps (n, H), nil if nothing does.
+func (t *dflash) take(s *mlx.Scope) (taps []*mlx.Array, n int) {
 	if t.rows == 0 {
-		return
+		return nil, 0
 	}
-	taps := make([]*mlx.Array, len(t.waiting[0]))
+	taps = make([]*mlx.Array, len(t.waiting[0]))
 	for i := range taps {
 		var parts []*mlx.Array
 		for _, run := range t.waiting {
@@ -135,9 +142,9 @@ func (t *dflash) flush(s *mlx.Scope) {
 			s.Adopt(tap)
 		}
 	}
-	n := t.rows
+	n = t.rows
 	t.waiting, t.rows = nil, 0
-	t.write(s, taps, n)
+	return taps, n
 }
 
 // write appends n rows of context, in runs that the caches take: a ring may
@@ -160,14 +167,18 @@ func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 
 // Propose implements Draft.
 func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
-	t.flush(s)
 	pos := len(history) - 1
-	if t.end != pos {
-		s.Fail(fmt.Errorf("draft: a block at position %d behind a context of %d", pos, t.end))
+	if t.end+t.rows != pos {
+		s.Fail(fmt.Errorf("draft: a block at position %d behind a context of %d", pos, t.end+t.rows))
 		return Proposal{}
 	}
 	n = min(n, t.MaxDrafts())
-	hidden := t.block.Forward(s, mlx.New(s, history[pos:], 1), n, pos, t.caches)
+	if t.rows+1+n > cache.MaxBlock {
+		t.flush(s)
+	}
+	taps, rows := t.take(s)
+	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], 1), n, pos, t.caches)
+	t.end += rows
 	logits := s.Add(s.AsType(t.target.Unembed(s, hidden), mlx.Float32), t.forbid)
 	logQ := t.options.Sampler.Process(s, logits, nil)
 	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, pos+1), LogQ: logQ}

@@ -43,7 +43,10 @@ func (b *follower) write(s *mlx.Scope, n int, caches []cache.Cache) {
 	}
 }
 
-func (b *follower) Forward(s *mlx.Scope, anchor *mlx.Array, n, _ int, caches []cache.Cache) *mlx.Array {
+func (b *follower) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+	if taps != nil {
+		b.Context(s, taps, pos-taps[0].Dim(0), caches)
+	}
 	b.write(s, 1+n, caches)
 	for _, c := range caches {
 		if err := c.Trim(1 + n); err != nil {

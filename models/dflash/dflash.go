@@ -188,12 +188,10 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 // layers Taps names for n adjacent positions from pos on, which follow those
 // of the last call. n is bounded by the chunk that the caches were made for.
 func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
-	if len(taps) != len(m.taps) {
-		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
+	x := m.context(s, taps)
+	if s.Err() != nil {
 		return
 	}
-	x := s.AsType(s.Concat(-1, taps...), m.Dtype())
-	x = m.HiddenNorm.Forward(s, m.FC.Forward(s, x)) // (n, H)
 	kv := nn.Heads{KV: m.heads.KV, Dim: m.heads.Dim}
 	for i, l := range m.Layers {
 		k, v := kv.Split(s, l.KVProj.Forward(s, x)) // (1, KV, n, D)
@@ -201,12 +199,27 @@ func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache
 	}
 }
 
+// context returns the rows (n, H) that taps are to every layer's attention.
+func (m *Model) context(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
+	if len(taps) != len(m.taps) {
+		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
+		return nil
+	}
+	x := s.AsType(s.Concat(-1, taps...), m.Dtype())
+	return m.HiddenNorm.Forward(s, m.FC.Forward(s, x))
+}
+
 // Forward computes the block of an anchor (1) int32 at position pos, right
 // after the context, and n < BlockSize masks behind it. It returns the normed
 // rows of the masks (n, H) in the target's type, for its Unembed: row j guesses
 // the token at pos+1+j. The caches hold the context alone again when it
 // returns; what of the block was written there is overwritten by the next rows.
-func (m *Model) Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+//
+// taps are the last rows of the context if the caches do not hold them yet, as
+// for Context, which they then do; else nil. They go through a layer
+// beside the block's rows, a dozen operations less a layer than by themselves.
+// There are at most cache.MaxBlock rows of both together.
+func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
 	if n < 1 || n >= m.BlockSize() {
 		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d", n, m.BlockSize()-1))
 		return anchor
@@ -217,8 +230,14 @@ func (m *Model) Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []ca
 		x = s.Mul(x, s.Scalar(scale, x.Dtype()))
 	}
 	x = s.AsType(x, m.Dtype())
+	var context *mlx.Array
+	if taps != nil {
+		if context = m.context(s, taps); s.Err() != nil {
+			return anchor
+		}
+	}
 	for i, l := range m.Layers {
-		x = s.Add(x, m.attend(s, l.InputLayernorm.Forward(s, x), i, pos, caches[i]))
+		x = s.Add(x, m.attend(s, context, l.InputLayernorm.Forward(s, x), i, pos, caches[i]))
 		x = s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
 	}
 	for _, c := range caches {
@@ -232,14 +251,19 @@ func (m *Model) Forward(s *mlx.Scope, anchor *mlx.Array, n, pos int, caches []ca
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
 }
 
-// attend returns what the rows x (rows, H) of a block attend to in a layer, its
-// context and each other.
-func (m *Model) attend(s *mlx.Scope, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
-	l, h, rows := m.Layers[layer], m.heads, x.Dim(0)
+// attend returns what the rows x (rows, H) of a block at pos attend to in a
+// layer, its context and each other. context are the last rows before pos that
+// c lacks, or nil.
+func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
+	l, h, rows, more := m.Layers[layer], m.heads, x.Dim(0), 0
+	if context != nil {
+		more = context.Dim(0)
+		x = s.Concat(0, context, x)
+	}
 	qk, v := h.Split(s, l.QKVProj.Forward(s, x))
-	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos)
-	q, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
-	past := c.Offset()
+	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos-more)
+	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	past := c.Offset() + more
 	view := c.Update(s, k, v)
 	var out *mlx.Array // (1, Q, rows, D)
 	switch {
@@ -247,8 +271,10 @@ func (m *Model) attend(s *mlx.Scope, x *mlx.Array, layer, pos int, c cache.Cache
 		out = nn.Attend(s, q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
 	case view.Causal:
 		out = nn.AttendCausally(s, q, view.K, view.V, h.Scale)
+	case view.Mask == nil:
+		out = nn.Attend(s, q, view.K, view.V, h.Scale, nil)
 	default:
-		out = nn.Attend(s, q, view.K, view.V, h.Scale, view.Mask)
+		out = nn.Attend(s, q, view.K, view.V, h.Scale, s.Slice(view.Mask, 0, more, more+rows))
 	}
 	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
 }

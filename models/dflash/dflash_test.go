@@ -107,7 +107,7 @@ func TestPacked(t *testing.T) {
 		got := make([]block, len(blocks))
 		for i, b := range blocks {
 			p.extend(t, th, b.context, 32)
-			got[i] = block{context: b.context, n: b.n, anchor: b.anchor, logits: p.draft(t, th, b.anchor, b.n)}
+			got[i] = block{context: b.context, n: b.n, anchor: b.anchor, logits: p.draft(t, th, b.anchor, b.n, 0)}
 			for _, row := range got[i].logits {
 				got[i].drafts = append(got[i].drafts, likeliest(row, m.MaskToken()))
 			}
@@ -136,9 +136,12 @@ func TestMisuse(t *testing.T) {
 		fn   func(s *mlx.Scope, caches []cache.Cache)
 		want string
 	}{
-		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts; this drafter makes 1 to 7"},
-		{"more than trained", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, mlx.New(s, []int32{1}, 1), 8, 0, caches) }, "a block of 8 drafts"},
+		{"no drafts", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 0, 0, caches) }, "a block of 0 drafts; this drafter makes 1 to 7"},
+		{"more than trained", func(s *mlx.Scope, caches []cache.Cache) { m.Forward(s, nil, mlx.New(s, []int32{1}, 1), 8, 0, caches) }, "a block of 8 drafts"},
 		{"taps missing", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 2, 0, 4)[:1], 0, caches) }, "1 taps, not those of layers [1 3]"},
+		{"taps missing beside a block", func(s *mlx.Scope, caches []cache.Cache) {
+			m.Forward(s, on.tapsOf(s, 2, 0, 4)[:1], mlx.New(s, []int32{1}, 1), 2, 4, caches)
+		}, "1 taps, not those of layers [1 3]"},
 		{"taps of another width", func(s *mlx.Scope, caches []cache.Cache) { m.Context(s, on.tapsOf(s, 4, 0, 4)[:2], 0, caches) }, ""},
 	} {
 		caches := m.NewCaches(cache.Options{})
@@ -171,7 +174,7 @@ func TestBlockSize(t *testing.T) {
 		// The largest block can be drafted and dropped, behind a ring that is full.
 		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
 		p.extend(t, th, 72, 16)
-		p.draft(t, th, 3, want-1)
+		p.draft(t, th, 3, want-1, 0)
 		p.free(t, th)
 	}
 }

@@ -195,13 +195,18 @@ func (p *path) arrays() []*mlx.Array {
 	return all
 }
 
-// draft returns the logits (n, V) of a block behind the context.
-func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n int) [][]float32 {
+// draft returns the logits (n, V) of a block behind the context, of which so
+// many rows come with it.
+func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) [][]float32 {
 	t.Helper()
 	var rows [][]float32
-	offset := p.caches[0].Offset()
+	offset := p.caches[0].Offset() + more
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		hidden := p.m.Forward(s, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
+		var taps []*mlx.Array
+		if more > 0 {
+			taps = p.on.tapsOf(s, len(p.m.Taps()), offset-more, offset)
+		}
+		hidden := p.m.Forward(s, taps, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
 		logits := s.AsType(p.on.unembed(s, hidden), mlx.Float32)
 		if err := s.Eval(append(p.arrays(), logits)...); err != nil {
 			return err
@@ -280,13 +285,18 @@ var ways = []struct {
 	opts  cache.Options
 	chunk int
 	fresh bool // caches of their own for every block; else one request that goes on
+	more  int  // rows of the context that come with the block, at most
 }{
-	{"request", cache.Options{}, 32, false},
-	{"request, full layout", cache.Options{Layout: cache.Full}, 32, false},
-	{"request, small ring", cache.Options{Chunk: 1}, 3, false},
-	{"fresh", cache.Options{}, 512, true},
-	{"fresh, row by row", cache.Options{Chunk: 1}, 1, true},
-	{"fresh, chunks of 7, full layout", cache.Options{Layout: cache.Full}, 7, true},
+	{"request", cache.Options{}, 32, false, 0},
+	{"request, full layout", cache.Options{Layout: cache.Full}, 32, false, 0},
+	{"request, small ring", cache.Options{Chunk: 1}, 3, false, 0},
+	{"request, context with the block", cache.Options{}, 32, false, 24},
+	{"request, context with the block, full layout", cache.Options{Layout: cache.Full}, 32, false, 5},
+	{"request, context with the block, small ring", cache.Options{Chunk: 1}, 3, false, 24},
+	{"fresh", cache.Options{}, 512, true, 0},
+	{"fresh, row by row", cache.Options{Chunk: 1}, 1, true, 0},
+	{"fresh, chunks of 7, full layout", cache.Options{Layout: cache.Full}, 7, true, 0},
+	{"fresh, one row with the block", cache.Options{}, 512, true, 1},
 }
 
 // run drafts all recorded blocks one way.
@@ -299,8 +309,9 @@ func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, 
 			p.free(t, th)
 			p.caches = m.NewCaches(w.opts)
 		}
-		p.extend(t, th, b.context, w.chunk)
-		c.compare(p.draft(t, th, b.anchor, b.n), b, m.MaskToken())
+		more := min(w.more, b.context-p.caches[0].Offset())
+		p.extend(t, th, b.context-more, w.chunk)
+		c.compare(p.draft(t, th, b.anchor, b.n, more), b, m.MaskToken())
 	}
 	p.free(t, th)
 	return c
