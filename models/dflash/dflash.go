@@ -268,13 +268,13 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	var out *mlx.Array // (1, Q, rows, D)
 	switch {
 	case !m.causal(layer):
-		out = nn.Attend(s, q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
+		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
 	case view.Causal:
-		out = nn.AttendCausally(s, q, view.K, view.V, h.Scale)
+		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
 	case view.Mask == nil:
-		out = nn.Attend(s, q, view.K, view.V, h.Scale, nil)
+		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, nil)
 	default:
-		out = nn.Attend(s, q, view.K, view.V, h.Scale, s.Slice(view.Mask, 0, more, more+rows))
+		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, s.Slice(view.Mask, 0, more, more+rows))
 	}
 	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
 }

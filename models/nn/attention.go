@@ -60,7 +60,7 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	if view.Causal {
 		return h.causal(s, queries, view.K, view.V)
 	}
-	return Attend(s, queries, view.K, view.V, h.Scale, view.Mask)
+	return ScaledDotProductAttention(s, queries, view.K, view.V, h.Scale, view.Mask)
 }
 
 // apart attends q (1, Q, n, D), which stand at pos and behind, row by row:
@@ -74,7 +74,7 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 		if mask != nil {
 			mask = s.Slice(s.Slice(mask, 0, i, i+1), 1, 0, keys)
 		}
-		outs[i] = Attend(s, s.Slice(q, 2, i, i+1), s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
+		outs[i] = ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1), s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
 	}
 	return s.Concat(2, outs...)
 }
@@ -90,12 +90,12 @@ const causalRows = 64
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
 	if s.Thread().GPU() || n <= causalRows {
-		return AttendCausally(s, q, k, v, h.Scale)
+		return CausalAttention(s, q, k, v, h.Scale)
 	}
 	var outs []*mlx.Array
 	for from := 0; from < n; from += causalRows {
 		to := min(from+causalRows, n)
-		outs = append(outs, AttendCausally(s, s.Slice(q, 2, from, to),
+		outs = append(outs, CausalAttention(s, s.Slice(q, 2, from, to),
 			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to), h.Scale))
 	}
 	return s.Concat(2, outs...)

@@ -6,22 +6,22 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Attend is scaled dot product attention of q (1, Q, n, D) over k and v
+// ScaledDotProductAttention returns what q (1, Q, n, D) attends of k and v
 // (1, KV, T, D): (1, Q, n, D). mask (n, T) is bool, true = attend; nil attends
 // all.
-func Attend(s *mlx.Scope, q, k, v *mlx.Array, scale float32, mask *mlx.Array) *mlx.Array {
+func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32, mask *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
 		return s.Attention(q, k, v, scale, mask)
 	}
 	if mask != nil {
-		mask = hidden(s, mask)
+		mask = scoreBias(s, mask)
 	}
 	return attendScores(s, q, k, v, scale, mask)
 }
 
-// AttendCausally is Attend with the queries at the last n of the T positions,
-// each of which attends those up to its own.
-func AttendCausally(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array {
+// CausalAttention is ScaledDotProductAttention with the queries at the last n
+// of the T positions, each of which attends those up to its own.
+func CausalAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array {
 	n, t := q.Dim(2), k.Dim(2)
 	if !plainOnCPU(s, q) {
 		return s.CausalAttention(q, k, v, scale)
@@ -31,7 +31,7 @@ func AttendCausally(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array 
 	}
 	return attendScores(s, q, k, v, scale, s.Memo(causalKey{n, t}, func() *mlx.Array {
 		own := s.ExpandDims(s.Arange(t-n, t, mlx.Int32), 1)
-		return hidden(s, s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own))
+		return scoreBias(s, s.LessEqual(s.ExpandDims(s.Arange(0, t, mlx.Int32), 0), own))
 	}))
 }
 
@@ -39,14 +39,14 @@ func AttendCausally(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array 
 type causalKey struct{ n, t int }
 
 // plainOnCPU reports whether x is float32 on the CPU, where MLX's functions take
-// e and tanh number by number. Powers of two are three times as fast, and their
-// products may be as large as the heads allow (measured in engine/LOG.md).
+// e and tanh number by number and powers of two three times as fast (measured
+// in engine/LOG.md).
 func plainOnCPU(s *mlx.Scope, x *mlx.Array) bool {
 	return x.Dtype() == mlx.Float32 && !s.Thread().GPU()
 }
 
-// hidden turns a mask into what is added to scores.
-func hidden(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
+// scoreBias turns a mask into what is added to scores.
+func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 	return s.Where(mask, constant(s, 0, mlx.Float32), constant(s, -1e30, mlx.Float32))
 }
 

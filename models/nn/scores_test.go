@@ -8,8 +8,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestAttend compares attention on the CPU with MLX's own, which Metal uses.
-func TestAttend(t *testing.T) {
+// TestScaledDotProductAttention compares attention on the CPU with MLX's own, which Metal uses.
+func TestScaledDotProductAttention(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -26,13 +26,13 @@ func TestAttend(t *testing.T) {
 					var got, want *mlx.Array
 					switch kind {
 					case "all":
-						got, want = Attend(s, q, k, v, 0.25, nil), s.Attention(q, k, v, 0.25, nil)
+						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, nil), s.Attention(q, k, v, 0.25, nil)
 					case "causal":
-						got, want = AttendCausally(s, q, k, v, 0.25), s.CausalAttention(q, k, v, 0.25)
+						got, want = CausalAttention(s, q, k, v, 0.25), s.CausalAttention(q, k, v, 0.25)
 					case "window":
 						row := s.ExpandDims(s.Arange(keys-n, keys, mlx.Int32), 1)
 						mask := s.LessEqual(s.Sub(row, s.ExpandDims(s.Arange(0, keys, mlx.Int32), 0)), s.Scalar(3, mlx.Int32))
-						got, want = Attend(s, q, k, v, 0.25, mask), s.Attention(q, k, v, 0.25, mask)
+						got, want = ScaledDotProductAttention(s, q, k, v, 0.25, mask), s.Attention(q, k, v, 0.25, mask)
 					}
 					diff, err := mlx.Read[float32](s, s.Contiguous(s.Sub(got, want)))
 					for _, d := range diff {
