@@ -67,7 +67,7 @@ def main():
     with open(os.path.join(goroot, "LICENSE")) as f:
         licence = f.read()
     tokenizer = Tokenizer.from_file(os.path.join(ROOT, "models", "pocket", "tokenizer.json"))
-    _, held_out = data.split(data.documents())
+    _, held_out = data.split(data.documents(comments=True))
     docs = [d for d in held_out if d.language == "Go"]
     edits = []
     for e in edit(docs, tokenizer):

@@ -1,7 +1,8 @@
 """Training text: the source of Go's and Python's standard libraries, as found on this machine, turned into rows of tokens.
 
 What is dropped: generated files, testdata, tables of numbers, very long files, most of the tests, exact copies, licence
-headers. The split into train and held-out is by family, a group of directories which may resemble one another (the ports of
+headers, comments. A third of these libraries is English, of which a model this small learns too little to say anything; without
+it, all it learns is code, and all it writes. The split into train and held-out is by family, a group of directories which may resemble one another (the ports of
 one compiler back end to several architectures, a package and its version 2), so that nothing leaks from one to the other.
 
 A pass is one rendering of the whole training text. Every pass shuffles the files anew and draws anew which pieces become
@@ -67,6 +68,42 @@ def strip_header(text, header):
     return text
 
 
+# Each matches a comment, in its group of that name, or a string, in which nothing is one. Directives are code.
+COMMENTS = {
+    "Go": re.compile(
+        r"""(?P<line>^[ \t]*//(?!go:|export |line |sys).*\n|^[ \t]*/\*(?s:.*?)\*/[ \t]*\n)|(?P<rest>[ \t]*(?://(?!go:|export |line |sys).*|/\*(?s:.*?)\*/))"""
+        r"""|"(?:\\.|[^"\\\n])*"|`[^`]*`|'(?:\\.|[^'\\\n])+'|//.*""",
+        re.M,
+    ),
+    # A string that is a statement is a comment too.
+    "Python": re.compile(
+        r"""(?P<line>^[ \t]*#(?!!).*\n|^[ \t]*[rRuU]?(?:\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)''')[ \t]*\n)|(?P<rest>[ \t]*#(?!!).*)"""
+        r"""|\"\"\"(?s:.*?)\"\"\"|'''(?s:.*?)'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+        re.M,
+    ),
+}
+
+
+INDENT = re.compile(r"[ \t]*")
+NEXT_INDENT = re.compile(r"\s*^([ \t]*)\S", re.M)
+
+
+def strip_comments(text, language):
+    """text without comments, and without the lines that hold nothing else."""
+
+    def without(m):
+        if not m["line"]:
+            return "" if m["rest"] else m.group()
+        body = INDENT.match(m["line"]).group()
+        after = NEXT_INDENT.match(text, m.end())
+        if language == "Python" and m["line"][len(body)] != "#" and (not after or len(after[1]) < len(body)):
+            return body + "pass\n"  # a docstring was all there was
+        return ""
+
+    text = COMMENTS[language].sub(without, text)
+    return re.sub(r"\n{3,}", "\n\n" if language == "Go" else "\n\n\n", text)
+
+
 def walk(root, extension, skip):
     for folder, folders, files in os.walk(root):
         folders[:] = sorted(f for f in folders if f not in skip)
@@ -75,8 +112,8 @@ def walk(root, extension, skip):
                 yield os.path.relpath(os.path.join(folder, name), root)
 
 
-def documents():
-    """All documents, in an order that depends on nothing but the libraries."""
+def documents(comments=False):
+    """All documents, in an order that depends on nothing but the libraries; whole ones with comments."""
     goroot = subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()
     libraries = [
         ("Go", os.path.join(goroot, "src"), ".go", SKIP_GO, GO_HEADER),
@@ -99,6 +136,8 @@ def documents():
             if digest in seen:
                 continue
             seen.add(digest)
+            if not comments:
+                text = strip_comments(text, language).strip("\n") + "\n"
             family = go_family(path) if language == "Go" else path.split(os.sep)[0].removesuffix(".py")
             yield Document(language, language + "/" + family, path, text)
 

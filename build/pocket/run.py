@@ -93,7 +93,8 @@ class Recipe:
         path = os.path.join(args.cache, "tokenizer.json")
         if not os.path.exists(path):
             log("training the tokenizer")
-            tokenizer.train(d.text for d in self.train_docs).save(path)
+            whole, _ = data.split(data.documents(comments=True))  # prompts have comments
+            tokenizer.train(d.text for d in whole).save(path)
         self.tokens = Tokenizer.from_file(path)
         self.config = Config(vocab_size=self.tokens.get_vocab_size())
         self.rows = Rows(self.train_docs, self.tokens, args.cache)
@@ -133,7 +134,8 @@ class Recipe:
 
     def acceptance(self):
         target, shape = Target(self.config, self.args), self.variant()
-        held_out = data.plain_rows([d for d in self.held_out_docs if d.language == "Go"], self.tokens, data.SHORT)
+        _, docs = data.split(data.documents(comments=True))  # as people have it
+        held_out = data.plain_rows([d for d in docs if d.language == "Go"], self.tokens, data.SHORT)
         picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
         prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
         stops = {self.tokens.token_to_id("<|endoftext|>"), self.tokens.token_to_id("<|im_end|>")}
