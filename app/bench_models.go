@@ -47,11 +47,15 @@ type benchDrafters struct {
 }
 
 // loadBenchDrafters loads the drafters in some folders, in the type of the
-// model; without any, the one that is built in beside the pocket model if it is
-// that. The n-gram drafter comes last.
+// model; without any, the one that is served with the model: built in beside the
+// pocket model, else within the model's folder. The n-gram drafter comes last.
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
-	if model == "" && len(dirs) == 0 && models.HasPocketDrafter() {
-		dirs = []string{embedded}
+	if len(dirs) == 0 {
+		if model == "" && models.HasPocketDrafter() {
+			dirs = []string{embedded}
+		} else if dir := drafterBeside(model); model != "" && dir != "" {
+			dirs = []string{dir}
+		}
 	}
 	d := &benchDrafters{}
 	for _, dir := range dirs {

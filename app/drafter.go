@@ -109,9 +109,8 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 		}
 		return embedded, nil
 	}
-	beside := filepath.Join(row.Path, "drafter")
-	if _, err := os.Stat(filepath.Join(beside, "config.json")); err == nil {
-		return beside, nil
+	if dir := drafterBeside(row.Path); dir != "" {
+		return dir, nil
 	}
 	if a.opts.Hub.CacheDir == "" {
 		return "", nil
@@ -130,6 +129,15 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// drafterBeside returns the folder of the drafter that lies in a model's, or "".
+func drafterBeside(model string) string {
+	dir := filepath.Join(model, "drafter")
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // drafterNames returns those of the hub's ids that name a drafter for a model,

@@ -146,8 +146,9 @@ class Recipe:
         return data.plain_rows(self.held_out_docs, self.tokens, data.SHORT)[::8]
 
     def prompts(self):
-        self.rows.load(0)
-        return generate.Prompts(self.rows.passes[0][data.SHORT], self.tokens)
+        """Of the text the model is trained on, with its comments: prompts have them."""
+        docs, _ = data.split(data.documents(comments=True))
+        return generate.Prompts(data.render_pass(docs, self.tokens, 0)[data.SHORT], self.tokens)
 
     def trained(self):
         """The state that stage train left."""
