@@ -72,7 +72,7 @@ def arguments():
     parser.add_argument("--joint-minutes", type=float, default=60, help="the same of joint (%(default)s)")
     parser.add_argument("--drafter-minutes", type=float, default=40, help="the same of the drafter (%(default)s)")
     parser.add_argument("--tokens", type=int, default=1_500_000, help="text for the drafter to learn from (%(default)s)")
-    parser.add_argument("--layers", type=int, default=dflash.Config.num_hidden_layers, help="of the drafter (%(default)s)")
+    parser.add_argument("--layers", type=int, default=dflash.Config.num_hidden_layers, help="of the drafter, as many as stage joint has or fewer (%(default)s)")
     parser.add_argument("--block", type=int, choices=[4, 8, 16], default=dflash.Config.block_size, help="rows of a block (%(default)s)")
     parser.add_argument("--sliding", action="store_true", help="make the drafter's first layer a sliding one")
     return parser.parse_args()
@@ -128,7 +128,7 @@ class Recipe:
         target, shape = Target(self.config, self.args), self.variant()
         pair, _ = self.joined()
         model = dflash.Drafter(shape)
-        model.load_state_dict(pair.drafter.state_dict())
+        model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
         drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, log)
         export.drafter(model, os.path.join(self.args.out, drafter_name(shape)))
 
@@ -156,7 +156,7 @@ class Recipe:
 
     def joint_path(self, step):
         """Where stage joint has its state, which goes on from a step of stage train."""
-        return os.path.join(self.args.cache, f"joint-{self.args.layers}-{step}.pt")
+        return os.path.join(self.args.cache, f"joint-{dflash.Config.num_hidden_layers}-{step}.pt")
 
     def joined(self):
         """(the pair that stage joint left, steps of batches its model has seen)."""
@@ -167,19 +167,17 @@ class Recipe:
         return pair, step + saved["step"]
 
     def drafter_config(self, **form):
-        """form: what does not change the drafter's weights."""
         return dflash.Config(
             vocab_size=self.config.vocab_size,
             hidden_size=self.config.hidden_size,
             num_target_layers=self.config.num_hidden_layers,
             mask_token_id=self.tokens.token_to_id("<|mask|>"),
-            num_hidden_layers=self.args.layers,
             **form,
         )
 
     def variant(self):
         """The drafter asked for."""
-        return self.drafter_config(block_size=self.args.block, sliding_layers=(0,) if self.args.sliding else ())
+        return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block, sliding_layers=(0,) if self.args.sliding else ())
 
 
 class Target:
