@@ -14,12 +14,17 @@ import (
 // postTo sends a body to a generating route of a fresh server.
 func postTo(t testing.TB, s *Server, path, contentType, body string) *httptest.ResponseRecorder {
 	t.Helper()
+	w := httptest.NewRecorder()
+	s.Endpoint().ServeHTTP(w, postOf(path, contentType, body))
+	return w
+}
+
+// postOf is a request from this machine.
+func postOf(path, contentType, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Host = "localhost:8263"
 	r.Header.Set("Content-Type", contentType)
-	w := httptest.NewRecorder()
-	s.Endpoint().ServeHTTP(w, r)
-	return w
+	return r
 }
 
 func decodeError(t testing.TB, w *httptest.ResponseRecorder) errorBody {

@@ -34,10 +34,7 @@ func TestReleasedBeforeTheEnd(t *testing.T) {
 			defer fake.mu.Unlock()
 			last, held = string(bytes.TrimSpace(data)), fake.held
 		}}
-		r := httptest.NewRequest(http.MethodPost, "/v1/completions", strings.NewReader(body))
-		r.Host = "localhost:8263"
-		r.Header.Set("Content-Type", "application/json")
-		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		New(fake, Options{}).Endpoint().ServeHTTP(w, postOf("/v1/completions", "application/json", body))
 		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") && !strings.HasSuffix(last, "}") {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}

@@ -2,8 +2,10 @@
 
 What is dropped: generated files, testdata, tables of numbers, very long files, most of the tests, exact copies, licence
 headers, comments. A third of these libraries is English, of which a model this small learns too little to say anything; without
-it, all it learns is code, and all it writes. The split into train and held-out is by family, a group of directories which may resemble one another (the ports of
-one compiler back end to several architectures, a package and its version 2), so that nothing leaks from one to the other.
+it, all it learns is code, and all it writes.
+
+The split into train and held-out is by family, a group of directories which may resemble one another (the ports of one
+compiler back end to several architectures, a package and its version 2), so that nothing leaks from one to the other.
 
 A pass is one rendering of the whole training text. Every pass shuffles the files anew and draws anew which pieces become
 plain text, fill-in-the-middle or chat.
@@ -82,8 +84,6 @@ COMMENTS = {
         re.M,
     ),
 }
-
-
 INDENT = re.compile(r"[ \t]*")
 NEXT_INDENT = re.compile(r"\s*^([ \t]*)\S", re.M)
 

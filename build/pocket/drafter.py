@@ -6,7 +6,6 @@ in a block costs what comes after it. The target's distribution comes with its t
 """
 
 import functools
-import os
 import random
 
 import numpy as np

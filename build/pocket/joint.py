@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+import data
 import drafter
 import train
 from budget import Budget
@@ -57,7 +58,7 @@ def run(pair, rows, first, held_out, path, minutes, log=print):
     losses, yields = [], []
     for step in budget:
         batch = rows.batch(first + step)
-        long = batch.shape[1] - 1 != train.data.SHORT
+        long = batch.shape[1] - 1 != data.SHORT
         with torch.autocast("cpu", dtype=torch.bfloat16):
             if long:
                 value = own = alone(batch)

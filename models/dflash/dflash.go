@@ -265,16 +265,18 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	past := c.Offset() + more
 	view := c.Update(s, k, v)
-	var out *mlx.Array // (1, Q, rows, D)
+	mask := view.Mask
 	switch {
 	case !m.causal(layer):
-		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, blockMask(s, m.args.window(layer), past, rows))
-	case view.Causal:
+		mask = blockMask(s, m.args.window(layer), past, rows)
+	case mask != nil:
+		mask = s.Slice(mask, 0, more, more+rows)
+	}
+	var out *mlx.Array // (1, Q, rows, D)
+	if m.causal(layer) && view.Causal {
 		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
-	case view.Mask == nil:
-		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, nil)
-	default:
-		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, s.Slice(view.Mask, 0, more, more+rows))
+	} else {
+		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, mask)
 	}
 	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
 }

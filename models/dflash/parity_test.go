@@ -173,7 +173,7 @@ type path struct {
 	m      *dflash.Model
 	on     *target
 	from   int // position of the first row
-	caches []cache.Cache
+	caches cache.Stack
 }
 
 // extend appends rows of context up to a count, in runs of at most chunk.
@@ -182,17 +182,9 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 		end := min(at+chunk, to)
 		enginetest.Do(t, th, func(s *mlx.Scope) error {
 			p.m.Context(s, p.on.tapsOf(s, len(p.m.Taps()), at, end), p.from+at, p.caches)
-			return s.Eval(p.arrays()...)
+			return s.Eval(p.caches.Arrays()...)
 		})
 	}
-}
-
-func (p *path) arrays() []*mlx.Array {
-	var all []*mlx.Array
-	for _, c := range p.caches {
-		all = append(all, c.Arrays()...)
-	}
-	return all
 }
 
 // draft returns the logits (n, V) of a block behind the context, of which so
@@ -208,7 +200,7 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) []
 		}
 		hidden := p.m.Forward(s, taps, mlx.New(s, []int32{anchor}, 1), n, p.from+offset, p.caches)
 		logits := s.AsType(p.on.unembed(s, hidden), mlx.Float32)
-		if err := s.Eval(append(p.arrays(), logits)...); err != nil {
+		if err := s.Eval(append(p.caches.Arrays(), logits)...); err != nil {
 			return err
 		}
 		var err error
@@ -225,9 +217,7 @@ func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) []
 
 func (p *path) free(t testing.TB, th *mlx.Thread) {
 	enginetest.Do(t, th, func(s *mlx.Scope) error {
-		for _, c := range p.caches {
-			c.Free(s)
-		}
+		p.caches.Free(s)
 		return nil
 	})
 }
