@@ -75,8 +75,10 @@ type Cache interface {
 
 	// Schedule asks for a capture at each offset, ascending and beyond
 	// Offset, taken as Update writes across it; Captured hands over what was
-	// captured since, in order, and forgets offsets not reached.
-	Schedule(offsets ...int) error
+	// captured since, in order, and forgets offsets not reached. Of caches
+	// that keep every row a capture spans the rows from the previous one's
+	// end on, the first those from position from, at most Offset.
+	Schedule(from int, offsets ...int) error
 	Captured() []*Snapshot
 
 	// Snapshot captures the state at Offset; for caches that keep every row,

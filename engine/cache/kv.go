@@ -63,9 +63,8 @@ func (c *KV) Trim(n int) error {
 // NeedsExact implements Cache.
 func (c *KV) NeedsExact() bool { return false }
 
-// Schedule implements Cache. A capture spans the rows from the previous one's
-// end, the first those from Offset.
-func (c *KV) Schedule(offsets ...int) error { return c.sched.set(c.offset, offsets) }
+// Schedule implements Cache.
+func (c *KV) Schedule(from int, offsets ...int) error { return c.sched.set(from, c.offset, offsets) }
 
 // Captured implements Cache.
 func (c *KV) Captured() []*Snapshot { return c.sched.take() }

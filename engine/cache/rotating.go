@@ -107,7 +107,9 @@ func (c *Rotating) Trim(n int) error {
 func (c *Rotating) NeedsExact() bool { return true }
 
 // Schedule implements Cache. A capture holds the window before its offset.
-func (c *Rotating) Schedule(offsets ...int) error { return c.sched.set(c.offset, offsets) }
+func (c *Rotating) Schedule(from int, offsets ...int) error {
+	return c.sched.set(from, c.offset, offsets)
+}
 
 // Captured implements Cache.
 func (c *Rotating) Captured() []*Snapshot { return c.sched.take() }

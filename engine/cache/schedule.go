@@ -4,12 +4,15 @@ import "fmt"
 
 // A schedule is the list of offsets to capture at, and what was captured.
 type schedule struct {
-	start    int // Offset when it was made, or what Trim went back to
+	start    int // of the first capture's rows
 	offsets  []int
 	captured []*Snapshot // of the first len(captured) offsets
 }
 
-func (c *schedule) set(offset int, offsets []int) error {
+func (c *schedule) set(from, offset int, offsets []int) error {
+	if from < 0 || from > offset {
+		return fmt.Errorf("cache: no rows from position %d in a cache of %d", from, offset)
+	}
 	if len(c.offsets) > 0 {
 		return fmt.Errorf("cache: captures are scheduled already; take them with Captured first")
 	}
@@ -20,7 +23,7 @@ func (c *schedule) set(offset int, offsets []int) error {
 		}
 		last = o
 	}
-	c.start = offset
+	c.start = from
 	c.offsets = append(c.offsets, offsets...)
 	return nil
 }

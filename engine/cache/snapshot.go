@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"fmt"
 
 	"tandem/engine/mlx"
@@ -84,11 +85,69 @@ func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 func (p *Snapshot) copyOut(s *mlx.Scope) {
 	k, v := p.owner.read(s, p.from, p.to)
 	p.owner = nil
-	// Contiguous lets go of the owner's buffer, which Copy would share.
-	p.k, p.v = s.Keep(s.Contiguous(k)), s.Keep(s.Contiguous(v))
+	rows := held(s, p.from, p.to, k, v)
+	p.k, p.v = rows.k, rows.v
 	if n := p.Bytes(); n > 0 && p.observe != nil {
 		p.observe(n)
 	}
+}
+
+// Split returns snapshots of the rows before position at, and of those from it
+// on, beside p. It is for caches that keep every row. A lazy snapshot's parts
+// are lazy; else the rows are copied, which evaluates: other arrays of s die, as
+// in Scope.Eval.
+func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error) {
+	if err := p.usable(); err != nil {
+		return nil, nil, err
+	}
+	if at <= p.from || at >= p.to {
+		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d", p.from, p.to, at)
+	}
+	if p.owner != nil {
+		head, tail = p.owner.snapshot(p.from, at), p.owner.snapshot(at, p.to)
+	} else {
+		part := func(from, to int) *Snapshot {
+			cut := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, from-p.from, to-p.from) }
+			return held(s, from, to, cut(p.k), cut(p.v))
+		}
+		head, tail = part(p.from, at), part(at, p.to)
+		if err := s.Eval(head.k, head.v, tail.k, tail.v); err != nil {
+			head.Release()
+			tail.Release()
+			return nil, nil, err
+		}
+	}
+	return head, tail, nil
+}
+
+// Join returns one snapshot of the rows of p and of next, which begins where p
+// ends, beside them. Otherwise it is as Split.
+func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
+	if err := errors.Join(p.usable(), next.usable()); err != nil {
+		return nil, err
+	}
+	if p.to != next.from {
+		return nil, fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d", next.from, p.to)
+	}
+	var all *Snapshot
+	if p.owner != nil && p.owner == next.owner {
+		all = p.owner.snapshot(p.from, next.to)
+	} else {
+		k, v := p.Rows(s)
+		nextK, nextV := next.Rows(s)
+		all = held(s, p.from, next.to, s.Concat(2, k, nextK), s.Concat(2, v, nextV))
+		if err := s.Eval(all.k, all.v); err != nil {
+			all.Release()
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// held makes a snapshot with rows of its own, once they are evaluated.
+func held(s *mlx.Scope, from, to int, k, v *mlx.Array) *Snapshot {
+	// Contiguous lets go of the array a slice is cut from, which Copy would share.
+	return &Snapshot{from: from, to: to, refs: 1, k: s.Keep(s.Contiguous(k)), v: s.Keep(s.Contiguous(v))}
 }
 
 // usable reports why the snapshot cannot be restored, if it cannot.

@@ -35,6 +35,7 @@ func TestCache(t *testing.T, kind CacheKind) {
 		{"ScheduleTrimmed", testCacheScheduleTrimmed},
 		{"Accounting", testCacheAccounting},
 		{"FreeOwner", testCacheFreeOwner},
+		{"Split", testCacheSplit},
 		{"Random", testCacheRandom},
 	} {
 		t.Run(sub.name, func(t *testing.T) { sub.run(newCacheTest(t, kind)) })
@@ -127,12 +128,13 @@ func testCacheRefuse(c *cacheTest) {
 	if l.cache.NeedsExact() {
 		refuse("trim of rows whose window is gone", l.cache.Trim(at-1))
 	}
-	refuse("schedule at the offset", l.cache.Schedule(at))
-	refuse("schedule out of order", l.cache.Schedule(at+5, at+5))
-	if err := l.cache.Schedule(at + 1000); err != nil {
+	refuse("schedule at the offset", l.cache.Schedule(at, at))
+	refuse("schedule of rows that are not there", l.cache.Schedule(at+1, at+2))
+	refuse("schedule out of order", l.cache.Schedule(at, at+5, at+5))
+	if err := l.cache.Schedule(at, at+1000); err != nil {
 		c.t.Error(err)
 	}
-	refuse("second schedule", l.cache.Schedule(at+2000))
+	refuse("second schedule", l.cache.Schedule(at, at+2000))
 	l.cache.Captured()
 	c.do(func(s *mlx.Scope) error {
 		_, err := l.cache.Snapshot(s, at+1)

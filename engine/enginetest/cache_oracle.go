@@ -225,8 +225,11 @@ type heldRows struct {
 	observed int64
 }
 
-func (l *liveCache) hold(p *cache.Snapshot) *heldRows {
-	h := &heldRows{snap: p, rows: l.rows[:p.To()]}
+func (l *liveCache) hold(p *cache.Snapshot) *heldRows { return hold(p, l.rows) }
+
+// hold is what a snapshot has to hold of rows.
+func hold(p *cache.Snapshot, rows []cacheRow) *heldRows {
+	h := &heldRows{snap: p, rows: rows[:p.To()]}
 	p.Observe(func(n int64) { h.observed += n })
 	return h
 }
@@ -256,7 +259,7 @@ func (l *liveCache) captureChain() cacheChain {
 	l.c.t.Helper()
 	base := l.snapshot(0)
 	n := min(l.c.most(), 12)
-	if err := l.cache.Schedule(base.to()+1, base.to()+n/2, base.to()+n); err != nil {
+	if err := l.cache.Schedule(base.to(), base.to()+1, base.to()+n/2, base.to()+n); err != nil {
 		l.c.t.Fatal(err)
 	}
 	l.update(n)

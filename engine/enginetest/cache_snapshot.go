@@ -88,14 +88,14 @@ func testCacheSchedule(c *cacheTest) {
 		}
 		n := min(24, c.most())
 		offsets := []int{start + 1, start + n/2, start + n - 1, start + n, start + n + 2, start + 10*n}
-		if err := whole.cache.Schedule(offsets...); err != nil {
+		if err := whole.cache.Schedule(max(0, start-2), offsets...); err != nil {
 			c.t.Fatal(err)
 		}
 		rows := c.newRows(n + 5)
 		whole.append(rows[:n])
 		whole.append(rows[n:])
 		var want cacheChain
-		from, done := start, 0
+		from, done := max(0, start-2), 0
 		for _, o := range offsets[:5] {
 			cut.append(rows[done : o-start])
 			want = append(want, cut.snapshot(from))
@@ -136,7 +136,7 @@ func testCacheScheduleTrimmed(c *cacheTest) {
 	}
 	at := l.cache.Offset()
 	base := l.snapshot(0)
-	if err := l.cache.Schedule(at+2, at+4); err != nil {
+	if err := l.cache.Schedule(at, at+2, at+4); err != nil {
 		c.t.Fatal(err)
 	}
 	l.update(6)
@@ -153,7 +153,7 @@ func testCacheScheduleTrimmed(c *cacheTest) {
 	l.update(3)
 
 	// A schedule that is freed with its cache, or by a restore, leaks nothing.
-	if err := l.cache.Schedule(l.cache.Offset() + 1); err != nil {
+	if err := l.cache.Schedule(l.cache.Offset(), l.cache.Offset()+1); err != nil {
 		c.t.Fatal(err)
 	}
 	l.update(2)
@@ -161,7 +161,7 @@ func testCacheScheduleTrimmed(c *cacheTest) {
 	if late := l.captured(); len(late) != 0 {
 		c.t.Errorf("a capture survived a restore")
 	}
-	if err := l.cache.Schedule(l.cache.Offset() + 1); err != nil {
+	if err := l.cache.Schedule(l.cache.Offset(), l.cache.Offset()+1); err != nil {
 		c.t.Fatal(err)
 	}
 	l.update(2)
@@ -240,6 +240,83 @@ func testCacheFreeOwner(c *cacheTest) {
 	p.release(c)
 	next.update(2)
 	next.free()
+}
+
+// testCacheSplit cuts snapshots in two and joins them again, lazy ones, copied
+// ones and one of each.
+func testCacheSplit(c *cacheTest) {
+	if c.kind.New().NeedsExact() {
+		return // its snapshots are a state, not a run of rows
+	}
+	l := c.open()
+	l.update(20)
+	whole, other := l.snapshot(4), l.snapshot(0)
+	split := func(p *heldRows, at int) (head, tail *heldRows) {
+		c.do(func(s *mlx.Scope) error {
+			a, b, err := p.snap.Split(s, at)
+			if err == nil {
+				head, tail = hold(a, p.rows), hold(b, p.rows)
+				p.snap.Release()
+			}
+			return err
+		})
+		return head, tail
+	}
+	join := func(a, b *heldRows) (all *heldRows) {
+		c.do(func(s *mlx.Scope) error {
+			p, err := a.snap.Join(s, b.snap)
+			if err == nil {
+				all = hold(p, b.rows)
+				a.snap.Release()
+				b.snap.Release()
+			}
+			return err
+		})
+		return all
+	}
+	c.do(func(s *mlx.Scope) error {
+		for _, at := range []int{3, 4, 20, 21} {
+			if _, _, err := whole.snap.Split(s, at); err == nil {
+				c.t.Errorf("a snapshot of 4 to 20 was cut at %d", at)
+			}
+		}
+		if _, err := whole.snap.Join(s, other.snap); err == nil {
+			c.t.Errorf("snapshots that are not adjacent were joined")
+		}
+		return nil
+	})
+	head, tail := split(whole, 9)
+	if !head.snap.Lazy() || !tail.snap.Lazy() {
+		c.t.Errorf("the parts of a lazy snapshot are not lazy")
+	}
+	whole = join(head, tail)
+	if !whole.snap.Lazy() {
+		c.t.Errorf("two lazy parts became no lazy whole")
+	}
+	head, tail = split(whole, 15)
+	l.trim(3)
+	l.update(2) // overwrites rows of tail
+	if !head.snap.Lazy() || tail.snap.Lazy() {
+		c.t.Errorf("lazy %v and %v, want one of each", head.snap.Lazy(), tail.snap.Lazy())
+	}
+	head.check(c)
+	tail.check(c)
+	whole = join(head, tail)
+	whole.check(c)
+	head, tail = split(whole, 7)
+	head.check(c)
+	tail.check(c)
+	whole = join(head, tail)
+	whole.check(c)
+	fresh := c.open()
+	first := l.snapshot(0)
+	other.check(c)
+	other.release(c)
+	fresh.restore(cacheChain{first}, first.to())
+	first.release(c)
+	whole.release(c)
+	l.free()
+	fresh.free()
 }
 
 func sizeOf(arrays []*mlx.Array) int64 {

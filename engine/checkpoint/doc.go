@@ -1,0 +1,44 @@
+// Package checkpoint remembers the states of sequences, so that a text which
+// begins as an earlier one did is not evaluated again.
+//
+// # The trie
+//
+// A [Trie] is a prefix trie over token ids. An edge is a run of tokens, and the
+// node behind it holds one snapshot for each cache of the stack. What a snapshot
+// holds depends on its cache:
+//
+//   - of a cache that keeps every row, the rows of exactly that edge: the path
+//     from the root has them all, and the cache can be restored to any position
+//     on it;
+//   - of a cache that needs exact restore points (a ring, a recurrent state), the
+//     state at exactly the edge's end, or nothing: then the path can be matched
+//     there, but not restored.
+//
+// So what can be restored of a text that matches up to some token is the deepest
+// node at or before it that holds everything; in a stack that keeps every row
+// it is that token itself. At least one token is left to evaluate: its output
+// is what comes next.
+//
+// # Sequences in flight
+//
+// Each sequence in flight owns its caches and has a [Path], the place where it
+// stands: the node of its last capture. The engine schedules captures ahead of a
+// forward, the caches take them as a write crosses their offsets, and once the
+// rows are committed [Path.Extend] makes nodes of them. Two sequences may
+// add the same tokens; the second adds nothing.
+//
+// Snapshots are lazy: ranges in the buffers of the sequence they come from. A
+// sequence that ends parks its caches ([Trie.Park]), so that nothing is copied,
+// and one that goes on with the same text takes them over. Caches that have to
+// go, because others were parked after them or for want of memory, copy out
+// what nodes still hold.
+//
+// # Memory
+//
+// Parked caches and copied rows count against the budget. Above it the longest
+// unused goes first: parked caches, nodes without children, nodes in the midst
+// of a text, which leave their rows to the node behind them. Nodes where a
+// sequence stands stay.
+//
+// A trie is used on the MLX thread only.
+package checkpoint

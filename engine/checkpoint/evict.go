@@ -1,0 +1,73 @@
+package checkpoint
+
+import (
+	"cmp"
+
+	"tandem/engine/mlx"
+)
+
+// Bytes returns what the trie holds: parked caches and copied rows.
+func (t *Trie) Bytes() int64 {
+	bytes := t.bytes
+	for _, p := range t.parked {
+		for _, c := range p.stack {
+			bytes += c.Bytes()
+		}
+	}
+	return bytes
+}
+
+// evict brings the trie into its budget, as far as sequences in flight allow.
+func (t *Trie) evict(s *mlx.Scope) error {
+	for t.Bytes() > t.budget {
+		n := t.victim(t.root, nil)
+		var p *parked
+		for _, q := range t.parked {
+			if p == nil || q.node.used < p.node.used {
+				p = q
+			}
+		}
+		switch {
+		case p != nil && (n == nil || p.node.used <= n.used):
+			t.free(s, p)
+		case n != nil:
+			if err := t.remove(s, n); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// victim returns the node below n, or best, that goes first: the longest
+// unused, of one text the last. Nodes where texts part stay, and those where a
+// sequence stands.
+func (t *Trie) victim(n, best *node) *node {
+	if n != t.root && n.stands == 0 && len(n.children) < 2 {
+		if best == nil || cmp.Or(cmp.Compare(n.used, best.used), cmp.Compare(best.end, n.end)) < 0 {
+			best = n
+		}
+	}
+	for _, child := range n.children {
+		best = t.victim(child, best)
+	}
+	return best
+}
+
+// remove takes a node of at most one child out of the trie, and what becomes
+// of no use by that.
+func (t *Trie) remove(s *mlx.Scope, n *node) error {
+	if len(n.children) == 1 {
+		return t.merge(s, n)
+	}
+	for {
+		delete(n.parent.children, n.tokens[0])
+		release(t.take(n))
+		// What lies before it may have been there for its sake: rows without a state.
+		if n = n.parent; n == t.root || n.stands > 0 || len(n.children) > 0 || n.complete() {
+			return nil
+		}
+	}
+}

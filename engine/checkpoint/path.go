@@ -1,0 +1,181 @@
+package checkpoint
+
+import (
+	"fmt"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// A Path is the place of one sequence in flight. It ends with Leave or Park.
+type Path struct {
+	// Matched is how many of the sequence's first tokens the trie knew when it
+	// began, Restored how many of them need not be evaluated.
+	Matched, Restored int
+
+	trie   *Trie
+	node   *node // of its last capture, or of what was restored
+	source *node // whose edge Restored lies in, if it lies within one
+}
+
+// Begin looks for a text of one token at least.
+func (t *Trie) Begin(tokens []int32) *Path {
+	p := &Path{trie: t}
+	n := t.root
+	for p.Matched < len(tokens) {
+		child := n.children[tokens[p.Matched]]
+		if child == nil {
+			break
+		}
+		count := common(child.tokens, tokens[p.Matched:])
+		p.Matched += count
+		n = child
+		if count < len(child.tokens) {
+			break
+		}
+	}
+	t.use(n)
+	limit := min(p.Matched, len(tokens)-1) // the last one's output is wanted
+	if t.NeedsExact() {
+		for n.end > limit || !n.complete() {
+			n = n.parent
+		}
+		p.Restored = n.end
+	} else {
+		for n.start() >= limit && n != t.root {
+			n = n.parent
+		}
+		if p.Restored = min(limit, n.end); p.Restored < n.end {
+			p.source, n = n, n.parent
+		}
+	}
+	p.stand(n)
+	return p
+}
+
+// stand moves the path to a node.
+func (p *Path) stand(n *node) {
+	if p.node != nil {
+		p.node.stands--
+	}
+	if p.node = n; n != nil {
+		n.stands++
+	}
+}
+
+// From returns the position from which on the next capture holds rows.
+func (p *Path) From() int { return p.node.end }
+
+// Restore returns caches that hold the first Restored tokens, evaluated: other
+// arrays of s die. They are parked ones, or fresh ones filled with rows. After
+// an error there are none, and the path stands at the beginning of the text.
+func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, error) {
+	if p.Restored == 0 {
+		return fresh(), nil
+	}
+	last := p.node
+	if p.source != nil {
+		last = p.source
+	}
+	stack := p.trie.unpark(last)
+	if stack == nil {
+		stack = fresh()
+	}
+	err := p.fill(s, stack, last)
+	if err == nil {
+		err = s.Eval(stack.Arrays()...)
+	}
+	p.source = nil
+	if err != nil {
+		stack.Free(s)
+		p.Restored = 0
+		p.stand(p.trie.root)
+		return nil, err
+	}
+	return stack, nil
+}
+
+// fill restores each cache from the nodes down to last.
+func (p *Path) fill(s *mlx.Scope, stack cache.Stack, last *node) error {
+	for i, c := range stack {
+		var list []*cache.Snapshot
+		if p.trie.exact[i] {
+			list = append(list, last.captures[i])
+		} else {
+			list = rows(last, i)
+		}
+		if err := c.Restore(s, list, p.Restored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows returns the snapshots of cache i from the root to n, in order.
+func rows(n *node, i int) []*cache.Snapshot {
+	if n.parent == nil {
+		return nil
+	}
+	return append(rows(n.parent, i), n.captures[i])
+}
+
+// Extend says that the sequence went on with tokens, from position From on, and
+// what its caches captured behind them: of those that keep every row the rows
+// of exactly these tokens, of others the state, or nil. It takes the
+// references. It may evaluate.
+func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) error {
+	t, n := p.trie, p.node
+	if len(tokens) == 0 || len(captures) != len(t.exact) {
+		release(captures)
+		return fmt.Errorf("checkpoint: %d captures of %d tokens for %d caches", len(captures), len(tokens), len(t.exact))
+	}
+	for len(tokens) > 0 {
+		child := n.children[tokens[0]]
+		if child == nil {
+			n = t.attach(n, tokens, captures)
+			break
+		}
+		count := common(child.tokens, tokens)
+		var err error
+		if count < len(child.tokens) {
+			if child, err = t.cut(s, child, count); err != nil {
+				release(captures)
+				return err
+			}
+		}
+		n, tokens = child, tokens[count:]
+		if len(tokens) == 0 {
+			t.adopt(n, captures)
+			break
+		}
+		known, news, err := t.split(s, captures, n.end)
+		release(captures)
+		if err != nil {
+			return err
+		}
+		release(known)
+		captures = news
+	}
+	p.stand(n)
+	t.use(n)
+	return t.evict(s)
+}
+
+// adopt gives a node the states it lacks.
+func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
+	if n.complete() {
+		release(captures)
+		return
+	}
+	all := t.take(n)
+	for i, p := range all {
+		if p == nil {
+			all[i], captures[i] = captures[i], nil
+		}
+	}
+	release(captures)
+	t.put(n, all)
+}
+
+// Leave ends the path of a sequence whose caches are gone, or are the caller's.
+func (p *Path) Leave() { p.stand(nil) }

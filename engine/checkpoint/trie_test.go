@@ -1,0 +1,275 @@
+package checkpoint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+const plenty = 1 << 30
+
+// each runs a test for every kind of stack.
+func each(t *testing.T, test func(t *testing.T, b *bench, exact bool)) {
+	for _, k := range stacks {
+		t.Run(k.name, func(t *testing.T) {
+			b := newBench(t, k.make, plenty)
+			test(t, b, b.trie.NeedsExact())
+		})
+	}
+}
+
+// want checks what a text was found to match, and what of it was restored.
+func (q *sequence) want(matched, restored int) {
+	q.t.Helper()
+	if q.path.Matched != matched || q.path.Restored != restored {
+		q.t.Fatalf("matched %d, restored %d; want %d and %d", q.path.Matched, q.path.Restored, matched, restored)
+	}
+}
+
+// either is a number for stacks that need exact restore points and one for the
+// others.
+func either(exact bool, a, b int) int {
+	if exact {
+		return a
+	}
+	return b
+}
+
+// TestContinue: a text that goes on after its end is restored whole, one that
+// comes again but for one token.
+func TestContinue(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 50)
+		q := b.begin(a, 20, 50)
+		q.want(0, 0)
+		q.park()
+		q = b.begin(append(a, 7, 8, 9), 52)
+		q.want(50, 50)
+		q.park()
+		q = b.begin(a)
+		q.want(50, either(exact, 20, 49))
+		q.leave()
+	})
+}
+
+// TestDiverge: a text that parts in the midst of an edge is restored up to the
+// last checkpoint before, or up to there, and both go on from there.
+func TestDiverge(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 60)
+		b.begin(a, 20, 40, 60).park()
+		other := append(slices.Clone(a[:33]), text(2, 20)...)
+		q := b.begin(other, 53)
+		q.want(33, either(exact, 20, 33))
+		q.park()
+		q = b.begin(append(slices.Clone(other), 5))
+		q.want(53, 53)
+		q.leave()
+		q = b.begin(append(slices.Clone(a), 5))
+		q.want(60, 60)
+		q.leave()
+		q = b.begin(append(slices.Clone(a[:41]), 5))
+		q.want(41, either(exact, 40, 41))
+		q.leave()
+	})
+}
+
+// TestTogether: two sequences write the same text at once, and each goes on by
+// itself.
+func TestTogether(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 40)
+		one := b.begin(a, 10, 40)
+		two := b.begin(a[:30], 30)
+		two.want(30, either(exact, 10, 29))
+		two.more(a[30:], 35, 40)
+		one.more(text(2, 5), 45)
+		two.more(text(3, 5), 45)
+		two.park()
+		one.leave()
+		for _, end := range [][]int32{text(2, 5), text(3, 5)} {
+			q := b.begin(slices.Concat(a, end, []int32{1}))
+			q.want(45, 45)
+			q.leave()
+		}
+	})
+}
+
+// TestSameAgain: what a second sequence captures at an edge's end that was
+// cut there fills in the state.
+func TestSameAgain(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 40)
+		b.begin(a, 40).leave()
+		b.begin(append(slices.Clone(a[:25]), 1, 2), 27).leave() // cuts the edge at 25
+		if exact {
+			b.begin(a[:26], 25).leave()
+		}
+		q := b.begin(append(slices.Clone(a[:25]), 3))
+		q.want(25, 25)
+		q.leave()
+	})
+}
+
+// TestParked: what goes on with a text takes over the caches it left, without a
+// copy; others copy.
+func TestParked(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 50)
+		first := b.begin(a, 50)
+		stack := first.stack
+		first.park()
+		next := b.begin(append(slices.Clone(a), 1))
+		if next.stack[0] != stack[0] || b.trie.bytes != 0 {
+			t.Errorf("the caches were not taken over, %d bytes copied", b.trie.bytes)
+		}
+		other := b.begin(append(slices.Clone(a), 2))
+		other.want(50, 50)
+		if other.stack[0] == stack[0] {
+			t.Error("two sequences have the same caches")
+		}
+		other.more(text(3, 40), 91)
+		next.more(text(4, 40), 91)
+		other.park()
+		next.park()
+		for i := range int32(maxParked + 2) { // more than can be parked
+			b.begin(text(10+i, 20), 20).park()
+		}
+		q := b.begin(append(slices.Clone(a), 2, 3000, 3001))
+		q.want(53, either(exact, 50, 52))
+		q.leave()
+	})
+}
+
+// TestEvict: the longest unused goes, the budget is kept, and what a sequence
+// in flight stands on stays.
+func TestEvict(t *testing.T) {
+	for _, k := range stacks {
+		t.Run(k.name, func(t *testing.T) {
+			b := newBench(t, k.make, plenty)
+			held := b.begin(text(99, 30), 30)
+			for i := range int32(40) {
+				b.begin(text(i, 100), 40, 60, 100).park()
+				if i == 8 {
+					b.trie.budget = b.trie.Bytes()
+				}
+				if n := b.trie.Bytes(); n > b.trie.budget {
+					t.Fatalf("%d bytes are held, the budget is %d", n, b.trie.budget)
+				}
+			}
+			q := b.begin(append(text(39, 100), 1))
+			if q.path.Restored == 0 {
+				t.Error("the last text is gone")
+			}
+			q.leave()
+			q = b.begin(append(text(0, 100), 1))
+			q.want(0, 0)
+			q.leave()
+			held.more(text(98, 10), 40)
+			held.leave()
+			q = b.begin(append(slices.Concat(text(99, 30), text(98, 10)), 1))
+			q.want(40, 40)
+			q.leave()
+		})
+	}
+}
+
+// TestUse: only the nodes on the way to what was used become younger.
+func TestUse(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	common := text(1, 20)
+	one, two := slices.Concat(common, text(2, 20)), slices.Concat(common, text(3, 20))
+	b.begin(one, 20, 40).leave()
+	b.begin(two, 40).leave()
+	before := b.trie.clock
+	b.begin(append(slices.Clone(one), 1)).leave()
+	for _, child := range b.trie.root.children[common[0]].children {
+		if used := child.used > before; used != (child.tokens[0] == one[20]) {
+			t.Errorf("the edge of token %d was used: %v", child.tokens[0], used)
+		}
+	}
+}
+
+// TestRandom runs sequences that share beginnings, in random order, within a
+// budget that has to evict.
+func TestRandom(t *testing.T) {
+	for _, k := range stacks {
+		for seed := range uint64(6) {
+			t.Run(fmt.Sprintf("%s/%d", k.name, seed), func(t *testing.T) {
+				rng := rand.New(rand.NewPCG(seed, 2))
+				b := newBench(t, k.make, 30<<10)
+				var flying []*sequence
+				var known [][]int32
+				restored := 0
+				offsets := func(from, to int) (list []int) {
+					for at := from + 1 + rng.IntN(20); at <= to; at += 1 + rng.IntN(30) {
+						list = append(list, at)
+					}
+					return list
+				}
+				for range 120 {
+					switch op := rng.IntN(6); {
+					case op < 3 || len(flying) == 0:
+						tokens := text(rng.Int32N(3), 1+rng.IntN(60))
+						if len(known) > 0 && op > 0 {
+							old := known[rng.IntN(len(known))]
+							tokens = append(slices.Clone(old[:rng.IntN(len(old)+1)]), tokens...)
+						}
+						if len(tokens) > 400 {
+							continue
+						}
+						q := b.begin(tokens)
+						restored += q.path.Restored
+						// Some rest of the text with captures.
+						from := len(q.tokens)
+						q.more(text(rng.Int32N(3), 40), offsets(from, from+40)...)
+						flying = append(flying, q)
+						known = append(known, q.tokens)
+					case op < 4:
+						q := flying[rng.IntN(len(flying))]
+						from := len(q.tokens)
+						q.more(text(rng.Int32N(3), 10), offsets(from, from+10)...)
+						q.check(len(q.tokens))
+					default:
+						i := rng.IntN(len(flying))
+						q := flying[i]
+						flying = slices.Delete(flying, i, i+1)
+						known = append(known, q.tokens)
+						if rng.IntN(3) > 0 {
+							q.park()
+						} else {
+							q.leave()
+						}
+					}
+				}
+				for _, q := range flying {
+					q.leave()
+				}
+				if restored == 0 {
+					t.Error("nothing was ever restored")
+				}
+			})
+		}
+	}
+}
+
+// TestExtendRefused: captures that are not one a cache are given back.
+func TestExtendRefused(t *testing.T) {
+	b := newBench(t, stacks[0].make, plenty)
+	q := b.begin(text(1, 10))
+	b.do(func(s *mlx.Scope) error {
+		p, err := q.stack[0].Snapshot(s, 0)
+		if err != nil {
+			return err
+		}
+		if q.path.Extend(s, q.tokens, []*cache.Snapshot{p}) == nil {
+			t.Error("one capture of two caches was taken")
+		}
+		return nil
+	})
+	q.leave()
+}
