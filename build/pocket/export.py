@@ -88,3 +88,11 @@ def load(model, folder):
     """Loads what weights wrote."""
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     model.load_state_dict({k.removeprefix("model."): v.float() for k, v in tensors.items()})
+
+
+def load_drafter(model, folder):
+    """Loads what drafter wrote, if it is of the same form; else, or if nothing is there, leaves model as it is."""
+    path = os.path.join(folder, "model.safetensors")
+    tensors = load_file(path) if os.path.exists(path) else {}
+    if {k: v.shape for k, v in tensors.items()} == {k: v.shape for k, v in model.state_dict().items()}:
+        model.load_state_dict({k: v.float() for k, v in tensors.items()})

@@ -17,7 +17,7 @@ from budget import Budget
 from dflash import Config, Drafter
 
 ANCHORS = 24  # a row of a batch
-WEIGHT = 0.5  # of the drafter's loss beside the model's
+WEIGHT = 1.0  # of the drafter's loss beside the model's
 RATE = 0.5  # of the model's learning rates in stage train
 LOG_STEPS = 10
 

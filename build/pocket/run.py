@@ -110,6 +110,8 @@ class Recipe:
         pair = joint.Pair(Model(self.config), self.drafter_config())
         pair.model.load_state_dict(saved["model"])
         pair.drafter.start(pair.model)
+        if saved["exported"]:
+            export.load_drafter(pair.drafter, os.path.join(self.args.out, "drafter"))
         joint.run(pair, self.rows, saved["step"], self.held_out(), self.joint_path(saved["step"]), self.args.joint_minutes, log)
 
     def export(self):
@@ -122,7 +124,7 @@ class Recipe:
 
     def generate(self):
         target = Target(self.config, self.args)
-        generate.write(target.model, self.prompts(), self.tokens, target.texts, self.args.tokens, log)
+        generate.write(target.model, self.prompts(), self.tokens, target.texts, self.args.tokens, self.args.threads, log)
 
     def drafter(self):
         target, shape = Target(self.config, self.args), self.variant()
@@ -151,8 +153,13 @@ class Recipe:
         return generate.Prompts(data.render_pass(docs, self.tokens, 0)[data.SHORT], self.tokens)
 
     def trained(self):
-        """The state that stage train left."""
-        return torch.load(os.path.join(self.args.cache, "checkpoint.pt"), weights_only=True)
+        """{"model", "step", "exported"}: the state that stage train left. On a machine that has none, the weights in out, from step 0."""
+        path = os.path.join(self.args.cache, "checkpoint.pt")
+        if os.path.exists(path):
+            return torch.load(path, weights_only=True) | {"exported": False}
+        model = Model(self.config)
+        export.load(model, self.args.out)
+        return {"model": model.state_dict(), "step": 0, "exported": True}
 
     def joint_path(self, step):
         """Where stage joint has its state, which goes on from a step of stage train."""
