@@ -10,10 +10,10 @@ import (
 // and the drafts behind it. Its arrays are the scope's.
 type block struct {
 	*task
-	carried int         // tokens
-	n       int         // drafts
-	before  *checkpoint // nil where the block is trimmed
-	undone  bool        // and its accepted tokens are carried
+	carried int     // tokens
+	n       int     // drafts
+	before  *origin // nil where the block is trimmed
+	undone  bool    // and its accepted tokens are carried
 
 	draw     *draw      // (n+1): of what follows
 	accepted *mlx.Array // () int32, nil without drafts
@@ -28,7 +28,7 @@ func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 		tokens = s.Concat(0, tokens, p.Tokens)
 	}
 	if t.req.Speculation.Rollback == Undo {
-		if b.before, err = t.checkpoint(s); err != nil {
+		if b.before, err = t.origin(s); err != nil {
 			return err
 		}
 	}

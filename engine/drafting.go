@@ -24,7 +24,7 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 		}
 		e.guard(s, t, i, func() (err error) {
 			t.drafts[i], err = d.Open(s, draft.Options{
-				Prompt: t.req.Prompt, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(),
+				Prompt: t.req.Prompt, From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(),
 			})
 			return err
 		})

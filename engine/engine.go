@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -29,6 +30,10 @@ type Options struct {
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 	Logger        *slog.Logger // nil discards
+
+	// Checkpoints bounds the bytes in which states of texts are kept for
+	// requests that begin alike; 0 keeps none.
+	Checkpoints int64
 
 	// Drafters propose for the model, the one to prefer first. They belong to
 	// the caller and must outlive the engine.
@@ -58,6 +63,7 @@ type Engine struct {
 	closed   bool
 	selector *draft.Selector // of the scheduler, and so is crowd
 	crowd    crowd
+	trie     *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended

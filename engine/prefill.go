@@ -30,7 +30,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	var scored []Token
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
 		if t.caches == nil {
-			t.caches = e.model.NewCaches(e.caches())
+			e.recall(s, t)
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
 			e.open(s, t)
 		}
@@ -80,6 +80,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		return err
 	}
 	t.fed = min(t.fed+e.opts.Chunk, len(t.req.Prompt))
+	e.remember(t)
 	for _, tok := range scored {
 		t.mail.post(tok)
 	}

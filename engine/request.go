@@ -37,6 +37,11 @@ type Request struct {
 	// It is a draft, of the drafter by that name if there is one.
 	Prediction []int32
 
+	// Boundaries are positions of the prompt, ascending, from which other
+	// prompts may go on differently: the ends of messages. The state there is
+	// kept.
+	Boundaries []int
+
 	// Stop ends the generation where the decoded text first contains one of
 	// these. The match itself is not part of the text.
 	Stop []string
@@ -107,7 +112,8 @@ type TokenLogprob struct {
 // Stats tells what one request cost. Durations are wall time.
 type Stats struct {
 	PromptTokens     int
-	CachedTokens     int // of the prompt, restored instead of evaluated
+	Matched          int // of the prompt, tokens that some checkpoint's text begins with
+	CachedTokens     int // of these, restored instead of evaluated
 	CompletionTokens int
 	Rounds           int // target forwards after the prefill
 	Syncs            int // blocking MLX calls after the prefill
@@ -132,6 +138,9 @@ type Stats struct {
 	Finish Finish // empty when cancelled or failed
 	Err    error  // the error the range ended with; nil when it was left early
 
+	Miss string // why less was restored than matched, where that is so
+
+	Restore    time.Duration // of Prefill, until the caches held what was restored
 	Queue      time.Duration // until the first chunk began
 	Prefill    time.Duration // first chunk began until the prompt was evaluated
 	FirstToken time.Duration // arrival until the first token was read

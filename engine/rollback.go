@@ -22,17 +22,17 @@ func (t *task) trim(n int) error {
 	return t.caches.Trim(n)
 }
 
-// A checkpoint is the state before a block, to which Undo goes back. Caches that
+// An origin is the state before a block, to which Undo goes back. Caches that
 // can go back to any row need nothing for it; of the others it holds a capture,
 // which costs no bytes unless the block overwrites rows of it.
-type checkpoint struct {
+type origin struct {
 	task     *task
 	captures []*cache.Snapshot // by cache, nil where not needed
 }
 
-// checkpoint captures the state at t.fed, which is where the caches stand.
-func (t *task) checkpoint(s *mlx.Scope) (*checkpoint, error) {
-	p := &checkpoint{t, make([]*cache.Snapshot, len(t.caches))}
+// origin captures the state at t.fed, which is where the caches stand.
+func (t *task) origin(s *mlx.Scope) (*origin, error) {
+	p := &origin{t, make([]*cache.Snapshot, len(t.caches))}
 	for i, c := range t.caches {
 		if !c.NeedsExact() {
 			continue
@@ -47,7 +47,7 @@ func (t *task) checkpoint(s *mlx.Scope) (*checkpoint, error) {
 }
 
 // restore takes the block back whole.
-func (p *checkpoint) restore(s *mlx.Scope) error {
+func (p *origin) restore(s *mlx.Scope) error {
 	for i, c := range p.task.caches {
 		var err error
 		if capture := p.captures[i]; capture != nil {
@@ -59,11 +59,11 @@ func (p *checkpoint) restore(s *mlx.Scope) error {
 			return err
 		}
 	}
-	return nil
+	return p.task.recapture()
 }
 
 // free lets go of the captures. It does nothing to nil.
-func (p *checkpoint) free() {
+func (p *origin) free() {
 	if p == nil {
 		return
 	}

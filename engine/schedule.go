@@ -25,6 +25,7 @@ func (e *Engine) schedule() {
 			for _, t := range active {
 				e.leave(t, errClosed)
 			}
+			e.forget()
 			return
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool {
@@ -131,6 +132,7 @@ func (e *Engine) round(tasks []*task, work func(tasks []*task, alone bool) error
 	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
 		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
 	}
+	e.forget() // some lie in the caches of these tasks
 	for _, t := range tasks {
 		t.broken = true
 		e.leave(t, failed)
@@ -152,7 +154,10 @@ func (e *Engine) leave(t *task, err error) {
 			if err := t.rollback(); err != nil {
 				return err
 			}
-			return e.flush(s, t)
+			if err := e.flush(s, t); err != nil || t.path == nil {
+				return err
+			}
+			return e.keep(s, t)
 		})
 		// Apart, so that a failed rollback still frees.
 		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
@@ -31,6 +32,9 @@ type task struct {
 	tokens []int32
 	fed    int
 	caches cache.Stack
+
+	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
+	offsets []int            // of captures to come, ascending
 
 	sampler  *sample.Sampler
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
@@ -87,7 +91,12 @@ func (t *task) shares() bool {
 
 // carried returns how many tokens before the newest one are not in the caches:
 // those of an undone block.
-func (t *task) carried() int { return max(0, len(t.tokens)-1-t.fed) }
+func (t *task) carried() int {
+	if t.prefilling() {
+		return 0 // the rest of a prompt is nothing to catch up with
+	}
+	return max(0, len(t.tokens)-1-t.fed)
+}
 
 // stand fails s if the next row of the caches is not that of position pos: what
 // came of it would look like a text.
@@ -134,6 +143,10 @@ func (t *task) drawn(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 
 // free releases everything the task holds on the MLX thread.
 func (t *task) free(s *mlx.Scope) {
+	if t.path != nil {
+		t.path.Leave()
+		t.path = nil
+	}
 	t.caches.Free(s)
 	t.caches = nil
 	t.flight.free()

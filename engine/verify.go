@@ -103,6 +103,7 @@ func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
 			return
 		}
 	}
+	e.remember(t)
 	if b.n > 0 || b.carried == 0 { // else it cost what it took to catch up
 		e.learn(t, alone, draft.Round{Depth: b.n, Accepted: accepted, Cost: cost})
 	}

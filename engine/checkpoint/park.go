@@ -19,7 +19,7 @@ type parked struct {
 // Park ends the path of a sequence and takes over its caches. It may evaluate.
 func (p *Path) Park(s *mlx.Scope, stack cache.Stack) error {
 	t, n := p.trie, p.node
-	if n == t.root { // nothing to go on with
+	if n == t.root || t.closed { // nothing to go on with
 		p.Leave()
 		stack.Free(s)
 		return nil

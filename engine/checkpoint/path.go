@@ -63,6 +63,9 @@ func (p *Path) stand(n *node) {
 	}
 }
 
+// NeedsExact is that of the trie.
+func (p *Path) NeedsExact() bool { return p.trie.NeedsExact() }
+
 // From returns the position from which on the next capture holds rows.
 func (p *Path) From() int { return p.node.end }
 
@@ -125,6 +128,10 @@ func rows(n *node, i int) []*cache.Snapshot {
 // references. It may evaluate.
 func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) error {
 	t, n := p.trie, p.node
+	if t.closed {
+		release(captures)
+		return nil
+	}
 	if len(tokens) == 0 || len(captures) != len(t.exact) {
 		release(captures)
 		return fmt.Errorf("checkpoint: %d captures of %d tokens for %d caches", len(captures), len(tokens), len(t.exact))

@@ -15,6 +15,7 @@ type Trie struct {
 	parked []*parked // in the order in which they were parked
 	bytes  int64     // of copied snapshots
 	clock  int64     // counts uses
+	closed bool
 }
 
 // A node is the end of an edge.
@@ -173,8 +174,10 @@ func common(a, b []int32) int {
 	return n
 }
 
-// Close releases everything. No sequence may be in flight.
+// Close releases everything. Paths of sequences in flight lead nowhere from
+// here on.
 func (t *Trie) Close(s *mlx.Scope) {
+	t.closed = true
 	var walk func(n *node)
 	walk = func(n *node) {
 		for _, child := range n.children {

@@ -81,7 +81,7 @@ func (d *DFlash) MaxDrafts() int { return d.drafts }
 
 // Open implements Drafter.
 func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
-	return &dflash{DFlash: d, block: d.block, options: o, caches: d.block.NewCaches(o.Caches)}, nil
+	return &dflash{DFlash: d, block: d.block, options: o, caches: d.block.NewCaches(o.Caches), end: o.From}, nil
 }
 
 // dflash is the draft of one request.

@@ -27,6 +27,7 @@ type Drafter interface {
 // Options of the draft of one request.
 type Options struct {
 	Prompt     []int32
+	From       int             // tokens of Prompt that Committed will not tell of: they were restored
 	Prediction []int32         // what the client expects to be generated, or nil; see the drafter of that name
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options

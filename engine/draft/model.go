@@ -3,6 +3,7 @@ package draft
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/lm"
@@ -36,7 +37,7 @@ func (d *Model) MaxDrafts() int { return MaxDepth }
 // Open implements Drafter. Nothing is evaluated yet: the prompt is taken in as
 // the target commits it.
 func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
-	return &modelDraft{Model: d, options: o, caches: d.model.NewCaches(o.Caches)}, nil
+	return &modelDraft{Model: d, options: o, caches: d.model.NewCaches(o.Caches), waiting: slices.Clone(o.Prompt[:o.From])}, nil
 }
 
 // modelDraft is the draft of one request.

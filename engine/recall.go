@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
+	"tandem/engine/mlx"
+)
+
+// recall gives a task its caches: with what is remembered of the beginning of
+// its prompt, or empty.
+func (e *Engine) recall(s *mlx.Scope, t *task) {
+	fresh := func() cache.Stack { return e.model.NewCaches(e.caches()) }
+	switch {
+	case e.opts.Checkpoints <= 0:
+		t.caches = fresh()
+		return
+	case t.req.PromptLogprobs:
+		t.caches, t.stats.Miss = fresh(), "the prompt is scored, token by token"
+		return
+	case t.req.Speculation.Exact:
+		// What others computed is equal but for its last bits.
+		t.caches, t.stats.Miss = fresh(), "exact requests evaluate their whole text"
+		return
+	}
+	if e.trie == nil {
+		e.trie = checkpoint.New(fresh(), e.opts.Checkpoints)
+	}
+	start := time.Now()
+	t.path = e.trie.Begin(t.req.Prompt)
+	t.stats.Matched = t.path.Matched
+	var err error
+	if t.caches, err = t.path.Restore(s, fresh); err != nil {
+		e.opts.Logger.Error("restoring a checkpoint", "error", err)
+		t.caches, t.stats.Miss = fresh(), fmt.Sprintf("the checkpoint could not be restored: %v", err)
+	}
+	t.fed = t.path.Restored
+	t.stats.CachedTokens, t.stats.Restore = t.fed, time.Since(start)
+	if short := min(t.path.Matched, len(t.req.Prompt)-1) - t.fed; short > 0 && t.stats.Miss == "" {
+		t.stats.Miss = fmt.Sprintf("there is no checkpoint between token %d and the split at %d", t.fed, t.path.Matched)
+	}
+	if t.path.NeedsExact() {
+		// Where this text parts from another, more may.
+		t.offsets = checkpoint.Prompt(t.fed, len(t.req.Prompt), append(slices.Clone(t.req.Boundaries), t.path.Matched))
+	} else if end := len(t.req.Prompt) - 1; end > t.fed {
+		t.offsets = []int{end} // it can be restored anywhere before
+	}
+	if err := t.reschedule(); err != nil {
+		s.Fail(err)
+	}
+}
+
+// reschedule asks the caches for captures at the offsets that are still to
+// come, which they do not know.
+func (t *task) reschedule() error {
+	if t.path == nil || len(t.offsets) == 0 {
+		return nil
+	}
+	for _, c := range t.caches {
+		if err := c.Schedule(t.path.From(), t.offsets...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recapture renews the schedule of caches that lost it when a block was taken
+// back.
+func (t *task) recapture() error {
+	if t.path == nil || len(t.offsets) == 0 {
+		return nil
+	}
+	for _, c := range t.caches {
+		if !c.NeedsExact() {
+			continue
+		}
+		if err := c.Schedule(t.path.From(), t.offsets...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget gives up all checkpoints, at the end or because they cannot be trusted.
+func (e *Engine) forget() {
+	trie := e.trie
+	if trie == nil {
+		return
+	}
+	e.trie = nil
+	if err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { trie.Close(s); return nil }); err != nil {
+		e.opts.Logger.Error("letting go of checkpoints", "error", err)
+	}
+}
+
+// remember makes checkpoints of what the caches captured of committed tokens,
+// and schedules what comes next.
+func (e *Engine) remember(t *task) {
+	if t.path == nil || t.finished {
+		return
+	}
+	due := len(t.offsets) > 0 && t.offsets[0] <= t.fed
+	first := len(t.offsets) == 0 && !t.prefilling() && t.path.NeedsExact() // of the answer
+	if !due && !first {
+		return
+	}
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		err := e.extend(s, t)
+		if len(t.offsets) == 0 && t.path.NeedsExact() {
+			prompt := len(t.req.Prompt)
+			t.offsets = []int{prompt + checkpoint.Next(max(0, t.fed-prompt))}
+		}
+		if err == nil {
+			err = t.reschedule()
+		}
+		return err
+	})
+	if err != nil {
+		e.opts.Logger.Error("keeping a checkpoint; the request goes on without", "error", err)
+		t.path.Leave()
+		t.path = nil
+	}
+}
+
+// extend hands the captures at committed offsets over to the trie.
+func (e *Engine) extend(s *mlx.Scope, t *task) error {
+	captured := make([][]*cache.Snapshot, 0, len(t.offsets))
+	for i, c := range t.caches {
+		for j, p := range c.Captured() {
+			if i == 0 {
+				captured = append(captured, nil)
+			}
+			captured[j] = append(captured[j], p)
+		}
+	}
+	var err error
+	for i, captures := range captured {
+		if err != nil {
+			for _, p := range captures {
+				p.Release()
+			}
+			continue
+		}
+		err = t.path.Extend(s, t.tokens[t.path.From():t.offsets[i]], captures)
+	}
+	t.offsets = t.offsets[len(captured):]
+	return err
+}
+
+// keep leaves what a task that ends has computed to those that come after it,
+// and its caches with it. They hold the first fed tokens.
+func (e *Engine) keep(s *mlx.Scope, t *task) error {
+	if err := e.extend(s, t); err != nil {
+		return err
+	}
+	from := t.path.From()
+	enough := t.prefilling() || t.generated() >= checkpoint.Final || !t.path.NeedsExact()
+	if enough && t.fed > from {
+		captures := make([]*cache.Snapshot, len(t.caches))
+		for i, c := range t.caches {
+			var err error
+			if captures[i], err = c.Snapshot(s, from); err != nil {
+				for _, p := range captures[:i] {
+					p.Release()
+				}
+				return err
+			}
+		}
+		if err := t.path.Extend(s, t.tokens[from:t.fed], captures); err != nil {
+			return err
+		}
+	}
+	path, caches := t.path, t.caches
+	t.path, t.caches = nil, nil
+	return path.Park(s, caches)
+}

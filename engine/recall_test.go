@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+// recalling is an engine over a chain with a full cache and a ring, or two full
+// ones, that keeps checkpoints. Its end checks that they leave nothing behind.
+func recalling(t *testing.T, layout cache.Layout, opts Options) *fixture {
+	opts.Checkpoints, opts.Layout = 1<<30, layout
+	return newFixture(t, enginetest.Cycle(50), opts)
+}
+
+// ask runs a request and checks the trie behind it.
+func (f *fixture) ask(t *testing.T, r Request) (Stats, []int32) {
+	t.Helper()
+	tokens, _, stats := f.run(t, r)
+	f.sound(t)
+	return stats, slices.Concat(r.Prompt, ids(tokens))
+}
+
+func (f *fixture) sound(t *testing.T) {
+	t.Helper()
+	if err := f.thread.Do(context.Background(), func(*mlx.Scope) error { return f.trie.Check() }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counting returns n tokens as the chain has them, from first on.
+func counting(first, n int) []int32 {
+	tokens := make([]int32, n)
+	for i := range tokens {
+		tokens[i] = int32((first + i) % 50)
+	}
+	return tokens
+}
+
+// TestRecallAnswer is the probe of ollama's pull request 15914: a long answer to
+// a short prompt, and a follow-up that parts from it in its midst.
+func TestRecallAnswer(t *testing.T) {
+	for _, depth := range []int{0, 7} {
+		script := counting(0, 1000)
+		opts := Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}}}
+		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+			for _, rollback := range []Rollback{Trim, Undo} {
+				f := recalling(t, layout, opts)
+				r := Request{Prompt: script[:30], MaxTokens: new(400), Speculation: Speculation{Depth: new(depth), Rollback: rollback}}
+				stats, text := f.ask(t, r)
+				if !slices.Equal(text, script[:430]) || stats.CachedTokens != 0 {
+					t.Fatalf("%v: the answer is not the chain's", layout)
+				}
+				for _, split := range []int{31, 96, 200, 429} {
+					r := Request{Prompt: append(slices.Clone(text[:split]), 49, 49), MaxTokens: new(1), Speculation: Speculation{Drafter: None}}
+					if r.Prompt[split] == text[split] {
+						t.Fatal("the follow-up does not part")
+					}
+					stats, _ := f.ask(t, r)
+					if stats.Matched != split || layout == cache.Full && stats.CachedTokens != split || stats.CachedTokens <= split-64 {
+						t.Errorf("%v, depth %d, %s: of %d tokens %d matched and %d were restored", layout, depth, rollback, split, stats.Matched, stats.CachedTokens)
+					}
+					if (stats.Miss == "") != (stats.CachedTokens == split) {
+						t.Errorf("%d of %d restored, reason %q", stats.CachedTokens, split, stats.Miss)
+					}
+				}
+				// The text itself goes on.
+				r.Prompt, r.MaxTokens, r.Speculation.Drafter = append(text, 30), new(5), None
+				if stats, got := f.ask(t, r); stats.CachedTokens != 429 || !slices.Equal(got, script[:436]) {
+					t.Errorf("%v: %d tokens restored, the text goes on with %v", layout, stats.CachedTokens, got[430:])
+				}
+			}
+		}
+	}
+}
+
+// TestRecallPrompt: the same prompt again, one that begins with a boundary of
+// it, and one that parts where nothing was captured, twice.
+func TestRecallPrompt(t *testing.T) {
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		f := recalling(t, layout, Options{Chunk: 64})
+		prompt := counting(0, 200)
+		want := func(what string, r Request, ring, full int) {
+			t.Helper()
+			r.MaxTokens = new(3)
+			cached := full
+			if layout == cache.Ring {
+				cached = ring
+			}
+			if stats, _ := f.ask(t, r); stats.CachedTokens != cached {
+				t.Errorf("%v, %s: %d matched, %d restored, want %d", layout, what, stats.Matched, stats.CachedTokens, cached)
+			}
+		}
+		with := func(n int) []int32 { return append(slices.Clone(prompt[:n]), 7, 7, 7) }
+		want("first", Request{Prompt: prompt, Boundaries: []int{80, 84, 150}}, 0, 0)
+		want("again", Request{Prompt: prompt}, 199, 199)
+		want("behind a boundary", Request{Prompt: with(81)}, 80, 81)
+		want("where nothing was captured", Request{Prompt: with(90)}, 81, 90)
+		want("there again", Request{Prompt: with(90)[:91]}, 90, 90)
+		want("of one token", Request{Prompt: prompt[:1]}, 0, 0)
+		want("scored", Request{Prompt: prompt, PromptLogprobs: true}, 0, 0)
+		want("exact", Request{Prompt: prompt, Speculation: Speculation{Exact: true}}, 0, 0)
+	}
+}
+
+// TestRecallCancelled: a prompt whose evaluation was cut off goes on where it
+// was.
+func TestRecallCancelled(t *testing.T) {
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		f := recalling(t, layout, Options{Chunk: 32})
+		prompt := counting(0, 320)
+		ctx, cancel := context.WithCancel(t.Context())
+		f.chain.OnForward = func(n int) {
+			if n == 5 {
+				cancel()
+			}
+		}
+		for range f.Generate(ctx, Request{Prompt: prompt}) {
+		}
+		f.chain.OnForward = nil
+		if n := len(f.chain.Forwards); n != 6 {
+			t.Errorf("%d forwards, the prompt was given up in the sixth", n)
+		}
+		f.sound(t)
+		if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(1)}); stats.CachedTokens != 192 {
+			t.Errorf("%v: %d tokens restored of the 192 that were evaluated", layout, stats.CachedTokens)
+		}
+	}
+}
+
+// TestRecallTogether: requests at once with one beginning, of which each keeps
+// and restores what there is.
+func TestRecallTogether(t *testing.T) {
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		f := recalling(t, layout, Options{Chunk: 16})
+		done := make(chan string, 24)
+		for i := range 24 {
+			go func() {
+				prompt := append(counting(0, 20+40*(i%3)), int32(i%7))
+				var got []int32
+				for tok, err := range f.Generate(context.Background(), Request{Prompt: prompt, MaxTokens: new(90)}) {
+					if err != nil {
+						done <- err.Error()
+						return
+					}
+					got = append(got, tok.ID)
+				}
+				if !slices.Equal(got, counting(i%7+1, 90)) {
+					done <- "another text came"
+					return
+				}
+				done <- ""
+			}()
+		}
+		for range 24 {
+			if problem := <-done; problem != "" {
+				t.Error(problem)
+			}
+		}
+		f.sound(t)
+	}
+}
+
+// TestRecallAfterFailure: checkpoints of a round that failed are not trusted.
+func TestRecallAfterFailure(t *testing.T) {
+	f := recalling(t, cache.Ring, Options{})
+	prompt := counting(0, 100)
+	f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)})
+	f.chain.OnForward = func(int) { panic("out of order") }
+	for _, err := range f.Generate(t.Context(), Request{Prompt: prompt}) {
+		if err == nil || !strings.Contains(err.Error(), "failed") {
+			t.Errorf("the round failed with %v", err)
+		}
+	}
+	f.chain.OnForward = nil
+	if stats, text := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched != 0 || !slices.Equal(text, counting(0, 105)) {
+		t.Errorf("%d tokens matched after a failure", stats.Matched)
+	}
+}
+
+// TestRecallLeavesNothing: memory is what it was once the engine is closed.
+func TestRecallLeavesNothing(t *testing.T) {
+	for _, budget := range []int64{1 << 30, 30 << 10} {
+		f := newFixture(t, enginetest.Cycle(50), Options{Checkpoints: budget})
+		before := f.thread.Memory().Active
+		for i := range 30 {
+			f.ask(t, Request{Prompt: counting(i, 50+i), MaxTokens: new(70)})
+			if n := f.trie.Bytes(); n > budget {
+				t.Errorf("%d bytes are kept, the budget is %d", n, budget)
+			}
+		}
+		f.Close()
+		if n := f.thread.Memory().Active; n != before {
+			t.Errorf("%d bytes are active, %d before", n, before)
+		}
+	}
+}
