@@ -82,7 +82,21 @@ type saying struct {
 // with the token of that index.
 func (l *lossless) say(r engine.Request, cut int) saying {
 	l.t.Helper()
-	e := engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{Layout: l.layout, Chunk: 32, Drafters: []draft.Drafter{l.drafter}})
+	e := l.engine(0)
+	defer e.Close()
+	return l.sayOn(e, r, cut)
+}
+
+// engine makes one that keeps so many bytes of checkpoints.
+func (l *lossless) engine(checkpoints int64) *engine.Engine {
+	return engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{
+		Layout: l.layout, Chunk: 32, Checkpoints: checkpoints, Drafters: []draft.Drafter{l.drafter},
+	})
+}
+
+// sayOn answers a request as say does.
+func (l *lossless) sayOn(e *engine.Engine, r engine.Request, cut int) saying {
+	l.t.Helper()
 	l.model.logits = map[int]*mlx.Array{}
 	var out saying
 	r.Done = func(s engine.Stats) { out.stats = s }
@@ -102,7 +116,6 @@ func (l *lossless) say(r engine.Request, cut int) saying {
 			cancel()
 		}
 	}
-	e.Close()
 	if err := l.th.Do(context.Background(), func(s *mlx.Scope) error {
 		var list []*mlx.Array
 		for i := range out.ids {
