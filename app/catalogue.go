@@ -217,7 +217,7 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	}
 	drafter := models.IsDrafter(snapshot.Dir)
 	if drafter {
-		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself, and `tandem models drafter ID %s` sets it for the model ID", id, id))
+		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now", id, id))
 	}
 	if notes != nil {
 		progress(control.Progress{Note: strings.Join(notes, "; ")})

@@ -222,7 +222,7 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d)
-		o.Policies = policies{a.db, map[string]string{d.Name(): d.source}}
+		o.Policies = policies{a.db, map[string]string{d.Name(): weightsKey(d.source)}}
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)

@@ -16,7 +16,7 @@ import (
 // reading returns how a drafter's checkpoint was found to be read best for a
 // model, and by which measurements: none if they are to be made.
 func (a *App) reading(ctx context.Context, row storage.Model, source string) (set models.DrafterSettings, trials []control.Trial, err error) {
-	read, err := a.db.Reading(ctx, row.ID, readingKey(source))
+	read, err := a.db.Reading(ctx, row.ID, weightsKey(source))
 	if isNotFound(err) {
 		return set, nil, nil
 	}
@@ -40,15 +40,16 @@ func (a *App) keepReading(ctx context.Context, row storage.Model, source string,
 	if err != nil {
 		return err
 	}
-	return a.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: readingKey(source), Settings: settings, Trials: figures})
+	return a.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source), Settings: settings, Trials: figures})
 }
 
-// readingKey is a drafter's folder with the date of its weights: another
-// training in the same folder is measured anew.
-func readingKey(source string) string {
-	info, err := os.Stat(filepath.Join(source, "model.safetensors"))
-	if err != nil {
-		return source // built in, or in several files
+// weightsKey is a drafter's folder with the date of its weights: of another
+// training in the same folder everything is measured anew.
+func weightsKey(source string) string {
+	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
+		if info, err := os.Stat(filepath.Join(source, file)); err == nil {
+			return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
+		}
 	}
-	return fmt.Sprintf("%s %d", source, info.ModTime().UnixNano())
+	return source // built in
 }

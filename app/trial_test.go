@@ -142,7 +142,7 @@ func TestTrialOfNothing(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, readingKey(d.Source)); !isNotFound(err) {
+	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !isNotFound(err) {
 		t.Errorf("it was kept: %v", err)
 	}
 }

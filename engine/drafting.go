@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"tandem/engine/draft"
@@ -29,7 +30,7 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 			return err
 		})
 		if predicts && t.drafts[i] != nil {
-			e.selector.Renew(i)
+			e.selects(t).Renew(i)
 		}
 	}
 }
@@ -85,6 +86,12 @@ func (e *Engine) plan(t *task, alone bool, together int) {
 	if !t.drafting() {
 		return
 	}
+	defer func() {
+		if v := recover(); v != nil {
+			e.opts.Logger.Error("panic while choosing how to draft", "panic", v, "stack", string(debug.Stack()))
+			e.leave(t, &Error{Code: CodeInternal, Message: "the next round could not be planned; the request was given up"})
+		}
+	}()
 	limits := make([]int, len(t.drafts))
 	for i := range t.drafts {
 		limits[i] = e.room(t, i)
@@ -94,9 +101,9 @@ func (e *Engine) plan(t *task, alone bool, together int) {
 	if r.Depth == nil && !r.Exact {
 		var err error
 		if alone {
-			t.choice, err = e.selector.Next(len(t.tokens), limits)
+			t.choice, err = e.selects(t).Next(len(t.tokens), limits)
 		} else {
-			t.choice, err = e.selector.Among(len(t.tokens), limits, e.crowd.rate(together))
+			t.choice, err = e.selects(t).Among(len(t.tokens), limits, e.crowd.rate(together))
 		}
 		if err != nil {
 			e.opts.Logger.Warn("choosing how to draft", "error", err)
@@ -134,10 +141,31 @@ func (e *Engine) learn(t *task, alone bool, r draft.Round) {
 		return
 	}
 	if r.Depth == 0 {
-		e.selector.Plain(t.choice, r.Cost)
+		e.selects(t).Plain(t.choice, r.Cost)
 	} else {
-		e.selector.Round(t.choice, r)
+		e.selects(t).Round(t.choice, r)
 	}
+}
+
+// A manner is what makes rounds of the same depth cost or gain otherwise. The
+// zero value is how requests are decoded that ask for nothing.
+type manner struct{ undo, rejection, fused, timed bool }
+
+func (t *task) manner() manner {
+	r := t.req.Speculation
+	return manner{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed}
+}
+
+// selects returns what chooses drafters and depths for a task.
+func (e *Engine) selects(t *task) *draft.Selector {
+	m := t.manner()
+	if m == (manner{}) {
+		return e.selector
+	}
+	if e.others[m] == nil {
+		e.others[m] = draft.NewSelector(e.opts.Name, e.arms, nil)
+	}
+	return e.others[m]
 }
 
 // committed tells the drafts of tokens from position from on, and of the

@@ -58,10 +58,13 @@ type Engine struct {
 	tok    *tokenizer.Tokenizer
 	opts   Options
 
-	mu       sync.Mutex
-	waiting  []*task
-	closed   bool
-	selector *draft.Selector // of the scheduler, and so is crowd
+	mu      sync.Mutex
+	waiting []*task
+	closed  bool
+	// The scheduler's:
+	selector *draft.Selector            // of requests decoded as most are
+	others   map[manner]*draft.Selector // of others; what they teach is not kept
+	arms     []draft.Arm
 	crowd    crowd
 	trie     *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
@@ -93,12 +96,12 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		wake:    make(chan struct{}, 1),
 		stopped: make(chan struct{}),
 	}
-	var arms []draft.Arm
 	for _, d := range opts.Drafters {
 		_, own := d.(draft.Prediction)
-		arms = append(arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), Own: own})
+		e.arms = append(e.arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), Own: own})
 	}
-	e.selector = draft.NewSelector(opts.Name, arms, opts.Policies)
+	e.selector = draft.NewSelector(opts.Name, e.arms, opts.Policies)
+	e.others = map[manner]*draft.Selector{}
 	go e.schedule()
 	return e
 }

@@ -169,10 +169,11 @@ const firstBlocks = 8
 // Blocks are the times of rounds with drafts, each from its beginning until
 // the caches hold what stands.
 type Blocks struct {
-	Count int
-	Total time.Duration
-	Early time.Duration // of Total, the first eight
-	Max   time.Duration
+	Count  int
+	Tokens int // emitted by them
+	Total  time.Duration
+	Early  time.Duration // of Total, the first eight
+	Max    time.Duration
 }
 
 func (b *Blocks) add(d time.Duration) {

@@ -65,7 +65,9 @@ func (e *Engine) schedule() {
 			if !t.decoding() {
 				continue
 			}
-			e.plan(t, alone, together)
+			if e.plan(t, alone, together); t.finished {
+				continue
+			}
 			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || t.req.Speculation.Exact) {
 				e.round([]*task{t}, e.verify, alone)
 			} else {
@@ -173,7 +175,7 @@ func (e *Engine) leave(t *task, err error) {
 	t.stats.CompletionTokens = t.generated()
 	t.stats.Total = now.Sub(t.arrived)
 	if !t.first.IsZero() {
-		t.stats.Decode = now.Sub(t.first)
+		t.stats.Decode = t.last.Sub(t.first)
 	}
 	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
 		t.stats.NoDrafter = e.plainly(t)

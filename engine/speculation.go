@@ -64,8 +64,12 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 	}
 	name := cmp.Or(r.Drafter, Auto)
 	names := []string{Auto, None}
+	most := MaxDepth
 	for _, d := range e.opts.Drafters {
 		names = append(names, d.Name())
+		if d.Name() == name {
+			most = min(most, d.MaxDrafts())
+		}
 	}
 	switch {
 	case !slices.Contains(names, name):
@@ -76,6 +80,8 @@ func (e *Engine) checkSpeculation(r Speculation) error {
 		return invalid("speculation.drafter %q is not there for this model; it has %s%s", name, strings.Join(names, ", "), why)
 	case r.Depth != nil && (*r.Depth < 0 || *r.Depth > MaxDepth):
 		return invalid("speculation.depth must lie between 0 and %d, not %d", MaxDepth, *r.Depth)
+	case r.Depth != nil && *r.Depth > most:
+		return invalid("speculation.depth must be at most %d with the drafter %s, not %d", most, name, *r.Depth)
 	case r.Fused && r.Timed:
 		return invalid("speculation.fused has no draft to wait for; leave out speculation.timed")
 	case r.Exact && r.Depth != nil && *r.Depth > MaxExactDepth:

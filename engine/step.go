@@ -161,6 +161,7 @@ func (e *Engine) accept(t *task, tok Token) {
 		t.stats.FirstToken = now.Sub(t.arrived)
 		t.stats.Prefill = now.Sub(t.begun)
 	}
+	t.last = now
 	t.tokens = append(t.tokens, tok.ID)
 	eos := !t.req.IgnoreEOS && slices.Contains(e.config.EOS, tok.ID)
 	hit := false

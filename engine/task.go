@@ -48,10 +48,10 @@ type task struct {
 	stream *tokenizer.Stream
 	stops  stopMatcher
 
-	arrived, begun, first time.Time
-	stats                 Stats
-	broken                bool // a round failed: the caches are undefined
-	finished              bool
+	arrived, begun, first, last time.Time // first and last: of tokens read
+	stats                       Stats
+	broken                      bool // a round failed: the caches are undefined
+	finished                    bool
 }
 
 func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokenizer.Tokenizer) *task {

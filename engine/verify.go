@@ -98,6 +98,9 @@ func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
 			tok.Draft = true
 			t.stands(i)
 		}
+		if b.n > 0 {
+			t.stats.Blocks.Tokens++
+		}
 		// The stats are the client's once the task is finished.
 		if e.accept(t, tok); t.finished {
 			return

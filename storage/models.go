@@ -134,8 +134,14 @@ func (db *DB) UseModel(ctx context.Context, id string) error {
 	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id, stamp(db.clock()))
 }
 
-// RemoveModel takes the model off the registry; its files are the caller's business. [NotFound] if it is not registered.
+// RemoveModel takes the model off the registry, with what was learned of drafting for it: another one may get its id. Its files are
+// the caller's business. [NotFound] if it is not registered.
 func (db *DB) RemoveModel(ctx context.Context, id string) error {
+	for _, query := range []string{"DELETE FROM policies WHERE model = ?", "DELETE FROM drafter_readings WHERE model = ?"} {
+		if _, err := db.w.ExecContext(ctx, query, id); err != nil {
+			return db.modelError("remove", id, err)
+		}
+	}
 	return db.changeModel(ctx, "remove", id, "DELETE FROM models WHERE id = ?", id)
 }
 

@@ -289,7 +289,7 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		return m.generate(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
-		st := engine.Stats{PromptTokens: len(r.Prompt), CachedTokens: len(r.Prompt) / 2, Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
+		st := engine.Stats{PromptTokens: len(r.Prompt), Matched: len(r.Prompt)/2 + 1, CachedTokens: len(r.Prompt) / 2, Restore: time.Millisecond, Miss: "no checkpoint there", Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
 		if r.Seed != nil {
 			st.Seed = *r.Seed
 		}

@@ -153,7 +153,7 @@ type timings struct {
 	NoDrafter       string  `json:"no_drafter"`        // why none did, or one no longer does
 	Rounds          int     `json:"rounds"`            // forwards after the prompt's
 	Verifies        int     `json:"verifies"`          // of these, with drafts
-	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave
+	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave; the target's own counts where the text ended before it, too
 	Syncs           int     `json:"syncs"`
 	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
 	QueueMS         float64 `json:"queue_ms"`
@@ -174,7 +174,7 @@ func (r *reply) timings() timings {
 		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
-		MatchedN: t.CachedTokens, RunID: r.run.row.ID,
+		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss, RunID: r.run.row.ID,
 	}
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
@@ -215,6 +215,8 @@ func (r *reply) total() total {
 		}
 		if c.prompt != last {
 			t.CachedTokens += st.CachedTokens
+			t.Matched += st.Matched
+			t.Miss = cmp.Or(t.Miss, st.Miss)
 			last = c.prompt
 		}
 		t.CompletionTokens += st.CompletionTokens
@@ -231,6 +233,7 @@ func (r *reply) total() total {
 		t.NoDrafter = cmp.Or(t.NoDrafter, st.NoDrafter)
 		t.Rounds += st.Rounds
 		t.Syncs += st.Syncs
+		t.Restore = max(t.Restore, st.Restore)
 		t.Queue = max(t.Queue, st.Queue)
 		t.Prefill = max(t.Prefill, st.Prefill)
 		t.FirstToken = max(t.FirstToken, st.FirstToken)

@@ -125,7 +125,8 @@ func (u *run) finish(err error) {
 		row.Verifies, row.Repeats = t.verifies, t.Repeats
 		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
 		row.Speculation = u.reply.speculation()
-		row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
+		row.QueueMS, row.RestoreMS, row.PrefillMS = ms(t.Queue), ms(t.Restore), ms(t.Prefill)
+		row.MissReason = t.Miss
 		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)

@@ -84,18 +84,26 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 
 // Among is Next for a request that is not alone: it drafts only if that gives
 // more than rate, the tokens per second that all get from plain steps they
-// share. Rounds of a request among others teach nothing, so that it goes no
-// deeper than was measured, and a probe that is due waits.
+// share. Rounds of a request among others teach nothing,
+// so that it goes no deeper than was measured, and a probe that is due waits.
+// With rate known it needs no cost of plain steps that were not shared: an engine
+// whose requests always overlap never has one.
 func (s *Selector) Among(context int, limits []int, rate float64) (Choice, error) {
 	bucket := Bucket(context)
 	arms, err := s.open(bucket)
 	choice := Choice{Arm: -1, bucket: bucket}
 	for i, c := range arms {
-		if limits[i] <= 0 || s.budget.spent() || c.curve.points[0].samples < settling {
+		alone := c.curve.points[0].samples >= settling
+		if limits[i] <= 0 || s.budget.spent() || !alone && rate <= 0 {
 			continue
 		}
 		depth, r := c.best(limits[i])
-		if depth <= c.curve.frontier() && r > max(rate, 1/c.curve.at(0)) {
+		least := rate
+		if alone {
+			least = max(least, 1/c.curve.at(0))
+		}
+		known := alone && depth <= c.curve.frontier() || c.curve.measured(depth)
+		if known && r > least {
 			choice.Arm, choice.Depth, rate = i, depth, r
 		}
 	}

@@ -230,6 +230,20 @@ func TestSelectorAmong(t *testing.T) {
 			t.Errorf("drafts give %.0f, steps %.0f tokens per second: %+v", best, c.rate, got)
 		}
 	}
+	// One that knows from an earlier launch what rounds with drafts cost, and
+	// never is alone to learn what plain steps do.
+	late := NewSelector("m", arms, nil)
+	if _, err := late.open(1024); err != nil {
+		t.Fatal(err)
+	}
+	if err := late.buckets[1024][0].Restore(good.buckets[1024][0].State()); err != nil {
+		t.Fatal(err)
+	}
+	for rate, drafts := range map[float64]bool{0: false, plain: true, 1.1 * best: false} {
+		if got := among(late, rate); (got.Depth > 0) != drafts {
+			t.Errorf("after a launch, steps give %.0f tokens per second: %+v", rate, got)
+		}
+	}
 	bad := NewSelector("m", arms, nil)
 	r := newRun(world{"", 31, linear(1, 0.5), always(0.05), 0}, 1)
 	for probing := false; !probing; {
