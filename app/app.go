@@ -38,6 +38,11 @@ type Options struct {
 	// none; empty = auto.
 	Speculation string
 
+	// NoCheckpoints evaluates every prompt whole. Otherwise what requests
+	// computed is kept in memory for those that begin alike, in a
+	// checkpointShare of the machine's memory at most.
+	NoCheckpoints bool
+
 	// Drafter is what guesses for the model above, or the choice, while this
 	// App runs: control.DrafterAuto, control.DrafterNone, a folder, or the name
 	// of one in the hub's cache. Empty means what was set for that model.
@@ -46,6 +51,9 @@ type Options struct {
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
 }
+
+// checkpointShare is the part of the machine's memory that checkpoints get.
+const checkpointShare = 8
 
 // settingChoice names the setting that holds the id behind control.Alias.
 const settingChoice = "model"

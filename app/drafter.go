@@ -225,6 +225,9 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 		o.Policies = policies{a.db, map[string]string{d.Name(): weightsKey(d.source)}}
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
+	if !a.opts.NoCheckpoints {
+		o.Checkpoints = physicalMemory() / checkpointShare
+	}
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
 }
 

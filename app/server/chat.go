@@ -16,7 +16,12 @@ import (
 // A chatRequest is the body of /v1/chat/completions.
 type chatRequest struct {
 	params
-	vars []byte // what the template gets, a JSON object
+
+	// What the template gets. messages are as templates expect them.
+	messages []json.RawMessage
+	tools    json.RawMessage // nil for none
+	kwargs   json.RawMessage // nil for none
+	vars     []byte          // of all of these, a JSON object
 }
 
 func readChat(f *fields) (request, error) {
@@ -36,14 +41,14 @@ func readChat(f *fields) (request, error) {
 	c.prediction = readPrediction(f)
 	checkOutput(f)
 
-	messages := readMessages(f)
-	tools := readTools(f)
-	kwargs := f.raw("chat_template_kwargs")
+	c.messages = readMessages(f)
+	c.tools = readTools(f)
+	c.kwargs = f.raw("chat_template_kwargs")
 	if f.err != nil {
 		return nil, f.err
 	}
 	var err error
-	c.vars, err = templateVars(messages, tools, kwargs)
+	c.vars, err = templateVars(c.messages, c.tools, c.kwargs, true)
 	return c, err
 }
 
@@ -65,13 +70,20 @@ func checkOutput(f *fields) {
 }
 
 // templateVars writes the object of the template's variables, everything in
-// the order the client gave: a template prints tools as they come.
-func templateVars(messages, tools, kwargs json.RawMessage) ([]byte, error) {
-	vars := append([]byte(`{"messages":`), messages...)
+// the order the client gave: a template prints tools as they come. generate adds
+// what begins the answer, unless kwargs decides that.
+func templateVars(messages []json.RawMessage, tools, kwargs json.RawMessage, generate bool) ([]byte, error) {
+	vars := []byte(`{"messages":[`)
+	for i, m := range messages {
+		if i > 0 {
+			vars = append(vars, ',')
+		}
+		vars = append(vars, m...)
+	}
+	vars = append(vars, ']')
 	if tools != nil {
 		vars = append(append(vars, `,"tools":`...), tools...)
 	}
-	generate := true
 	if kwargs != nil {
 		const param = "chat_template_kwargs"
 		err := eachMember(kwargs, func(key string, value json.RawMessage) error {
@@ -99,29 +111,25 @@ func templateVars(messages, tools, kwargs json.RawMessage) ([]byte, error) {
 }
 
 // readMessages returns the messages as templates expect them.
-func readMessages(f *fields) json.RawMessage {
+func readMessages(f *fields) []json.RawMessage {
 	var list []json.RawMessage
 	v := f.raw("messages")
 	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
 		f.fail("messages", "must be a list of at least one message.")
 		return nil
 	}
-	out := []byte{'['}
+	out := make([]json.RawMessage, len(list))
 	for i, v := range list {
 		m, err := parseFields(v, fmt.Sprintf("messages[%d].", i))
+		if err == nil {
+			out[i], err = appendMessage(nil, v, m)
+		}
 		if err != nil {
 			f.take(&fields{err: err})
 			return nil
 		}
-		if i > 0 {
-			out = append(out, ',')
-		}
-		if out, err = appendMessage(out, v, m); err != nil {
-			f.take(&fields{err: err})
-			return nil
-		}
 	}
-	return append(out, ']')
+	return out
 }
 
 var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
@@ -354,7 +362,7 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*prompt{{ids: ids}}, nil
+	return []*prompt{{ids: ids, boundaries: c.boundaries(m, ids)}}, nil
 }
 
 // form implements request.

@@ -28,7 +28,9 @@ type request interface {
 type prompt struct {
 	ids  []int32
 	text string // for echo
-	lead int    // runes that the ids have before text: a BOS the tokenizer added
+
+	boundaries []int // see engine.Request
+	lead       int   // runes that the ids have before text: a BOS the tokenizer added
 
 	mu   sync.Mutex
 	done int // tokens that the furthest of its choices has evaluated
@@ -163,6 +165,7 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		}
 		for k := range p.n {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
+			c.req.Boundaries = prompt.boundaries
 			c.req.Prediction = prediction
 			all = append(all, c)
 		}

@@ -23,6 +23,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	drafter := f.String("drafter", "", "drafter of that model while this runs: a folder, ORG/NAME of one in the hub's cache, auto or none (default: what `tandem models drafter` set)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
+	checkpoints := f.String("checkpoints", "on", "on, or off: keep what was computed for requests that begin alike")
 	speculation := f.String("speculation", "auto", "auto, or none: what requests get that do not choose for themselves")
 	var hosts, origins []string
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
@@ -48,10 +49,14 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	if *length < 0 {
 		return mistake(f, "--context must be at least 0")
 	}
+	if *checkpoints != "on" && *checkpoints != "off" {
+		return mistake(f, fmt.Sprintf("--checkpoints must be on or off, not %q", *checkpoints))
+	}
 	if *speculation != "auto" && *speculation != "none" {
 		return mistake(f, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", *speculation))
 	}
 	o := m.options(m.logger(*verbose))
+	o.NoCheckpoints = *checkpoints == "off"
 	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
 	a, err := app.Open(ctx, o)
 	if err != nil {

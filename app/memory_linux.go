@@ -1,0 +1,12 @@
+package app
+
+import "golang.org/x/sys/unix"
+
+// physicalMemory returns the machine's bytes, 0 if they are not known.
+func physicalMemory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	return int64(info.Totalram) * int64(info.Unit)
+}

@@ -1,0 +1,57 @@
+package server
+
+import "encoding/json"
+
+// boundaries returns the positions of a chat's prompt from which others are
+// likely to go on differently, ascending, none that are doubtful: behind the
+// system's messages, with the tools that stand there, where a new chat begins;
+// before the last message, which may be sent again in other words; and behind
+// it, before what begins the answer.
+//
+// A template may write a message in one way while it is the last and in another
+// later on. So a boundary is where the tokens of the messages up to it cease to
+// be those of the whole.
+func (c *chatRequest) boundaries(m Model, ids []int32) []int {
+	counts := []int{len(c.messages) - 1, len(c.messages)}
+	if n := c.system(); n > 0 && n < counts[0] {
+		counts = append([]int{n}, counts...)
+	}
+	var list []int
+	for _, n := range counts {
+		if n == 0 {
+			continue
+		}
+		vars, err := templateVars(c.messages[:n], c.tools, c.kwargs, false)
+		if err != nil {
+			continue
+		}
+		// Some templates refuse what is no whole conversation.
+		text, err := m.RenderChat(vars)
+		if err != nil {
+			continue
+		}
+		part, err := m.Encode(text, false)
+		if err != nil {
+			continue
+		}
+		at := 0
+		for at < min(len(part), len(ids)) && part[at] == ids[at] {
+			at++
+		}
+		if at > 0 && (list == nil || at > list[len(list)-1]) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// system returns how many messages in front are the system's.
+func (c *chatRequest) system() int {
+	for i, v := range c.messages {
+		var m struct{ Role string }
+		if json.Unmarshal(v, &m) != nil || m.Role != "system" {
+			return i
+		}
+	}
+	return len(c.messages)
+}

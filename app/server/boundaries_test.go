@@ -1,0 +1,64 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+)
+
+// TestBoundaries: where other prompts may go on differently, in a template that
+// writes a last message otherwise than an earlier one.
+func TestBoundaries(t *testing.T) {
+	template := func(vars []byte) (string, error) {
+		var v struct {
+			Messages []struct{ Role, Content string }
+			Tools    []any
+			Generate bool `json:"add_generation_prompt"`
+		}
+		if err := json.Unmarshal(vars, &v); err != nil {
+			return "", err
+		}
+		text := ""
+		if v.Tools != nil {
+			text += "tools;"
+		}
+		user := false
+		for i, m := range v.Messages {
+			user = user || m.Role == "user"
+			text += m.Role + ":" + m.Content
+			if i == len(v.Messages)-1 {
+				text += "!"
+			}
+			text += ";"
+		}
+		if !user {
+			return "", errors.New("a conversation needs a user")
+		}
+		if v.Generate {
+			text += "assistant:"
+		}
+		return text, nil
+	}
+	for body, want := range map[string][]string{
+		`"messages":[{"role":"user","content":"a"}]`: {"user:a!;"},
+		`"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}],"tools":[{"type":"function"}]`: {"tools;user:a;assistant:b", "tools;user:a;assistant:b;user:c!;"},
+		// Of the system's message alone this template makes nothing.
+		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},
+	} {
+		fake := newFake()
+		fake.model.template = template
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+body+`}`)
+		if w.Code != 200 {
+			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+		}
+		r := fake.model.requests[0]
+		var got []string
+		for _, at := range r.Boundaries {
+			got = append(got, fake.model.Decode(r.Prompt[:at]))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: boundaries behind %q, want %q", body, got, want)
+		}
+	}
+}
