@@ -221,7 +221,7 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 		Drafters: []draft.Drafter{draft.Prediction{}},
 	}
 	if d != nil {
-		o.Drafters = append(o.Drafters, d)
+		o.Drafters = append(o.Drafters, d.Drafter)
 		o.Policies = policies{a.db, map[string]string{d.Name(): weightsKey(d.source)}}
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})

@@ -24,9 +24,11 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 			continue
 		}
 		e.guard(s, t, i, func() (err error) {
-			t.drafts[i], err = d.Open(s, draft.Options{
-				Prompt: t.req.Prompt, From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(),
-			})
+			o := draft.Options{Prompt: t.req.Prompt, From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches()}
+			if o.Context, err = e.recallContext(s, t, i); err != nil {
+				return err
+			}
+			t.drafts[i], err = d.Open(s, o)
 			return err
 		})
 		if predicts && t.drafts[i] != nil {

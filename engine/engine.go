@@ -66,6 +66,7 @@ type Engine struct {
 	others   map[manner]*draft.Selector // of others; what they teach is not kept
 	arms     []draft.Arm
 	crowd    crowd
+	contexts contexts
 	trie     *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled

@@ -8,6 +8,7 @@ import (
 
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
+	"tandem/engine/draft"
 	"tandem/engine/mlx"
 )
 
@@ -28,7 +29,8 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 		return
 	}
 	if e.trie == nil {
-		e.trie = checkpoint.New(fresh(), e.opts.Checkpoints)
+		e.contexts.choose(e.opts.Drafters, e.caches())
+		e.trie = checkpoint.New(fresh(), e.contexts.like, e.opts.Checkpoints)
 	}
 	start := time.Now()
 	t.path = e.trie.Begin(t.req.Prompt)
@@ -66,6 +68,64 @@ func (t *task) reschedule() error {
 		}
 	}
 	return nil
+}
+
+// choose finds the first drafter whose context can be kept. What a window holds
+// comes back by itself, so that of those with one nothing is.
+func (c *contexts) choose(drafters []draft.Drafter, o cache.Options) {
+	*c = contexts{}
+	for i, d := range drafters {
+		k, ok := d.(draft.Keeper)
+		if !ok {
+			continue
+		}
+		if context := cache.Stack(k.NewContext(o)); !slices.ContainsFunc(context, cache.Cache.NeedsExact) {
+			*c = contexts{k, i, context}
+			return
+		}
+	}
+}
+
+// contexts says of which drafter contexts are kept beside the target's state.
+type contexts struct {
+	draft.Keeper // nil if of none
+	index        int
+	like         cache.Stack // empty, as one of them
+}
+
+// context returns what a task's draft has of the positions [from, to), a nil
+// for each cache of a context that is not there.
+func (e *Engine) context(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot {
+	c := &e.contexts
+	none := make([]*cache.Snapshot, len(c.like))
+	if c.Keeper == nil || t.drafts == nil || t.drafts[c.index] == nil {
+		return none
+	}
+	var kept []*cache.Snapshot
+	e.guard(s, t, c.index, func() (err error) {
+		kept, err = t.drafts[c.index].(draft.Kept).Keep(s, from, to)
+		return err
+	})
+	if kept == nil {
+		return none
+	}
+	return kept
+}
+
+// recallContext returns the restored context of a task's draft of the i-th
+// drafter, nil if there is none.
+func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) (cache.Stack, error) {
+	c := &e.contexts
+	if t.path == nil || c.Keeper == nil || i != c.index {
+		return nil, nil
+	}
+	context := c.NewContext(e.caches())
+	ok, err := t.path.RestoreContext(s, context)
+	if !ok || err != nil {
+		context.Free(s)
+		return nil, err
+	}
+	return context, nil
 }
 
 // recapture renews the schedule of caches that lost it when a block was taken
@@ -145,7 +205,8 @@ func (e *Engine) extend(s *mlx.Scope, t *task) error {
 			}
 			continue
 		}
-		err = t.path.Extend(s, t.tokens[t.path.From():t.offsets[i]], captures)
+		from, to := t.path.From(), t.offsets[i]
+		err = t.path.Extend(s, t.tokens[from:to], append(captures, e.context(s, t, from, to)...))
 	}
 	t.offsets = t.offsets[len(captured):]
 	return err
@@ -170,6 +231,7 @@ func (e *Engine) keep(s *mlx.Scope, t *task) error {
 				return err
 			}
 		}
+		captures = append(captures, e.context(s, t, from, t.fed)...)
 		if err := t.path.Extend(s, t.tokens[from:t.fed], captures); err != nil {
 			return err
 		}

@@ -66,7 +66,7 @@ func (t *Trie) remove(s *mlx.Scope, n *node) error {
 		delete(n.parent.children, n.tokens[0])
 		release(t.take(n))
 		// What lies before it may have been there for its sake: rows without a state.
-		if n = n.parent; n == t.root || n.stands > 0 || len(n.children) > 0 || n.complete() {
+		if n = n.parent; n == t.root || n.stands > 0 || len(n.children) > 0 || t.complete(n) {
 			return nil
 		}
 	}

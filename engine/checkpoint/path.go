@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"fmt"
+	"slices"
 
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
@@ -37,7 +38,7 @@ func (t *Trie) Begin(tokens []int32) *Path {
 	t.use(n)
 	limit := min(p.Matched, len(tokens)-1) // the last one's output is wanted
 	if t.NeedsExact() {
-		for n.end > limit || !n.complete() {
+		for n.end > limit || !t.complete(n) {
 			n = n.parent
 		}
 		p.Restored = n.end
@@ -76,10 +77,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	if p.Restored == 0 {
 		return fresh(), nil
 	}
-	last := p.node
-	if p.source != nil {
-		last = p.source
-	}
+	last := p.last()
 	stack := p.trie.unpark(last)
 	if stack == nil {
 		stack = fresh()
@@ -88,14 +86,40 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	if err == nil {
 		err = s.Eval(stack.Arrays()...)
 	}
-	p.source = nil
 	if err != nil {
 		stack.Free(s)
-		p.Restored = 0
+		p.Restored, p.source = 0, nil
 		p.stand(p.trie.root)
 		return nil, err
 	}
 	return stack, nil
+}
+
+// last returns the node whose edge Restored lies in, or is the end of.
+func (p *Path) last() *node {
+	if p.source != nil {
+		return p.source
+	}
+	return p.node
+}
+
+// RestoreContext fills the empty context of a draft with the first Restored
+// positions, evaluated, and reports whether it did: some may be missing. It has
+// to come before the first Extend. After an error it can only be freed.
+func (p *Path) RestoreContext(s *mlx.Scope, context cache.Stack) (bool, error) {
+	if p.Restored == 0 || len(context) != len(p.trie.exact)-p.trie.needed {
+		return false, nil
+	}
+	for i, c := range context {
+		list := rows(p.last(), p.trie.needed+i)
+		if slices.Contains(list, nil) {
+			return false, nil
+		}
+		if err := c.Restore(s, list, p.Restored); err != nil {
+			return false, err
+		}
+	}
+	return true, s.Eval(context.Arrays()...)
 }
 
 // fill restores each cache from the nodes down to last.
@@ -124,8 +148,8 @@ func rows(n *node, i int) []*cache.Snapshot {
 
 // Extend says that the sequence went on with tokens, from position From on, and
 // what its caches captured behind them: of those that keep every row the rows
-// of exactly these tokens, of others the state, or nil. It takes the
-// references. It may evaluate.
+// of exactly these tokens, of others the state, or nil, and of a draft's context
+// its rows, or nil. It takes the references. It may evaluate.
 func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) error {
 	t, n := p.trie, p.node
 	if t.closed {
@@ -164,13 +188,14 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		captures = news
 	}
 	p.stand(n)
+	p.source = nil
 	t.use(n)
 	return t.evict(s)
 }
 
-// adopt gives a node the states it lacks.
+// adopt gives a node what it lacks.
 func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
-	if n.complete() {
+	if !slices.Contains(n.captures, nil) {
 		release(captures)
 		return
 	}

@@ -31,14 +31,19 @@ type bench struct {
 	th    *mlx.Thread
 	fresh func() cache.Stack
 	trie  *Trie
+
+	// Sequences that begin now have a draft with a context.
+	drafting bool
 }
+
+func context1() cache.Stack { return cache.Stack{cache.NewKV(0)} }
 
 func newBench(t *testing.T, fresh func() cache.Stack, budget int64) *bench {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t, th, fresh, New(fresh(), budget)}
+	b := &bench{t, th, fresh, New(fresh(), context1(), budget), true}
 	t.Cleanup(func() {
 		b.do(func(s *mlx.Scope) error { b.trie.Close(s); return nil })
 		if n := th.Memory().Active; n != 0 {
@@ -66,6 +71,7 @@ type sequence struct {
 	tokens []int32
 	path   *Path
 	stack  cache.Stack
+	draft  cache.Stack // a context; empty if there is none
 }
 
 // row is what the caches hold of position i.
@@ -84,7 +90,14 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 	q := &sequence{bench: b, tokens: slices.Clone(tokens)}
 	b.do(func(s *mlx.Scope) (err error) {
 		q.path = b.trie.Begin(tokens)
-		q.stack, err = q.path.Restore(s, b.fresh)
+		if q.stack, err = q.path.Restore(s, b.fresh); err != nil || !b.drafting {
+			return err
+		}
+		context := context1()
+		ok, err := q.path.RestoreContext(s, context)
+		if ok || q.path.Restored == 0 {
+			q.draft = context
+		}
 		return err
 	})
 	q.check(q.path.Restored)
@@ -97,7 +110,8 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 func (q *sequence) write(from, to int, offsets ...int) {
 	q.t.Helper()
 	q.do(func(s *mlx.Scope) error {
-		for _, c := range q.stack {
+		caches := slices.Concat(q.stack, q.draft)
+		for _, c := range caches {
 			if err := c.Schedule(q.path.From(), offsets...); err != nil {
 				return err
 			}
@@ -109,21 +123,24 @@ func (q *sequence) write(from, to int, offsets ...int) {
 				values[i] = row(q.tokens, at+i)
 			}
 			x := mlx.New(s, values, 1, 1, n, 1)
-			for _, c := range q.stack {
+			for _, c := range caches {
 				c.Update(s, x, x)
 			}
-			if err := s.Eval(q.stack.Arrays()...); err != nil {
+			if err := s.Eval(caches.Arrays()...); err != nil {
 				return err
 			}
 			at += n
 		}
 		captured := make([][]*cache.Snapshot, len(offsets))
-		for _, c := range q.stack {
+		for _, c := range caches {
 			for i, p := range c.Captured() {
 				captured[i] = append(captured[i], p)
 			}
 		}
 		for i, at := range offsets {
+			if len(q.draft) == 0 {
+				captured[i] = append(captured[i], nil)
+			}
 			if err := q.path.Extend(s, q.tokens[q.path.From():at], captured[i]); err != nil {
 				return err
 			}
@@ -144,7 +161,7 @@ func (q *sequence) more(tokens []int32, offsets ...int) {
 func (q *sequence) check(n int) {
 	q.t.Helper()
 	q.do(func(s *mlx.Scope) error {
-		for i, c := range q.stack {
+		for i, c := range slices.Concat(q.stack, q.draft) {
 			if c.Offset() != n {
 				return fmt.Errorf("cache %d is at %d, not %d", i, c.Offset(), n)
 			}
@@ -173,7 +190,10 @@ func (q *sequence) check(n int) {
 
 func (q *sequence) park() {
 	q.t.Helper()
-	q.do(func(s *mlx.Scope) error { return q.path.Park(s, q.stack) })
+	q.do(func(s *mlx.Scope) error {
+		q.draft.Free(s)
+		return q.path.Park(s, q.stack)
+	})
 }
 
 // leave ends the sequence and frees its caches.
@@ -181,6 +201,7 @@ func (q *sequence) leave() {
 	q.t.Helper()
 	q.do(func(s *mlx.Scope) error {
 		q.path.Leave()
+		q.draft.Free(s)
 		q.stack.Free(s)
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 type Trie struct {
 	budget int64
 	exact  []bool // by cache: whether it needs exact restore points
+	needed int    // caches without which nothing can be restored; behind them are a draft's
 	root   *node
 	parked []*parked // in the order in which they were parked
 	bytes  int64     // of copied snapshots
@@ -24,17 +25,21 @@ type node struct {
 	tokens   []int32 // of the edge; none at the root
 	end      int     // position behind them
 	children map[int32]*node
-	captures []*cache.Snapshot // by cache; nil where the state is not held; none at the root
+	captures []*cache.Snapshot // by cache; nil where it is not held; none at the root
 	stands   int               // sequences in flight and parked ones that stand here
 	used     int64             // clock of the last use
 }
 
-// New makes an empty trie for stacks like one: stack is not kept. budget bounds
-// the bytes of what is held.
-func New(stack cache.Stack, budget int64) *Trie {
-	t := &Trie{budget: budget, root: &node{children: map[int32]*node{}}}
-	for _, c := range stack {
+// New makes an empty trie for stacks like one, and for contexts of drafts like
+// another, which keep every row; there may be none. Neither is kept. budget
+// bounds the bytes of what is held.
+func New(stack, context cache.Stack, budget int64) *Trie {
+	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}}}
+	for _, c := range slices.Concat(stack, context) {
 		t.exact = append(t.exact, c.NeedsExact())
+	}
+	if slices.Contains(t.exact[t.needed:], true) {
+		panic("checkpoint: the context of a draft needs exact restore points")
 	}
 	return t
 }
@@ -46,8 +51,10 @@ func (t *Trie) NeedsExact() bool { return slices.Contains(t.exact, true) }
 // start returns the position of the edge's first token.
 func (n *node) start() int { return n.end - len(n.tokens) }
 
-// complete reports whether the node's end can be restored.
-func (n *node) complete() bool { return !slices.Contains(n.captures, nil) }
+// complete reports whether a node's end can be restored.
+func (t *Trie) complete(n *node) bool {
+	return n == t.root || !slices.Contains(n.captures[:t.needed], nil)
+}
 
 // use marks a node and all before it as used now.
 func (t *Trie) use(n *node) {
@@ -120,10 +127,11 @@ func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads, t
 	heads, tails = make([]*cache.Snapshot, len(captures)), make([]*cache.Snapshot, len(captures))
 	for i, p := range captures {
 		switch {
-		case !t.exact[i]:
-			heads[i], tails[i], err = p.Split(s, at)
-		case p != nil:
+		case p == nil:
+		case t.exact[i]:
 			tails[i] = p.Retain()
+		default:
+			heads[i], tails[i], err = p.Split(s, at)
 		}
 		if err != nil {
 			release(heads)
@@ -144,10 +152,11 @@ func (t *Trie) merge(s *mlx.Scope, n *node) error {
 	for i, p := range n.captures {
 		var err error
 		switch {
-		case !t.exact[i]:
-			all[i], err = p.Join(s, child.captures[i])
-		case child.captures[i] != nil:
+		case child.captures[i] == nil:
+		case t.exact[i]:
 			all[i] = child.captures[i].Retain()
+		case p != nil:
+			all[i], err = p.Join(s, child.captures[i])
 		}
 		if err != nil {
 			release(all)

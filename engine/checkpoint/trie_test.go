@@ -120,6 +120,7 @@ func TestSameAgain(t *testing.T) {
 func TestParked(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 50)
+		b.drafting = false // a context is copied, not parked
 		first := b.begin(a, 50)
 		stack := first.stack
 		first.park()
@@ -127,6 +128,7 @@ func TestParked(t *testing.T) {
 		if next.stack[0] != stack[0] || b.trie.bytes != 0 {
 			t.Errorf("the caches were not taken over, %d bytes copied", b.trie.bytes)
 		}
+		b.drafting = true
 		other := b.begin(append(slices.Clone(a), 2))
 		other.want(50, 50)
 		if other.stack[0] == stack[0] {
@@ -204,7 +206,7 @@ func TestRandom(t *testing.T) {
 				b := newBench(t, k.make, 30<<10)
 				var flying []*sequence
 				var known [][]int32
-				restored := 0
+				restored, contexts := 0, 0
 				offsets := func(from, to int) (list []int) {
 					for at := from + 1 + rng.IntN(20); at <= to; at += 1 + rng.IntN(30) {
 						list = append(list, at)
@@ -222,7 +224,11 @@ func TestRandom(t *testing.T) {
 						if len(tokens) > 400 {
 							continue
 						}
+						b.drafting = rng.IntN(3) > 0
 						q := b.begin(tokens)
+						if len(q.draft) > 0 && q.path.Restored > 0 {
+							contexts++
+						}
 						restored += q.path.Restored
 						// Some rest of the text with captures.
 						from := len(q.tokens)
@@ -249,12 +255,36 @@ func TestRandom(t *testing.T) {
 				for _, q := range flying {
 					q.leave()
 				}
-				if restored == 0 {
-					t.Error("nothing was ever restored")
+				if restored == 0 || contexts == 0 {
+					t.Errorf("%d tokens were restored, %d contexts", restored, contexts)
 				}
 			})
 		}
 	}
+}
+
+// TestContext: a draft's context comes back with the text, unless a part of it
+// was written without.
+func TestContext(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		a := text(1, 40)
+		b.begin(a, 20, 40).park()
+		more := append(slices.Clone(a), text(2, 20)...)
+		q := b.begin(more, 60)
+		if len(q.draft) == 0 {
+			t.Error("the context is lost")
+		}
+		q.leave()
+		b.drafting = false
+		b.begin(append(slices.Clone(more), text(3, 20)...), 80).leave()
+		b.drafting = true
+		q = b.begin(append(slices.Clone(more), append(text(3, 20), 1)...))
+		q.want(80, 80)
+		if len(q.draft) > 0 {
+			t.Error("a context came back that was never written")
+		}
+		q.leave()
+	})
 }
 
 // TestExtendRefused: captures that are not one a cache are given back.

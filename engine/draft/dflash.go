@@ -81,8 +81,15 @@ func (d *DFlash) MaxDrafts() int { return d.drafts }
 
 // Open implements Drafter.
 func (d *DFlash) Open(_ *mlx.Scope, o Options) (Draft, error) {
-	return &dflash{DFlash: d, block: d.block, options: o, caches: d.block.NewCaches(o.Caches), end: o.From}, nil
+	t := &dflash{DFlash: d, block: d.block, options: o, caches: o.Context, end: o.From}
+	if t.caches == nil {
+		t.caches, t.first = d.block.NewCaches(o.Caches), o.From
+	}
+	return t, nil
 }
+
+// NewContext implements Keeper.
+func (d *DFlash) NewContext(o cache.Options) cache.Stack { return d.block.NewCaches(o) }
 
 // dflash is the draft of one request.
 type dflash struct {
@@ -90,7 +97,8 @@ type dflash struct {
 	block   Block // of the time it was opened: the caches are its own
 	options Options
 	caches  cache.Stack
-	end     int // positions of the context, those waiting not counted
+	first   int // position of the context's first row
+	end     int // position behind its last one, those waiting not counted
 
 	// What waits to become context: runs of rows, kept, each with one array
 	// for each tap.
@@ -116,6 +124,40 @@ func (t *dflash) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.A
 	if t.rows += len(tokens); t.rows >= contextRows {
 		t.flush(s)
 	}
+}
+
+// Keep implements Kept. What waits becomes context.
+func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
+	if t.first > 0 {
+		return nil, nil // snapshots say positions
+	}
+	if t.rows > 0 {
+		t.flush(s)
+		if err := s.Eval(t.caches.Arrays()...); err != nil {
+			return nil, err
+		}
+	}
+	kept := make([]*cache.Snapshot, len(t.caches))
+	for i, c := range t.caches {
+		p, err := c.Snapshot(s, from)
+		if err == nil && to < p.To() {
+			var rest *cache.Snapshot
+			whole := p
+			p, rest, err = whole.Split(s, to)
+			whole.Release()
+			if err == nil {
+				rest.Release()
+			}
+		}
+		if err != nil {
+			for _, p := range kept[:i] {
+				p.Release()
+			}
+			return nil, err
+		}
+		kept[i] = p
+	}
+	return kept, nil
 }
 
 // flush turns what waits into context.

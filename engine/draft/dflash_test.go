@@ -136,3 +136,73 @@ func TestDFlashContext(t *testing.T) {
 		}
 	}
 }
+
+// TestDFlashKeep keeps parts of a context and opens another draft with them; one
+// that begins in the midst of a text has none to keep.
+func TestDFlashKeep(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const vocab, end = 20, 150
+	b := &follower{vocab: vocab, size: 8}
+	o := cache.Options{Layout: cache.Full}
+	history := make([]int32, end+1)
+	for i := range history {
+		history[i] = int32(i % vocab)
+	}
+	err := th.Do(t.Context(), func(s *mlx.Scope) error {
+		target := enginetest.NewChain(s, enginetest.Cycle(vocab))
+		defer target.Free()
+		d := draft.NewDFlash(s, b, target)
+		defer d.Free()
+		sampler := sample.New(s, sample.Params{}, 0, vocab, nil)
+		defer sampler.Free()
+		// goOn tells a draft of the positions [from, to) and lets it draft.
+		goOn := func(from, to int, context cache.Stack) draft.Kept {
+			one, err := d.Open(s, draft.Options{From: from, Context: context, Sampler: sampler, Caches: o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tap := s.Zeros(mlx.Float32, to-from, vocab)
+			one.Committed(s, history[from:to], from, []*mlx.Array{tap, tap})
+			if p := one.Propose(s, history[:to+1], 3); p.N != 3 || s.Err() != nil {
+				t.Fatalf("%d tokens were guessed behind %d: %v", p.N, to, s.Err())
+			}
+			return one.(draft.Kept)
+		}
+		whole := goOn(0, 100, nil)
+		defer whole.Free(s)
+		tap := s.Zeros(mlx.Float32, 20, vocab)
+		whole.Committed(s, history[100:120], 100, []*mlx.Array{tap, tap}) // they wait
+		context := d.NewContext(o)
+		parts := make([][]*cache.Snapshot, len(context))
+		for _, span := range [][2]int{{0, 40}, {40, 110}} {
+			kept, err := whole.Keep(s, span[0], span[1])
+			if err != nil {
+				return err
+			}
+			for i, p := range kept {
+				if p.From() != span[0] || p.To() != span[1] {
+					t.Errorf("%d to %d were kept of %v", p.From(), p.To(), span)
+				}
+				parts[i] = append(parts[i], p)
+			}
+		}
+		for i, c := range context {
+			if err := c.Restore(s, parts[i], 105); err != nil {
+				return err
+			}
+			for _, p := range parts[i] {
+				p.Release()
+			}
+		}
+		goOn(105, end, context).Free(s)
+		late := goOn(105, end, nil)
+		defer late.Free(s)
+		if kept, err := late.Keep(s, 110, 120); kept != nil || err != nil {
+			t.Errorf("a context that begins in the midst was kept: %v, %v", kept, err)
+		}
+		return s.Err()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
