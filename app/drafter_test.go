@@ -76,7 +76,7 @@ const fixedDepth = `{"drafter":%q,"depth":4}`
 // TestDrafter sets drafters of both kinds for a model that is served, asks it
 // with and without, and takes model and drafter out of memory again.
 func TestDrafter(t *testing.T) {
-	r := start(t, Options{Model: tinyModel(t, "qwen3", "tiny")}, "127.0.0.1:0")
+	r := start(t, Options{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	plain := r.say(t, "tiny", `{"drafter":"none"}`)
 	if plain.Timings.Drafter != "" || plain.Timings.DraftN != 0 {

@@ -83,7 +83,7 @@ func TestSameSeed(t *testing.T) {
 				r.Prediction[i] = (want[i] + 1) % 256
 			}
 			for _, d := range drafters {
-				for depth := adaptive; depth <= 8; depth++ {
+				for depth := adaptive; depth <= min(8, d.MaxDrafts()); depth++ {
 					for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 						r.Speculation = engine.Speculation{Drafter: d.Name(), Rollback: rollback}
 						if depth != adaptive {
