@@ -16,6 +16,22 @@
 // a padded rectangle: linear layers see the rows of all requests, rope and
 // attention each request by itself (package lm).
 //
+// # Checkpoints
+//
+// Under Options.Checkpoints what requests computed is kept for those that begin
+// alike (package checkpoint). A request begins with the deepest state that is
+// held of its prompt, and evaluates one token at least. Where the model has rings,
+// states are captured ahead: at the prompt's boundaries, before its last token,
+// where it parts from another text, and along the answer, close together first.
+// A capture inside a verify block stands if its token does. A request that ends,
+// cancelled ones too, leaves its caches behind for the next one to go on with.
+//
+// What is restored was computed in chunks, steps and blocks of other requests:
+// in the bit tier it is the same to the bit, else to the last one. An exact
+// request takes nothing from others for that reason, nor does one whose prompt is
+// scored. When a round fails all checkpoints are given up: some lie in caches
+// that are undefined now.
+//
 // # Plain decoding is pipelined
 //
 // While the device computes step n, the host builds the graph of step n+1 on
