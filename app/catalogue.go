@@ -138,6 +138,11 @@ func (a *App) checkID(ctx context.Context, id, dir string) error {
 // RemoveModel implements server.Admin: it unloads the model if it is idle.
 func (a *App) RemoveModel(ctx context.Context, id string) error {
 	row, err := a.db.Model(ctx, id)
+	if isNotFound(err) {
+		if f, err := a.db.DrafterFile(ctx, id); !isNotFound(err) {
+			return errors.Join(err, a.removeDrafterFile(ctx, f))
+		}
+	}
 	if err != nil {
 		return a.notRegistered(err, id)
 	}
@@ -184,15 +189,59 @@ func (a *App) deleteFiles(row storage.Model) error {
 	if !row.DownloadedByUs {
 		return nil
 	}
-	freed, err := hub.Remove(row.Path)
+	return a.deleteSnapshot(row.ID, row.Path, row.Revision)
+}
+
+// deleteSnapshot deletes one in the hub's cache.
+func (a *App) deleteSnapshot(id, path, revision string) error {
+	freed, err := hub.Remove(path)
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
 		return nil // somebody deleted the folder before
 	}
 	if err != nil {
 		return hubError(err)
 	}
-	a.log.Info("model deleted", "model", row.ID, "revision", row.Revision, "bytes", freed)
+	a.log.Info("model deleted", "model", id, "revision", revision, "bytes", freed)
 	return nil
+}
+
+// keepDrafterFile notes where a drafter that was pulled lies. Nothing leads to
+// an earlier snapshot of it any more: if it was ours, it goes.
+func (a *App) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error {
+	old, err := a.db.DrafterFile(ctx, f.ID)
+	if err != nil && !isNotFound(err) {
+		return err
+	}
+	if err := a.db.SetDrafterFile(ctx, f); err != nil {
+		return err
+	}
+	if old.DownloadedByUs && old.Path != f.Path && !a.guessing(old.Path) {
+		if err := a.deleteSnapshot(old.ID, old.Path, old.Revision); err != nil {
+			a.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
+		}
+	}
+	return nil
+}
+
+// guessing reports whether the drafter in a folder is in memory.
+func (a *App) guessing(path string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.loaded != nil && a.loaded.drafter != nil && a.loaded.drafter.source == path
+}
+
+// removeDrafterFile forgets a drafter that was pulled, and deletes it if Tandem
+// downloaded it.
+func (a *App) removeDrafterFile(ctx context.Context, f storage.DrafterFile) error {
+	if a.guessing(f.Path) {
+		return control.Errorf(control.CodeModelBusy, "The drafter %s guesses for the model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
+	}
+	if f.DownloadedByUs {
+		if err := a.deleteSnapshot(f.ID, f.Path, f.Revision); err != nil {
+			return err
+		}
+	}
+	return a.db.RemoveDrafterFile(ctx, f.ID)
 }
 
 // Pull implements server.Admin.
@@ -217,12 +266,15 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	}
 	drafter := models.IsDrafter(snapshot.Dir)
 	if drafter {
-		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now", id, id))
+		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it", id, id, id))
 	}
 	if notes != nil {
 		progress(control.Progress{Note: strings.Join(notes, "; ")})
 	}
 	if drafter { // not for the registry, which holds what can be served
+		if err := a.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
+			return control.Model{}, err
+		}
 		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit}, nil
 	}
 	info, err := models.Inspect(snapshot.Dir)

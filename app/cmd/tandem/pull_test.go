@@ -300,7 +300,7 @@ func TestPullKeepsForeign(t *testing.T) {
 }
 
 // TestPullDrafter: a drafter is downloaded like a model, does not become one,
-// and drafts for a model by its name.
+// drafts for a model by its name, and goes as it came.
 func TestPullDrafter(t *testing.T) {
 	hub := &fakeHub{dir: enginetest.TinyDrafter(t, nil)}
 	server := httptest.NewServer(hub)
@@ -316,5 +316,16 @@ func TestPullDrafter(t *testing.T) {
 	c.must(t, "models", "add", "--id", "m", tinyModel(t, "other", nil))
 	if out := c.must(t, "models", "drafter", "m", "lab/tiny"); !strings.Contains(out, "models--lab--tiny") {
 		t.Error(out)
+	}
+	snapshot := filepath.Join(c.env["HF_HUB_CACHE"], "models--lab--tiny", "snapshots", hubCommit)
+	if _, err := os.Stat(snapshot); err != nil {
+		t.Fatal(err)
+	}
+	c.must(t, "models", "remove", "lab/tiny")
+	if _, err := os.Stat(snapshot); !os.IsNotExist(err) {
+		t.Errorf("the snapshot is still there: %v", err)
+	}
+	if code := c.tandem(t.Context(), "models", "remove", "lab/tiny"); code != 1 || !strings.Contains(c.stderr, "not registered") {
+		t.Errorf("exit %d: %s", code, c.stderr)
 	}
 }
