@@ -1,5 +1,10 @@
 package control
 
+import (
+	"strconv"
+	"strings"
+)
+
 // What a request may say of speculation, by the names of its fields. Which
 // drafters there are is the model's to say.
 var (
@@ -32,6 +37,36 @@ type Speculation struct {
 	AcceptedAt []int `json:"accepted_at"`
 
 	BlockMS *BlockMS `json:"block_ms,omitempty"` // of the first choice; nil without drafts
+	Asked   *Asked   `json:"asked,omitempty"`    // nil if nothing was
+}
+
+// Asked is what a request said of speculation.
+type Asked struct {
+	Drafter  string `json:"drafter,omitempty"`
+	Depth    *int   `json:"depth,omitempty"`
+	Rollback string `json:"rollback,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	Exact    bool   `json:"exact,omitempty"`
+}
+
+// String lists what was asked as a request's fields are.
+func (a Asked) String() string {
+	var list []string
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, name+" "+value)
+		}
+	}
+	add("drafter", a.Drafter)
+	if a.Depth != nil {
+		add("depth", strconv.Itoa(*a.Depth))
+	}
+	add("rollback", a.Rollback)
+	add("rule", a.Rule)
+	if a.Exact {
+		list = append(list, "exact")
+	}
+	return strings.Join(list, ", ")
 }
 
 // BlockMS are the times of rounds with drafts: the mean of the first eight,

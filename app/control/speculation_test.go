@@ -41,3 +41,14 @@ func TestSpeculationIsCut(t *testing.T) {
 		t.Errorf("%d bytes", len(b))
 	}
 }
+
+func TestAsked(t *testing.T) {
+	for want, a := range map[string]Asked{
+		"": {},
+		"drafter ngram, depth 0, rollback snapshot, rule rejection, exact": {"ngram", new(0), "snapshot", "rejection", true},
+	} {
+		if got := a.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

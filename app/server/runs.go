@@ -166,9 +166,13 @@ func (r *reply) speculation() json.RawMessage {
 	if b := r.choices[0].stats.Blocks; b.Count > 0 {
 		how.BlockMS = &control.BlockMS{First8: ms(b.First8()), Mean: ms(b.Mean()), Max: ms(b.Max)}
 	}
+	s := r.params.speculation
+	if asked := (control.Asked{Drafter: s.Drafter, Depth: s.Depth, Rollback: string(s.Rollback), Rule: string(s.Rule), Exact: s.Exact}); asked != (control.Asked{}) {
+		how.Asked = &asked
+	}
 	b, err := json.Marshal(how)
 	if err != nil {
-		panic(err) // numbers only
+		panic(err) // numbers and words of the protocol only
 	}
 	return b
 }

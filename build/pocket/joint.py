@@ -45,14 +45,17 @@ def draw(step, count, length, block):
     return torch.from_numpy(rng.integers(1, length - block, (count, ANCHORS)))
 
 
-def run(pair, rows, first, held_out, path, minutes, log=print):
-    """Trains pair for minutes in all on the batches of rows from first on; its state lies at path.
+def run(pair, rows, first, held_out, path, minutes, origin=None, log=print):
+    """Trains pair for minutes in all on the batches of rows from first on; its state lies at path. origin tells the weights it
+    begins with from others, where they may change: then a state that began with others is refused.
 
     Batches of long rows train the model alone. held_out, an array (N, L + 1), is measured at the end.
     """
     model_opts, drafter_opts = train.optimizers(pair.model, RATE), drafter.optimizers(pair.drafter)
     opts = model_opts + drafter_opts
     budget = Budget(path, pair, opts, minutes, log)
+    if budget.notes.setdefault("origin", origin) != origin:
+        raise SystemExit(f"{path} began with other weights than those in --out; remove it to begin anew with these")
     both = torch.compile(pair.loss, dynamic=False)
     alone = torch.compile(pair.model.loss, dynamic=False)
     losses, yields = [], []

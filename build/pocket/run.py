@@ -110,9 +110,11 @@ class Recipe:
         pair = joint.Pair(Model(self.config), self.drafter_config())
         pair.model.load_state_dict(saved["model"])
         pair.drafter.start(pair.model)
+        path, origin = self.joint_path(saved["step"]), None
         if saved["exported"]:
             export.load_drafter(pair.drafter, os.path.join(self.args.out, "drafter"))
-        joint.run(pair, self.rows, saved["step"], self.held_out(), self.joint_path(saved["step"]), self.args.joint_minutes, log)
+            origin = digest(self.args.out)
+        joint.run(pair, self.rows, saved["step"], self.held_out(), path, self.args.joint_minutes, origin, log)
 
     def export(self):
         pair, _ = self.joined()
@@ -194,15 +196,19 @@ class Target:
         self.model = Model(config)
         export.load(self.model, args.out)
         self.model.requires_grad_(False)
-        with open(os.path.join(args.out, "model.safetensors"), "rb") as f:
-            digest = hashlib.file_digest(f, "sha256").hexdigest()
-        self.folder = os.path.join(args.cache, "target-" + digest[:12])
+        self.folder = os.path.join(args.cache, "target-" + digest(args.out))
         os.makedirs(self.folder, exist_ok=True)
         self.texts = os.path.join(self.folder, "texts")
 
     def drafter(self, config):
         """Where the state of a drafter lies."""
         return os.path.join(self.folder, drafter_name(config) + ".pt")
+
+
+def digest(folder):
+    """What tells a folder's weights from others."""
+    with open(os.path.join(folder, "model.safetensors"), "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()[:12]
 
 
 def drafter_name(config):

@@ -87,6 +87,9 @@ func writeReport(w io.Writer, r control.Run) error {
 		line("loops", "from token %d of the completion on; what drafts gain there says little of other texts", r.Repeats)
 	}
 	line("seed", "%d", r.Seed)
+	if how.Asked != nil {
+		line("asked for", "%s", how.Asked)
+	}
 	line("drafter", "%s", cmp.Or(r.Drafter, "none"))
 	if r.NoDrafter != "" {
 		line("reason", "%s", r.NoDrafter)
