@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tandem/engine"
 )
 
 // startup measures how long `tandem serve` takes on the pocket model.
@@ -192,12 +194,13 @@ func openEndpoint(ctx context.Context, o BenchOptions) (bench, error) {
 
 func (e *endpoint) close() error { return errors.Join(e.served.close(), e.plain.close()) }
 
-// stream generates over HTTP and returns the seconds between the first and the
-// last token's event.
+// stream generates over HTTP, as plainly as the engine alone does, and returns
+// the seconds between the first and the last token's event.
 func (e *endpoint) stream(ctx context.Context) (float64, error) {
 	body, err := json.Marshal(map[string]any{
 		"model": "tandem", "prompt": benchIDs(benchPrompt, e.bundle.Model.Config().VocabSize),
 		"max_tokens": benchDecode, "ignore_eos": true, "temperature": 0, "stream": true, "return_token_ids": true,
+		"speculation": map[string]any{"drafter": engine.None},
 	})
 	if err != nil {
 		return 0, err
@@ -250,10 +253,10 @@ func (e *endpoint) measure(ctx context.Context) (map[string]float64, error) {
 		added = append(added, streamed[len(streamed)-1]-alone[len(alone)-1])
 	}
 	cost, noise := medianOf(added)
-	engine, _ := medianOf(alone)
+	direct, _ := medianOf(alone)
 	over, _ := medianOf(streamed)
 	return map[string]float64{
-		"engine_us_per_token":   engine,
+		"engine_us_per_token":   direct,
 		"streamed_us_per_token": over,
 		"endpoint_us_per_token": cost, // of the pairs, not the difference of the two above
 		"noise_us_per_token":    noise,

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -48,5 +51,28 @@ func TestMedianOf(t *testing.T) {
 	median, noise := medianOf([]float64{9, 1, 8, 2, 7, 3, 6, 4, -500})
 	if median != 4 || noise != 3.5 {
 		t.Errorf("median %v, noise %v", median, noise)
+	}
+}
+
+// TestEndpointPlainly: what is streamed is decoded as the engine alone does it,
+// or the drafts would hide what the endpoint costs.
+func TestEndpointPlainly(t *testing.T) {
+	var asked struct {
+		MaxTokens   int `json:"max_tokens"`
+		Speculation struct{ Drafter string }
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+			t.Error(err)
+		}
+	}))
+	defer server.Close()
+	_, b := openTiny(t, "qwen3")
+	e := &endpoint{&plain{bundle: b}, &served{url: server.URL}}
+	if _, err := e.stream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if asked.MaxTokens != benchDecode || asked.Speculation.Drafter != "none" {
+		t.Errorf("asked for %+v", asked)
 	}
 }
