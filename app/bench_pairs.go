@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -160,7 +162,7 @@ func (a response) reject() string {
 
 // A pair is what two sides said and took for one prompt.
 type pair struct {
-	index    int // of the prompt
+	index    int // of the prompt; the first, if there are several
 	one, two response
 }
 
@@ -185,11 +187,15 @@ func (c *comparison) whole() estimate {
 }
 
 func (c *comparison) estimate(of func(pair) float64) estimate {
-	values := make([]float64, len(c.pairs))
-	for i, p := range c.pairs {
-		values[i] = of(p)
+	values := map[int][]float64{} // by prompt
+	for _, p := range c.pairs {
+		values[p.index] = append(values[p.index], of(p))
 	}
-	return estimateOf(values)
+	var prompts [][]float64
+	for _, i := range slices.Sorted(maps.Keys(values)) {
+		prompts = append(prompts, values[i])
+	}
+	return estimateOf(prompts)
 }
 
 // wants reports whether there are too few pairs: they are doubled once, unless
@@ -211,15 +217,6 @@ func (c *comparison) count(yes func(pair) bool) int {
 		}
 	}
 	return n
-}
-
-// prompts counts the distinct prompts of the pairs.
-func (c *comparison) prompts() int {
-	distinct := map[int]bool{}
-	for _, p := range c.pairs {
-		distinct[p.index] = true
-	}
-	return len(distinct)
 }
 
 // compare lets two ways answer prompts in turns, until there are enough pairs,

@@ -44,13 +44,14 @@ func TestLoops(t *testing.T) {
 }
 
 func TestEstimate(t *testing.T) {
-	var values []float64
+	var values, fours [][]float64
 	for i := range 41 {
-		values = append(values, 1+float64(i-20)/100)
+		values = append(values, []float64{1 + float64(i-20)/100})
+		fours = append(fours, slices.Repeat(values[i], 4))
 	}
 	e := estimateOf(values)
-	if e.median != 1 || e.n != 41 {
-		t.Errorf("median %v of %d", e.median, e.n)
+	if e.median != 1 || e.n != 41 || e.prompts != 41 {
+		t.Errorf("median %v of %d, %d prompts", e.median, e.n, e.prompts)
 	}
 	// The order statistics that bound the median with 95 %: the 14th and 28th
 	// of 41, give or take one.
@@ -59,6 +60,10 @@ func TestEstimate(t *testing.T) {
 	}
 	if again := estimateOf(values); again != e {
 		t.Errorf("once %v, then %v", e, again)
+	}
+	// Asking every prompt four times makes nothing surer.
+	if f := estimateOf(fours); f != (estimate{e.median, e.low, e.high, 164, 41}) {
+		t.Errorf("each once %v, four times %v", e, f)
 	}
 	if e := estimateOf(nil); e != (estimate{}) {
 		t.Errorf("of nothing %v", e)
@@ -75,14 +80,15 @@ func TestBar(t *testing.T) {
 		want      string
 		undecided bool
 	}{
-		{bar{1.5, 2}, estimate{1.4, 1.3, 1.45, 20}, "1.50 missed", false},
-		{bar{1.5, 2}, estimate{1.4, 1.3, 1.55, 20}, "1.50 missed", true},
-		{bar{1.5, 2}, estimate{1.5, 1.4, 1.6, 20}, "1.50 met, aim 2.0 not", true},
-		{bar{1.5, 2}, estimate{2.1, 1.9, 2.2, 20}, "1.50 met, aim 2.0 too", false},
-		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 20}, "0.97 met", false},
+		{bar{1.5, 2}, estimate{1.4, 1.3, 1.45, 20, 8}, "1.50 missed", false},
+		{bar{1.5, 2}, estimate{1.4, 1.3, 1.55, 20, 8}, "1.50 missed", true},
+		{bar{1.5, 2}, estimate{1.5, 1.4, 1.6, 20, 8}, "1.50 met, aim 2.0 not", true},
+		{bar{1.5, 2}, estimate{2.1, 1.9, 2.2, 20, 8}, "1.50 met, aim 2.0 too", false},
+		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 20, 8}, "0.97 met", false},
 		{bar{0.97, 0}, estimate{}, "0.97 not measured", false},
-		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 19}, "0.97, too few pairs", false},
-		{bar{}, estimate{0.5, 0.1, 2, 20}, "", false},
+		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 19, 8}, "0.97, too few pairs", false},
+		{bar{0.97, 0}, estimate{0.98, 0.975, 0.99, 40, 7}, "0.97, too few prompts", false},
+		{bar{}, estimate{0.5, 0.1, 2, 20, 8}, "", false},
 	} {
 		got, _ := test.bar.judge(test.estimate).(string)
 		if got != test.want || test.bar.undecided(test.estimate) != test.undecided {

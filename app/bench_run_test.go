@@ -130,8 +130,8 @@ func TestContest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(got.pairs) != 3 || got.prompts() != 2 || got.rejected["looping"] != 1 || got.rejected["short"] != 1 {
-			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs), got.prompts(), got.rejected)
+		if len(got.pairs) != 3 || got.ratio().prompts != 2 || got.rejected["looping"] != 1 || got.rejected["short"] != 1 {
+			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs), got.ratio().prompts, got.rejected)
 		}
 		for _, p := range got.pairs {
 			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) || !slices.Equal(p.two.ids, want) {

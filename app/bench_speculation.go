@@ -226,7 +226,7 @@ func (c *comparison) row(target float64) []any {
 	for _, reason := range sortedKeys(c.rejected) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
-	return append(row, len(c.pairs), c.prompts(), cmp.Or(strings.Join(why, ", "), "0"), c.bar.judge(ratio))
+	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.bar.judge(ratio))
 }
 
 // head returns the first 64 ids.
@@ -438,7 +438,7 @@ func (b *speculation) cold(ctx context.Context, table func(benchTable) error) er
 			p.one.add(one)
 			p.two.add(other)
 		}
-		p.index = n
+		p.index = n * coldRequests % len(w.prompts)
 		c.pairs = append(c.pairs, p)
 		fmt.Fprintf(b.log, "\rcold start %d ", len(c.pairs))
 		return nil

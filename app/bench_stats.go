@@ -9,33 +9,42 @@ import (
 // minPairs is how many pairs of measurements a comparison takes at least.
 const minPairs = 20
 
+// minPrompts is of how many prompts they are to come at least. What is drafted
+// right depends on the prompt, so that asking the same ones again tells little
+// more. Of fewer than six, not even the range from the worst to the best holds
+// the median with 95 %; eight are that with two to spare.
+const minPrompts = 8
+
 // An estimate is the median of measurements and its bootstrap 95 % interval.
 type estimate struct {
 	median, low, high float64
-	n                 int
+	n, prompts        int
 }
 
 // resamples is how many bootstrap samples an interval is taken from.
 const resamples = 10_000
 
-// estimateOf uses the percentile bootstrap. Equal values give equal intervals:
-// its generator is seeded with a constant.
-func estimateOf(values []float64) estimate {
-	n := len(values)
+// estimateOf uses the percentile bootstrap by clusters: prompts are drawn, each
+// with all its values, for values of one prompt are alike. Equal values give
+// equal intervals: its generator is seeded with a constant.
+func estimateOf(prompts [][]float64) estimate {
+	n := len(prompts)
 	if n == 0 {
 		return estimate{}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	medians := make([]float64, resamples)
-	sample := make([]float64, n)
+	var sample []float64
 	for i := range medians {
-		for j := range sample {
-			sample[j] = values[random.IntN(n)]
+		sample = sample[:0]
+		for range prompts {
+			sample = append(sample, prompts[random.IntN(n)]...)
 		}
 		medians[i] = middle(sample)
 	}
 	slices.Sort(medians)
-	return estimate{middle(values), medians[resamples*25/1000], medians[resamples*975/1000-1], n}
+	all := slices.Concat(prompts...)
+	return estimate{middle(all), medians[resamples*25/1000], medians[resamples*975/1000-1], len(all), n}
 }
 
 // middle returns the median of values, which it leaves in their order.
@@ -68,6 +77,8 @@ func (b bar) judge(e estimate) any {
 		return fmt.Sprintf("%.2f not measured", b.least)
 	case e.n < minPairs:
 		return fmt.Sprintf("%.2f, too few pairs", b.least)
+	case e.prompts < minPrompts:
+		return fmt.Sprintf("%.2f, too few prompts", b.least)
 	case e.median < b.least:
 		return fmt.Sprintf("%.2f missed", b.least)
 	case b.aim > 0 && e.median >= b.aim:
