@@ -168,8 +168,12 @@ func TestFigures(t *testing.T) {
 	if math.Abs(row[10].(float64)-1.5*50/30) > 1e-6 {
 		t.Errorf("needed %v", row[10])
 	}
-	if r := c.ratio(); math.Abs(r.median-10.0/7) > 1e-9 {
-		t.Errorf("ratio %v", r.median)
+	c.one = way{drafter: "dflash", depth: 3} // whose step is no plain one
+	if row := c.row(1.5); row[10] != nil {
+		t.Errorf("needed %v, but it is unknown", row[10])
+	}
+	if r := c.ratio(); math.Abs(r.median-10.0/7) > 1e-9 || r.n != 2 || r.prompts != 1 {
+		t.Errorf("ratio %+v", r)
 	}
 }
 

@@ -217,8 +217,11 @@ func (c *comparison) row(target float64) []any {
 	if len(c.pairs) == 0 {
 		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
 	} else {
-		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens),
-			nilIfZero(target*f.round/f.step), f.drafts, f.syncs,
+		var needed any // a step of a side that drafts is a round
+		if c.one.drafter == "" {
+			needed = nilIfZero(target * f.round / f.step)
+		}
+		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens), needed, f.drafts, f.syncs,
 			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
 	}
@@ -258,7 +261,8 @@ type roundFigures struct {
 	inMLX float64 // the rest
 }
 
-// figures sums up rounds. The step of plain decoding is the other side's.
+// figures sums up rounds. The step of plain decoding is the other side's, if
+// that decodes plainly.
 func (c *comparison) figures() roundFigures {
 	var decode, host, wait, step, longest, early time.Duration
 	var blocks engine.Blocks
