@@ -154,8 +154,8 @@ func (a response) reject() string {
 	switch {
 	case len(a.ids) < shortText:
 		return "short"
-	case loops(a.ids):
-		return "looping"
+	case a.stats.Repeats > 0:
+		return "looping" // which flatters speculation
 	}
 	return ""
 }

@@ -10,39 +10,6 @@ import (
 	"tandem/engine"
 )
 
-func TestLoops(t *testing.T) {
-	ramp := make([]int32, 40)
-	for i := range ramp {
-		ramp[i] = int32(i)
-	}
-	// n tokens of which the first are new, the rest a cycle of two.
-	tail := func(fresh, n int) []int32 {
-		ids := slices.Clone(ramp[:fresh])
-		for len(ids) < n {
-			ids = append(ids, int32(1000+len(ids)%2))
-		}
-		return ids
-	}
-	for _, test := range []struct {
-		name string
-		ids  []int32
-		want bool
-	}{
-		{"no two alike", ramp, false},
-		{"all alike", make([]int32, 40), true},
-		{"too short to tell", make([]int32, 7), false},
-		{"eight alike", make([]int32, 8), true},
-		// 18 fresh 4-grams of 37, and five more where the loop begins.
-		{"half of it", tail(18, 40), false},
-		{"more than half of it", tail(12, 40), true},
-		{"nothing", nil, false},
-	} {
-		if got := loops(test.ids); got != test.want {
-			t.Errorf("%s: %t", test.name, got)
-		}
-	}
-}
-
 func TestEstimate(t *testing.T) {
 	var values, fours [][]float64
 	for i := range 41 {

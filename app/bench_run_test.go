@@ -32,7 +32,7 @@ func TestBenchTexts(t *testing.T) {
 			continue
 		}
 		for i, p := range one.prompts {
-			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 3*shortText {
+			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 2*shortText {
 				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids), len(p.script))
 			}
 		}
@@ -42,8 +42,8 @@ func TestBenchTexts(t *testing.T) {
 		t.Errorf("halves %v and %v", half, other)
 	}
 	for _, p := range w.noise.prompts {
-		if len(p.script) != coldRequest || loops(p.script) {
-			t.Errorf("a script of %d tokens, looping: %t", len(p.script), loops(p.script))
+		if len(p.script) != coldRequest {
+			t.Errorf("a script of %d tokens", len(p.script))
 		}
 	}
 }

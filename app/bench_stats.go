@@ -89,22 +89,7 @@ func (b bar) judge(e estimate) any {
 	return fmt.Sprintf("%.2f met", b.least)
 }
 
-// Texts that loop flatter speculation and are of no use: they are not counted.
-const (
-	loopGram  = 4
-	loopShare = 0.5 // of distinct n-grams, below which a text loops
-	shortText = 16  // tokens; a shorter answer is over before anything can be timed
-)
-
-// loops reports whether a text repeats itself.
-func loops(ids []int32) bool {
-	grams := len(ids) - loopGram + 1
-	if grams <= loopGram {
-		return false // too short to tell
-	}
-	distinct := map[[loopGram]int32]bool{}
-	for i := range grams {
-		distinct[[loopGram]int32(ids[i:i+loopGram])] = true
-	}
-	return float64(len(distinct)) < loopShare*float64(grams)
-}
+// shortText is how many tokens an answer is to have: a shorter one is over
+// before anything can be timed, and too short for the engine to tell whether it
+// loops.
+const shortText = 24
