@@ -3,8 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"slices"
 
+	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -58,20 +61,36 @@ func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs
 		}
 	}
 	d := &benchDrafters{}
-	for _, dir := range dirs {
+	names := distinctNames(dirs)
+	for i, dir := range dirs {
 		one, err := loadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
 		if err != nil {
 			return nil, errors.Join(err, d.close())
 		}
 		d.loaded = append(d.loaded, one)
 		if len(dirs) > 1 {
-			d.list = append(d.list, named{one.Drafter, filepath.Base(filepath.Clean(dir))})
+			d.list = append(d.list, named{one.Drafter, names[i]})
 		} else {
 			d.list = append(d.list, one.Drafter)
 		}
 	}
 	d.list = append(d.list, draft.Ngram{})
 	return d, nil
+}
+
+// distinctNames are what several drafters are called: as their folders, with a
+// number where another has that name.
+func distinctNames(dirs []string) []string {
+	taken := []string{engine.Auto, engine.None, draft.Ngram{}.Name()}
+	for _, dir := range dirs {
+		base := filepath.Base(filepath.Clean(dir))
+		name := base
+		for n := 2; slices.Contains(taken, name); n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken = append(taken, name)
+	}
+	return taken[len(taken)-len(dirs):]
 }
 
 // close releases them.

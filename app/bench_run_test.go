@@ -71,6 +71,15 @@ func TestBenchDrafters(t *testing.T) {
 	}
 }
 
+// TestDistinctNames: no two drafters share a name, and none has one that means
+// something else.
+func TestDistinctNames(t *testing.T) {
+	got := distinctNames([]string{"a/last", "b/last/", "c/best", "d/last-2", "auto"})
+	if want := []string{"last", "last-2", "best", "last-2-2", "auto-2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // openTiny loads a tiny model, or the pocket model where no type is given.
 func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 	t.Helper()
