@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -29,11 +30,11 @@ type stand struct {
 	logits  *mlx.Array // (cache.MaxBlock, V), kept
 	drafts  []standDraft
 	greedy  *sample.Sampler
-	sampled *sample.Sampler // at temperature 0.8
+	sampled *sample.Sampler // at the temperature of the drafts, or sampledTemperature
 }
 
 // A standDraft is a draft that goes on as the context would: every proposal
-// comes after two more tokens.
+// comes after two more tokens, so that its own context grows.
 type standDraft struct {
 	drafter draft.Drafter
 	draft   draft.Draft
@@ -44,8 +45,9 @@ type standDraft struct {
 // sampledTemperature is the one beside greedy that is measured.
 const sampledTemperature = 0.8
 
-// newStand evaluates a context of n tokens.
-func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter, n int) (*stand, error) {
+// newStand evaluates a context of n tokens. Drafts are proposed at a
+// temperature.
+func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []draft.Drafter, n int, temperature float64) (*stand, error) {
 	c := b.Model.Config()
 	d := &stand{
 		thread: t, model: b.Model, parts: b.Parts, context: n,
@@ -55,9 +57,9 @@ func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []d
 	err := t.Do(ctx, func(s *mlx.Scope) error {
 		d.caches = d.model.NewCaches(cache.Options{})
 		d.greedy = sample.New(s, sample.Params{}, 1, c.VocabSize, d.ids[:n])
-		d.sampled = sample.New(s, sample.Params{Temperature: sampledTemperature}, 1, c.VocabSize, d.ids[:n])
+		d.sampled = sample.New(s, sample.Params{Temperature: cmp.Or(temperature, sampledTemperature)}, 1, c.VocabSize, d.ids[:n])
 		for _, drafter := range drafters {
-			open, err := drafter.Open(s, draft.Options{Prompt: d.ids[:n], Sampler: d.greedy})
+			open, err := drafter.Open(s, draft.Options{Prompt: d.ids[:n], Sampler: d.sampler(temperature)})
 			if err != nil {
 				return err
 			}
@@ -91,14 +93,18 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 	next := 0
 	for i := range d.drafts {
 		r := &d.drafts[i]
-		own := out.Taps[next : next+len(r.drafter.Taps())]
-		next += len(own)
+		outputs := out.Taps[next : next+len(r.drafter.Taps())]
+		next += len(outputs)
+		own := make([]*mlx.Array, len(outputs)) // it may keep and free them, and others have the same
+		for j, tap := range outputs {
+			own[j] = s.Slice(tap, 0, 0, to-from)
+		}
 		r.draft.Committed(s, d.ids[from:to], from, own)
 		keep = append(keep, r.draft.Arrays()...)
 		if to < d.context {
 			continue
 		}
-		for _, tap := range own {
+		for _, tap := range outputs {
 			two := s.Keep(s.Contiguous(s.Slice(s.Concat(0, tap, tap), 0, 0, 2)))
 			r.taps = append(r.taps, two)
 			keep = append(keep, two)
@@ -145,7 +151,7 @@ func (d *stand) time(ctx context.Context, work func(s *mlx.Scope) error) (ms flo
 	return ms, err
 }
 
-// sampler returns that of a temperature.
+// sampler returns the greedy one, or the other.
 func (d *stand) sampler(temperature float64) *sample.Sampler {
 	if temperature > 0 {
 		return d.sampled

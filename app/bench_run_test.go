@@ -13,6 +13,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/engine/sample"
 	"tandem/models"
 )
 
@@ -77,6 +78,50 @@ func TestDistinctNames(t *testing.T) {
 	got := distinctNames([]string{"a/last", "b/last/", "c/best", "d/last-2", "auto"})
 	if want := []string{"last", "last-2", "best", "last-2-2", "auto-2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An asked drafter keeps the sampler of its last draft.
+type asked struct {
+	draft.Drafter
+	sampler *sample.Sampler
+}
+
+func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	a.sampler = o.Sampler
+	return a.Drafter.Open(s, o)
+}
+
+// TestStand: drafts of one kind have outputs of the target that the others do
+// not free, and are proposed at the temperature that is measured.
+func TestStand(t *testing.T) {
+	th, b := openTiny(t, "gemma3_text")
+	dir := enginetest.TinyDrafter(t, nil)
+	d, err := loadBenchDrafters(t.Context(), b, "", []string{dir, dir}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	last := &asked{Drafter: d.list[1]}
+	d.list[1] = last
+	for _, temperature := range []float64{0, 0.8, 1} {
+		s, err := newStand(t.Context(), th, b, d.list, 20, temperature) // fewer than a draft makes its context of at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := s.sampler(temperature); last.sampler != want || (want == s.greedy) != (temperature == 0) {
+			t.Errorf("temperature %v: drafts have another sampler", temperature)
+		}
+		for range 2 {
+			for i := range d.list {
+				if _, err := s.propose(t.Context(), i, 3); err != nil {
+					t.Errorf("temperature %v, %s: %v", temperature, d.list[i].Name(), err)
+				}
+			}
+		}
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

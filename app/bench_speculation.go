@@ -318,6 +318,7 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 		Notes: []string{
 			"of all rounds: host is our own time, wait that of reads which block, in MLX the rest: building graphs and handing them over, while it computes already",
 			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
+			"alone: draft and verify by themselves, each proposal behind two tokens more than the last",
 		},
 	}
 	length, pairs := 0, 0
@@ -330,7 +331,7 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	if pairs == 0 {
 		return nil, nil
 	}
-	d, err := newStand(ctx, b.thread, b.bundle, b.drafts, length/pairs)
+	d, err := newStand(ctx, b.thread, b.bundle, b.drafts, length/pairs, s.temperature)
 	if err != nil {
 		return nil, err
 	}

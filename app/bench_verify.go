@@ -178,7 +178,7 @@ func (v *verification) measure(ctx context.Context, drafters *benchDrafters, len
 	}
 	e := engine.New(v.thread, v.bundle.Model, v.bundle.Tokenizer, engine.Options{})
 	defer e.Close()
-	d, err := newStand(ctx, v.thread, v.bundle, drafters.list, length)
+	d, err := newStand(ctx, v.thread, v.bundle, drafters.list, length, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -270,6 +270,9 @@ func (c *blockCosts) table(before *blockCosts) benchTable {
 		}
 	}
 	slices.Sort(names)
+	if len(names) > 0 {
+		t.Notes = append(t.Notes, "drafts are proposed greedily, each behind two tokens more than the last")
+	}
 	for _, name := range names {
 		t.Columns = append(t.Columns, name+" ms", name+"/plain")
 	}
