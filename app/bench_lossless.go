@@ -11,6 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
+	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
 	"tandem/models"
@@ -58,6 +59,7 @@ type losslessCell struct {
 	block    int // rows
 
 	requests, apart     int     // generations, and those of them that end up with another token
+	excused             int     // of these, those where rounding decided
 	logprobs, differing int     // log-probabilities of tokens, and those with other bits
 	most                float64 // difference
 	histogram           []int   // rounds by accepted drafts
@@ -65,7 +67,8 @@ type losslessCell struct {
 }
 
 // report hands over a table for each layout and kind of request. It is an error
-// if exact requests differ in anything.
+// if exact requests differ in anything, and if others say something else where
+// plain decoding is sure of its token.
 func (l *losslessBench) report(ctx context.Context, table func(benchTable) error) error {
 	var differ []error
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -77,8 +80,12 @@ func (l *losslessBench) report(ctx context.Context, table func(benchTable) error
 			if err := table(t); err != nil {
 				return err
 			}
-			if exact && bad > 0 {
-				differ = append(differ, fmt.Errorf("layout %s: exact requests differ from plain decoding in %d of the table's rows", layout, bad))
+			if bad > 0 {
+				what := "answers"
+				if exact {
+					what = "exact requests"
+				}
+				differ = append(differ, fmt.Errorf("layout %s: %s differ from plain decoding in %d of the table's rows", layout, what, bad))
 			}
 		}
 	}
@@ -86,15 +93,15 @@ func (l *losslessBench) report(ctx context.Context, table func(benchTable) error
 }
 
 // cells measures every way to decode with drafts in a layout, and counts those
-// in which anything differs.
+// in which anything differs that must not.
 func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bool) (t benchTable, differ int, err error) {
 	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
-		Columns: []string{"rollback", "block", "requests", "tokens differ in", "logprobs", "differ", "by at most",
+		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused", "logprobs", "differ", "by at most",
 			"least rounds", "ms a round", "ms a plain step", "ratio"},
 		Notes: []string{
 			"A drafter that knows the answer goes wrong at each row in turn; least rounds is how often the rarest count of accepted drafts occurred.",
-			"Bits differ where the BLAS picks its kernels by the number of rows.",
+			"Bits differ where the BLAS picks its kernels by the number of rows. A token that differs is excused if it and plain's are plain's best two and all but equal.",
 		},
 	}
 	if exact {
@@ -112,13 +119,14 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 			if err := run.cell(ctx, c); err != nil {
 				return t, differ, err
 			}
-			if c.apart > 0 || c.differing > 0 {
+			if c.apart > c.excused || exact && c.differing > 0 {
 				differ++
 			}
-			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.apart, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
+			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.apart, c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
 				slices.Min(c.histogram), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain)})
 		}
 	}
+	t.Notes = append(t.Notes, run.notes...)
 	return t, differ, nil
 }
 
@@ -129,18 +137,34 @@ type losslessRun struct {
 	drafter *scripted
 	exact   bool
 	known   map[int]losslessAnswer
+
+	umpire umpire
+	judged map[losslessParting]bool // whether it is excused
+	notes  []string                 // of each
+}
+
+// A losslessParting is another token than plain's in the answer to a request.
+type losslessParting struct {
+	which, at int
+	said      int32
 }
 
 type losslessAnswer struct {
 	tokens []engine.Token
+	ids    []int32
 	stats  engine.Stats
 }
 
 func (l *losslessBench) open(layout cache.Layout, exact bool) *losslessRun {
-	r := &losslessRun{losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize}, exact: exact, known: map[int]losslessAnswer{}}
-	r.engine = engine.New(l.thread, l.bundle.Model, l.bundle.Tokenizer, engine.Options{
-		Layout: layout, Chunk: losslessChunk, Drafters: []draft.Drafter{r.drafter},
-	})
+	r := &losslessRun{
+		losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize}, exact: exact,
+		known: map[int]losslessAnswer{}, judged: map[losslessParting]bool{},
+	}
+	open := func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
+		return engine.New(l.thread, m, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
+	}
+	r.engine = open(l.bundle.Model, r.drafter)
+	r.umpire = umpire{l.thread, l.bundle.Model, func(m lm.Model) *engine.Engine { return open(m) }}
 	return r
 }
 
@@ -150,7 +174,7 @@ func (l *losslessRun) say(ctx context.Context, r engine.Request) (a losslessAnsw
 		if err != nil {
 			return a, err
 		}
-		a.tokens = append(a.tokens, tok)
+		a.tokens, a.ids = append(a.tokens, tok), append(a.ids, tok.ID)
 	}
 	return a, nil
 }
@@ -179,10 +203,7 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 			l.known[which] = want
 		}
 		c.plain += want.stats.Decode / time.Duration(want.stats.Rounds)
-		l.drafter.text = slices.Clone(r.Prompt)
-		for _, tok := range want.tokens {
-			l.drafter.text = append(l.drafter.text, tok.ID)
-		}
+		l.drafter.text = slices.Concat(r.Prompt, want.ids)
 		l.drafter.shift = i
 		r.Speculation = engine.Speculation{Depth: &depth, Rollback: c.rollback, Exact: l.exact}
 		got, err := l.say(ctx, r)
@@ -190,6 +211,11 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 			return err
 		}
 		c.compare(got.tokens, want.tokens)
+		if excused, err := l.excused(ctx, which, r, want.ids, got.ids); err != nil {
+			return err
+		} else if excused {
+			c.excused++
+		}
 		for j, n := range got.stats.Depths {
 			if n == depth {
 				c.histogram[got.stats.Accepts[j]]++
@@ -203,6 +229,30 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 	}
 	c.round, c.plain = rounds.Mean(), c.plain/time.Duration(c.requests)
 	return nil
+}
+
+// excused reports whether the answer to a request parts from plain's where that
+// may be. In exact requests it may nowhere.
+func (l *losslessRun) excused(ctx context.Context, which int, r engine.Request, plain, said []int32) (bool, error) {
+	at := parts(plain, said)
+	if l.exact || at < 0 {
+		return false, nil
+	}
+	key := losslessParting{which, at, -1}
+	if at < len(said) {
+		key.said = said[at]
+	}
+	excused, known := l.judged[key]
+	if !known {
+		p, err := l.umpire.judge(ctx, r, plain, said)
+		if err != nil {
+			return false, err
+		}
+		excused = p.excused
+		l.judged[key] = excused
+		l.notes = append(l.notes, fmt.Sprintf("Request %d: %s.", which, p))
+	}
+	return excused, nil
 }
 
 // compare counts what differs, until the texts part.
