@@ -13,6 +13,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
+	"tandem/engine/mlx"
 	"tandem/engine/sample"
 )
 
@@ -87,6 +88,7 @@ func (w way) speculation() engine.Speculation {
 
 // A contest lets ways of decoding take turns, prompt by prompt, in one process.
 type contest struct {
+	thread  *mlx.Thread
 	model   lm.Model
 	engines func(m lm.Model, drafters []draft.Drafter) *engine.Engine
 	drafts  []draft.Drafter
@@ -126,21 +128,26 @@ type response struct {
 func (a response) rate() float64  { return float64(len(a.ids)-1) / a.stats.Decode.Seconds() }
 func (a response) whole() float64 { return float64(len(a.ids)) / a.stats.Total.Seconds() }
 
-// answer asks for a prompt's continuation.
-func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (response, error) {
+// request asks for a prompt's continuation.
+func (s *side) request(w *workload, i int, set setting) engine.Request {
 	p := w.prompts[i]
-	s.model.dictate(p)
 	limit := w.limit
 	if p.script != nil {
 		limit = min(limit, len(p.script))
 	}
-	seed := uint64(i)
-	var a response
-	for tok, err := range s.engine.Generate(ctx, engine.Request{
-		Prompt: p.ids, MaxTokens: &limit, Seed: &seed, IgnoreEOS: set.ignoreEOS || p.script != nil,
+	return engine.Request{
+		Prompt: p.ids, MaxTokens: &limit, Seed: new(uint64(i)), IgnoreEOS: set.ignoreEOS || p.script != nil,
 		Sampling: sample.Params{Temperature: set.temperature}, Speculation: s.speculation(),
-		Done: func(st engine.Stats) { a.stats = st },
-	}) {
+	}
+}
+
+// answer continues a prompt.
+func (s *side) answer(ctx context.Context, w *workload, i int, set setting) (response, error) {
+	s.model.dictate(w.prompts[i])
+	var a response
+	r := s.request(w, i, set)
+	r.Done = func(st engine.Stats) { a.stats = st }
+	for tok, err := range s.engine.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}
@@ -174,6 +181,18 @@ type comparison struct {
 	pairs    []pair
 	rejected map[string]int // prompts by why they do not count
 	doubled  bool
+
+	// Answers that part from plain decoding, each once: where rounding decides,
+	// and where it does not.
+	excused, wrong []string
+}
+
+// verdict judges the ratio by the bar, if what is compared is the same text.
+func (c *comparison) verdict() any {
+	if len(c.wrong) > 0 {
+		return "texts differ"
+	}
+	return c.bar.judge(c.ratio())
 }
 
 // ratio estimates how many times as fast the second side decodes.
@@ -278,6 +297,42 @@ func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s
 	return why == "", nil
 }
 
+// check judges answers to a prompt that differ, where a seed is to give the
+// same ones however they are decoded: each by plain decoding.
+func (c *contest) check(ctx context.Context, w *workload, set setting, i int, result *comparison, one, two response) error {
+	free := result.one.rule == engine.Rejection || result.two.rule == engine.Rejection
+	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
+		return nil
+	}
+	s := c.open(way{})
+	defer s.close()
+	plain, err := s.answer(ctx, w, i, set)
+	if err != nil {
+		return err
+	}
+	u := umpire{c.thread, s.model, func(m lm.Model) *engine.Engine { return c.engines(m, nil) }}
+	for _, a := range []struct {
+		way
+		response
+	}{{result.one, one}, {result.two, two}} {
+		if slices.Equal(a.ids, plain.ids) {
+			continue
+		}
+		p, err := u.judge(ctx, s.request(w, i, set), plain.ids, a.ids)
+		if err != nil {
+			return err
+		}
+		list := &result.wrong
+		if p.excused {
+			list = &result.excused
+		}
+		if text := fmt.Sprintf("%s, prompt %d: %s", a.way, i, p); !slices.Contains(*list, text) {
+			*list = append(*list, text)
+		}
+	}
+	return nil
+}
+
 func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *side, b bar) (*comparison, error) {
 	result := &comparison{setting: set, one: one.way, two: two.way, bar: b, rejected: map[string]int{}}
 	began := time.Now()
@@ -303,6 +358,9 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 			continue
 		}
 		if p.two, err = two.answer(ctx, w, i, set); err != nil {
+			return nil, err
+		}
+		if err := c.check(ctx, w, set, i, result, p.one, p.two); err != nil {
 			return nil, err
 		}
 		if why = p.two.reject(); why != "" {

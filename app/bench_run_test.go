@@ -151,7 +151,7 @@ func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
 func testContest(t *testing.T) *contest {
 	th, b := openTiny(t, "gemma3_text")
 	return &contest{
-		model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3, log: io.Discard,
+		thread: th, model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3, log: io.Discard,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(th, m, b.Tokenizer, engine.Options{Drafters: drafters})
 		},
@@ -197,6 +197,37 @@ func TestContest(t *testing.T) {
 	w.picks = []int{1}
 	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3}, editBar); err != nil || len(got.pairs) != 0 {
 		t.Errorf("%d pairs, %v", len(got.pairs), err)
+	}
+}
+
+// TestContestTells: answers that differ in blocks for more than rounding are
+// told, but for those that a rule may draw otherwise.
+func TestContestTells(t *testing.T) {
+	c := testContest(t)
+	c.model = &faulty{watched{Model: c.model}, 2 * certain}
+	w := &workload{
+		name: "code", limit: 30, picks: []int{0}, unusable: map[unusable]string{},
+		prompts: []prompt{{ids: benchIDs(40, c.model.Config().VocabSize), script: script(30, 1, false)}},
+	}
+	c.drafts = []draft.Drafter{&enginetest.Scripted{Text: slices.Concat(w.prompts[0].ids, w.prompts[0].script)}}
+	drafts := way{drafter: "scripted", depth: 3}
+	for _, test := range []struct {
+		set      setting
+		one, two way
+		wrong    int
+	}{
+		{setting{}, way{}, drafts, 1},
+		{setting{}, way{drafter: "scripted"}, drafts, 1},
+		{setting{temperature: 0.8}, way{}, drafts, 1},
+		{setting{temperature: 0.8}, way{}, way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
+	} {
+		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, bar{least: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.wrong) != test.wrong || (result.verdict() == "texts differ") != (test.wrong > 0) {
+			t.Errorf("%s, %s against %s: %q, judged %v", test.set, test.two, test.one, result.wrong, result.verdict())
+		}
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
-	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -37,12 +36,12 @@ const quickPrompt = 64
 type speculation struct {
 	contest
 	options  BenchOptions
-	thread   *mlx.Thread
 	bundle   *models.Bundle
 	loaded   *benchDrafters
 	texts    workloads
 	first    []int32 // ids of a plain answer
 	coldRuns int
+	wrong    []error // rows whose texts differ
 }
 
 func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
@@ -50,7 +49,7 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &speculation{options: o, thread: t, bundle: b, coldRuns: minPairs}
+	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: minPairs}
 	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{}); err == nil {
 		s.texts, err = newWorkloads(b.Tokenizer)
 	}
@@ -58,7 +57,7 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	s.contest = contest{
-		model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
+		thread: t, model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
 			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: drafters})
 		},
@@ -99,7 +98,8 @@ func (b *speculation) close() error {
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
 
-// report measures section by section.
+// report measures section by section. It is an error if answers differ where
+// they are to be the same.
 func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
 	for _, s := range b.sections() {
@@ -110,10 +110,12 @@ func (b *speculation) report(ctx context.Context, table func(benchTable) error) 
 			return err
 		}
 	}
-	if !only(coldStart) {
-		return nil
+	if only(coldStart) {
+		if err := b.cold(ctx, table); err != nil {
+			return err
+		}
 	}
-	return b.cold(ctx, table)
+	return errors.Join(b.wrong...)
 }
 
 // section measures one, and hands over its tables.
@@ -186,7 +188,8 @@ func fixedDrafters(ways []way) []string {
 	return names
 }
 
-// ratios is the table of a section's comparisons.
+// ratios is the table of a section's comparisons. What is wrong with them it
+// keeps.
 func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	h := b.header()
 	t := benchTable{
@@ -202,6 +205,10 @@ func (b *speculation) ratios(s section, done []*comparison) benchTable {
 	}
 	for _, c := range done {
 		t.Rows = append(t.Rows, c.row(s.target()))
+		t.Notes = slices.Concat(t.Notes, c.excused, c.wrong)
+		if n := len(c.wrong); n > 0 {
+			b.wrong = append(b.wrong, fmt.Errorf("%s: %d answers of %s against %s differ from plain decoding", s, n, c.two, c.one))
+		}
 	}
 	return t
 }
@@ -229,7 +236,7 @@ func (c *comparison) row(target float64) []any {
 	for _, reason := range sortedKeys(c.rejected) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
-	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.bar.judge(ratio))
+	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.verdict())
 }
 
 // head returns the first 64 ids.
@@ -438,6 +445,9 @@ func (b *speculation) cold(ctx context.Context, table func(benchTable) error) er
 			}
 			other, err := cold.answer(ctx, w, at, set)
 			if err != nil {
+				return err
+			}
+			if err := b.check(ctx, w, set, at, c, one, other); err != nil {
 				return err
 			}
 			p.one.add(one)
