@@ -231,6 +231,17 @@ func TestContestTells(t *testing.T) {
 	}
 }
 
+// TestBenchOnly: the bench of speculation says what it has where a name fits
+// none of it.
+func TestBenchOnly(t *testing.T) {
+	err := benchNamed(t, "speculation").Run(t.Context(), BenchOptions{
+		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
+	})
+	if err == nil || !strings.Contains(err.Error(), `"coed"`) || !strings.Contains(err.Error(), "\n  code, greedy\n") || !strings.Contains(err.Error(), "\n  cold start") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestBenchReports runs both reporters on a tiny model with a drafter, as the
 // command does.
 func TestBenchReports(t *testing.T) {

@@ -102,7 +102,15 @@ func (b *speculation) close() error {
 // they are to be the same.
 func (b *speculation) report(ctx context.Context, table func(benchTable) error) error {
 	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
-	for _, s := range b.sections() {
+	sections := b.sections()
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.String())
+	}
+	if names = append(names, coldStart); !slices.ContainsFunc(names, only) {
+		return fmt.Errorf("no table begins with text that has %q; there are:\n  %s", b.options.Only, strings.Join(names, "\n  "))
+	}
+	for _, s := range sections {
 		if !only(s.String()) {
 			continue
 		}
