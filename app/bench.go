@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,19 +22,20 @@ type Bench struct {
 	Name string
 	Doc  string // one line
 
-	open func(ctx context.Context, o BenchOptions) (bench, error)
+	open  func(ctx context.Context, o BenchOptions) (bench, error)
+	takes string // flags for the options it does not ignore, of those that not every bench has
 }
 
 // Benches lists them.
 func Benches() []Bench {
 	return []Bench{
-		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain},
-		{"start", "milliseconds from start to the first answer of /health", openStart},
-		{"memory", "memory held, and what 200 requests add to it", openMemory},
-		{"endpoint", "microseconds the endpoint adds to a streamed token, median of nine pairs", openEndpoint},
-		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify},
-		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation},
-		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless},
+		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain, "model"},
+		{"start", "milliseconds from start to the first answer of /health", openStart, ""},
+		{"memory", "memory held, and what 200 requests add to it", openMemory, "model"},
+		{"endpoint", "microseconds the endpoint adds to a streamed token, median of nine pairs", openEndpoint, "model"},
+		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify, "model drafter context quick"},
+		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter pairs quick full only"},
+		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless, "model quick"},
 	}
 }
 
@@ -45,6 +47,7 @@ type BenchOptions struct {
 
 	Drafters []string // folders of drafters for the model
 	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
+	Pairs    int      // of speculation, of a comparison at least; 0 = 20
 	Quick    bool     // few measurements, to see that a bench works
 	Full     bool     // of speculation: every combination
 	Only     string   // of speculation: the tables whose title begins with text that has this
@@ -52,6 +55,22 @@ type BenchOptions struct {
 
 	In       io.Reader
 	Out, Err io.Writer
+}
+
+// Check refuses options that the bench would ignore.
+func (b Bench) Check(o BenchOptions) error {
+	for _, option := range []struct {
+		flag  string
+		given bool
+	}{
+		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil}, {"pairs", o.Pairs != 0},
+		{"quick", o.Quick}, {"full", o.Full}, {"only", o.Only != ""},
+	} {
+		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
+			return fmt.Errorf("%s takes no --%s", b.Name, option.flag)
+		}
+	}
+	return nil
 }
 
 // A bench is opened once. It is a measurer or a reporter.

@@ -71,6 +71,9 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 			}
 		}
 	}
+	if o.Pairs > 0 {
+		s.pairs, s.coldRuns = o.Pairs, o.Pairs
+	}
 	plain := s.contest.open(way{})
 	long := *s.texts.code
 	long.limit = 64

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -100,14 +101,14 @@ func (r benchRun) file() string {
 // benchVerb runs one bench, or all of them, and keeps their numbers.
 func benchVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("bench")
-	pairs := set.Int("pairs", minPairs, "pairs of measurements; fewer than the default is for trying a bench out")
+	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain and speculation; fewer than the default is for trying a bench out (default %d)", minPairs))
 	model := set.String("model", "", "folder of the model, or "+randomModel+" for a random one (default: the pocket model)")
-	var alone benchAlone
+	var passed []string // to a bench without a rival
 	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
-		alone.drafters = append(alone.drafters, dir)
+		passed = append(passed, "--drafter", dir)
 		return nil
 	})
-	quick := set.Bool("quick", false, "few measurements of verify and speculation")
+	quick := set.Bool("quick", false, "few measurements of verify, speculation and lossless")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start")
 	set.Usage = func() {
@@ -121,20 +122,20 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		return err
 	}
 	if *quick {
-		alone.flags = append(alone.flags, "--quick")
+		passed = append(passed, "--quick")
 	}
 	if *full {
-		alone.flags = append(alone.flags, "--full")
+		passed = append(passed, "--full")
 	}
 	if *only != "" {
-		alone.flags = append(alone.flags, "--only", *only)
+		passed = append(passed, "--only", *only)
 	}
 	runs := benchSuite
 	switch {
 	case set.NArg() == 1:
 		runs = []benchRun{{set.Arg(0), *model}}
-	case *model != "":
-		fmt.Fprintf(set.Output(), "%s: --model needs the name of a bench\n", set.Name())
+	case set.NFlag() > 0: // no flag is for all of them
+		fmt.Fprintf(set.Output(), "%s: flags need the name of a bench behind them\n", set.Name())
 		set.Usage()
 		return errUsage
 	}
@@ -145,18 +146,19 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
-	return b.benches(ctx, program, runs, *pairs, alone)
+	return b.benches(ctx, program, runs, int(*pairs), passed)
 }
 
 // benches runs one bench after the other and returns the errors of those that failed, which keep none from its turn.
-func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int, alone benchAlone) error {
+// pairs is 0 where nothing else is asked for, passed are flags for benches without a rival.
+func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int, passed []string) error {
 	var errs []error
 	for _, r := range runs {
 		if ctx.Err() != nil {
 			return errors.Join(append(errs, ctx.Err())...)
 		}
 		fmt.Fprintf(b.out, "bench %s\n", r)
-		if err := b.bench(ctx, program, r, pairs, alone); err != nil {
+		if err := b.bench(ctx, program, r, pairs, passed); err != nil {
 			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
 		}
 	}
@@ -164,7 +166,7 @@ func (b *builder) benches(ctx context.Context, program string, runs []benchRun, 
 }
 
 // bench runs one bench, prints its table and writes build/out/bench/NAME.json.
-func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int, alone benchAlone) error {
+func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int, passed []string) error {
 	result := filepath.Join(b.root, "build", "out", "bench", r.file()+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
@@ -182,20 +184,25 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 	}
 	rival := filepath.Join("build", "bench", r.name+".py")
 	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
-		cmd := side(program, append([]string{"bench", r.name, "--json"}, alone.flags...)...)
-		cmd.Env = append(cmd.Env, "TANDEM_BENCH_DRAFTERS="+strings.Join(alone.drafters, string(filepath.ListSeparator)))
-		cmd.Stderr = os.Stderr // how far it is
+		if pairs > 0 {
+			passed = append(passed, "--pairs", strconv.Itoa(pairs))
+		}
+		cmd := side(program, append([]string{"bench", r.name, "--json"}, passed...)...)
+		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
 		text, err := b.runAlone(cmd)
 		if err != nil {
 			return err
 		}
 		return os.WriteFile(result, text, 0o644)
 	}
+	if len(passed) > 0 {
+		return fmt.Errorf("with a rival it takes no %s", passed[0])
+	}
 	python, err := b.referencePython(ctx)
 	if err != nil {
 		return err
 	}
-	report, err := b.compare(ctx, pairs, side(program, "bench", r.name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
+	report, err := b.compare(ctx, cmp.Or(pairs, minPairs), side(program, "bench", r.name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,6 @@ import (
 	"text/tabwriter"
 )
 
-// A benchAlone is what is passed on to a bench without a rival.
-type benchAlone struct {
-	drafters []string // folders
-	flags    []string
-}
-
 // runAlone runs a bench without a rival, prints what it says as it comes, and returns all of it.
 func (b *builder) runAlone(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.StdoutPipe()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ test "$1 $3" = "bench --json" || exit 3
 test "$2" = bad && exit 4
 echo '{"side":"tandem","threads":2}'
 if test "$2" = verify; then
-	echo '{"title":"A table, '$4' '$TANDEM_BENCH_DRAFTERS'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
+	echo '{"title":"A table, '$4 $5 $6'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
 	echo '{"title":"Another","columns":[],"rows":[]}'
 	exit
 fi
@@ -30,13 +31,12 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1,
-		benchAlone{[]string{"/a", "/b"}, []string{"--quick"}})
+	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
 	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small",
-		"A table, --quick /a:/b\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
+		"A table, --quick --pairs 1\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %q, which lacks %q", out.String(), want)
 		}
@@ -50,6 +50,27 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	for _, text := range []string{"", "{}", "{}\nnonsense"} {
 		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {
 			t.Errorf("%q passes for a bench", text)
+		}
+	}
+}
+
+// TestBenchFlags: a flag that nothing would heed is refused.
+func TestBenchFlags(t *testing.T) {
+	b := newTestBuilder(t)
+	b.out = io.Discard
+	rival := filepath.Join(b.root, "build", "bench", "plain.py")
+	if err := os.MkdirAll(filepath.Dir(rival), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rival, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.bench(t.Context(), "none", benchRun{"plain", ""}, 0, []string{"--only", "code"}); err == nil || err.Error() != "with a rival it takes no --only" {
+		t.Errorf("got %v", err)
+	}
+	for _, args := range [][]string{{"--pairs", "3"}, {"--quick"}, {"--model", "a"}, {"--pairs", "-3", "plain"}} {
+		if err := benchVerb(t.Context(), b, args); !errors.Is(err, errUsage) {
+			t.Errorf("%q: %v", args, err)
 		}
 	}
 }

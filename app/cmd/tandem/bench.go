@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr, Home: m.home()}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"), "folder of the model (default: the pocket model)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
-	o.Drafters = filepath.SplitList(m.Getenv("TANDEM_BENCH_DRAFTERS"))
 	f.Func("drafter", "folder of a drafter for the model, for verify and speculation; may be repeated", func(dir string) error {
 		o.Drafters = append(o.Drafters, dir)
 		return nil
@@ -32,7 +30,8 @@ func bench(ctx context.Context, m *Main, args []string) error {
 		}
 		return nil
 	})
-	f.BoolVar(&o.Quick, "quick", false, "few measurements, to see that it works")
+	pairs := f.Uint("pairs", 0, "pairs of measurements that a comparison of speculation takes at least (default 20)")
+	f.BoolVar(&o.Quick, "quick", false, "few measurements of verify, speculation or lossless, to see that it works")
 	f.BoolVar(&o.Full, "full", false, "every combination of speculation")
 	f.StringVar(&o.Only, "only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start")
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
@@ -52,6 +51,11 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	if i < 0 {
 		fmt.Fprintf(m.Stderr, "tandem bench: there is no bench %q\n", rest[0])
 		f.Usage()
+		return errUsage
+	}
+	o.Pairs = int(*pairs)
+	if err := all[i].Check(o); err != nil {
+		fmt.Fprintf(m.Stderr, "tandem bench: %v\n", err)
 		return errUsage
 	}
 	return all[i].Run(ctx, o)
