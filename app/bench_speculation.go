@@ -284,7 +284,7 @@ type roundFigures struct {
 func (c *comparison) figures() roundFigures {
 	var decode, host, wait, step, longest, early time.Duration
 	var blocks engine.Blocks
-	var steps, rounds, accepted, drafted, syncs, earlyBlocks int
+	var steps, rounds, drafted, syncs, earlyBlocks int
 	for _, p := range c.pairs {
 		step += p.one.stats.Decode
 		steps += len(p.one.ids) - 1
@@ -295,8 +295,8 @@ func (c *comparison) figures() roundFigures {
 		rounds += st.Rounds
 		syncs += st.Syncs
 		drafted += st.Drafted
-		accepted += st.Accepted
 		blocks.Count += st.Blocks.Count
+		blocks.Tokens += st.Blocks.Tokens
 		blocks.Total += st.Blocks.Total
 		longest = max(longest, st.Blocks.Max)
 		early += st.Blocks.First8()
@@ -311,7 +311,7 @@ func (c *comparison) figures() roundFigures {
 	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
 	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
-		f.tokens = 1 + float64(accepted)/float64(blocks.Count)
+		f.tokens = float64(blocks.Tokens) / float64(blocks.Count)
 		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(longest)
 		f.first = milliseconds(early) / float64(earlyBlocks)
 	}
