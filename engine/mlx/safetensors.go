@@ -19,7 +19,6 @@ import "C"
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -112,76 +111,4 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	a := s.new()
 	a.c = C.tandem_new_managed(p, d.set(info.Shape), C.int(len(info.Shape)), C.mlx_dtype(dtype))
 	return s.made(a)
-}
-
-// A NamedArray is an array to be written.
-type NamedArray struct {
-	Name  string
-	Array *Array
-}
-
-// WriteTensors evaluates the arrays and writes a safetensors file with them
-// in the given order. An array that is not in row order is copied first.
-func (s *Scope) WriteTensors(w io.Writer, tensors []NamedArray, metadata map[string]string) error {
-	type entry struct {
-		Dtype   string   `json:"dtype"`
-		Shape   []int    `json:"shape"`
-		Offsets [2]int64 `json:"data_offsets"`
-	}
-	if !s.ready() {
-		return s.err
-	}
-	// Built by hand, because maps lose the order and a name must not come twice.
-	text := []byte("{")
-	field := func(name string, v any) error {
-		if len(text) > 1 {
-			text = append(text, ',')
-		}
-		key, err := json.Marshal(name)
-		if err != nil {
-			return err
-		}
-		value, err := json.Marshal(v)
-		text = slices.Concat(text, key, []byte(":"), value)
-		return err
-	}
-	if metadata != nil {
-		if err := field("__metadata__", metadata); err != nil {
-			return err
-		}
-	}
-	seen := map[string]bool{"__metadata__": true}
-	end := int64(0)
-	for _, t := range tensors {
-		if seen[t.Name] {
-			return fmt.Errorf("write safetensors: %q comes twice", t.Name)
-		}
-		seen[t.Name] = true
-		begin := end
-		end += t.Array.Bytes()
-		if err := field(t.Name, entry{t.Array.Dtype().String(), t.Array.Shape(), [2]int64{begin, end}}); err != nil {
-			return err
-		}
-	}
-	text = append(text, '}')
-	for len(text)%8 != 0 {
-		text = append(text, ' ')
-	}
-	if _, err := w.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(text)))); err != nil {
-		return fmt.Errorf("write safetensors: %w", err)
-	}
-	if _, err := w.Write(text); err != nil {
-		return fmt.Errorf("write safetensors: %w", err)
-	}
-	for _, t := range tensors {
-		a := s.Contiguous(t.Array)
-		p, err := s.data(a)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(unsafe.Slice((*byte)(p), a.Bytes())); err != nil {
-			return fmt.Errorf("write safetensors: %w", err)
-		}
-	}
-	return nil
 }
