@@ -64,6 +64,14 @@ func (b *buffer) fits(k, v *mlx.Array) error {
 	return nil
 }
 
+// takes is fits for rows that may not have been loaded.
+func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	return b.fits(k, v)
+}
+
 // reserve makes room for row numbers below need. like gives shape and type.
 // An unbounded buffer grows by a quarter at least, so that appending n rows
 // copies O(n) in all and at most a fifth of the buffer lies idle.

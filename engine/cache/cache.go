@@ -87,7 +87,9 @@ type Cache interface {
 
 	// Restore replaces the contents with those of adjacent snapshots in
 	// ascending order, up to position to, which is the end of the last
-	// snapshot where NeedsExact holds. The snapshots stay valid.
+	// snapshot where NeedsExact holds. The snapshots stay valid. What cannot
+	// be restored is refused and changes nothing; but after an error of a
+	// Source the cache can only be freed.
 	Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error
 
 	// Arrays returns the live buffers, for Eval, with what the last Update or

@@ -102,6 +102,9 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		n := min(p.to, to) - p.from
 		if n > 0 && p.owner != &c.buf {
 			k, v := p.Rows(s)
+			if err := c.buf.takes(s, k, v); err != nil {
+				return err
+			}
 			c.buf.write(s, s.Slice(k, 2, 0, n), s.Slice(v, 2, 0, n), p.from)
 		}
 	}

@@ -148,6 +148,9 @@ func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	from := c.first(to)
 	if p.owner != &c.buf && to > from {
 		k, v := p.Rows(s)
+		if err := c.buf.takes(s, k, v); err != nil {
+			return err
+		}
 		c.buf.write(s, s.Slice(k, 2, from-p.from, to-p.from), s.Slice(v, 2, from-p.from, to-p.from), from)
 	}
 	c.offset, c.low = to, from

@@ -11,14 +11,49 @@ import (
 //
 // It is lazy at first: a range in the buffer of the cache it was taken from,
 // its owner, without an MLX handle and without bytes of its own. The owner
-// copies the rows out before it overwrites or frees them. Snapshots are shared
-// by reference count and, like caches, used on the MLX thread only.
+// copies the rows out before it overwrites or frees them. Where a [Source] has
+// the rows too, they can be spilled. Snapshots are shared by reference count and,
+// like caches, used on the MLX thread only.
 type Snapshot struct {
 	from, to int
 	owner    *buffer    // holds the rows while the snapshot is lazy
 	k, v     *mlx.Array // (1, KV, to-from, D) once copied out
+	source   Source     // has the rows too, those of position first first; nil if nothing has
+	first    int
 	refs     int
 	observe  func(bytes int64)
+}
+
+// A Source has rows that need not be in memory, those of a file.
+type Source interface {
+	// Rows loads keys and values (1, KV, n, D) in order of position. Errors go
+	// to the scope.
+	Rows(s *mlx.Scope) (k, v *mlx.Array)
+}
+
+// NewStored returns a snapshot of the rows of positions [from, to), which src
+// has and memory has not.
+func NewStored(from, to int, src Source) *Snapshot {
+	return &Snapshot{from: from, to: to, source: src, first: from, refs: 1}
+}
+
+// Store says that src has the snapshot's rows as well.
+func (p *Snapshot) Store(src Source) { p.source, p.first = src, p.from }
+
+// Stored reports whether a source has the rows.
+func (p *Snapshot) Stored() bool { return p.source != nil }
+
+// Spill frees rows of the snapshot's own that a source has too, and returns
+// their bytes.
+func (p *Snapshot) Spill() (bytes int64) {
+	if p.source == nil || p.k == nil {
+		return 0
+	}
+	bytes = p.Bytes()
+	p.k.Free()
+	p.v.Free()
+	p.k, p.v = nil, nil
+	return bytes
 }
 
 // From returns the position of the first row held.
@@ -72,12 +107,32 @@ func (p *Snapshot) Release() {
 }
 
 // Rows returns the rows in order of position, (1, KV, To-From, D). They are
-// nil if there are none. The arrays belong to s or to the snapshot.
+// nil if there are none, or after an error in the scope. The arrays belong to s
+// or to the snapshot.
 func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
-	if p.owner != nil {
+	switch {
+	case p.owner != nil:
 		return p.owner.read(s, p.from, p.to)
+	case p.k == nil && p.source != nil:
+		return p.load(s)
 	}
 	return p.k, p.v
+}
+
+// load takes the rows from the source.
+func (p *Snapshot) load(s *mlx.Scope) (k, v *mlx.Array) {
+	k, v = p.source.Rows(s)
+	if s.Err() != nil {
+		return nil, nil
+	}
+	from, to := p.from-p.first, p.to-p.first
+	for _, x := range []*mlx.Array{k, v} {
+		if shape := x.Shape(); len(shape) != 4 || shape[2] < to {
+			s.Fail(fmt.Errorf("cache: stored rows %v are not those of positions %d to %d", shape, p.from, p.to))
+			return nil, nil
+		}
+	}
+	return s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)
 }
 
 // copyOut gives the snapshot rows of its own. The caller takes it off the
@@ -103,9 +158,12 @@ func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error)
 	if at <= p.from || at >= p.to {
 		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d", p.from, p.to, at)
 	}
-	if p.owner != nil {
+	switch {
+	case p.owner != nil:
 		head, tail = p.owner.snapshot(p.from, at), p.owner.snapshot(at, p.to)
-	} else {
+	case p.k == nil:
+		head, tail = &Snapshot{from: p.from, to: at, refs: 1}, &Snapshot{from: at, to: p.to, refs: 1}
+	default:
 		part := func(from, to int) *Snapshot {
 			cut := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, from-p.from, to-p.from) }
 			return held(s, from, to, cut(p.k), cut(p.v))
@@ -116,6 +174,9 @@ func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error)
 			tail.Release()
 			return nil, nil, err
 		}
+	}
+	for _, part := range []*Snapshot{head, tail} {
+		part.source, part.first = p.source, p.first
 	}
 	return head, tail, nil
 }
@@ -135,6 +196,9 @@ func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
 	} else {
 		k, v := p.Rows(s)
 		nextK, nextV := next.Rows(s)
+		if err := s.Err(); err != nil {
+			return nil, err
+		}
 		all = held(s, p.from, next.to, s.Concat(2, k, nextK), s.Concat(2, v, nextV))
 		if err := s.Eval(all.k, all.v); err != nil {
 			all.Release()
@@ -157,7 +221,7 @@ func (p *Snapshot) usable() error {
 		return fmt.Errorf("cache: no snapshot to restore; recompute the rows")
 	case p.refs <= 0:
 		return fmt.Errorf("cache: snapshot of positions %d to %d was released", p.from, p.to)
-	case p.owner == nil && p.to > p.from && p.Bytes() == 0:
+	case p.owner == nil && p.source == nil && p.to > p.from && p.Bytes() == 0:
 		return fmt.Errorf("cache: snapshot of positions %d to %d was lost with the cache it was taken from; recompute them", p.from, p.to)
 	}
 	return nil
@@ -170,6 +234,8 @@ func (p *Snapshot) fits(b *buffer) error {
 		return nil
 	case p.owner != nil:
 		return b.fits(p.owner.k, p.owner.v)
+	case p.k == nil:
+		return nil // known once they are loaded
 	}
 	return b.fits(p.k, p.v)
 }

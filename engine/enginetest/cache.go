@@ -36,6 +36,7 @@ func TestCache(t *testing.T, kind CacheKind) {
 		{"Accounting", testCacheAccounting},
 		{"FreeOwner", testCacheFreeOwner},
 		{"Split", testCacheSplit},
+		{"Stored", testCacheStored},
 		{"Random", testCacheRandom},
 	} {
 		t.Run(sub.name, func(t *testing.T) { sub.run(newCacheTest(t, kind)) })

@@ -1,6 +1,11 @@
 package enginetest
 
-import "tandem/engine/mlx"
+import (
+	"errors"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
 
 // testCacheRestore takes a snapshot, writes on, by another branch too, and
 // restores it: into the same cache while it is lazy, after it was copied out,
@@ -316,6 +321,80 @@ func testCacheSplit(c *cacheTest) {
 	first.release(c)
 	whole.release(c)
 	l.free()
+	fresh.free()
+}
+
+// A shelf is a source that holds rows outside of MLX.
+type shelf struct {
+	rows   [2][]float32
+	n      int
+	broken bool
+}
+
+func (f *shelf) Rows(s *mlx.Scope) (k, v *mlx.Array) {
+	if f.broken {
+		s.Fail(errors.New("the shelf is empty"))
+		return nil, nil
+	}
+	return mlx.New(s, f.rows[0], 1, kvHeads, f.n, keyDim), mlx.New(s, f.rows[1], 1, kvHeads, f.n, valueDim)
+}
+
+// testCacheStored spills rows that a source has, and restores from there.
+func testCacheStored(c *cacheTest) {
+	l := c.open()
+	for l.cache.Offset() < c.horizon()+7 {
+		l.update(min(13, c.most()))
+	}
+	p := l.snapshot(0)
+	src := &shelf{rows: p.read(c), n: p.to() - p.snap.From()}
+	if n := p.snap.Spill(); n != 0 {
+		c.t.Errorf("%d bytes of lazy rows were spilled", n)
+	}
+	p.snap.Store(src)
+	l.free() // copies out
+	size := p.observed
+	if n := p.snap.Spill(); n != size || p.snap.Bytes() != 0 {
+		c.t.Errorf("%d of %d bytes were spilled", n, size)
+	}
+	p.observed = 0
+	p.check(c)
+	fresh := c.open()
+	fresh.restore(cacheChain{p}, p.to())
+	fresh.update(3)
+	stored := hold(cache.NewStored(p.snap.From(), p.to(), src), p.rows)
+	stored.check(c)
+	if !fresh.cache.NeedsExact() {
+		var head, tail *cache.Snapshot
+		c.do(func(s *mlx.Scope) (err error) {
+			head, tail, err = stored.snap.Split(s, p.to()-5)
+			stored.snap.Release()
+			return err
+		})
+		if !head.Stored() || !tail.Stored() || head.Bytes()+tail.Bytes() > 0 {
+			c.t.Errorf("the parts of stored rows are in memory")
+		}
+		hold(tail, p.rows).check(c)
+		c.do(func(s *mlx.Scope) error {
+			all, err := head.Join(s, tail)
+			if err == nil {
+				stored = hold(all, p.rows)
+			}
+			head.Release()
+			tail.Release()
+			return err
+		})
+		stored.check(c)
+	}
+	stored.release(c)
+	src.broken = true
+	if err := c.th.Do(c.t.Context(), func(s *mlx.Scope) error {
+		other := c.kind.New()
+		defer other.Free(s)
+		return other.Restore(s, []*cache.Snapshot{p.snap}, p.to())
+	}); err == nil {
+		c.t.Error("rows that nobody has were restored")
+	}
+	p.release(c)
 	fresh.free()
 }
 
