@@ -35,6 +35,10 @@ type Options struct {
 	// requests that begin alike; 0 keeps none.
 	Checkpoints int64
 
+	// Store keeps them on disk as well, and brings them back; nil does not. It
+	// belongs to the caller and must outlive the engine.
+	Store *checkpoint.Store
+
 	// Drafters propose for the model, the one to prefer first. They belong to
 	// the caller and must outlive the engine.
 	Drafters []draft.Drafter

@@ -31,6 +31,11 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 	if e.trie == nil {
 		e.contexts.choose(e.opts.Drafters, e.caches())
 		e.trie = checkpoint.New(fresh(), e.contexts.like, e.opts.Checkpoints)
+		if e.opts.Store != nil {
+			if err := e.trie.Load(s, e.opts.Store); err != nil {
+				e.opts.Logger.Error("bringing back checkpoints", "error", err)
+			}
+		}
 	}
 	start := time.Now()
 	t.path = e.trie.Begin(t.req.Prompt)

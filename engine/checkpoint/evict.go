@@ -2,7 +2,9 @@ package checkpoint
 
 import (
 	"cmp"
+	"slices"
 
+	"tandem/engine/cache"
 	"tandem/engine/mlx"
 )
 
@@ -30,6 +32,12 @@ func (t *Trie) evict(s *mlx.Scope) error {
 		switch {
 		case p != nil && (n == nil || p.node.used <= n.used):
 			t.free(s, p)
+		case n != nil && n.spillable():
+			for _, p := range n.captures {
+				if p != nil {
+					t.bytes -= p.Spill()
+				}
+			}
 		case n != nil:
 			if err := t.remove(s, n); err != nil {
 				return err
@@ -41,11 +49,26 @@ func (t *Trie) evict(s *mlx.Scope) error {
 	return nil
 }
 
+// bytes returns what a node has in memory.
+func (n *node) bytes() (sum int64) {
+	for _, p := range n.captures {
+		if p != nil {
+			sum += p.Bytes()
+		}
+	}
+	return sum
+}
+
+// spillable reports whether all that a node holds is on disk too.
+func (n *node) spillable() bool {
+	return !slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && !p.Stored() })
+}
+
 // victim returns the node below n, or best, that goes first: the longest
-// unused, of one text the last. Nodes where texts part stay, and those where a
-// sequence stands.
+// unused, of one text the last. Nodes where texts part stay unless they are on
+// disk, and those where a sequence stands.
 func (t *Trie) victim(n, best *node) *node {
-	if n != t.root && n.stands == 0 && len(n.children) < 2 {
+	if n != t.root && n.stands == 0 && (len(n.children) < 2 || n.spillable()) && n.bytes() > 0 {
 		if best == nil || cmp.Or(cmp.Compare(n.used, best.used), cmp.Compare(best.end, n.end)) < 0 {
 			best = n
 		}

@@ -21,6 +21,7 @@ type Path struct {
 
 // Begin looks for a text of one token at least.
 func (t *Trie) Begin(tokens []int32) *Path {
+	t.settle()
 	p := &Path{trie: t}
 	n := t.root
 	for p.Matched < len(tokens) {
@@ -72,7 +73,8 @@ func (p *Path) From() int { return p.node.end }
 
 // Restore returns caches that hold the first Restored tokens, evaluated: other
 // arrays of s die. They are parked ones, or fresh ones filled with rows. After
-// an error there are none, and the path stands at the beginning of the text.
+// an error there are none, the path stands at the beginning of the text, and s
+// goes on.
 func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, error) {
 	if p.Restored == 0 {
 		return fresh(), nil
@@ -82,12 +84,16 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	if stack == nil {
 		stack = fresh()
 	}
-	err := p.fill(s, stack, last)
-	if err == nil {
-		err = s.Eval(stack.Arrays()...)
-	}
+	err := s.Try(func() error {
+		if err := p.fill(s, stack, last); err != nil {
+			return err
+		}
+		return s.Eval(stack.Arrays()...)
+	})
 	if err != nil {
 		stack.Free(s)
+		p.stand(p.trie.root)
+		p.trie.prune(s, last)
 		p.Restored, p.source = 0, nil
 		p.stand(p.trie.root)
 		return nil, err
@@ -164,6 +170,9 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		child := n.children[tokens[0]]
 		if child == nil {
 			n = t.attach(n, tokens, captures)
+			if err := t.offer(s, n); err != nil {
+				return err
+			}
 			break
 		}
 		count := common(child.tokens, tokens)
@@ -189,6 +198,7 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 	}
 	p.stand(n)
 	p.source = nil
+	t.settle()
 	t.use(n)
 	return t.evict(s)
 }

@@ -17,6 +17,9 @@ type Trie struct {
 	bytes  int64     // of copied snapshots
 	clock  int64     // counts uses
 	closed bool
+
+	store   *Store // nil if what is held is held in memory alone
+	loading bool   // from the store
 }
 
 // A node is the end of an edge.
@@ -187,6 +190,9 @@ func common(a, b []int32) int {
 // here on.
 func (t *Trie) Close(s *mlx.Scope) {
 	t.closed = true
+	if t.store != nil {
+		t.store.flush()
+	}
 	var walk func(n *node)
 	walk = func(n *node) {
 		for _, child := range n.children {

@@ -1,0 +1,157 @@
+package checkpoint
+
+import (
+	"slices"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// Load brings back what a store has, to be read when it is wanted, and keeps
+// there what is added from now on. The store belongs to the caller, and is
+// closed after the trie.
+func (t *Trie) Load(s *mlx.Scope, store *Store) error {
+	t.store, t.loading = store, true
+	defer func() { t.loading = false }()
+	headers, paths := store.files()
+	for i, h := range headers {
+		captures := t.captures(h, paths[i])
+		if captures == nil {
+			continue
+		}
+		n, err := t.at(s, h.Tokens[:h.From])
+		if err != nil || n == nil {
+			release(captures)
+			if err != nil {
+				return err
+			}
+			continue // what comes before it is lost
+		}
+		p := &Path{trie: t}
+		p.stand(n)
+		err = p.Extend(s, h.Tokens[h.From:], captures)
+		p.Leave()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// captures are those of a file, nil if they are not of this trie's caches.
+func (t *Trie) captures(h header, path string) []*cache.Snapshot {
+	if len(h.Spans) != len(t.exact) {
+		return nil
+	}
+	list := make([]*cache.Snapshot, len(h.Spans))
+	for i, span := range h.Spans {
+		switch {
+		case span == nil && (t.exact[i] || i >= t.needed):
+		case span == nil, span.To != len(h.Tokens), !t.exact[i] && span.From != h.From:
+			release(list)
+			return nil
+		default:
+			list[i] = cache.NewStored(span.From, span.To, stored{path, h.Key, i})
+		}
+	}
+	return list
+}
+
+// at returns the node where a text ends, which is made where an edge goes on; nil
+// if the trie does not know the text.
+func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
+	n := t.root
+	for len(tokens) > 0 {
+		child := n.children[tokens[0]]
+		if child == nil {
+			return nil, nil
+		}
+		count := common(child.tokens, tokens)
+		if count < len(child.tokens) {
+			if count < len(tokens) {
+				return nil, nil
+			}
+			return t.cut(s, child, count)
+		}
+		n, tokens = child, tokens[count:]
+	}
+	return n, nil
+}
+
+// offer has a new node written to disk, if there is a store.
+func (t *Trie) offer(s *mlx.Scope, n *node) error {
+	if t.store == nil || t.loading {
+		return nil
+	}
+	return t.store.offer(s, n.text(), n.start(), n.captures)
+}
+
+// settle lets go of what has been written.
+func (t *Trie) settle() {
+	if t.store != nil {
+		t.store.settle()
+	}
+}
+
+// text returns the tokens up to a node's end.
+func (n *node) text() []int32 {
+	if n.parent == nil {
+		return nil
+	}
+	return slices.Concat(n.parent.text(), n.tokens)
+}
+
+// prune takes out of the trie what could not be restored up to n: what is on
+// disk alone, from its first node on, with all behind it.
+func (t *Trie) prune(s *mlx.Scope, n *node) {
+	var first *node
+	for ; n != t.root; n = n.parent {
+		if slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && p.Stored() && p.Bytes() == 0 && !p.Lazy() }) {
+			first = n
+		}
+	}
+	if first == nil {
+		return
+	}
+	for _, p := range slices.Clone(t.parked) {
+		if p.node.behind(first) {
+			t.free(s, p)
+		}
+	}
+	if first.standing() {
+		return // when those have gone
+	}
+	delete(first.parent.children, first.tokens[0])
+	t.drop(first)
+}
+
+// behind reports whether n is at or behind another node.
+func (n *node) behind(other *node) bool {
+	for ; n != nil; n = n.parent {
+		if n == other {
+			return true
+		}
+	}
+	return false
+}
+
+// standing reports whether a sequence stands at n or behind it.
+func (n *node) standing() bool {
+	if n.stands > 0 {
+		return true
+	}
+	for _, child := range n.children {
+		if child.standing() {
+			return true
+		}
+	}
+	return false
+}
+
+// drop gives up what a node and all behind it hold.
+func (t *Trie) drop(n *node) {
+	release(t.take(n))
+	for _, child := range n.children {
+		t.drop(child)
+	}
+}

@@ -1,0 +1,203 @@
+package checkpoint
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/mlx"
+)
+
+// restart ends the trie and begins another over the same folder.
+func (b *bench) restart(dir string, o StoreOptions) *Store {
+	b.t.Helper()
+	b.do(func(s *mlx.Scope) error { b.trie.Close(s); return nil })
+	o.Dir = dir
+	if o.Budget == 0 {
+		o.Budget = plenty
+	}
+	store := NewStore(o)
+	b.trie = New(b.fresh(), context1(), plenty)
+	b.do(func(s *mlx.Scope) error { return b.trie.Load(s, store) })
+	return store
+}
+
+func checkpointFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*"+fileSuffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestRestart: texts and their branches come back with their rows and states,
+// and so do contexts.
+func TestRestart(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		dir := t.TempDir()
+		defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+		a := text(1, 60)
+		b.begin(a, 20, 40, 60).park()
+		other := append(slices.Clone(a[:33]), text(2, 20)...)
+		b.begin(other, 53).leave()
+		for range 2 {
+			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+			if n := b.trie.Bytes(); n != 0 {
+				t.Errorf("%d bytes are in memory before anybody asked", n)
+			}
+			for _, c := range []struct {
+				text []int32
+				n    int
+			}{{a, 60}, {other, 53}, {a[:41], either(exact, 40, 41)}} {
+				q := b.begin(append(slices.Clone(c.text), 7))
+				if q.path.Restored != c.n || len(q.draft) == 0 {
+					t.Errorf("%d tokens of %d were restored, context %v", q.path.Restored, c.n, len(q.draft) > 0)
+				}
+				q.leave()
+			}
+		}
+		b.restart(dir, StoreOptions{Key: "another"}).Close()
+		q := b.begin(append(slices.Clone(a), 7))
+		q.want(0, 0)
+		q.leave()
+	})
+}
+
+// TestDamaged: a file that is cut off, or of which any bit has changed, gives
+// nothing, or what it held; the text is evaluated then, and kept again.
+func TestDamaged(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		dir := t.TempDir()
+		defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+		a := text(1, 60)
+		b.begin(a, 30, 60).leave()
+		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+		whole := map[string][]byte{}
+		for _, path := range checkpointFiles(t, dir) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole[path] = data
+		}
+		rng := rand.New(rand.NewPCG(1, 1))
+		lost := 0
+		for i := range 60 {
+			for _, path := range checkpointFiles(t, dir) {
+				os.Remove(path)
+			}
+			for path, data := range whole {
+				data = slices.Clone(data)
+				if rng.IntN(2) == 0 {
+					if i%2 == 0 {
+						data = data[:rng.IntN(len(data))]
+					} else {
+						data[rng.IntN(len(data))] ^= 1 << rng.IntN(8)
+					}
+				}
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+			var q *sequence
+			var failed error
+			if err := b.th.Do(t.Context(), func(s *mlx.Scope) error {
+				q = &sequence{bench: b, tokens: append(slices.Clone(a), 7), path: nil}
+				q.path = b.trie.Begin(q.tokens)
+				q.stack, failed = q.path.Restore(s, b.fresh)
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if failed != nil {
+				lost++
+				q.path.Leave()
+				b.begin(q.tokens).leave() // checks what it gets
+				continue
+			}
+			q.check(q.path.Restored)
+			q.leave()
+		}
+		if lost == 0 {
+			t.Error("no damage was ever found")
+		}
+	})
+}
+
+// TestDiskBudget: the oldest files go, and what they held is evaluated again.
+func TestDiskBudget(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := t.TempDir()
+	defer b.restart(dir, StoreOptions{Key: "k", Budget: 20 << 10}).Close()
+	for i := range int32(20) {
+		b.begin(text(i, 100), 50, 100).park()
+	}
+	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+	sum := int64(0)
+	for _, path := range checkpointFiles(t, dir) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	if sum == 0 || sum > 20<<10 {
+		t.Errorf("%d bytes are on disk, %d allowed", sum, 20<<10)
+	}
+	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+	for i := range int32(20) {
+		q := b.begin(append(text(i, 100), 7))
+		q.leave()
+		if i == 19 && q.path.Restored != 100 {
+			t.Errorf("%d tokens of the last text were restored", q.path.Restored)
+		}
+	}
+}
+
+// TestNoFolder: where nothing can be written everything goes on in memory, and
+// says so.
+func TestNoFolder(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := b.restart(dir, StoreOptions{Key: "k"})
+	defer store.Close()
+	b.begin(text(1, 60), 60).park()
+	q := b.begin(append(text(1, 60), 7))
+	q.want(60, 60)
+	q.leave()
+	b.do(func(s *mlx.Scope) error { store.flush(); return nil })
+	if !strings.Contains(store.Failure(), "not written") {
+		t.Errorf("the store says %q", store.Failure())
+	}
+}
+
+// TestSpill: what is on disk leaves memory, and comes back when it is wanted.
+func TestSpill(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		defer b.restart(t.TempDir(), StoreOptions{Key: "k"}).Close()
+		for i := range int32(20) {
+			b.begin(text(i, 100), 50, 100).leave()
+			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // not more than can wait
+		}
+		b.do(func(s *mlx.Scope) error {
+			b.trie.budget = b.trie.Bytes() / 4
+			return b.trie.evict(s)
+		})
+		if n := b.trie.Bytes(); n > b.trie.budget {
+			t.Errorf("%d bytes are in memory, the budget is %d", n, b.trie.budget)
+		}
+		for i := range int32(20) {
+			q := b.begin(append(text(i, 100), 7))
+			q.want(100, 100)
+			q.leave()
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// A file holds the captures of one edge: a safetensors file whose metadata has a
+// header in JSON. Tensors are called I.k and I.v, for the I-th cache.
+const (
+	fileFormat  = "tandem checkpoint"
+	fileVersion = 1
+	fileSuffix  = ".checkpoint"
+	partSuffix  = ".part" // of one that is being written
+)
+
+// A header says what a file holds.
+type header struct {
+	Format  string            `json:"format"`
+	Version int               `json:"version"`
+	Key     string            `json:"key"`    // of the target; see Options of a Store
+	Tokens  []int32           `json:"tokens"` // the text from its beginning on
+	From    int               `json:"from"`   // where the edge begins
+	Spans   []*span           `json:"spans"`  // by cache, null where nothing is held
+	Sums    map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
+}
+
+// A span is the positions whose rows are held: [From, To).
+type span struct{ From, To int }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// writeFile writes a file for good: when it returns, it is on disk under its
+// name, whole, or it is not there.
+func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err error) {
+	h.Format, h.Version, h.Sums = fileFormat, fileVersion, map[string]uint32{}
+	image.Each(func(name string, data []byte) { h.Sums[name] = crc32.Checksum(data, castagnoli) })
+	text, err := json.Marshal(h)
+	if err != nil {
+		return 0, err
+	}
+	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(path + partSuffix) // where it was not renamed
+	err = image.Write(f, map[string]string{"tandem": string(text)})
+	if err == nil {
+		err = f.Sync()
+	}
+	info, statErr := f.Stat()
+	if err = errors.Join(err, statErr, f.Close()); err != nil {
+		return 0, err
+	}
+	if err := os.Rename(path+partSuffix, path); err != nil {
+		return 0, err
+	}
+	return info.Size(), syncFolder(filepath.Dir(path))
+}
+
+// syncFolder makes names in a folder durable.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// A file is an open one, whose header was read and checked.
+type file struct {
+	header
+	f       *os.File
+	tensors *mlx.Tensors
+	sum     *summing
+}
+
+// openFile opens a file of a key. The error says why it is of no use.
+func openFile(path, key string) (*file, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	x := &file{f: f, sum: &summing{ReaderAt: f}}
+	if err := x.read(key); err != nil {
+		return nil, errors.Join(fmt.Errorf("checkpoint %s: %w", filepath.Base(path), err), f.Close())
+	}
+	return x, nil
+}
+
+func (x *file) read(key string) error {
+	info, err := x.f.Stat()
+	if err != nil {
+		return err
+	}
+	if x.tensors, err = mlx.OpenTensors(x.sum, info.Size()); err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(x.tensors.Metadata()["tandem"]), &x.header); err != nil {
+		return fmt.Errorf("its header is damaged: %w", err)
+	}
+	h := &x.header
+	switch {
+	case h.Format != fileFormat:
+		return errors.New("it is no checkpoint")
+	case h.Version != fileVersion:
+		return fmt.Errorf("it has version %d of the format, not %d", h.Version, fileVersion)
+	case h.Key != key:
+		return errors.New("it belongs to another model, or to the same one loaded otherwise")
+	case h.From < 0 || h.From >= len(h.Tokens):
+		return fmt.Errorf("it begins at %d of %d tokens", h.From, len(h.Tokens))
+	}
+	for _, s := range h.Spans {
+		if s != nil && (s.From < 0 || s.From > s.To || s.To > len(h.Tokens)) {
+			return fmt.Errorf("it holds rows %d to %d of %d", s.From, s.To, len(h.Tokens))
+		}
+	}
+	return nil
+}
+
+func (x *file) close() error { return x.f.Close() }
+
+// load reads a tensor, and compares its sum.
+func (x *file) load(s *mlx.Scope, name string) *mlx.Array {
+	a := x.tensors.Load(s, name)
+	if s.Err() == nil && x.sum.last != x.Sums[name] {
+		s.Fail(fmt.Errorf("checkpoint %s: tensor %s is damaged", filepath.Base(x.f.Name()), name))
+	}
+	return a
+}
+
+// A summing reader knows the sum of what was read last: a tensor, which is
+// read at once.
+type summing struct {
+	io.ReaderAt
+	last uint32
+}
+
+func (r *summing) ReadAt(p []byte, off int64) (int, error) {
+	n, err := r.ReaderAt.ReadAt(p, off)
+	r.last = crc32.Checksum(p[:n], castagnoli)
+	return n, err
+}
+
+// A stored source has the rows of one cache in a file.
+type stored struct {
+	path, key string
+	cache     int
+}
+
+var _ cache.Source = stored{}
+
+// Rows implements cache.Source.
+func (r stored) Rows(s *mlx.Scope) (k, v *mlx.Array) {
+	x, err := openFile(r.path, r.key)
+	if err != nil {
+		s.Fail(err)
+		return nil, nil
+	}
+	k, v = x.load(s, fmt.Sprintf("%d.k", r.cache)), x.load(s, fmt.Sprintf("%d.v", r.cache))
+	if err := x.close(); err != nil {
+		s.Fail(err)
+	}
+	return k, v
+}

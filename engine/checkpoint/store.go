@@ -1,0 +1,240 @@
+package checkpoint
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+)
+
+// queued bounds the files that wait to be written, whose arrays are in memory.
+// What comes beyond that stays in memory alone.
+const queued = 16
+
+// StoreOptions say where a Store keeps files, and whose.
+type StoreOptions struct {
+	Dir    string       // a folder of its own, made if missing
+	Key    string       // tells the target, its type and its layout from others
+	Budget int64        // bytes of all files of the folder; the oldest go first
+	Logger *slog.Logger // nil discards
+}
+
+// A Store keeps what a trie holds in files, and brings it back after a restart.
+// Files are written by a goroutine of its own, one after the other. A folder
+// that cannot be written to, or a full disk, costs what would have been kept, and a
+// warning.
+type Store struct {
+	o       StoreOptions
+	jobs    chan *job
+	pending sync.WaitGroup // jobs
+
+	mu      sync.Mutex
+	done    []*job
+	failure string
+}
+
+// A job is a file to be written.
+type job struct {
+	path     string
+	header   header
+	image    *mlx.TensorImage
+	captures []*cache.Snapshot // of what is in it, retained; nil where nothing is
+	err      error
+}
+
+// NewStore begins to keep files. Close ends it.
+func NewStore(o StoreOptions) *Store {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &Store{o: o, jobs: make(chan *job, queued)}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		d.fail(err)
+	}
+	go d.write()
+	return d
+}
+
+// Failure says why files are not kept, "" while they are.
+func (d *Store) Failure() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failure
+}
+
+func (d *Store) fail(err error) {
+	d.mu.Lock()
+	first := d.failure == ""
+	d.failure = fmt.Sprintf("checkpoints are not written to disk: %v", err)
+	d.mu.Unlock()
+	if first {
+		d.o.Logger.Warn("checkpoints are not written to disk and end with the program", "folder", d.o.Dir, "error", err)
+	}
+}
+
+// write works off the jobs.
+func (d *Store) write() {
+	for j := range d.jobs {
+		_, j.err = writeFile(j.path, j.header, j.image)
+		d.mu.Lock()
+		d.done = append(d.done, j)
+		if j.err == nil {
+			d.failure = ""
+		}
+		d.mu.Unlock()
+		if j.err != nil {
+			d.fail(j.err)
+		} else if err := d.sweep(); err != nil {
+			d.o.Logger.Warn("keeping checkpoints within their budget", "error", err)
+		}
+		d.pending.Done()
+	}
+}
+
+// sweep deletes the oldest files until the rest is within the budget.
+func (d *Store) sweep() error {
+	type found struct {
+		path  string
+		bytes int64
+		date  time.Time
+	}
+	var files []found
+	sum := int64(0)
+	entries, err := os.ReadDir(d.o.Dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !strings.HasSuffix(e.Name(), fileSuffix) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		files = append(files, found{filepath.Join(d.o.Dir, e.Name()), info.Size(), info.ModTime()})
+		sum += info.Size()
+	}
+	slices.SortFunc(files, func(a, b found) int { return a.date.Compare(b.date) })
+	for _, f := range files {
+		if sum <= d.o.Budget {
+			return nil
+		}
+		if err := os.Remove(f.path); err != nil {
+			return err
+		}
+		sum -= f.bytes
+	}
+	return nil
+}
+
+// offer has the captures of an edge written, unless too much waits: those of
+// text from position from on. It evaluates.
+func (d *Store) offer(s *mlx.Scope, text []int32, from int, captures []*cache.Snapshot) error {
+	if len(d.jobs) == cap(d.jobs) {
+		return nil
+	}
+	j := &job{header: header{Key: d.o.Key, Tokens: text, From: from}}
+	var arrays []mlx.NamedArray
+	for i, p := range captures {
+		if p == nil || p.From() == p.To() {
+			j.header.Spans = append(j.header.Spans, nil)
+			continue
+		}
+		k, v := p.Rows(s)
+		arrays = append(arrays, mlx.NamedArray{Name: fmt.Sprintf("%d.k", i), Array: k}, mlx.NamedArray{Name: fmt.Sprintf("%d.v", i), Array: v})
+		j.header.Spans = append(j.header.Spans, &span{p.From(), p.To()})
+	}
+	if s.Err() != nil {
+		return s.Err()
+	}
+	var err error
+	if j.image, err = s.Tensors(arrays); err != nil {
+		return err
+	}
+	for _, p := range captures {
+		if p != nil {
+			p.Retain()
+		}
+		j.captures = append(j.captures, p)
+	}
+	j.path = filepath.Join(d.o.Dir, fmt.Sprintf("%016x%s", time.Now().UnixNano(), fileSuffix))
+	d.pending.Add(1)
+	d.jobs <- j // of this goroutine alone, so that there is room
+	return nil
+}
+
+// settle lets go of what has been written. It is called on the MLX thread.
+func (d *Store) settle() {
+	d.mu.Lock()
+	done := d.done
+	d.done = nil
+	d.mu.Unlock()
+	for _, j := range done {
+		j.image.Free()
+		for i, p := range j.captures {
+			if p == nil {
+				continue
+			}
+			if j.err == nil && j.header.Spans[i] != nil {
+				p.Store(stored{j.path, d.o.Key, i})
+			}
+			p.Release()
+		}
+	}
+}
+
+// flush waits until everything is written, and settles.
+func (d *Store) flush() {
+	d.pending.Wait()
+	d.settle()
+}
+
+// Close ends the store, behind the tries that use it.
+func (d *Store) Close() { close(d.jobs) }
+
+// files returns the headers of the files of the key, and their paths, edges
+// that begin early first. What is left of files that were being written is
+// deleted; damaged ones and those of other keys are left out.
+func (d *Store) files() (headers []header, paths []string) {
+	entries, err := os.ReadDir(d.o.Dir)
+	if err != nil {
+		d.fail(err)
+		return nil, nil
+	}
+	type found struct {
+		header
+		path string
+	}
+	var list []found
+	for _, e := range entries {
+		path := filepath.Join(d.o.Dir, e.Name())
+		if strings.HasSuffix(e.Name(), partSuffix) {
+			os.Remove(path)
+		}
+		if !strings.HasSuffix(e.Name(), fileSuffix) {
+			continue
+		}
+		x, err := openFile(path, d.o.Key)
+		if err != nil {
+			d.o.Logger.Debug("a checkpoint is left out", "error", err)
+			continue
+		}
+		list = append(list, found{x.header, path})
+		x.close()
+	}
+	slices.SortStableFunc(list, func(a, b found) int { return a.From - b.From })
+	for _, f := range list {
+		headers, paths = append(headers, f.header), append(paths, f.path)
+	}
+	return headers, paths
+}
