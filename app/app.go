@@ -39,8 +39,8 @@ type Options struct {
 	Speculation string
 
 	// NoCheckpoints evaluates every prompt whole. Otherwise what requests
-	// computed is kept in memory for those that begin alike, in a
-	// checkpointShare of the machine's memory at most.
+	// computed is kept for those that begin alike, in memory and in the home
+	// folder.
 	NoCheckpoints bool
 
 	// Drafter is what guesses for the model above, or the choice, while this
@@ -51,9 +51,6 @@ type Options struct {
 	// Hub says where models are downloaded from and to.
 	Hub hub.Options
 }
-
-// checkpointShare is the part of the machine's memory that checkpoints get.
-const checkpointShare = 8
 
 // settingChoice names the setting that holds the id behind control.Alias.
 const settingChoice = "model"

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine"
+	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -214,7 +215,7 @@ func whyNone(err error) string {
 // engineFor starts the engine of a model with its drafter, which may be nil.
 // What a client predicts goes before it, for it costs nothing, as does looking up
 // what the text has said before, which stands behind it.
-func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, reason string) *engine.Engine {
+func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, reason string, store *checkpoint.Store) *engine.Engine {
 	o := engine.Options{
 		ContextLength: a.opts.ContextLength, Logger: a.log,
 		Name: row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
@@ -226,7 +227,7 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !a.opts.NoCheckpoints {
-		o.Checkpoints = physicalMemory() / checkpointShare
+		o.Checkpoints, o.Store = physicalMemory()/checkpointMemory, store
 	}
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
 }

@@ -13,6 +13,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/server"
 	"tandem/engine"
+	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/engine/native"
 	"tandem/engine/tokenizer"
@@ -26,6 +27,7 @@ type loaded struct {
 	row     storage.Model
 	bundle  *models.Bundle
 	engine  *engine.Engine
+	store   *checkpoint.Store // of the engine; nil if there is none
 	took    time.Duration
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu

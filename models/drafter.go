@@ -2,6 +2,8 @@ package models
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -58,6 +60,26 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 		return nil, named(err, opts)
 	}
 	return d, nil
+}
+
+// CopyPocketWeights writes the weights of the pocket model, and those of its
+// drafter: what tells one program's from another's.
+func CopyPocketWeights(w io.Writer) error {
+	folders := []fs.FS{pocket.Files()}
+	if d := pocket.Drafter(); d != nil {
+		folders = append(folders, d)
+	}
+	for _, folder := range folders {
+		f, err := folder.Open("model.safetensors")
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(w, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // HasPocketDrafter reports whether a drafter is embedded beside the pocket

@@ -40,11 +40,15 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 
 // captures are those of a file, nil if they are not of this trie's caches.
 func (t *Trie) captures(h header, path string) []*cache.Snapshot {
-	if len(h.Spans) != len(t.exact) {
+	if h.Needed != t.needed || h.Needed > len(h.Spans) {
 		return nil
 	}
-	list := make([]*cache.Snapshot, len(h.Spans))
-	for i, span := range h.Spans {
+	spans := h.Spans
+	if h.Context != t.store.o.Context || len(spans) != len(t.exact) {
+		spans = slices.Concat(spans[:t.needed], make([]*span, len(t.exact)-t.needed)) // of another drafter
+	}
+	list := make([]*cache.Snapshot, len(spans))
+	for i, span := range spans {
 		switch {
 		case span == nil && (t.exact[i] || i >= t.needed):
 		case span == nil, span.To != len(h.Tokens), !t.exact[i] && span.From != h.From:
@@ -83,7 +87,7 @@ func (t *Trie) offer(s *mlx.Scope, n *node) error {
 	if t.store == nil || t.loading {
 		return nil
 	}
-	return t.store.offer(s, n.text(), n.start(), n.captures)
+	return t.store.offer(s, n.text(), n.start(), t.needed, n.captures)
 }
 
 // settle lets go of what has been written.

@@ -60,8 +60,15 @@ func TestRestart(t *testing.T) {
 				q.leave()
 			}
 		}
-		b.restart(dir, StoreOptions{Key: "another"}).Close()
+		b.restart(dir, StoreOptions{Key: "k", Context: "another"}).Close()
 		q := b.begin(append(slices.Clone(a), 7))
+		q.want(60, 60)
+		if len(q.draft) > 0 {
+			t.Error("the context of another drafter came back")
+		}
+		q.leave()
+		b.restart(dir, StoreOptions{Key: "another"}).Close()
+		q = b.begin(append(slices.Clone(a), 7))
 		q.want(0, 0)
 		q.leave()
 	})
@@ -114,8 +121,10 @@ func TestDamaged(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			if failed != nil {
+			if failed != nil || q.path.Restored < 60 {
 				lost++
+			}
+			if failed != nil {
 				q.path.Leave()
 				b.begin(q.tokens).leave() // checks what it gets
 				continue
@@ -127,6 +136,32 @@ func TestDamaged(t *testing.T) {
 			t.Error("no damage was ever found")
 		}
 	})
+}
+
+// TestDayBudget: what would be more than may be written in a day stays in
+// memory.
+func TestDayBudget(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := t.TempDir()
+	defer b.restart(dir, StoreOptions{Key: "k", PerDay: 10 << 10}).Close()
+	for i := range int32(20) {
+		b.begin(text(i, 100), 50, 100).leave()
+	}
+	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+	n := len(checkpointFiles(t, dir))
+	if n == 0 || n >= 40 {
+		t.Errorf("%d files of 40 were written", n)
+	}
+	q := b.begin(append(text(19, 100), 7))
+	q.want(100, 100)
+	q.leave()
+	// The day goes on after a restart.
+	defer b.restart(dir, StoreOptions{Key: "k", PerDay: 10 << 10}).Close()
+	b.begin(text(30, 100), 50, 100).leave()
+	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+	if more := len(checkpointFiles(t, dir)) - n; more > 1 {
+		t.Errorf("%d files more were written", more)
+	}
 }
 
 // TestDiskBudget: the oldest files go, and what they held is evaluated again.

@@ -14,27 +14,35 @@ import (
 )
 
 // A file holds the captures of one edge: a safetensors file whose metadata has a
-// header in JSON. Tensors are called I.k and I.v, for the I-th cache.
+// header in JSON, and the header's own sum. Tensors are called I.k and I.v, for
+// the I-th cache.
 const (
 	fileFormat  = "tandem checkpoint"
 	fileVersion = 1
 	fileSuffix  = ".checkpoint"
 	partSuffix  = ".part" // of one that is being written
+
+	headerField, sumField = "tandem", "tandem_sum"
 )
 
 // A header says what a file holds.
 type header struct {
 	Format  string            `json:"format"`
 	Version int               `json:"version"`
-	Key     string            `json:"key"`    // of the target; see Options of a Store
-	Tokens  []int32           `json:"tokens"` // the text from its beginning on
-	From    int               `json:"from"`   // where the edge begins
-	Spans   []*span           `json:"spans"`  // by cache, null where nothing is held
-	Sums    map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
+	Key     string            `json:"key"`     // of the target; see StoreOptions
+	Needed  int               `json:"needed"`  // spans of the target's caches; behind them are a draft's
+	Context string            `json:"context"` // of the draft
+	Tokens  []int32           `json:"tokens"`  // the text from its beginning on
+	From    int               `json:"from"`    // where the edge begins
+	Spans   []*span           `json:"spans"`   // by cache, null where nothing is held
+	Sums    map[string]uint32 `json:"sums"`    // CRC-32C of each tensor's bytes
 }
 
 // A span is the positions whose rows are held: [From, To).
 type span struct{ From, To int }
+
+// sumOf is the sum of a header.
+func sumOf(text []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -52,7 +60,7 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 		return 0, err
 	}
 	defer os.Remove(path + partSuffix) // where it was not renamed
-	err = image.Write(f, map[string]string{"tandem": string(text)})
+	err = image.Write(f, map[string]string{headerField: string(text), sumField: sumOf(text)})
 	if err == nil {
 		err = f.Sync()
 	}
@@ -104,7 +112,11 @@ func (x *file) read(key string) error {
 	if x.tensors, err = mlx.OpenTensors(x.sum, info.Size()); err != nil {
 		return err
 	}
-	if err := json.Unmarshal([]byte(x.tensors.Metadata()["tandem"]), &x.header); err != nil {
+	text := []byte(x.tensors.Metadata()[headerField])
+	if x.tensors.Metadata()[sumField] != sumOf(text) {
+		return errors.New("it is no checkpoint, or its header is damaged")
+	}
+	if err := json.Unmarshal(text, &x.header); err != nil {
 		return fmt.Errorf("its header is damaged: %w", err)
 	}
 	h := &x.header

@@ -1,9 +1,7 @@
 package checkpoint
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,9 +20,12 @@ const queued = 16
 
 // StoreOptions say where a Store keeps files, and whose.
 type StoreOptions struct {
-	Dir    string       // a folder of its own, made if missing
-	Key    string       // tells the target, its type and its layout from others
+	Dir     string // a folder of its own, made if missing
+	Key     string // tells the target, its type and its layout from others
+	Context string // tells the drafter whose contexts are kept from others
+
 	Budget int64        // bytes of all files of the folder; the oldest go first
+	PerDay int64        // bytes written in 24 hours at most, as far as files are left of them; 0 is no bound
 	Logger *slog.Logger // nil discards
 }
 
@@ -40,6 +41,8 @@ type Store struct {
 	mu      sync.Mutex
 	done    []*job
 	failure string
+	recent  int64     // bytes written since
+	since   time.Time // and this, a day ago at most
 }
 
 // A job is a file to be written.
@@ -60,8 +63,30 @@ func NewStore(o StoreOptions) *Store {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		d.fail(err)
 	}
+	d.since = time.Now()
+	for _, f := range d.list() {
+		if d.since.Sub(f.date) < day {
+			d.recent += f.bytes
+		}
+	}
 	go d.write()
 	return d
+}
+
+const day = 24 * time.Hour
+
+// spend reports whether so many bytes more may be written today, and counts them.
+func (d *Store) spend(bytes int64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := time.Now(); now.Sub(d.since) >= day {
+		d.since, d.recent = now, 0
+	}
+	if d.o.PerDay > 0 && d.recent+bytes > d.o.PerDay {
+		return false
+	}
+	d.recent += bytes
+	return true
 }
 
 // Failure says why files are not kept, "" while they are.
@@ -100,31 +125,35 @@ func (d *Store) write() {
 	}
 }
 
-// sweep deletes the oldest files until the rest is within the budget.
-func (d *Store) sweep() error {
-	type found struct {
-		path  string
-		bytes int64
-		date  time.Time
-	}
-	var files []found
-	sum := int64(0)
+// A listed file is one of the folder's.
+type listed struct {
+	path  string
+	bytes int64
+	date  time.Time
+}
+
+// list returns the files there are, of all keys.
+func (d *Store) list() (files []listed) {
 	entries, err := os.ReadDir(d.o.Dir)
 	if err != nil {
-		return err
+		d.fail(err)
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !strings.HasSuffix(e.Name(), fileSuffix) {
-			continue
+		if err == nil && strings.HasSuffix(e.Name(), fileSuffix) {
+			files = append(files, listed{filepath.Join(d.o.Dir, e.Name()), info.Size(), info.ModTime()})
 		}
-		if err != nil {
-			return err
-		}
-		files = append(files, found{filepath.Join(d.o.Dir, e.Name()), info.Size(), info.ModTime()})
-		sum += info.Size()
 	}
-	slices.SortFunc(files, func(a, b found) int { return a.date.Compare(b.date) })
+	return files
+}
+
+// sweep deletes the oldest files until the rest is within the budget.
+func (d *Store) sweep() error {
+	files, sum := d.list(), int64(0)
+	for _, f := range files {
+		sum += f.bytes
+	}
+	slices.SortFunc(files, func(a, b listed) int { return a.date.Compare(b.date) })
 	for _, f := range files {
 		if sum <= d.o.Budget {
 			return nil
@@ -137,13 +166,14 @@ func (d *Store) sweep() error {
 	return nil
 }
 
-// offer has the captures of an edge written, unless too much waits: those of
-// text from position from on. It evaluates.
-func (d *Store) offer(s *mlx.Scope, text []int32, from int, captures []*cache.Snapshot) error {
+// offer has the captures of an edge written, unless too much waits or was
+// written today: those of text from position from on, of the needed caches and
+// behind them of a draft's. It evaluates.
+func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*cache.Snapshot) error {
 	if len(d.jobs) == cap(d.jobs) {
 		return nil
 	}
-	j := &job{header: header{Key: d.o.Key, Tokens: text, From: from}}
+	j := &job{header: header{Key: d.o.Key, Context: d.o.Context, Tokens: text, From: from, Needed: needed}}
 	var arrays []mlx.NamedArray
 	for i, p := range captures {
 		if p == nil || p.From() == p.To() {
@@ -160,6 +190,10 @@ func (d *Store) offer(s *mlx.Scope, text []int32, from int, captures []*cache.Sn
 	var err error
 	if j.image, err = s.Tensors(arrays); err != nil {
 		return err
+	}
+	if !d.spend(j.image.Bytes()) {
+		j.image.Free()
+		return nil
 	}
 	for _, p := range captures {
 		if p != nil {
