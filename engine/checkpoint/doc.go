@@ -40,5 +40,19 @@
 // of a text, which leave their rows to the node behind them. Nodes where a
 // sequence stands stay.
 //
+// # Disk
+//
+// A [Store] keeps each edge in a file as well, from where the trie is brought
+// back after a restart: by its header at once, its rows and states when they are
+// wanted. The MLX thread makes arrays contiguous and no more; a goroutine writes
+// them, and names a file once it is whole and on disk. So a crash costs the
+// edge that was being written, and edges behind a lost one are lost too. What
+// is on disk need not be in memory: it goes first, and nothing with it.
+//
+// Nothing of a file is believed: its header and each tensor have a sum, and a file
+// of other weights, of another format or of other caches is left out. What
+// turns out to be damaged when it is read is given up with all behind it.
+// Contexts of another drafter are left out, the rest of their file is not.
+//
 // A trie is used on the MLX thread only.
 package checkpoint

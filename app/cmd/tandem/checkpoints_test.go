@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A turn is what a test reads of a chat's answer.
+type turn struct {
+	Choices []struct {
+		Message  struct{ Content string }
+		TokenIDs []int32 `json:"token_ids"`
+	}
+	Timings struct {
+		PromptN int    `json:"prompt_n"`
+		CacheN  int    `json:"cache_n"`
+		Miss    string `json:"miss_reason"`
+	}
+}
+
+// say asks for the next turn of a conversation.
+func (p *process) say(t *testing.T, messages ...map[string]string) turn {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{
+		"model": "tandem", "messages": messages, "temperature": 0, "max_tokens": 100, "ignore_eos": true, "return_token_ids": true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := p.post(t, "/v1/chat/completions", "application/json", string(body))
+	var a turn
+	if err := json.Unmarshal([]byte(text), &a); err != nil || status != 200 {
+		t.Fatalf("%d %s", status, text)
+	}
+	return a
+}
+
+// TestKilledConversation: a long conversation goes on after a kill -9 where it
+// was, and says what it would have said; so it does where a file is damaged.
+func TestKilledConversation(t *testing.T) {
+	home := newHome(t)
+	var long strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&long, "func f%d(x int) int { return %d * x }\n", i, i*i%97)
+	}
+	message := func(role, content string) map[string]string {
+		return map[string]string{"role": role, "content": content}
+	}
+	chat := []map[string]string{message("system", long.String()), message("user", "Write a Go function named Contains.")}
+	p := serveProcess(t, home)
+	first := p.say(t, chat...)
+	tokens := first.Timings.PromptN
+	if tokens < 4000 {
+		t.Errorf("the conversation has %d tokens, 4000 are wanted", tokens)
+	}
+	chat = append(chat, message("assistant", first.Choices[0].Message.Content), message("user", "And one named Index."))
+	folder := filepath.Join(home, "checkpoints")
+	written := func() (files []string) {
+		files, err := filepath.Glob(filepath.Join(folder, "*.checkpoint"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	for range 1000 { // the system's message, the last one, before the answer, in it, at its end
+		if len(written()) >= 5 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.exit(t)
+	again := serveProcess(t, home)
+	second := again.say(t, chat...)
+	if n := second.Timings.CacheN; n < tokens {
+		t.Errorf("%d tokens were restored of a conversation of %d: %s", n, tokens, second.Timings.Miss)
+	}
+	again.stop(t)
+
+	// Each file in turn loses a bit in its midst.
+	for i, path := range written() {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[len(data)/2+i] ^= 4
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged := serveProcess(t, home)
+	third := damaged.say(t, chat...)
+	if third.Timings.CacheN > 0 {
+		t.Errorf("%d tokens were restored from damaged files", third.Timings.CacheN)
+	}
+	if !slices.Equal(third.Choices[0].TokenIDs, second.Choices[0].TokenIDs) {
+		t.Errorf("evaluated anew it says %v, restored it said %v", third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
+	}
+	damaged.stop(t)
+	info, err := os.Stat(folder)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%s: %v, %v", folder, info.Mode(), err)
+	}
+}
