@@ -13,9 +13,8 @@ import (
 func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 	t.store, t.loading = store, true
 	defer func() { t.loading = false }()
-	headers, paths := store.files()
-	for i, h := range headers {
-		captures := t.captures(h, paths[i])
+	for _, h := range store.files() {
+		captures := t.captures(h)
 		if captures == nil {
 			continue
 		}
@@ -39,7 +38,7 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 }
 
 // captures are those of a file, nil if they are not of this trie's caches.
-func (t *Trie) captures(h header, path string) []*cache.Snapshot {
+func (t *Trie) captures(h found) []*cache.Snapshot {
 	if h.Needed != t.needed || h.Needed > len(h.Spans) {
 		return nil
 	}
@@ -55,7 +54,7 @@ func (t *Trie) captures(h header, path string) []*cache.Snapshot {
 			release(list)
 			return nil
 		default:
-			list[i] = cache.NewStored(span.From, span.To, stored{path, h.Key, i})
+			list[i] = cache.NewStored(span.From, span.To, stored{h.path, h.Key, i})
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -173,6 +174,9 @@ var _ cache.Source = stored{}
 // Rows implements cache.Source.
 func (r stored) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	x, err := openFile(r.path, r.key)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("its file was deleted, to keep within the space for checkpoints or by somebody")
+	}
 	if err != nil {
 		s.Fail(err)
 		return nil, nil

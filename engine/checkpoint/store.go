@@ -14,9 +14,12 @@ import (
 	"tandem/engine/mlx"
 )
 
-// queued bounds the files that wait to be written, whose arrays are in memory.
-// What comes beyond that stays in memory alone.
-const queued = 16
+// What may wait to be written, in memory: so many files, and so many bytes behind
+// the first. What comes beyond that stays in memory alone.
+const (
+	queued      = 16
+	queuedBytes = 512 << 20
+)
 
 // StoreOptions say where a Store keeps files, and whose.
 type StoreOptions struct {
@@ -35,11 +38,14 @@ type StoreOptions struct {
 // warning.
 type Store struct {
 	o       StoreOptions
+	first   string // name of a file that this store could have begun first
 	jobs    chan *job
 	pending sync.WaitGroup // jobs
+	found   chan []found   // by the first scan; nil once they are taken
 
 	mu      sync.Mutex
 	done    []*job
+	waiting int64 // bytes of the jobs
 	failure string
 	recent  int64     // bytes written since
 	since   time.Time // and this, a day ago at most
@@ -50,11 +56,13 @@ type job struct {
 	path     string
 	header   header
 	image    *mlx.TensorImage
+	bytes    int64             // of the image
 	captures []*cache.Snapshot // of what is in it, retained; nil where nothing is
 	err      error
 }
 
-// NewStore begins to keep files. Close ends it.
+// NewStore begins to keep files, and to look for those that are there. Close
+// ends it.
 func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -64,21 +72,28 @@ func NewStore(o StoreOptions) *Store {
 		d.fail(err)
 	}
 	d.since = time.Now()
+	d.first = fileName(d.since)
 	for _, f := range d.list() {
 		if d.since.Sub(f.date) < day {
 			d.recent += f.bytes
 		}
 	}
+	d.found = make(chan []found, 1)
+	go func() { d.found <- d.scan() }()
 	go d.write()
 	return d
 }
 
 const day = 24 * time.Hour
 
-// spend reports whether so many bytes more may be written today, and counts them.
+// spend reports whether so many bytes more may wait and be written today, and
+// counts them.
 func (d *Store) spend(bytes int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.waiting > 0 && d.waiting+bytes > queuedBytes {
+		return false
+	}
 	if now := time.Now(); now.Sub(d.since) >= day {
 		d.since, d.recent = now, 0
 	}
@@ -86,6 +101,7 @@ func (d *Store) spend(bytes int64) bool {
 		return false
 	}
 	d.recent += bytes
+	d.waiting += bytes
 	return true
 }
 
@@ -112,6 +128,7 @@ func (d *Store) write() {
 		_, j.err = writeFile(j.path, j.header, j.image)
 		d.mu.Lock()
 		d.done = append(d.done, j)
+		d.waiting -= j.bytes
 		if j.err == nil {
 			d.failure = ""
 		}
@@ -191,7 +208,7 @@ func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*
 	if j.image, err = s.Tensors(arrays); err != nil {
 		return err
 	}
-	if !d.spend(j.image.Bytes()) {
+	if j.bytes = j.image.Bytes(); !d.spend(j.bytes) {
 		j.image.Free()
 		return nil
 	}
@@ -201,11 +218,14 @@ func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*
 		}
 		j.captures = append(j.captures, p)
 	}
-	j.path = filepath.Join(d.o.Dir, fmt.Sprintf("%016x%s", time.Now().UnixNano(), fileSuffix))
+	j.path = filepath.Join(d.o.Dir, fileName(time.Now()))
 	d.pending.Add(1)
 	d.jobs <- j // of this goroutine alone, so that there is room
 	return nil
 }
+
+// fileName is that of a file that is begun at a time.
+func fileName(at time.Time) string { return fmt.Sprintf("%016x%s", at.UnixNano(), fileSuffix) }
 
 // settle lets go of what has been written. It is called on the MLX thread.
 func (d *Store) settle() {
@@ -236,23 +256,34 @@ func (d *Store) flush() {
 // Close ends the store, behind the tries that use it.
 func (d *Store) Close() { close(d.jobs) }
 
-// files returns the headers of the files of the key, and their paths, edges
-// that begin early first. What is left of files that were being written is
-// deleted; damaged ones and those of other keys are left out.
-func (d *Store) files() (headers []header, paths []string) {
+// A found file is one of the key.
+type found struct {
+	header
+	path string
+}
+
+// files returns what scan does; the first time it has been done meanwhile.
+func (d *Store) files() []found {
+	if d.found == nil {
+		return d.scan()
+	}
+	list := <-d.found
+	d.found = nil
+	return list
+}
+
+// scan reads the headers of the folder's files, and returns those of the key,
+// edges that begin early first. What is left of files that were being written
+// is deleted; damaged ones are left out.
+func (d *Store) scan() (list []found) {
 	entries, err := os.ReadDir(d.o.Dir)
 	if err != nil {
 		d.fail(err)
-		return nil, nil
+		return nil
 	}
-	type found struct {
-		header
-		path string
-	}
-	var list []found
 	for _, e := range entries {
 		path := filepath.Join(d.o.Dir, e.Name())
-		if strings.HasSuffix(e.Name(), partSuffix) {
+		if strings.HasSuffix(e.Name(), partSuffix) && e.Name() < d.first {
 			os.Remove(path)
 		}
 		if !strings.HasSuffix(e.Name(), fileSuffix) {
@@ -267,8 +298,5 @@ func (d *Store) files() (headers []header, paths []string) {
 		x.close()
 	}
 	slices.SortStableFunc(list, func(a, b found) int { return a.From - b.From })
-	for _, f := range list {
-		headers, paths = append(headers, f.header), append(paths, f.path)
-	}
-	return headers, paths
+	return list
 }
