@@ -222,6 +222,9 @@ func (a *App) State() control.State {
 	case a.loaded != nil:
 		st.Phase = control.PhaseReady
 		st.Loaded = a.loaded.describe()
+		if a.loaded.store != nil {
+			st.Warning = a.loaded.store.Failure()
+		}
 	case a.failure != "":
 		st.Phase = control.PhaseFailed
 	case a.starting:

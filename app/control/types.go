@@ -34,6 +34,7 @@ type State struct {
 	Loading *Loading `json:"loading,omitempty"` // nil unless a model is being loaded
 	Loaded  *Loaded  `json:"loaded"`            // nil unless a model is in memory
 	Error   string   `json:"error,omitempty"`   // what failed, one sentence
+	Warning string   `json:"warning,omitempty"` // what is not as it should be while all works, one sentence
 
 	// ContextLimit cuts every model's context, in tokens; zero does not.
 	ContextLimit int `json:"context_limit,omitempty"`
