@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -136,6 +137,33 @@ func TestDamaged(t *testing.T) {
 			t.Error("no damage was ever found")
 		}
 	})
+}
+
+// TestForgedText: rows that stand under another text than theirs are not
+// served.
+func TestForgedText(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := t.TempDir()
+	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+	b.begin(text(1, 60), 60).leave()
+	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+	for _, path := range checkpointFiles(t, dir) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forged := bytes.Replace(data, []byte("1058,1059"), []byte("1058,1050"), 1)
+		if bytes.Equal(forged, data) {
+			t.Fatal("the text does not stand in the file")
+		}
+		if err := os.WriteFile(path, forged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+	q := b.begin(append(text(1, 59), 1050, 7))
+	q.want(0, 0)
+	q.leave()
 }
 
 // TestDayBudget: what would be more than may be written in a day stays in
