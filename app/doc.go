@@ -31,5 +31,13 @@
 // Looking up what the text has said before (n-grams) stands behind every
 // drafter, and needs none.
 //
+// # Checkpoints
+//
+// The engine keeps what requests computed (package engine/checkpoint), in memory
+// and in the home folder, unless Options.NoCheckpoints is set. Files belong to
+// the weights, their type and the device; when a model is loaded again those of
+// its kind come back. How much they may take follows from the machine. Where they
+// cannot be written the state has a warning, and requests notice nothing.
+//
 // Library code, no main: flags and environment are read by the commands.
 package app
