@@ -174,13 +174,13 @@ func TestMemoryReturnsAfterRequests(t *testing.T) {
 
 // A witness is a cache that shows its last rows before it is freed.
 type witness struct {
-	cache.Cache
+	cache.Attention
 	freed func(*mlx.Scope, cache.Cache)
 }
 
 func (w *witness) Free(s *mlx.Scope) {
-	w.freed(s, w.Cache)
-	w.Cache.Free(s)
+	w.freed(s, w.Attention)
+	w.Attention.Free(s)
 }
 
 // TestCachesHoldWhatWasRead checks the invariant every way a generation can
@@ -222,7 +222,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 				c.r.Speculation.Exact = x.exact
 				held := [2][]float32{}
 				offset := [2]int{}
-				f.chain.Wrap = func(layer int, inner cache.Cache) cache.Cache {
+				f.chain.Wrap = func(layer int, inner cache.Attention) cache.Attention {
 					return &witness{inner, func(s *mlx.Scope, inner cache.Cache) {
 						offset[layer] = inner.Offset()
 						snap, err := inner.Snapshot(s, 0)

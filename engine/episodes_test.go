@@ -74,7 +74,7 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 		x := s.Add(s.Mul(s.Take(m.embed, q.Tokens, 0), mlx.New(s, known, q.N, 1)), s.Take(m.phase, mlx.New(s, phases, q.N), 0)) // (N, H)
 		for i, l := range m.layers {
 			row := s.Reshape(x, 1, 1, q.N, width)
-			view := q.Caches[i].Update(s, row, row)
+			view := q.Caches[i].(cache.Attention).Update(s, row, row)
 			slots := view.K.Dim(2)
 			mask := make([]bool, q.N*slots)
 			for j := range q.N {

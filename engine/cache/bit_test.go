@@ -90,7 +90,7 @@ func (m *bitModel) forward(t *testing.T, caches []cache.Cache, pos, n int) (out 
 			h := s.RMSNorm(x, nil, 1e-6)
 			q := s.Rope(split(s.MatMul(h, l.q), bitHeads), rope, pos)
 			k := s.Rope(split(s.MatMul(h, l.k), bitKV), rope, pos)
-			view := caches[i].Update(s, k, split(s.MatMul(h, l.v), bitKV))
+			view := caches[i].(cache.Attention).Update(s, k, split(s.MatMul(h, l.v), bitKV))
 			a := s.Transpose(enginetest.Attend(s, q, view, 0.18), 0, 2, 1, 3)
 			x = s.Add(x, s.MatMul(s.Reshape(a, n, bitHeads*bitDim), l.o))
 			up := s.MatMul(s.RMSNorm(x, nil, 1e-6), l.up)

@@ -1,5 +1,6 @@
-// Package cache holds keys and values of attention layers: appending rows,
-// dropping the newest, and snapshots that restore an earlier state.
+// Package cache holds what layers carry from row to row, keys and values or the
+// state of a recurrence: taking in rows, dropping the newest, and snapshots that
+// restore an earlier state.
 //
 // A cache belongs to one sequence. Its buffers are written in place, which
 // MLX does only while nothing else refers to them: evaluate Arrays in the
@@ -44,25 +45,21 @@ func (o Options) MaxRows() int {
 
 // New makes the empty cache of a layer whose queries attend the last window
 // positions, their own included; all of them if window is 0.
-func New(opts Options, window int) Cache {
+func New(opts Options, window int) Attention {
 	if window > 0 && opts.Layout != Full {
 		return NewRotating(window, opts.Chunk)
 	}
 	return NewKV(window)
 }
 
-// A Cache holds the state of one attention layer for one sequence. Like all
-// MLX state it is used on the MLX thread only. After an error in the scope
-// its contents are undefined and it can only be freed.
+// A Cache holds the state of one layer for one sequence. What a layer writes
+// and reads is its own affair: see [Attention] and [Recurrent]. Like all MLX
+// state it is used on the MLX thread only. After an error in the scope its
+// contents are undefined and it can only be freed.
 type Cache interface {
 	// Offset returns the number of positions written, which is the position
 	// of the next row.
 	Offset() int
-
-	// Update appends n rows k (1, KV, n, D) and v (1, KV, n, Dv) and returns
-	// what the n queries at those positions attend. The arrays of the view
-	// belong to s.
-	Update(s *mlx.Scope, k, v *mlx.Array) View
 
 	// Trim drops the newest n rows in O(1). It fails, changing nothing, if
 	// the rows before them are no longer held. Captures of dropped rows that
@@ -103,6 +100,16 @@ type Cache interface {
 	// ones are copied out first, which evaluates: other arrays of s die, as
 	// in Scope.Eval.
 	Free(s *mlx.Scope)
+}
+
+// An Attention is the cache of an attention layer.
+type Attention interface {
+	Cache
+
+	// Update appends n rows k (1, KV, n, D) and v (1, KV, n, Dv) and returns
+	// what the n queries at those positions attend. The arrays of the view
+	// belong to s.
+	Update(s *mlx.Scope, k, v *mlx.Array) View
 }
 
 // A View is what queries attend after an Update.

@@ -10,12 +10,12 @@ import (
 )
 
 func TestKV(t *testing.T) {
-	enginetest.TestCache(t, enginetest.CacheKind{New: func() cache.Cache { return cache.NewKV(0) }})
+	enginetest.TestCache(t, enginetest.CacheKind{New: func() cache.Attention { return cache.NewKV(0) }})
 }
 
 func TestKVWindow(t *testing.T) {
 	for _, window := range []int{1, 4, 16} {
-		kind := enginetest.CacheKind{New: func() cache.Cache { return cache.NewKV(window) }, Window: window}
+		kind := enginetest.CacheKind{New: func() cache.Attention { return cache.NewKV(window) }, Window: window}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}
 }
@@ -26,7 +26,7 @@ func TestRotating(t *testing.T) {
 		if c.chunk == 0 {
 			slack = cache.MaxChunk
 		}
-		kind := enginetest.CacheKind{New: func() cache.Cache { return cache.NewRotating(c.window, c.chunk) }, Window: c.window, Most: slack}
+		kind := enginetest.CacheKind{New: func() cache.Attention { return cache.NewRotating(c.window, c.chunk) }, Window: c.window, Most: slack}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}
 }
@@ -65,7 +65,7 @@ func TestUpdateInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer th.Close()
-	for _, c := range []cache.Cache{cache.NewKV(0), cache.NewRotating(4000, 64)} {
+	for _, c := range []cache.Attention{cache.NewKV(0), cache.NewRotating(4000, 64)} {
 		update := func(n int) (peak int64) {
 			do(t, th, func(s *mlx.Scope) error { s.ClearCache(); s.ResetPeak(); return nil })
 			before := th.Memory().Active

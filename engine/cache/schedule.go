@@ -40,6 +40,17 @@ func (c *schedule) cross(end int, capture func(from, at int) *Snapshot) {
 	}
 }
 
+// ahead returns the offsets up to end that are not captured yet.
+func (c *schedule) ahead(end int) []int {
+	ahead := c.offsets[len(c.captured):]
+	for i, o := range ahead {
+		if o > end {
+			return ahead[:i]
+		}
+	}
+	return ahead
+}
+
 // rewind undoes the captures beyond offset: they are taken again when the
 // rows are written again.
 func (c *schedule) rewind(offset int) {

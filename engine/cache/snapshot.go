@@ -7,19 +7,25 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Snapshot holds rows of one cache, as they were when it was captured.
+// A Snapshot holds rows of one cache, as they were when it was captured, or the
+// state of a recurrent layer.
 //
-// It is lazy at first: a range in the buffer of the cache it was taken from,
+// Of rows it is lazy at first: a range in the buffer of the cache it was taken from,
 // its owner, without an MLX handle and without bytes of its own. The owner
 // copies the rows out before it overwrites or frees them. Where a [Source] has
 // the rows too, they can be spilled. Snapshots are shared by reference count and,
 // like caches, used on the MLX thread only.
+//
+// A state is of all positions before To: From is 0. It shares its arrays, which
+// never change, with the cache until that moves on; its bytes count at once. To
+// a [Source] they are what keys and values are of rows.
 type Snapshot struct {
 	from, to int
 	owner    *buffer    // holds the rows while the snapshot is lazy
 	k, v     *mlx.Array // (1, KV, to-from, D) once copied out
 	source   Source     // has the rows too, those of position first first; nil if nothing has
 	first    int
+	moment   *moment // of a recurrent layer; nil = rows, or the state before any
 	refs     int
 	observe  func(bytes int64)
 }
@@ -46,10 +52,12 @@ func (p *Snapshot) Stored() bool { return p.source != nil }
 // Spill frees rows of the snapshot's own that a source has too, and returns
 // their bytes.
 func (p *Snapshot) Spill() (bytes int64) {
-	if p.source == nil || p.k == nil {
+	if p.source == nil || p.k == nil && p.moment == nil {
 		return 0
 	}
 	bytes = p.Bytes()
+	p.moment.release()
+	p.moment = nil
 	p.k.Free()
 	p.v.Free()
 	p.k, p.v = nil, nil
@@ -68,7 +76,7 @@ func (p *Snapshot) Lazy() bool { return p.owner != nil }
 // Bytes returns what the snapshot occupies by itself: zero while it is lazy.
 func (p *Snapshot) Bytes() int64 {
 	if p.k == nil {
-		return 0
+		return p.moment.bytes()
 	}
 	return p.k.Bytes() + p.v.Bytes()
 }
@@ -104,6 +112,17 @@ func (p *Snapshot) Release() {
 	}
 	p.k.Free()
 	p.v.Free()
+	p.moment.release()
+	p.moment = nil
+}
+
+// State returns the tail and the state of a recurrent layer, which belong to
+// the snapshot. They are nil for rows, and where no row was taken in yet.
+func (p *Snapshot) State() (tail, state *mlx.Array) {
+	if p.moment == nil {
+		return nil, nil
+	}
+	return p.moment.tail, p.moment.state
 }
 
 // Rows returns the rows in order of position, (1, KV, To-From, D). They are
@@ -113,6 +132,8 @@ func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	switch {
 	case p.owner != nil:
 		return p.owner.read(s, p.from, p.to)
+	case p.moment != nil:
+		return p.State()
 	case p.k == nil && p.source != nil:
 		return p.load(s)
 	}
@@ -155,7 +176,7 @@ func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error)
 	if err := p.usable(); err != nil {
 		return nil, nil, err
 	}
-	if at <= p.from || at >= p.to {
+	if at <= p.from || at >= p.to || p.moment != nil {
 		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d", p.from, p.to, at)
 	}
 	switch {
@@ -187,6 +208,9 @@ func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
 	if err := errors.Join(p.usable(), next.usable()); err != nil {
 		return nil, err
 	}
+	if p.moment != nil || next.moment != nil {
+		return nil, fmt.Errorf("cache: snapshots of positions %d to %d and %d to %d have no rows to join", p.from, p.to, next.from, next.to)
+	}
 	if p.to != next.from {
 		return nil, fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d", next.from, p.to)
 	}
@@ -214,6 +238,11 @@ func held(s *mlx.Scope, from, to int, k, v *mlx.Array) *Snapshot {
 	return &Snapshot{from: from, to: to, refs: 1, k: s.Keep(s.Contiguous(k)), v: s.Keep(s.Contiguous(v))}
 }
 
+// still makes a snapshot of a state at a position.
+func still(m *moment, at int) *Snapshot {
+	return &Snapshot{to: at, moment: m.retain(), refs: 1}
+}
+
 // usable reports why the snapshot cannot be restored, if it cannot.
 func (p *Snapshot) usable() error {
 	switch {
@@ -232,6 +261,8 @@ func (p *Snapshot) fits(b *buffer) error {
 	switch {
 	case p.to == p.from:
 		return nil
+	case p.moment != nil:
+		return fmt.Errorf("cache: the state of a recurrent layer has no rows")
 	case p.owner != nil:
 		return b.fits(p.owner.k, p.owner.v)
 	case p.k == nil:

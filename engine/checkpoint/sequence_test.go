@@ -124,7 +124,7 @@ func (q *sequence) write(from, to int, offsets ...int) {
 			}
 			x := mlx.New(s, values, 1, 1, n, 1)
 			for _, c := range caches {
-				c.Update(s, x, x)
+				c.(cache.Attention).Update(s, x, x)
 			}
 			if err := s.Eval(caches.Arrays()...); err != nil {
 				return err

@@ -39,7 +39,7 @@ func (b *follower) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []ca
 func (b *follower) write(s *mlx.Scope, n int, caches []cache.Cache) {
 	rows := s.Zeros(mlx.Float32, 1, 1, n, 1)
 	for _, c := range caches {
-		c.Update(s, rows, rows)
+		c.(cache.Attention).Update(s, rows, rows)
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 
 // A CacheKind tells TestCache what to make and what to expect of it.
 type CacheKind struct {
-	New    func() cache.Cache
+	New    func() cache.Attention
 	Window int // positions a query attends, its own included; 0 = all
 	Most   int // rows of the largest Update; 0 = no bound
 }
 
-// TestCache checks that caches of a kind keep the contract of cache.Cache. The
+// TestCache checks that caches of a kind keep the contract of cache.Attention. The
 // oracle is a plain list of rows in Go with attention in float64. Each subtest
 // also checks that MLX's active memory returns to what it was.
 func TestCache(t *testing.T, kind CacheKind) {

@@ -97,7 +97,7 @@ func (c *cacheTest) queries(n int) []float32 { return c.floats(heads * n * keyDi
 // A liveCache is a cache and the rows it should hold.
 type liveCache struct {
 	c     *cacheTest
-	cache cache.Cache
+	cache cache.Attention
 	rows  []cacheRow
 }
 

@@ -20,7 +20,7 @@ type Chain struct {
 	// Wide is the head dimension of the caches; 0 means 1.
 	Wide int
 	// Wrap, if set, sees every cache NewCaches makes and may stand in for it.
-	Wrap func(layer int, c cache.Cache) cache.Cache
+	Wrap func(layer int, c cache.Attention) cache.Attention
 }
 
 // ChainContext is the context length of a Chain.
@@ -51,7 +51,7 @@ func (m *Chain) NewCaches(opts cache.Options) []cache.Cache {
 	list := []cache.Cache{cache.New(opts, 0), cache.New(opts, 4)}
 	for i, c := range list {
 		if m.Wrap != nil {
-			list[i] = m.Wrap(i, c)
+			list[i] = m.Wrap(i, c.(cache.Attention))
 		}
 	}
 	return list
@@ -72,7 +72,7 @@ func (m *Chain) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 				panic("enginetest: a cache does not stand at its sequence's position")
 			}
 			wide := s.BroadcastTo(row, 1, 1, q.N, max(m.Wide, 1))
-			view := c.Update(s, wide, wide)
+			view := c.(cache.Attention).Update(s, wide, wide)
 			// Depend on the cache, as attention would, without changing the result.
 			zero := s.Mul(s.Sum(s.Reshape(view.K, -1), 0, true), s.Scalar(0, mlx.Float32))
 			row = s.Add(row, zero)

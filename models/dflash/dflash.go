@@ -195,7 +195,7 @@ func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache
 	kv := nn.Heads{KV: m.heads.KV, Dim: m.heads.Dim}
 	for i, l := range m.Layers {
 		k, v := kv.Split(s, l.KVProj.Forward(s, x)) // (1, KV, n, D)
-		caches[i].Update(s, m.rope.Forward(s, l.QKNorm.Keys(s, k), pos), v)
+		caches[i].(cache.Attention).Update(s, m.rope.Forward(s, l.QKNorm.Keys(s, k), pos), v)
 	}
 }
 
@@ -264,7 +264,7 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos-more)
 	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
 	past := c.Offset() + more
-	view := c.Update(s, k, v)
+	view := c.(cache.Attention).Update(s, k, v)
 	mask := view.Mask
 	switch {
 	case !m.causal(layer):

@@ -53,7 +53,7 @@ func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, la
 func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence, layer int) *mlx.Array {
 	qk = rope.Forward(s, qk, q.Pos)
 	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
-	view := q.Caches[layer].Update(s, k, v)
+	view := q.Caches[layer].(cache.Attention).Update(s, k, v)
 	if q.Apart {
 		return h.apart(s, queries, view, q.Pos)
 	}

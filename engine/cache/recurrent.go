@@ -1,0 +1,384 @@
+package cache
+
+import (
+	"fmt"
+	"slices"
+
+	"tandem/engine/mlx"
+)
+
+// A Recurrence takes n rows into the state of a layer and returns what comes
+// out of them, (n, ...), and the state behind the last one. window (Tail+n, C)
+// is the rows of the convolution with those before them, rows are other inputs,
+// (n, ...) each. The result for a row must not depend, to the bit, on how many
+// rows come with it: the cache cuts runs where it captures.
+type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array)
+
+// A StateShape is what a recurrent layer carries from row to row.
+type StateShape struct {
+	Tail, Width int   // rows of the convolution that later ones see, and elements of each
+	State       []int // shape of the state, float32
+}
+
+// A Recurrent holds the state of a layer that folds every row into a matrix
+// of fixed size: the tail of its convolution (Tail, C) in the type of the
+// activations, and the state in float32.
+//
+// Trim replays. The cache keeps the state before the last rows, at most
+// MaxBlock of them, and what went into these: the rows of the convolution and
+// the layer's other inputs. Dropping rows moves the offset alone; the next
+// Update begins with those that stand, by the operations that took them in
+// the first time and so to the same bits. Keeping the state behind each row
+// would need no replay, but a state is large: for the 48 layers of a Qwen3.6
+// with 48 heads of 128 x 128 (3 MiB a layer), a block of 16 rows would hold
+// 2.3 GB beside the live state. This way it is one state, 144 MiB, and 20 KiB a
+// row and layer in bfloat16, 15 MiB; a replay costs the recurrence of the rows
+// that stand, without projections.
+type Recurrent struct {
+	shape StateShape
+	run   Recurrence
+
+	offset int
+	now    *moment // the state behind at rows; offset < at: a replay is due; offset > at: padding is not dropped yet
+	at     int
+
+	// The tape: what was taken in since base, the state behind from rows.
+	// Update leaves all of its rows on it but those that MaxBlock leaves no
+	// room for.
+	base   *moment
+	from   int
+	window *mlx.Array   // (Tail+at-from, C)
+	rows   []*mlx.Array // (at-from, ...)
+
+	sched schedule
+	made  []*moment // by the last Update or since, perhaps not evaluated
+
+	replayed bool // since the last Update, so that now is not evaluated
+}
+
+// A moment is the state at one offset. Its arrays never change: caches and
+// snapshots share them by reference count.
+type moment struct {
+	tail, state *mlx.Array
+	refs        int
+}
+
+func (m *moment) retain() *moment {
+	if m != nil {
+		m.refs++
+	}
+	return m
+}
+
+// release drops a reference. It does nothing to nil, the state before any row.
+func (m *moment) release() {
+	if m == nil {
+		return
+	}
+	if m.refs--; m.refs == 0 {
+		m.tail.Free()
+		m.state.Free()
+	}
+}
+
+func (m *moment) arrays() []*mlx.Array {
+	if m == nil {
+		return nil
+	}
+	return []*mlx.Array{m.tail, m.state}
+}
+
+func (m *moment) bytes() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.tail.Bytes() + m.state.Bytes()
+}
+
+// NewRecurrent makes the cache of a layer that has taken in no row.
+func NewRecurrent(shape StateShape, run Recurrence) *Recurrent {
+	return &Recurrent{shape: shape, run: run}
+}
+
+// Offset implements Cache.
+func (c *Recurrent) Offset() int { return c.offset }
+
+// Update takes in n rows: x (n, C) for the convolution, and the layer's other
+// inputs (n, ...). It returns what comes out of them, (n, ...). The last pad of
+// them count in Offset and are not taken in: they have to be trimmed before the
+// next Update.
+func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Array) *mlx.Array {
+	n := x.Dim(0)
+	taken := n - pad
+	switch {
+	case n == 0 || pad < 0 || taken <= 0:
+		s.Fail(fmt.Errorf("cache: update with %d rows, %d of them padding", n, pad))
+	case c.offset > c.at:
+		s.Fail(fmt.Errorf("cache: update behind %d rows of padding that were not dropped", c.offset-c.at))
+	case len(x.Shape()) != 2 || x.Dim(1) != c.shape.Width:
+		s.Fail(fmt.Errorf("cache: rows %v are not (n, %d)", x.Shape(), c.shape.Width))
+	case c.now != nil && x.Dtype() != c.now.tail.Dtype():
+		s.Fail(fmt.Errorf("cache: rows in %s behind rows in %s", x.Dtype(), c.now.tail.Dtype()))
+	}
+	for _, r := range rows {
+		if r.Dim(0) != n {
+			s.Fail(fmt.Errorf("cache: %d rows beside %d of the convolution", r.Dim(0), n))
+		}
+	}
+	if s.Err() != nil {
+		return x
+	}
+	c.settle(s)
+	c.forget()
+	c.replayed = false
+	start, tail := c.offset, c.shape.Tail
+	window, state := c.before(s, c.now, x.Dtype())
+	window = s.Concat(0, window, x) // (Tail+n, C)
+
+	// The run is cut where its state is wanted.
+	base := max(0, taken-MaxBlock)
+	cuts := []int{base, taken, n}
+	for _, o := range c.sched.ahead(start + taken) {
+		cuts = append(cuts, o-start)
+	}
+	slices.Sort(cuts)
+	behind := map[int]*moment{0: c.now.retain()}
+	defer func() {
+		for _, m := range behind {
+			m.release()
+		}
+	}()
+	var outs []*mlx.Array
+	done := 0
+	for _, cut := range slices.Compact(cuts) {
+		if cut == done {
+			continue
+		}
+		var out *mlx.Array
+		out, state = c.run(s, state, s.Slice(window, 0, done, tail+cut), slices0(s, rows, done, cut))
+		outs = append(outs, out)
+		if done = cut; cut <= taken {
+			behind[cut] = c.moment(s, s.Slice(window, 0, cut, cut+tail), state)
+			state = behind[cut].state
+		}
+	}
+	if s.Err() != nil {
+		return x
+	}
+	c.tape(s, behind[base], start+base, s.Slice(window, 0, base, tail+taken), slices0(s, rows, base, taken))
+	c.set(behind[taken], start+taken)
+	c.offset = start + n
+	c.sched.cross(c.at, func(_, at int) *Snapshot { return still(behind[at-start], at) })
+	return s.Concat(0, outs...)
+}
+
+// before returns the tail and the state that m stands for.
+func (c *Recurrent) before(s *mlx.Scope, m *moment, d mlx.Dtype) (tail, state *mlx.Array) {
+	if m == nil {
+		return s.Zeros(d, c.shape.Tail, c.shape.Width), s.Zeros(mlx.Float32, c.shape.State...)
+	}
+	return m.tail, m.state
+}
+
+// slices0 returns the rows [from, to) of each array.
+func slices0(s *mlx.Scope, arrays []*mlx.Array, from, to int) []*mlx.Array {
+	out := make([]*mlx.Array, len(arrays))
+	for i, a := range arrays {
+		out[i] = s.Slice(a, 0, from, to)
+	}
+	return out
+}
+
+// moment keeps a state, for the caller, and has it evaluated with the cache.
+func (c *Recurrent) moment(s *mlx.Scope, tail, state *mlx.Array) *moment {
+	// Contiguous lets go of the array a slice is cut from.
+	m := &moment{tail: s.Keep(s.Contiguous(tail)), state: s.Keep(s.Contiguous(state)), refs: 1}
+	c.made = append(c.made, m.retain())
+	return m
+}
+
+// set makes m the live state, behind at rows.
+func (c *Recurrent) set(m *moment, at int) {
+	m.retain()
+	c.now.release()
+	c.now, c.at = m, at
+}
+
+// tape begins a tape behind m, the state behind from rows.
+func (c *Recurrent) tape(s *mlx.Scope, m *moment, from int, window *mlx.Array, rows []*mlx.Array) {
+	m.retain()
+	c.untape()
+	c.base, c.from = m, from
+	if window == nil {
+		return
+	}
+	c.window = s.Keep(s.Contiguous(window))
+	for _, r := range rows {
+		c.rows = append(c.rows, s.Keep(s.Contiguous(r)))
+	}
+}
+
+// untape frees the tape.
+func (c *Recurrent) untape() {
+	c.base.release()
+	c.window.Free()
+	for _, r := range c.rows {
+		r.Free()
+	}
+	c.base, c.window, c.rows = nil, nil, nil
+}
+
+// forget lets go of what the last Update made and nobody else has.
+func (c *Recurrent) forget() {
+	for _, m := range c.made {
+		m.release()
+	}
+	c.made = nil
+}
+
+// settle replays the rows that stand, if some were dropped.
+func (c *Recurrent) settle(s *mlx.Scope) {
+	if c.offset >= c.at {
+		return
+	}
+	n := c.offset - c.from
+	if n == 0 {
+		c.set(c.base, c.offset)
+		return
+	}
+	_, state := c.before(s, c.base, c.window.Dtype())
+	tail := c.shape.Tail
+	_, state = c.run(s, state, s.Slice(c.window, 0, 0, tail+n), slices0(s, c.rows, 0, n))
+	m := c.moment(s, s.Slice(c.window, 0, n, n+tail), state)
+	c.set(m, c.offset)
+	m.release()
+	c.replayed = true
+}
+
+// Trim implements Cache: rows of the last Update, MaxBlock at most.
+func (c *Recurrent) Trim(n int) error {
+	to := c.offset - n
+	switch {
+	case n < 0 || to < 0:
+		return fmt.Errorf("cache: cannot drop %d of %d rows", n, c.offset)
+	case n > 0 && to > c.at:
+		return fmt.Errorf("cache: cannot drop %d rows of %d of padding", n, c.offset-c.at)
+	case to < c.from:
+		return fmt.Errorf("cache: cannot drop %d rows: the state is known from position %d to %d; restore a snapshot", n, c.from, c.offset)
+	}
+	c.offset = to
+	c.sched.rewind(to)
+	return nil
+}
+
+// NeedsExact implements Cache.
+func (c *Recurrent) NeedsExact() bool { return true }
+
+// Schedule implements Cache. A capture is the state at its offset.
+func (c *Recurrent) Schedule(from int, offsets ...int) error {
+	return c.sched.set(from, c.offset, offsets)
+}
+
+// Captured implements Cache.
+func (c *Recurrent) Captured() []*Snapshot { return c.sched.take() }
+
+// Snapshot implements Cache. It is the state at Offset; from is not used.
+func (c *Recurrent) Snapshot(s *mlx.Scope, from int) (*Snapshot, error) {
+	if from < 0 || from > c.offset {
+		return nil, fmt.Errorf("cache: no rows from position %d in a cache of %d", from, c.offset)
+	}
+	if c.offset > c.at {
+		return nil, fmt.Errorf("cache: snapshot behind %d rows of padding that were not dropped", c.offset-c.at)
+	}
+	c.settle(s)
+	return still(c.now, c.offset), s.Err()
+}
+
+// Restore implements Cache: the last snapshot alone is the state.
+func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
+	var m *moment
+	if len(snapshots) > 0 {
+		p := snapshots[len(snapshots)-1]
+		if err := p.usable(); err != nil {
+			return err
+		}
+		if p.to != to || p.from != 0 || to != 0 && p.moment == nil && p.source == nil {
+			return fmt.Errorf("cache: a recurrent layer can be restored to %d only from its state there, not from positions %d to %d", to, p.from, p.to)
+		}
+		if m = p.moment.retain(); m == nil && to != 0 {
+			m = c.load(s, p)
+		}
+		defer m.release()
+		if err := s.Err(); err != nil {
+			return err
+		}
+		if m != nil && !c.fits(m) {
+			return fmt.Errorf("cache: a tail %v and a state %v do not fit a layer of %d rows of %d and %v",
+				m.tail.Shape(), m.state.Shape(), c.shape.Tail, c.shape.Width, c.shape.State)
+		}
+	} else if to != 0 {
+		return fmt.Errorf("cache: cannot restore to %d without a snapshot", to)
+	}
+	c.sched.clear()
+	c.forget()
+	c.set(m, to)
+	c.tape(s, m, to, nil, nil)
+	c.offset = to
+	return s.Err()
+}
+
+// load takes a state from the snapshot's source. It is the caller's.
+func (c *Recurrent) load(s *mlx.Scope, p *Snapshot) *moment {
+	tail, state := p.source.Rows(s)
+	if s.Err() != nil {
+		return nil
+	}
+	return &moment{tail: s.Keep(tail), state: s.Keep(state), refs: 1}
+}
+
+func (c *Recurrent) fits(m *moment) bool {
+	return slices.Equal(m.tail.Shape(), []int{c.shape.Tail, c.shape.Width}) && slices.Equal(m.state.Shape(), c.shape.State)
+}
+
+// Arrays implements Cache: the state, the tape, and what was captured.
+func (c *Recurrent) Arrays() []*mlx.Array {
+	out := slices.Concat(c.now.arrays(), c.base.arrays(), c.rows)
+	if c.window != nil {
+		out = append(out, c.window)
+	}
+	for _, m := range c.made {
+		if m != c.now && m != c.base {
+			out = append(out, m.arrays()...)
+		}
+	}
+	return out
+}
+
+// Bytes implements Cache. The tape counts.
+func (c *Recurrent) Bytes() int64 {
+	n := c.now.bytes()
+	if c.base != c.now {
+		n += c.base.bytes()
+	}
+	if c.window != nil {
+		n += c.window.Bytes()
+	}
+	for _, r := range c.rows {
+		n += r.Bytes()
+	}
+	return n
+}
+
+// Free implements Cache.
+func (c *Recurrent) Free(s *mlx.Scope) {
+	now, replayed := c.now, c.replayed
+	c.sched.clear()
+	c.forget()
+	c.untape()
+	c.set(nil, 0)
+	c.offset, c.from, c.replayed = 0, 0, false
+	if replayed && now != nil && now.refs > 0 {
+		// Otherwise a snapshot would hold the tape until someone used it.
+		s.Eval(now.arrays()...)
+	}
+}
