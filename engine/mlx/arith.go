@@ -120,6 +120,15 @@ func (s *Scope) Exp(a *Array) *Array {
 	return s.done(r, C.mlx_exp(&r.c, a.c, s.stream))
 }
 
+// LogAddExp returns log(e^a + e^b), broadcast (mlx_logaddexp).
+func (s *Scope) LogAddExp(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_logaddexp(&r.c, a.c, b.c, s.stream))
+}
+
 // Power returns a^b (mlx_power).
 func (s *Scope) Power(a, b *Array) *Array {
 	if !s.ready(a, b) {

@@ -10,6 +10,7 @@ type Attention struct {
 	QKVProj *Linear
 	OProj   *Linear
 	QKNorm  *HeadNorm // nil = none
+	gated   bool      // by an output of q_proj behind each query
 	heads   Heads
 	rope    *Rope
 	layer   int
@@ -17,27 +18,63 @@ type Attention struct {
 
 // Attention reads the projections at path; QKNorm is the caller's.
 func (w *Weights) Attention(path string, hidden int, h Heads, bias bool, rope *Rope, layer int) *Attention {
+	return w.attention(path, hidden, h, bias, false, rope, layer)
+}
+
+// GatedAttention is Attention whose q_proj has for each head the query and then
+// a gate, both of h.Dim elements: what the head attends is multiplied by the
+// logistic function of its gate.
+func (w *Weights) GatedAttention(path string, hidden int, h Heads, bias bool, rope *Rope, layer int) *Attention {
+	return w.attention(path, hidden, h, bias, true, rope, layer)
+}
+
+func (w *Weights) attention(path string, hidden int, h Heads, bias, gated bool, rope *Rope, layer int) *Attention {
+	queries := h.Q * h.Dim
+	if gated {
+		queries *= 2
+	}
 	t := &Attention{
 		QKVProj: w.Stacked(hidden, bias,
-			Part{path + ".q_proj", h.Q * h.Dim},
+			Part{path + ".q_proj", queries},
 			Part{path + ".k_proj", h.KV * h.Dim},
 			Part{path + ".v_proj", h.KV * h.Dim}),
 		OProj: w.Linear(path+".o_proj", h.Q*h.Dim, hidden, bias),
+		gated: gated,
 		heads: h,
 		rope:  rope,
 		layer: layer,
 	}
-	w.parts.attentions = append(w.parts.attentions, t)
+	w.Mixer(t)
 	return t
 }
 
 // Forward maps the rows x (rows, H) of b.
 func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	qk, v := t.heads.Split(s, t.QKVProj.Forward(s, x))
+	qkv := t.QKVProj.Forward(s, x)
+	var gate *mlx.Array // (rows, Q D)
+	if t.gated {
+		qkv, gate = t.heads.ungate(s, qkv)
+	}
+	qk, v := t.heads.Split(s, qkv)
 	if t.QKNorm != nil {
 		qk = t.QKNorm.Forward(s, qk)
 	}
-	return t.OProj.Forward(s, t.heads.Attend(s, qk, v, t.rope, b, t.layer))
+	out := t.heads.Attend(s, qk, v, t.rope, b, t.layer)
+	if t.gated {
+		out = s.Mul(out, s.Sigmoid(gate))
+	}
+	return t.OProj.Forward(s, out)
+}
+
+// ungate takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one
+// stands behind the query of each head.
+func (h Heads) ungate(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
+	rows, width := x.Dim(0), h.Q*h.Dim
+	heads := s.Reshape(s.Slice(x, 1, 0, 2*width), rows, h.Q, 2*h.Dim)
+	part := func(from int) *mlx.Array {
+		return s.Reshape(s.Slice(heads, 2, from, from+h.Dim), rows, width)
+	}
+	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
 }
 
 // A Gate is SwiGLU or GeGLU.

@@ -6,16 +6,28 @@ import (
 )
 
 // Parts are what most of a forward's time goes into, to be timed by
-// themselves: the linear layers, and attention without its projections. Norms,
-// activations, residuals and embeddings are not among them, nor is the head.
+// themselves: the linear layers, and attention without its projections, or what
+// a layer has in its place. Norms, activations, residuals and embeddings are not
+// among them, nor is the head.
 //
 // The numbers that go in mean nothing, and so do those that come out; shapes,
 // weights and caches are the model's own. Each layer waits for the one before,
 // as in a forward.
 type Parts struct {
-	linears    []product
-	attentions []*Attention
+	linears []product
+	mixers  []Mixer
 }
+
+// A Mixer is what of a layer lets rows see those before them, without its
+// projections.
+type Mixer interface {
+	// Mix appends a batch of rows made of x (1, 1) to its caches and returns
+	// what comes out, (rows, ...).
+	Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
+}
+
+// Mixer adds a mixer to the parts of the model.
+func (w *Weights) Mixer(m Mixer) { w.parts.mixers = append(w.parts.mixers, m) }
 
 // headPath is what all models call the head that is not tied to the embedding.
 const headPath = "lm_head"
@@ -44,12 +56,17 @@ func (p Parts) Linears(s *mlx.Scope, n int, d mlx.Dtype) *mlx.Array {
 // batch needs no tokens.
 func (p Parts) Attention(s *mlx.Scope, b lm.Batch, d mlx.Dtype) *mlx.Array {
 	last := s.Zeros(d, 1, 1)
-	for _, t := range p.attentions {
-		h := t.heads
-		qk, v := h.Split(s, fill(s, last, b.Rows(), (h.Q+2*h.KV)*h.Dim))
-		last = corner(s, h.Attend(s, qk, v, t.rope, b, t.layer))
+	for _, t := range p.mixers {
+		last = corner(s, t.Mix(s, last, b))
 	}
 	return last
+}
+
+// Mix implements Mixer.
+func (t *Attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+	h := t.heads
+	qk, v := h.Split(s, fill(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
+	return h.Attend(s, qk, v, t.rope, b, t.layer)
 }
 
 // fill returns (n, width) copies of x (1, 1).

@@ -21,6 +21,7 @@ type RopeScaling struct {
 	BetaSlow                      *float64 `json:"beta_slow"`                        // yarn, 1
 	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
 	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
+	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // of a head that is rotated, 1
 }
 
 // Kind returns the type of scaling, "default" for none.
@@ -31,7 +32,7 @@ func (c *RopeScaling) Kind() string {
 	return cmp.Or(c.OldType, c.Type, "default")
 }
 
-// Rope is a rotary embedding of whole heads.
+// Rope is a rotary embedding of heads, or of their first elements.
 //
 // MLX has a kernel for it on Metal. On the CPU it computes sines and cosines
 // anew in every layer, from some twenty small operations: there a table per
@@ -43,8 +44,8 @@ type Rope struct {
 	inverse *mlx.Array // (D/2) float32, radians per position; nil = use the kernel
 }
 
-// Rope prepares the embedding of heads of dims elements. It rotates pairs of
-// neighbours if traditional, else the halves of a head against each other.
+// Rope prepares the embedding of the first dims elements of heads. It rotates
+// pairs of neighbours if traditional, else the halves of these against each other.
 // scaling may be nil.
 func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeScaling) *Rope {
 	r := &Rope{rope: mlx.Rope{Dims: dims, Traditional: traditional, Base: float32(base), Scale: 1}, mscale: 1}
@@ -167,6 +168,14 @@ func yarnMscale(scale, mscale float64) float64 {
 
 // Forward rotates x (1, heads, n, D), whose rows stand at pos, pos+1, ...
 func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
+	if dims, d := r.rope.Dims, x.Dim(3); dims < d {
+		return s.Concat(-1, r.rotate(s, s.Slice(x, 3, 0, dims), pos), s.Slice(x, 3, dims, d))
+	}
+	return r.rotate(s, x, pos)
+}
+
+// rotate rotates x, whose D is the elements that are.
+func (r *Rope) rotate(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if r.mscale != 1 {
 		x = s.Mul(x, constant(s, float64(r.mscale), x.Dtype()))
 	}

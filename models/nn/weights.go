@@ -70,7 +70,22 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 // Has reports whether the checkpoint holds a tensor.
 func (w *Weights) Has(name string) bool { return w.names[name] != "" }
 
-// Fail records err unless an earlier failure stands.
+// Shape returns the shape of a tensor of the checkpoint, nil if it has none of
+// that name. It does not count as asking for it.
+func (w *Weights) Shape(name string) []int {
+	info, _ := w.src.Info(w.names[name])
+	return info.Shape
+}
+
+// Vector reads a tensor of dim elements.
+func (w *Weights) Vector(name string, dim int) *mlx.Array {
+	w.parameters += int64(dim)
+	a := w.float(name, dim)
+	w.keep([]*mlx.Array{a})
+	return a
+}
+
+// fail records err unless an earlier failure stands.
 func (w *Weights) fail(err error) {
 	if w.err == nil {
 		w.err = err
