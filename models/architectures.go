@@ -10,6 +10,7 @@ import (
 	"tandem/models/llama"
 	"tandem/models/nn"
 	"tandem/models/qwen3"
+	"tandem/models/qwen35"
 )
 
 // An architecture is what a package of an architecture offers. Both refuse a
@@ -31,16 +32,19 @@ type built interface {
 // architectures holds, by the model_type of config.json, all that can be
 // loaded.
 var architectures = map[string]architecture{
-	"gemma3":      {newGemma3, gemma3.Names}, // text half of the multimodal form
-	"gemma3_text": {newGemma3, gemma3.Names},
-	"llama":       {newLlama, llama.Names},
-	"mistral":     {newLlama, llama.Names},
-	"qwen3":       {newQwen3, qwen3.Names},
+	"gemma3":       {newGemma3, gemma3.Names}, // text half of the multimodal form
+	"gemma3_text":  {newGemma3, gemma3.Names},
+	"llama":        {newLlama, llama.Names},
+	"mistral":      {newLlama, llama.Names},
+	"qwen3":        {newQwen3, qwen3.Names},
+	"qwen3_5":      {newQwen35, qwen35.Names}, // text half of the multimodal form
+	"qwen3_5_text": {newQwen35, qwen35.Names},
 }
 
 func newGemma3(w *nn.Weights, config []byte) (built, error) { return gemma3.New(w, config) }
 func newLlama(w *nn.Weights, config []byte) (built, error)  { return llama.New(w, config) }
 func newQwen3(w *nn.Weights, config []byte) (built, error)  { return qwen3.New(w, config) }
+func newQwen35(w *nn.Weights, config []byte) (built, error) { return qwen35.New(w, config) }
 
 // Architectures lists the supported values of model_type.
 func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }

@@ -31,6 +31,9 @@ var exactCases = []struct{ name, dtype string }{
 	{"qwen3", "float32"},
 	{"qwen3", "bfloat16"},
 	{"qwen3-4bit-untied", "float32"},
+	{"qwen35", "float32"}, // recurrent layers
+	{"qwen35", "bfloat16"},
+	{"qwen35-4bit", "float32"},
 	{"gemma3", "float32"}, // rings: the window is 16
 	{"gemma3", "bfloat16"},
 	{"gemma3-4bit", "float32"},

@@ -16,7 +16,7 @@ import (
 func TestLoad(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
-	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
+	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
 		t.Run(arch, func(t *testing.T) {
 			dir := enginetest.TinyModel(t, arch)
 			loaded := int64(0)

@@ -48,7 +48,7 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct{ name, dtype string }{
-		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"}, {"gemma3", "float32"},
+		{"llama", "float32"}, {"llama-sliding", "float32"}, {"qwen3", "float32"}, {"qwen35", "float32"}, {"gemma3", "float32"},
 		{"llama", "bfloat16"}, {"qwen3", "bfloat16"}, {"gemma3", "bfloat16"},
 	} {
 		policy := models.DtypeCheckpoint
@@ -136,7 +136,7 @@ func TestBitTapsControl(t *testing.T) {
 // each row as a whole.
 func TestTapIsOutput(t *testing.T) {
 	th := enginetest.NewThread(t)
-	for _, arch := range []string{"llama", "qwen3", "gemma3_text"} {
+	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
 		b := loadTiny(t, th, arch)
 		layers := b.Model.Config().Layers
 		factors := func(tap int) [][]float64 { // by row, hidden / tap over that of the first element

@@ -34,6 +34,15 @@ var tinyConfig = map[string]any{
 var tinyArchitectures = map[string]map[string]any{
 	"llama": {},
 	"qwen3": {},
+	"qwen3_5": {
+		"full_attention_interval": 2,
+		"linear_num_value_heads":  4,
+		"linear_num_key_heads":    2,
+		"linear_key_head_dim":     16,
+		"linear_value_head_dim":   16,
+		"linear_conv_kernel_dim":  4,
+		"partial_rotary_factor":   0.5,
+	},
 	"gemma3_text": {
 		"query_pre_attn_scalar":  16,
 		"rope_local_base_freq":   10000.0,
@@ -47,7 +56,7 @@ const tinyTemplate = `{% for m in messages %}{{ m.role }}: {{ m.content }}
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %}`
 
 // TinyModel writes the folder of a small random model of the given model_type
-// (llama, qwen3 or gemma3_text) below t's own folder and returns its path:
+// (llama, qwen3, qwen3_5 or gemma3_text) below t's own folder and returns its path:
 // config.json, model.safetensors in float32, tokenizer.json and a chat
 // template. What it says is noise, but the same every time. fields replace or
 // add fields of its config.json; sizes among them change the weights too.
@@ -110,15 +119,24 @@ func tinyWeights(t testing.TB, config map[string]any) []byte {
 		for i := range size("num_hidden_layers") {
 			path := fmt.Sprintf("model.layers.%d.", i)
 			norm(path+"input_layernorm", hidden)
-			add.linear(path+"self_attn.q_proj", q, hidden)
-			add.linear(path+"self_attn.k_proj", kv, hidden)
-			add.linear(path+"self_attn.v_proj", kv, hidden)
-			add.linear(path+"self_attn.o_proj", hidden, q)
+			recurrent := modelType == "qwen3_5" && (i+1)%size("full_attention_interval") != 0
+			if recurrent {
+				add.deltaNet(path+"linear_attn.", hidden, size)
+			} else {
+				queries := q
+				if modelType == "qwen3_5" {
+					queries = 2 * q // with gates
+				}
+				add.linear(path+"self_attn.q_proj", queries, hidden)
+				add.linear(path+"self_attn.k_proj", kv, hidden)
+				add.linear(path+"self_attn.v_proj", kv, hidden)
+				add.linear(path+"self_attn.o_proj", hidden, q)
+			}
 			norm(path+"post_attention_layernorm", hidden)
 			add.linear(path+"mlp.gate_proj", inner, hidden)
 			add.linear(path+"mlp.up_proj", inner, hidden)
 			add.linear(path+"mlp.down_proj", hidden, inner)
-			if modelType != "llama" {
+			if modelType != "llama" && !recurrent {
 				norm(path+"self_attn.q_norm", size("head_dim"))
 				norm(path+"self_attn.k_norm", size("head_dim"))
 			}
@@ -137,6 +155,22 @@ type addTensor func(name string, mean, std float64, shape ...int)
 // linear adds a matrix whose products are of the size of what they map.
 func (add addTensor) linear(name string, out, in int) {
 	add(name+".weight", 0, 1.5/math.Sqrt(float64(in)), out, in)
+}
+
+// deltaNet adds a gated delta net, laid out as in conversions to MLX.
+func (add addTensor) deltaNet(path string, hidden int, size func(string) int) {
+	heads, kernel := size("linear_num_value_heads"), size("linear_conv_kernel_dim")
+	values := heads * size("linear_value_head_dim")
+	width := values + 2*size("linear_num_key_heads")*size("linear_key_head_dim")
+	add.linear(path+"in_proj_qkv", width, hidden)
+	add.linear(path+"in_proj_z", values, hidden)
+	add.linear(path+"in_proj_b", heads, hidden)
+	add.linear(path+"in_proj_a", heads, hidden)
+	add(path+"conv1d.weight", 0, 1, width, kernel, 1)
+	add(path+"A_log", 0, 0.7, heads)
+	add(path+"dt_bias", 0, 0.2, heads)
+	add(path+"norm.weight", 1, 0.2, size("linear_value_head_dim"))
+	add.linear(path+"out_proj", hidden, values)
 }
 
 // randomTensors returns a safetensors file of the tensors that fn adds, the

@@ -1,0 +1,148 @@
+package qwen35
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tandem/models/nn"
+)
+
+// Args is config.json, or its text_config.
+type Args struct {
+	nn.Args
+	nn.RopeArgs
+
+	FullAttentionInterval int      `json:"full_attention_interval"`
+	LayerTypes            []string `json:"layer_types"` // newer form of the interval
+	LinearNumValueHeads   int      `json:"linear_num_value_heads"`
+	LinearNumKeyHeads     int      `json:"linear_num_key_heads"`
+	LinearKeyHeadDim      int      `json:"linear_key_head_dim"`
+	LinearValueHeadDim    int      `json:"linear_value_head_dim"`
+	LinearConvKernelDim   int      `json:"linear_conv_kernel_dim"`
+	PartialRotaryFactor   *float64 `json:"partial_rotary_factor"`
+	AttentionBias         bool     `json:"attention_bias"`
+	AttnOutputGate        *bool    `json:"attn_output_gate"`
+	TieWordEmbeddings     bool     `json:"tie_word_embeddings"`
+	HiddenAct             string   `json:"hidden_act"`
+	NumExperts            int      `json:"num_experts"`
+}
+
+// parseArgs reads config.json. The figures it may leave out are those of
+// mlx_lm's TextModelArgs.
+func parseArgs(config []byte) (*Args, error) {
+	outer := struct {
+		TextConfig        json.RawMessage `json:"text_config"`
+		TieWordEmbeddings bool            `json:"tie_word_embeddings"`
+	}{}
+	if err := json.Unmarshal(config, &outer); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	text := config
+	if len(outer.TextConfig) > 0 {
+		text = outer.TextConfig
+	}
+	a := &Args{Args: nn.Args{RMSNormEps: 1e-6}, FullAttentionInterval: 4, LinearConvKernelDim: 4, TieWordEmbeddings: outer.TieWordEmbeddings}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("config.json: %w", err)
+	}
+	if p := a.RopeParameters; p != nil && p.Theta != nil {
+		a.RopeTheta = p.Theta // unlike elsewhere, as for mlx_lm's TextModelArgs
+	}
+	a.Merge()
+	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
+		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
+	}
+	if a.RopeTheta == nil {
+		a.RopeTheta = new(100000.0)
+	}
+	if a.RopeScaling != nil && a.RopeScaling.PartialRotaryFactor != nil {
+		a.PartialRotaryFactor = a.RopeScaling.PartialRotaryFactor
+	}
+	if a.PartialRotaryFactor == nil {
+		a.PartialRotaryFactor = new(0.25)
+	}
+	return a, a.check()
+}
+
+func (a *Args) check() error {
+	err := cmp.Or(
+		a.Check(
+			nn.Size{Name: "full_attention_interval", Value: a.FullAttentionInterval, Max: nn.MaxLayers},
+			nn.Size{Name: "linear_num_value_heads", Value: a.LinearNumValueHeads, Max: nn.MaxHeads},
+			nn.Size{Name: "linear_num_key_heads", Value: a.LinearNumKeyHeads, Max: a.LinearNumValueHeads},
+			nn.Size{Name: "linear_key_head_dim", Value: a.LinearKeyHeadDim, Max: nn.MaxHeadDim},
+			nn.Size{Name: "linear_value_head_dim", Value: a.LinearValueHeadDim, Max: nn.MaxHeadDim},
+			nn.Size{Name: "linear_conv_kernel_dim", Value: a.LinearConvKernelDim, Max: 64}),
+		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
+	switch {
+	case err != nil:
+		return err
+	case a.LinearNumValueHeads%a.LinearNumKeyHeads != 0:
+		return fmt.Errorf("config.json: %d linear value heads can't share %d key heads", a.LinearNumValueHeads, a.LinearNumKeyHeads)
+	case a.LinearConvKernelDim < 2:
+		return fmt.Errorf("config.json: linear_conv_kernel_dim is %d, which is no convolution", a.LinearConvKernelDim)
+	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
+		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1", *a.PartialRotaryFactor)
+	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
+		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
+	case a.NumExperts > 0:
+		return &nn.UnsupportedError{Message: "config.json: num_experts is not supported for qwen3_5, only its dense form"}
+	}
+	return a.checkLayerTypes()
+}
+
+// checkLayerTypes refuses a layer_types that is neither nil nor one of
+// full_attention and linear_attention for each layer.
+func (a *Args) checkLayerTypes() error {
+	if a.LayerTypes != nil && len(a.LayerTypes) != a.NumHiddenLayers {
+		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(a.LayerTypes), a.NumHiddenLayers)
+	}
+	for _, t := range a.LayerTypes {
+		if t != "linear_attention" && t != "full_attention" {
+			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer type %q is not supported", t)}
+		}
+	}
+	return nil
+}
+
+// linear reports whether a layer is a gated delta net.
+func (a *Args) linear(layer int) bool {
+	if a.LayerTypes != nil {
+		return a.LayerTypes[layer] == "linear_attention"
+	}
+	return (layer+1)%a.FullAttentionInterval != 0
+}
+
+// valueWidth is the elements of a row's values in a gated delta net,
+// convWidth those of queries, keys and values, which its convolution takes.
+func (a *Args) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
+func (a *Args) convWidth() int {
+	return 2*a.LinearNumKeyHeads*a.LinearKeyHeadDim + a.valueWidth()
+}
+
+// normOffset is what is added to the weights of norms: the 1 that conversions
+// to MLX, which turn conv1d, have added already.
+func (a *Args) normOffset(w *nn.Weights) float64 {
+	for i := range a.NumHiddenLayers {
+		if shape := w.Shape(fmt.Sprintf("model.layers.%d.linear_attn.conv1d.weight", i)); len(shape) == 3 && shape[2] != 1 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// sanitize drops what is not the text half, and the prefix of that in either
+// form: language_model.model. of MLX's conversions, model.language_model. as
+// published.
+func (a *Args) sanitize(name string) (string, bool) {
+	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "model.visual.") || strings.Contains(name, "mtp.") {
+		return "", false
+	}
+	if rest, ok := strings.CutPrefix(name, "model.language_model."); ok {
+		name = "model." + rest
+	}
+	name = strings.TrimPrefix(name, "language_model.")
+	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
+}

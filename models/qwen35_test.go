@@ -1,0 +1,147 @@
+package models_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// TestRecurrentLayers looks at the states of a model with recurrent layers
+// behind padding, behind dropped rows, and captured inside a chunk: each is that
+// of one-row decode to the bit, in the bit tier.
+func TestRecurrentLayers(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	th := enginetest.NewThread(t)
+	b := loadTiny(t, th, "qwen3_5")
+	defer b.Close()
+	m, text := b.Model, make([]int32, 60)
+	for i := range text {
+		text[i] = int32(i * i * 7 % 256)
+	}
+	// run evaluates the tokens from the caches' offset on, with padding.
+	run := func(caches cache.Stack, to, pad int) {
+		t.Helper()
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
+			at := caches[0].Offset()
+			tokens := slices.Concat(text[at:to], make([]int32, pad))
+			n := len(tokens)
+			m.Forward(s, lm.Batch{{Tokens: mlx.New(s, tokens, n), N: n, Pad: pad, Apart: pad > 0, Pos: at, Caches: caches}}, nil)
+			if err := caches.Trim(pad); err != nil {
+				return err
+			}
+			return s.Eval(caches.Arrays()...)
+		})
+	}
+	state := func(p *cache.Snapshot) (out []float32) {
+		t.Helper()
+		enginetest.Do(t, th, func(s *mlx.Scope) error {
+			tail, state := p.State()
+			for _, x := range []*mlx.Array{tail, state} {
+				part, err := mlx.Read[float32](s, x)
+				if err != nil {
+					return err
+				}
+				out = append(out, part...)
+			}
+			p.Release()
+			return nil
+		})
+		return out
+	}
+	states := func(caches cache.Stack) (all [][]float32) {
+		t.Helper()
+		for _, c := range caches {
+			if _, ok := c.(*cache.Recurrent); !ok {
+				continue
+			}
+			var p *cache.Snapshot
+			enginetest.Do(t, th, func(s *mlx.Scope) (err error) { p, err = c.Snapshot(s, 0); return err })
+			all = append(all, state(p))
+		}
+		return all
+	}
+	want := make([][][]float32, len(text)+1) // behind so many rows, by layer
+	plain := cache.Stack(m.NewCaches(cache.Options{}))
+	for i := range text {
+		run(plain, i+1, 0)
+		want[i+1] = states(plain)
+	}
+	freeCaches(t, th, plain)
+	if len(want[1]) != 2 {
+		t.Fatalf("%d recurrent layers of 3, want 2", len(want[1]))
+	}
+	var d enginetest.Diff
+	check := func(what string, got [][]float32, at int) {
+		for i := range got {
+			d.Compare(what, got[i], want[at][i])
+		}
+	}
+	for _, n := range []int{1, 5, 8, 40} {
+		for _, pad := range []int{0, 1, 7} {
+			for _, drop := range []int{0, 1, 5} {
+				caches := cache.Stack(m.NewCaches(cache.Options{}))
+				run(caches, 3, 0)
+				for _, c := range caches {
+					if n == 1 {
+						break
+					}
+					if err := c.Schedule(3, 4, 3+n); err != nil {
+						t.Fatal(err)
+					}
+				}
+				run(caches, 3+n, pad)
+				if n > 1 {
+					for layer, at := 0, 0; layer < len(caches); layer++ {
+						captured := caches[layer].Captured()
+						if _, ok := caches[layer].(*cache.Recurrent); !ok {
+							for _, p := range captured {
+								enginetest.Do(t, th, func(*mlx.Scope) error { p.Release(); return nil })
+							}
+							continue
+						}
+						d.Compare("captured in a chunk", state(captured[0]), want[4][at])
+						d.Compare("captured at its end", state(captured[1]), want[3+n][at])
+						at++
+					}
+				}
+				drop := min(drop, n)
+				if err := caches.Trim(drop); err != nil {
+					t.Fatal(err)
+				}
+				check("behind dropped rows", states(caches), 3+n-drop)
+				run(caches, 3+n+2, 3)
+				check("behind rows after these", states(caches), 3+n+2)
+				freeCaches(t, th, caches)
+			}
+		}
+	}
+	d.Check(t)
+}
+
+// TestQwen35Refuse: what config.json may say that is not computed.
+func TestQwen35Refuse(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, c := range []struct {
+		fields map[string]any
+		want   string
+	}{
+		{map[string]any{"num_experts": 8}, "num_experts"},
+		{map[string]any{"attn_output_gate": false}, "attn_output_gate"},
+		{map[string]any{"layer_types": []string{"full_attention"}}, "lists 1 layers of 3"},
+		{map[string]any{"layer_types": []string{"linear_attention", "sliding_attention", "linear_attention"}}, `"sliding_attention" is not supported`},
+		{map[string]any{"partial_rotary_factor": 1.5}, "partial_rotary_factor is 1.5"},
+	} {
+		_, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3_5", c.fields), models.Options{})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want one that has %q", c.fields, err, c.want)
+		}
+	}
+}
