@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"tandem/engine"
-	"tandem/engine/cache"
 	"tandem/engine/sample"
 )
 
@@ -22,8 +21,9 @@ var wideHeads = map[string]any{
 // however it is undone, no bit may differ from decoding without drafts; the
 // same requests without Exact have to differ, or nothing is compared.
 func TestExact(t *testing.T) {
-	for _, shape := range []string{"qwen3", "gemma3_text"} {
-		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+	for _, of := range shapes {
+		shape := of.shape
+		for _, layout := range of.layouts {
 			l := newLossless(t, shape, layout, wideHeads)
 			for _, exact := range []bool{true, false} {
 				differ, all := 0, 0

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tandem/engine"
-	"tandem/engine/cache"
 	"tandem/engine/enginetest"
 	"tandem/engine/sample"
 )
@@ -25,8 +24,9 @@ const cuts = 25
 func TestRestored(t *testing.T) {
 	bit := enginetest.Bit(t)
 	places, restored, differ, all := 0, 0, 0, 0
-	for _, shape := range []string{"qwen3", "gemma3_text"} {
-		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+	for _, of := range shapes {
+		shape := of.shape
+		for _, layout := range of.layouts {
 			l := newLossless(t, shape, layout, twoLayers)
 			for i, params := range []sample.Params{{}, {Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
 				t.Logf("%s, %s, temperature %g", shape, layout, params.Temperature)
