@@ -47,6 +47,12 @@ type modelDraft struct {
 	caches  cache.Stack
 	fed     int     // rows of the caches: committed tokens, and behind them drafts
 	waiting []int32 // committed tokens from position fed on, when no drafts are held
+
+	// A chain is forwards of one row, of which recurrent layers take back the
+	// last alone. They go back to where it began, and what stands of it is
+	// evaluated again, in one forward with the next tokens.
+	start  int               // position of the chain
+	states []*cache.Snapshot // there, of the recurrent caches; nil if there are none
 }
 
 // Peek implements Peeker: positions beyond its own context it can't draft.
@@ -67,7 +73,9 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 	}
 	if t.fed > end {
 		t.drop(s, t.fed-end)
-	} else {
+		have = t.fed
+	}
+	if have < end {
 		t.waiting = append(t.waiting, tokens[have-from:]...)
 	}
 	if len(t.waiting) >= contextRows {
@@ -76,13 +84,51 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 	}
 }
 
-// drop takes back the newest n rows.
+// drop takes back the newest n rows, or all of the chain they belong to.
 func (t *modelDraft) drop(s *mlx.Scope, n int) {
-	if err := t.caches.Trim(n); err != nil {
-		s.Fail(err)
-		return
+	if t.states != nil {
+		n = t.fed - t.start
+	}
+	states := t.states
+	for _, c := range t.caches {
+		var err error
+		if _, ok := c.(*cache.Recurrent); ok {
+			err = c.Restore(s, states[:1], t.start)
+			states = states[1:]
+		} else {
+			err = c.Trim(n)
+		}
+		if err != nil {
+			s.Fail(err)
+			return
+		}
 	}
 	t.fed -= n
+}
+
+// begin notes where a chain begins, if there are recurrent layers.
+func (t *modelDraft) begin(s *mlx.Scope) {
+	t.end()
+	t.start = t.fed
+	for _, c := range t.caches {
+		if _, ok := c.(*cache.Recurrent); !ok {
+			continue
+		}
+		p, err := c.Snapshot(s, 0)
+		if err != nil {
+			s.Fail(err)
+			return
+		}
+		t.states = append(t.states, p)
+	}
+}
+
+// end lets go of the states.
+func (t *modelDraft) end() {
+	for _, p := range t.states {
+		p.Release()
+	}
+	t.states = nil
 }
 
 // feed evaluates tokens at the positions after those the caches hold, in runs
@@ -124,6 +170,7 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	// What waits, and the newest token.
 	hidden := t.feed(s, history[t.fed:])
 	t.waiting = nil
+	t.begin(s)
 	var p Proposal
 	var tokens, logQ []*mlx.Array
 	for i := range n {
@@ -157,4 +204,7 @@ func (t *modelDraft) logits(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 func (t *modelDraft) Arrays() []*mlx.Array { return t.caches.Arrays() }
 
 // Free implements Draft.
-func (t *modelDraft) Free(s *mlx.Scope) { t.caches.Free(s) }
+func (t *modelDraft) Free(s *mlx.Scope) {
+	t.end()
+	t.caches.Free(s)
+}
