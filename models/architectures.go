@@ -32,13 +32,15 @@ type built interface {
 // architectures holds, by the model_type of config.json, all that can be
 // loaded.
 var architectures = map[string]architecture{
-	"gemma3":       {newGemma3, gemma3.Names}, // text half of the multimodal form
-	"gemma3_text":  {newGemma3, gemma3.Names},
-	"llama":        {newLlama, llama.Names},
-	"mistral":      {newLlama, llama.Names},
-	"qwen3":        {newQwen3, qwen3.Names},
-	"qwen3_5":      {newQwen35, qwen35.Names}, // text half of the multimodal form
-	"qwen3_5_text": {newQwen35, qwen35.Names},
+	"gemma3":           {newGemma3, gemma3.Names}, // text half of the multimodal form
+	"gemma3_text":      {newGemma3, gemma3.Names},
+	"llama":            {newLlama, llama.Names},
+	"mistral":          {newLlama, llama.Names},
+	"qwen3":            {newQwen3, qwen3.Names},
+	"qwen3_5":          {newQwen35, qwen35.Names}, // text half of the multimodal form
+	"qwen3_5_moe":      {newQwen35, qwen35.Names},
+	"qwen3_5_moe_text": {newQwen35, qwen35.Names},
+	"qwen3_5_text":     {newQwen35, qwen35.Names},
 }
 
 func newGemma3(w *nn.Weights, config []byte) (built, error) { return gemma3.New(w, config) }

@@ -75,9 +75,14 @@ func inspect(fsys fs.FS) (Summary, error) {
 		scales, packed := c.Info(strings.TrimSuffix(name, ".weight") + ".scales")
 		switch {
 		case strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases"):
-		case packed && len(info.Shape) == 2 && len(scales.Shape) == 2:
-			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"), info.Shape[1], scales.Shape[1])
-			s.Parameters += int64(info.Shape[0]) * int64(in)
+		case packed && len(info.Shape) >= 2 && len(scales.Shape) == len(info.Shape):
+			last := len(info.Shape) - 1 // before it rows, or experts and rows
+			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"), info.Shape[last], scales.Shape[last])
+			rows := int64(1)
+			for _, n := range info.Shape[:last] {
+				rows *= int64(n)
+			}
+			s.Parameters += rows * int64(in)
 			s.Quantization = cfg.Quantization.Packing(bits)
 		default:
 			s.Parameters += info.Size()

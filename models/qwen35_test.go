@@ -126,6 +126,42 @@ func TestRecurrentLayers(t *testing.T) {
 	d.Check(t)
 }
 
+// TestBitExperts runs a part of the bit tier's suite on models with experts, for
+// which the whole of it takes minutes.
+func TestBitExperts(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	th := enginetest.NewThread(t)
+	var d enginetest.Diff
+	for _, c := range []struct {
+		name, dtype string
+		policy      models.DtypePolicy
+	}{
+		{"qwen35-moe", "float32", models.DtypeFloat32},
+		{"qwen35-moe-4bit", "float32", models.DtypeFloat32},
+		{"qwen35-moe-4bit", "bfloat16", models.DtypeCheckpoint},
+	} {
+		f := openFixture(t, c.name)
+		b, err := models.LoadFS(t.Context(), th, f.files, models.Options{Dtype: c.policy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := f.expected(t, th, c.dtype)
+		x := &exact{t: t, th: th, m: b.Model, name: c.name, compare: d.Compare}
+		text := slices.Concat(want.prompt[:20], want.ids[:20])
+		x.oracle(text)
+		x.chunks(text, 7)
+		x.chunks(text, len(text))
+		x.blocks(text, 8)
+		x.shared(text, []int{0, 11}, []int{5, 1})
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.Check(t)
+}
+
 // TestQwen35Refuse: what config.json may say that is not computed.
 func TestQwen35Refuse(t *testing.T) {
 	th := enginetest.NewThread(t)
@@ -133,7 +169,7 @@ func TestQwen35Refuse(t *testing.T) {
 		fields map[string]any
 		want   string
 	}{
-		{map[string]any{"num_experts": 8}, "num_experts"},
+		{map[string]any{"num_experts": 8, "num_experts_per_tok": 9, "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64}, "num_experts_per_tok is 9, which is not between 1 and 8"},
 		{map[string]any{"attn_output_gate": false}, "attn_output_gate"},
 		{map[string]any{"layer_types": []string{"full_attention"}}, "lists 1 layers of 3"},
 		{map[string]any{"layer_types": []string{"linear_attention", "sliding_attention", "linear_attention"}}, `"sliding_attention" is not supported`},

@@ -51,6 +51,28 @@ func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Ar
 	return s.done(r, C.mlx_quantized_matmul(&r.c, x.c, w.c, scales.c, biases.c, true, group, bits, mode, s.stream))
 }
 
+// GatherMM multiplies each matrix of a (..., n, in) with the one of b (E, in, out)
+// that rhs names, uint32 or int32, both broadcast over leading axes
+// (mlx_gather_mm).
+func (s *Scope) GatherMM(a, b, rhs *Array) *Array {
+	if !s.ready(a, b, rhs) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_gather_mm(&r.c, a.c, b.c, C.mlx_array{}, rhs.c, false, s.stream))
+}
+
+// GatherQuantizedMatMul is GatherMM with the transpose of packed matrices w
+// (E, out, in*bits/32) (mlx_gather_qmm).
+func (s *Scope) GatherQuantizedMatMul(x, w, scales, biases, rhs *Array, q Quantization) *Array {
+	if !s.ready(x, w, scales, biases, rhs) {
+		return s.dead
+	}
+	group, bits, mode := q.c()
+	r := s.new()
+	return s.done(r, C.mlx_gather_qmm(&r.c, x.c, w.c, scales.c, biases.c, C.mlx_array{}, rhs.c, true, group, bits, mode, false, s.stream))
+}
+
 // Dequantize unpacks w to type d (mlx_dequantize).
 func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
 	if !s.ready(w, scales, biases) {

@@ -1,6 +1,6 @@
 // Package nn holds the layers that architectures are made of: linear,
-// embedding, norm, rope, attention and gated activations, each with the
-// tensors it reads from a checkpoint.
+// embedding, norm, rope, attention, convolution, experts and gated activations,
+// each with the tensors it reads from a checkpoint.
 //
 // A row is one token. Layers take the rows of a whole batch, (rows, H), except
 // for [Heads.Attend], which treats each sequence by itself. Weights are read

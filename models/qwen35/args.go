@@ -26,7 +26,13 @@ type Args struct {
 	AttnOutputGate        *bool    `json:"attn_output_gate"`
 	TieWordEmbeddings     bool     `json:"tie_word_embeddings"`
 	HiddenAct             string   `json:"hidden_act"`
-	NumExperts            int      `json:"num_experts"`
+
+	// Of the form with experts.
+	NumExperts                   int  `json:"num_experts"` // 0 = dense
+	NumExpertsPerTok             int  `json:"num_experts_per_tok"`
+	MoeIntermediateSize          int  `json:"moe_intermediate_size"`
+	SharedExpertIntermediateSize int  `json:"shared_expert_intermediate_size"`
+	NormTopkProb                 bool `json:"norm_topk_prob"`
 }
 
 // parseArgs reads config.json. The figures it may leave out are those of
@@ -43,7 +49,7 @@ func parseArgs(config []byte) (*Args, error) {
 	if len(outer.TextConfig) > 0 {
 		text = outer.TextConfig
 	}
-	a := &Args{Args: nn.Args{RMSNormEps: 1e-6}, FullAttentionInterval: 4, LinearConvKernelDim: 4, TieWordEmbeddings: outer.TieWordEmbeddings}
+	a := &Args{Args: nn.Args{RMSNormEps: 1e-6}, FullAttentionInterval: 4, LinearConvKernelDim: 4, NormTopkProb: true, TieWordEmbeddings: outer.TieWordEmbeddings}
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
@@ -51,6 +57,9 @@ func parseArgs(config []byte) (*Args, error) {
 		a.RopeTheta = p.Theta // unlike elsewhere, as for mlx_lm's TextModelArgs
 	}
 	a.Merge()
+	if a.NumExperts > 0 {
+		a.IntermediateSize = a.MoeIntermediateSize
+	}
 	if a.HeadDim == 0 && a.NumAttentionHeads > 0 {
 		a.HeadDim = a.HiddenSize / a.NumAttentionHeads
 	}
@@ -87,10 +96,28 @@ func (a *Args) check() error {
 		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1", *a.PartialRotaryFactor)
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
 		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
-	case a.NumExperts > 0:
-		return &nn.UnsupportedError{Message: "config.json: num_experts is not supported for qwen3_5, only its dense form"}
 	}
-	return a.checkLayerTypes()
+	return cmp.Or(a.checkLayerTypes(), a.checkExperts())
+}
+
+// checkExperts refuses sizes of experts that can't be.
+func (a *Args) checkExperts() error {
+	if a.NumExperts == 0 {
+		return nil
+	}
+	return nn.CheckSizes(
+		nn.Size{Name: "num_experts", Value: a.NumExperts, Max: nn.MaxHidden},
+		nn.Size{Name: "num_experts_per_tok", Value: a.NumExpertsPerTok, Max: a.NumExperts},
+		nn.Size{Name: "moe_intermediate_size", Value: a.MoeIntermediateSize, Max: nn.MaxIntermediate},
+		nn.Size{Name: "shared_expert_intermediate_size", Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})
+}
+
+// experts returns what an MoE layer has.
+func (a *Args) experts() nn.MoEShape {
+	return nn.MoEShape{
+		Experts: a.NumExperts, TopK: a.NumExpertsPerTok,
+		Intermediate: a.MoeIntermediateSize, Shared: a.SharedExpertIntermediateSize, Normalize: a.NormTopkProb,
+	}
 }
 
 // checkLayerTypes refuses a layer_types that is neither nil nor one of
@@ -135,7 +162,8 @@ func (a *Args) normOffset(w *nn.Weights) float64 {
 
 // sanitize drops what is not the text half, and the prefix of that in either
 // form: language_model.model. of MLX's conversions, model.language_model. as
-// published.
+// published. Published experts get the names of conversions, which keep gate and
+// up apart.
 func (a *Args) sanitize(name string) (string, bool) {
 	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "model.visual.") || strings.Contains(name, "mtp.") {
 		return "", false
@@ -144,5 +172,10 @@ func (a *Args) sanitize(name string) (string, bool) {
 		name = "model." + rest
 	}
 	name = strings.TrimPrefix(name, "language_model.")
+	if path, ok := strings.CutSuffix(name, ".experts.gate_up_proj"); ok {
+		name = path + ".switch_mlp.gate_up_proj.weight"
+	} else if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
+		name = path + ".switch_mlp.down_proj.weight"
+	}
 	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
 }

@@ -1,5 +1,5 @@
-// Package qwen35 is Qwen3.5 and Qwen3.6 (text half, dense), model types qwen3_5
-// and qwen3_5_text.
+// Package qwen35 is Qwen3.5 and Qwen3.6 (text half), dense and with experts, model
+// types qwen3_5, qwen3_5_moe and the same with _text.
 //
 // What is unusual in it:
 //
@@ -12,6 +12,7 @@
 //   - Norms multiply by 1 + weight as published; MLX's conversions have added the
 //     1 already. Which it is shows in the layout of conv1d, as for mlx_lm's
 //     Model.sanitize. The norm inside the delta nets is stored as it is used.
+//   - Layers with experts have one besides that all rows share, behind a gate.
 //   - Checkpoints hold a vision half and heads for multi-token prediction
 //     (mtp.*), which are not loaded.
 package qwen35
@@ -29,7 +30,8 @@ import (
 type Block struct {
 	LinearAttn             *GatedDelta   // nil = SelfAttn
 	SelfAttn               *nn.Attention // nil = LinearAttn
-	MLP                    *nn.MLP
+	MLP                    *nn.MLP       // nil = MoE
+	MoE                    *nn.MoE       // nil = MLP; the checkpoint calls both mlp
 	InputLayernorm         *nn.RMSNorm
 	PostAttentionLayernorm *nn.RMSNorm
 }
@@ -38,9 +40,13 @@ type Block struct {
 func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, offset float64, layer int) *Block {
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, offset) }
 	l := &Block{
-		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
+	}
+	if a.NumExperts > 0 {
+		l.MoE = w.MoE(path+".mlp", a.HiddenSize, a.experts())
+	} else {
+		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
 	}
 	if a.linear(layer) {
 		l.LinearAttn = newGatedDelta(w, path+".linear_attn", a, layer)
@@ -61,7 +67,11 @@ func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 		mix = l.SelfAttn.Forward(s, mix, b)
 	}
 	x = s.Add(x, mix)
-	return s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
+	rows := l.PostAttentionLayernorm.Forward(s, x)
+	if l.MoE != nil {
+		return s.Add(x, l.MoE.Forward(s, rows))
+	}
+	return s.Add(x, l.MLP.Forward(s, rows))
 }
 
 // Model implements lm.Model and lm.Embedder.
