@@ -11,6 +11,7 @@ import (
 
 	"tandem/engine"
 	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
@@ -82,16 +83,18 @@ type saying struct {
 // with the token of that index.
 func (l *lossless) say(r engine.Request, cut int) saying {
 	l.t.Helper()
-	e := l.engine(0)
+	e := l.engine(nil)
 	defer e.Close()
 	return l.sayOn(e, r, cut)
 }
 
-// engine makes one that keeps so many bytes of checkpoints.
-func (l *lossless) engine(checkpoints int64) *engine.Engine {
-	return engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{
-		Layout: l.layout, Chunk: 32, Checkpoints: checkpoints, Drafters: []draft.Drafter{l.drafter},
-	})
+// engine makes one that keeps checkpoints if it has a store for them.
+func (l *lossless) engine(store *checkpoint.Store) *engine.Engine {
+	o := engine.Options{Layout: l.layout, Chunk: 32, Drafters: []draft.Drafter{l.drafter}}
+	if store != nil {
+		o.Store, o.Checkpoints = store, 1<<30
+	}
+	return engine.New(l.th, l.model, l.bundle.Tokenizer, o)
 }
 
 // sayOn answers a request as say does.
