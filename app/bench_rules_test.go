@@ -120,11 +120,11 @@ func TestFigures(t *testing.T) {
 	p.two.stats.Rounds, p.two.stats.Syncs = 50, 51
 	p.two.stats.Depths = slices.Concat(slices.Repeat([]int{3}, 30), make([]int, 20))
 	p.two.stats.Drafted, p.two.stats.Accepted = 90, 50
-	p.two.stats.Blocks = engine.Blocks{Count: 30, Total: 500 * time.Millisecond, Early: 160 * time.Millisecond, Max: 30 * time.Millisecond}
+	p.two.stats.Blocks = engine.Blocks{Count: 30, Tokens: 80, Total: 500 * time.Millisecond, Early: 160 * time.Millisecond, Max: 30 * time.Millisecond}
 	c := &comparison{pairs: []pair{p, p}}
 	f := c.figures()
 	// 30 rounds with drafts and 20 plain ones of 10 ms.
-	want := roundFigures{tokens: 1 + 50.0/30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30, first: 20, longest: 30}
+	want := roundFigures{tokens: 80.0 / 30, drafts: 1.8, syncs: 1.02, step: 10, round: 500.0 / 30, first: 20, longest: 30}
 	for _, v := range [][2]float64{{f.tokens, want.tokens}, {f.drafts, want.drafts}, {f.syncs, want.syncs}, {f.step, want.step}, {f.round, want.round},
 		{f.first, want.first}, {f.longest, want.longest}} {
 		if math.Abs(v[0]-v[1]) > 1e-6 {
