@@ -69,7 +69,7 @@ func TestKilledConversation(t *testing.T) {
 		return files
 	}
 	// They are written behind the answer: until none has come for a while.
-	for quiet, n := 0, 0; quiet < 100; quiet++ {
+	for i, quiet, n := 0, 0, 0; i < 3000 && quiet < 100; i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(written()); now != n || now == 0 {
 			quiet, n = 0, now
