@@ -25,6 +25,8 @@ import (
 
 // longModel is a model whose context takes a prompt of 8k tokens and more and
 // which does not end by itself.
+// Tests that let the MLX thread go step by step have no checkpoints: these take
+// steps too, which nobody sees.
 func longModel(t *testing.T) string {
 	t.Helper()
 	dir := writeModel(t, "long")
@@ -163,7 +165,7 @@ func active(s control.State, prompt int) *control.Active {
 // the MLX thread job by job, so that chunks are counted and not timed.
 func TestShortRequestDuringLongPrompt(t *testing.T) {
 	const long, short = 8192, 5
-	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	if _, err := c.Load(t.Context(), "long"); err != nil {
 		t.Fatal(err)
@@ -233,7 +235,7 @@ func progress(s control.State) (n int) {
 // TestClientLeaves: a client that closes its connection stops the generation,
 // while the prompt is read and after.
 func TestClientLeaves(t *testing.T) {
-	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	for i, prompt := range []int{8192, 3} {
 		ctx, leave := context.WithCancel(t.Context())
@@ -271,7 +273,7 @@ func TestClientLeaves(t *testing.T) {
 // TestCancelRun: a run cancelled from outside ends as if its limit had come,
 // and its client gets what there is.
 func TestCancelRun(t *testing.T) {
-	r := start(t, Options{Model: longModel(t)}, "127.0.0.1:0")
+	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
 	c := r.client(t)
 	resp, err := r.post(t, t.Context(), 3, 60000)
 	if err != nil {
@@ -302,7 +304,7 @@ func TestCancelRun(t *testing.T) {
 // MLX thread is busy, during a load and a generation alike.
 func TestStateWhileBusy(t *testing.T) {
 	home := t.TempDir()
-	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t)})
+	a, err := Open(t.Context(), Options{Home: home, Model: longModel(t), NoCheckpoints: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,8 @@ func TestKilledConversation(t *testing.T) {
 	p.exit(t)
 	again := serveProcess(t, home)
 	second := again.say(t, chat...)
-	if n := second.Timings.CacheN; n < tokens {
+	// The answer may be cut into other tokens when it is part of a prompt.
+	if n := second.Timings.CacheN; n < tokens-1 {
 		t.Errorf("%d tokens were restored of a conversation of %d: %s", n, tokens, second.Timings.Miss)
 	}
 	again.stop(t)
