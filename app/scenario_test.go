@@ -24,8 +24,7 @@ import (
 )
 
 // longModel is a model whose context takes a prompt of 8k tokens and more and
-// which does not end by itself.
-// Tests that let the MLX thread go step by step have no checkpoints: these take
+// which does not end by itself. Tests that let the MLX thread go step by step have no checkpoints: these take
 // steps too, which nobody sees.
 func longModel(t *testing.T) string {
 	t.Helper()

@@ -56,18 +56,22 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 	} else if end := len(t.req.Prompt) - 1; end > t.fed {
 		t.offsets = []int{end} // it can be restored anywhere before
 	}
-	if err := t.reschedule(); err != nil {
+	if err := t.reschedule(false); err != nil {
 		s.Fail(err)
 	}
 }
 
-// reschedule asks the caches for captures at the offsets that are still to
-// come, which they do not know.
-func (t *task) reschedule() error {
+// reschedule asks caches for captures at the offsets that are still to come: all
+// of them, which know of none, or those that lost their schedule when a block
+// was taken back.
+func (t *task) reschedule(undone bool) error {
 	if t.path == nil || len(t.offsets) == 0 {
 		return nil
 	}
 	for _, c := range t.caches {
+		if undone && !c.NeedsExact() {
+			continue // trimmed, and its schedule with it
+		}
 		if err := c.Schedule(t.path.From(), t.offsets...); err != nil {
 			return err
 		}
@@ -133,23 +137,6 @@ func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) (cache.Stack, error
 	return context, nil
 }
 
-// recapture renews the schedule of caches that lost it when a block was taken
-// back.
-func (t *task) recapture() error {
-	if t.path == nil || len(t.offsets) == 0 {
-		return nil
-	}
-	for _, c := range t.caches {
-		if !c.NeedsExact() {
-			continue
-		}
-		if err := c.Schedule(t.path.From(), t.offsets...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // forget gives up all checkpoints, at the end or because they cannot be trusted.
 func (e *Engine) forget() {
 	trie := e.trie
@@ -180,7 +167,7 @@ func (e *Engine) remember(t *task) {
 			t.offsets = []int{prompt + checkpoint.Next(max(0, t.fed-prompt))}
 		}
 		if err == nil {
-			err = t.reschedule()
+			err = t.reschedule(false)
 		}
 		return err
 	})

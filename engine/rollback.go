@@ -59,7 +59,7 @@ func (p *origin) restore(s *mlx.Scope) error {
 			return err
 		}
 	}
-	return p.task.recapture()
+	return p.task.reschedule(true)
 }
 
 // free lets go of the captures. It does nothing to nil.

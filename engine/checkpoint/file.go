@@ -49,30 +49,29 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // writeFile writes a file for good: when it returns, it is on disk under its
 // name, whole, or it is not there.
-func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err error) {
+func writeFile(path string, h header, image *mlx.TensorImage) error {
 	h.Format, h.Version, h.Sums = fileFormat, fileVersion, map[string]uint32{}
 	image.Each(func(name string, data []byte) { h.Sums[name] = crc32.Checksum(data, castagnoli) })
 	text, err := json.Marshal(h)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer os.Remove(path + partSuffix) // where it was not renamed
 	err = image.Write(f, map[string]string{headerField: string(text), sumField: sumOf(text)})
 	if err == nil {
 		err = f.Sync()
 	}
-	info, statErr := f.Stat()
-	if err = errors.Join(err, statErr, f.Close()); err != nil {
-		return 0, err
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
 	}
 	if err := os.Rename(path+partSuffix, path); err != nil {
-		return 0, err
+		return err
 	}
-	return info.Size(), syncFolder(filepath.Dir(path))
+	return syncFolder(filepath.Dir(path))
 }
 
 // syncFolder makes names in a folder durable.

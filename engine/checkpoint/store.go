@@ -125,7 +125,7 @@ func (d *Store) fail(err error) {
 // write works off the jobs.
 func (d *Store) write() {
 	for j := range d.jobs {
-		_, j.err = writeFile(j.path, j.header, j.image)
+		j.err = writeFile(j.path, j.header, j.image)
 		d.mu.Lock()
 		d.done = append(d.done, j)
 		d.waiting -= j.bytes
