@@ -7,6 +7,10 @@ const (
 	// estimates are noise, and only rounds that stay at one depth measure it.
 	hysteresis = 0.02
 
+	// gain is how much faster than plain decoding drafts have to be to be
+	// chosen; once they are, as fast will do.
+	gain = 0.01
+
 	// drift is how far the cost of the chosen depth moves before that counts
 	// as a change and probing starts over.
 	drift = 0.3
@@ -106,7 +110,11 @@ func (c *Controller) best(limit int) (depth int, rate float64) {
 // choose is best where that beats plain decoding and the rival, else 0.
 func (c *Controller) choose(limit int, rival float64) int {
 	depth, rate := c.best(limit)
-	if rate <= 1/c.curve.at(0) || rate < rival {
+	least := 1.0
+	if c.chosen == 0 {
+		least += gain
+	}
+	if rate <= least/c.curve.at(0) || rate < rival {
 		return 0
 	}
 	return depth
@@ -121,9 +129,13 @@ func (c *Controller) round(r Round) {
 	}
 	c.curve.record(depth, r.Cost, c.last == depth)
 	c.rates.record(depth, accepted)
+	begun := c.last == 0
 	c.last = depth
 	if plain := c.curve.at(0); plain > 0 {
 		cost := r.Cost.Seconds()
+		if begun {
+			c.budget.add(-restart)
+		}
 		if c.curve.points[depth].samples >= settling {
 			// Beyond that it is the machine that is slow, plain or not.
 			cost = min(cost, (1+costClamp)*c.curve.at(depth))

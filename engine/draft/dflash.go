@@ -38,7 +38,7 @@ type Block interface {
 // contextRows is how many rows of taps wait at most before they become context:
 // while a request decodes plainly nobody reads the context, and one write of
 // many rows costs little more than one of a single row.
-const contextRows = 64
+const contextRows = 128
 
 // A DFlash drafts blocks with a network that reads the target's layers.
 type DFlash struct {
@@ -229,8 +229,8 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 // Arrays implements Draft.
 func (t *dflash) Arrays() []*mlx.Array {
 	list := t.caches.Arrays()
-	for _, run := range t.waiting {
-		list = append(list, run...)
+	if n := len(t.waiting); n > 0 {
+		list = append(list, t.waiting[n-1]...) // those before it were listed, and evaluated
 	}
 	return list
 }
