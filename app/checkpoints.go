@@ -51,6 +51,7 @@ func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) *c
 	if d != nil {
 		o.Context = weightsKey(d.source)
 	}
+	o.Index = checkpointIndex{a.db, row.ID}
 	return checkpoint.NewStore(o)
 }
 

@@ -1,6 +1,9 @@
 package engine
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // check refuses what cannot be served and returns how many tokens may be
 // generated.
@@ -11,7 +14,10 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	if len(r.Prompt) == 0 {
 		return invalid("the prompt is empty; send at least one token")
 	}
-	for i, id := range r.Prompt {
+	if len(r.Generated) > 0 && (r.PromptLogprobs || r.Logprobs) {
+		return invalid("log-probabilities of what was generated before are not known; leave out one of both")
+	}
+	for i, id := range slices.Concat(r.Prompt, r.Generated) {
 		if id < 0 || int(id) >= e.config.VocabSize {
 			return invalid("prompt token %d has id %d; the vocabulary has %d", i, id, e.config.VocabSize)
 		}
@@ -49,6 +55,9 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	limit = context - prompt
 	if r.MaxTokens != nil {
 		limit = min(limit, *r.MaxTokens)
+	}
+	if len(r.Generated) > limit {
+		return invalid("%d tokens were generated before, and %d are allowed", len(r.Generated), limit)
 	}
 	return limit, nil
 }

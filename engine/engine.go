@@ -64,6 +64,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	waiting []*task
+	errands []func() // for the scheduler, between two rounds
 	closed  bool
 	// The scheduler's:
 	selector *draft.Selector            // of requests decoded as most are
@@ -130,6 +131,43 @@ func (e *Engine) Close() {
 	e.mu.Unlock()
 	e.signal()
 	<-e.stopped
+}
+
+// Forget gives up all that is kept in memory of texts, and calls remove, which
+// may delete what is kept on disk, while nothing is restored from there or
+// written there. Requests in flight go on and leave nothing.
+func (e *Engine) Forget(remove func() error) error {
+	done := make(chan error, 1)
+	e.mu.Lock()
+	closed := e.closed
+	if !closed {
+		e.errands = append(e.errands, func() {
+			e.forget()
+			err := remove()
+			if e.opts.Store != nil {
+				e.opts.Store.Refresh()
+			}
+			done <- err
+		})
+	}
+	e.mu.Unlock()
+	if closed {
+		<-e.stopped
+		return remove()
+	}
+	e.signal()
+	return <-done
+}
+
+// run runs the errands that wait.
+func (e *Engine) run() {
+	e.mu.Lock()
+	list := e.errands
+	e.errands = nil
+	e.mu.Unlock()
+	for _, f := range list {
+		f()
+	}
 }
 
 // Generate continues r.Prompt. Nothing happens before the result is ranged
@@ -200,12 +238,21 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 		t.stats.NoDrafter = e.opts.NoDrafter
 	}
 	t.arrived = time.Now()
+	over := false
+	for _, id := range r.Generated {
+		if over = e.take(t, Token{ID: id}); over {
+			break
+		}
+	}
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.closed:
 		return nil, errClosed
+	case over: // nothing is left to generate
+		e.leave(t, nil)
+		return t, nil
 	case len(e.waiting) >= e.opts.Queue:
 		return nil, &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
 	}

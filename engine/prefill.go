@@ -32,6 +32,9 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		if t.caches == nil {
 			e.recall(s, t)
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
+			if g := t.req.Generated; len(g) > 0 {
+				t.sampler.Observe(s, mlx.New(s, g, len(g)))
+			}
 			e.open(s, t)
 		}
 		if !e.thread.GPU() {
@@ -63,7 +66,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 				return err
 			}
 		}
-		if from+n == len(t.req.Prompt) && t.limit > 0 {
+		if from+n == t.given && t.limit > 0 {
 			last := s.Slice(hidden, 0, n-1, n)
 			first := t.draw(s, e.model.Unembed(s, last), from+n)
 			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
@@ -79,12 +82,12 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	if err != nil {
 		return err
 	}
-	t.fed = min(t.fed+e.opts.Chunk, len(t.req.Prompt))
+	t.fed = min(t.fed+e.opts.Chunk, t.given)
 	e.remember(t)
 	for _, tok := range scored {
 		t.mail.post(tok)
 	}
-	t.mail.progress(t.fed, len(t.req.Prompt))
+	t.mail.progress(min(t.fed, len(t.req.Prompt)), len(t.req.Prompt))
 	if !t.prefilling() && t.limit == 0 {
 		t.stats.Prefill = time.Since(t.begun)
 		t.stats.Finish = FinishLength

@@ -325,8 +325,8 @@ func TestPanicFailsTheRoundOnly(t *testing.T) {
 }
 
 func TestLongPromptsAreNotStarved(t *testing.T) {
-	long := &task{req: Request{Prompt: make([]int32, 1000)}, arrived: time.Unix(1, 0)}
-	short := &task{req: Request{Prompt: make([]int32, 10)}, arrived: time.Unix(2, 0)}
+	long := &task{given: 1000, arrived: time.Unix(1, 0)}
+	short := &task{given: 10, arrived: time.Unix(2, 0)}
 	turns := map[*task]int{}
 	for turn := range 8 {
 		turns[nextPrefill([]*task{short, long}, turn)]++

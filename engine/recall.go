@@ -17,7 +17,7 @@ import (
 func (e *Engine) recall(s *mlx.Scope, t *task) {
 	fresh := func() cache.Stack { return e.model.NewCaches(e.caches()) }
 	switch {
-	case e.opts.Checkpoints <= 0:
+	case e.opts.Checkpoints <= 0, t.req.Fresh:
 		t.caches = fresh()
 		return
 	case t.req.PromptLogprobs:
@@ -38,22 +38,30 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 		}
 	}
 	start := time.Now()
-	t.path = e.trie.Begin(t.req.Prompt)
-	t.stats.Matched = t.path.Matched
+	text := t.tokens[:t.given]
+	t.path = e.trie.Begin(text, checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)})
+	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
+	if p := t.path.Parted; p != nil {
+		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer}
+	}
 	var err error
 	if t.caches, err = t.path.Restore(s, fresh); err != nil {
 		e.opts.Logger.Error("restoring a checkpoint", "error", err)
 		t.caches, t.stats.Miss = fresh(), fmt.Sprintf("the checkpoint could not be restored: %v", err)
 	}
 	t.fed = t.path.Restored
-	t.stats.CachedTokens, t.stats.Restore = t.fed, time.Since(start)
-	if short := min(t.path.Matched, len(t.req.Prompt)-1) - t.fed; short > 0 && t.stats.Miss == "" {
+	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
+	switch {
+	case t.stats.Miss != "":
+	case t.path.Gone != "":
+		t.stats.Miss = fmt.Sprintf("the checkpoint of the first %d tokens %s", t.path.Length, t.path.Gone)
+	case min(t.path.Matched, len(text)-1) > t.fed:
 		t.stats.Miss = fmt.Sprintf("there is no checkpoint between token %d and the split at %d", t.fed, t.path.Matched)
 	}
-	if t.path.NeedsExact() {
+	if t.path.Scheduled() {
 		// Where this text parts from another, more may.
-		t.offsets = checkpoint.Prompt(t.fed, len(t.req.Prompt), append(slices.Clone(t.req.Boundaries), t.path.Matched))
-	} else if end := len(t.req.Prompt) - 1; end > t.fed {
+		t.offsets = checkpoint.Offsets(t.fed, len(text), append(slices.Clone(t.req.Boundaries), t.path.Matched))
+	} else if end := len(text) - 1; end > t.fed {
 		t.offsets = []int{end} // it can be restored anywhere before
 	}
 	if err := t.reschedule(false); err != nil {
@@ -155,14 +163,19 @@ func (e *Engine) remember(t *task) {
 	if t.path == nil || t.finished {
 		return
 	}
+	if t.path.Lost() {
+		t.path.Leave()
+		t.path = nil
+		return
+	}
 	due := len(t.offsets) > 0 && t.offsets[0] <= t.fed
-	first := len(t.offsets) == 0 && !t.prefilling() && t.path.NeedsExact() // of the answer
+	first := len(t.offsets) == 0 && !t.prefilling() && t.path.Scheduled() // of the answer
 	if !due && !first {
 		return
 	}
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		err := e.extend(s, t)
-		if len(t.offsets) == 0 && t.path.NeedsExact() {
+		if len(t.offsets) == 0 && t.path.Scheduled() {
 			prompt := len(t.req.Prompt)
 			t.offsets = []int{prompt + checkpoint.Next(max(0, t.fed-prompt))}
 		}
@@ -229,6 +242,7 @@ func (e *Engine) keep(s *mlx.Scope, t *task) error {
 		}
 	}
 	path, caches := t.path, t.caches
+	t.stats.File, t.stats.Filed = path.File()
 	t.path, t.caches = nil, nil
 	return path.Park(s, caches)
 }

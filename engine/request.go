@@ -20,6 +20,15 @@ type Request struct {
 	// Prompt holds token ids, special tokens included. At least one.
 	Prompt []int32
 
+	// Generated is the beginning of an answer that was cut off. Its tokens are
+	// yielded again, and the generation goes on behind them, as if it had not
+	// been cut: MaxTokens, penalties, stop texts and noise count them.
+	Generated []int32
+
+	// Run is the caller's number for the request, in what it leaves on disk; 0
+	// is none.
+	Run int64
+
 	// MaxTokens bounds the generated tokens; nil means what the context
 	// leaves. A larger bound is cut to what the context leaves. Zero
 	// evaluates the prompt only (with PromptLogprobs: scores it).
@@ -54,6 +63,9 @@ type Request struct {
 	// MaxTopLogprobs) the likeliest alternatives beside it.
 	Logprobs    bool
 	TopLogprobs int
+
+	// Fresh restores nothing and leaves nothing to be restored.
+	Fresh bool
 
 	// PromptLogprobs yields, before the first generated token, one Token
 	// with Prompt set for each prompt token; the first has no Logprobs.
@@ -138,7 +150,15 @@ type Stats struct {
 	Finish Finish // empty when cancelled or failed
 	Err    error  // the error the range ended with; nil when it was left early
 
-	Miss string // why less was restored than matched, where that is so
+	// Miss says why less was restored than matched, or why less matched than
+	// there once was, where that is so.
+	Miss   string
+	Parted *Parting // what follows behind Matched where another text was kept; nil if none was
+
+	// File is the id of a file in Options.Store that has the first Filed tokens
+	// of prompt and answer; empty if there is none.
+	File  string
+	Filed int
 
 	Restore    time.Duration // of Prefill, until the caches held what was restored
 	Queue      time.Duration // until the first chunk began
@@ -161,6 +181,12 @@ type Stats struct {
 	Total         time.Duration // arrival until the request left
 
 	PeakBytes int64 // MLX's peak since the engine was last idle
+}
+
+// A Parting is where a prompt leaves a text that was kept.
+type Parting struct {
+	Kept, Given int32 // the next token of that text, and of the prompt
+	Answer      bool  // it was generated
 }
 
 // firstBlocks are counted apart: they also pay for what is set up on the way.

@@ -21,6 +21,7 @@ func (e *Engine) schedule() {
 	for turn := 0; ; turn++ {
 		closed := false
 		active, closed = e.admit(active)
+		e.run()
 		if closed {
 			for _, t := range active {
 				e.leave(t, errClosed)

@@ -60,8 +60,8 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			t.stats.Build += build
 		}
 		for _, t := range landing {
-			// Of the prompt's last token they know.
-			if d := t.flight; t.generated() > 0 {
+			// Of the last token that was given they know.
+			if d := t.flight; len(t.tokens) > t.given {
 				e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, d.layers, d.taps, 0)
 			}
 			t.flight.free()
@@ -162,6 +162,13 @@ func (e *Engine) accept(t *task, tok Token) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	t.last = now
+	if e.take(t, tok) {
+		e.leave(t, nil)
+	}
+}
+
+// take records and emits a token, and reports whether it is the last one.
+func (e *Engine) take(t *task, tok Token) (last bool) {
 	t.tokens = append(t.tokens, tok.ID)
 	eos := !t.req.IgnoreEOS && slices.Contains(e.config.EOS, tok.ID)
 	hit := false
@@ -185,8 +192,6 @@ func (e *Engine) accept(t *task, tok Token) {
 		}
 	}
 	t.mail.post(tok)
-	if tok.Finish != "" {
-		t.stats.Finish = tok.Finish
-		e.leave(t, nil)
-	}
+	t.stats.Finish = tok.Finish
+	return tok.Finish != ""
 }

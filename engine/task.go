@@ -25,11 +25,13 @@ type task struct {
 	seed   uint64
 	limit  int // tokens to generate at most
 
-	// tokens is the prompt and what was generated. caches is the live path:
+	// tokens is the prompt and what was generated; the first given of them are
+	// the request's, and evaluated like a prompt. caches is the live path:
 	// between rounds every cache holds the first fed of these tokens. A task
 	// that ends has more rows, of the step in flight or of drafts, until they
 	// are rolled back.
 	tokens []int32
+	given  int
 	fed    int
 	caches cache.Stack
 
@@ -59,11 +61,12 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 	t := &task{
 		ctx: ctx, cancel: cancel, mail: newMailbox(), left: make(chan struct{}),
 		req: r, seed: seed, limit: limit,
-		tokens: append([]int32(nil), r.Prompt...),
+		tokens: slices.Clone(r.Prompt),
+		given:  len(r.Prompt) + len(r.Generated),
 		stream: tok.NewStream(!r.KeepSpecial),
 		stops:  stopMatcher{stops: r.Stop},
 
-		observed: len(r.Prompt),
+		observed: len(r.Prompt) + len(r.Generated),
 	}
 	if !r.PromptLogprobs {
 		// The text goes on where the prompt ended: some decoders drop a space
@@ -74,11 +77,11 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 	return t
 }
 
-// prefilling reports whether part of the prompt is still to be evaluated.
-func (t *task) prefilling() bool { return t.fed < len(t.req.Prompt) }
+// prefilling reports whether part of what was given is still to be evaluated.
+func (t *task) prefilling() bool { return t.fed < t.given }
 
-// remaining returns how many prompt tokens are to be evaluated.
-func (t *task) remaining() int { return len(t.req.Prompt) - t.fed }
+// remaining returns how many of these tokens are to be evaluated.
+func (t *task) remaining() int { return t.given - t.fed }
 
 // decoding reports whether the prompt is evaluated and more is to come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }

@@ -46,15 +46,19 @@ type Run struct {
 	PredictionAccepted int `json:"prediction_accepted"`
 	PredictionRejected int `json:"prediction_rejected"`
 
-	Repeats     int             `json:"repeats"`               // generated tokens before the text loops; 0 if it does not
-	Speculation json.RawMessage `json:"speculation,omitempty"` // round by round; nil in flight, in lists and behind KeepRounds
+	Repeats       int             `json:"repeats"`               // generated tokens before the text loops; 0 if it does not
+	Speculation   json.RawMessage `json:"speculation,omitempty"` // round by round; nil in flight, in lists and behind KeepRounds
+	MatchedTokens int             `json:"matched_tokens"`        // of the prompt, that some text in memory or on disk begins with
+	Parted        json.RawMessage `json:"parted,omitempty"`      // where the prompt parts from that text, and how; nil if it does not
+	Resumes       int64           `json:"resumes"`               // id of the run whose answer this one completes; 0 = of none
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
 // that was noticed.
 const FinishInterrupted = "interrupted"
 
-// KeepRounds is of how many runs, the newest, Speculation is kept: it can be a hundred times as large as the rest.
+// KeepRounds is of how many runs, the newest, Speculation and the [RunText] are kept: they can be a hundred times as large
+// as the rest.
 const KeepRounds = 1000
 
 const (
@@ -66,12 +70,15 @@ const (
 	runColumns = "id, started_at, " + runOutcome
 
 	// runOutcome are the columns that FinishRun writes.
-	runOutcome = runFigures + ", speculation"
+	runOutcome = runFigures + ", speculation, " + runTexts
 
 	// runFigures are all but those that only one run by itself is asked for.
 	runFigures = `ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
 	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms, peak_bytes,
 	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
+
+	// runTexts are those of what the prompt was compared with.
+	runTexts = "matched_tokens, parted, resumes"
 )
 
 // fields are the columns in the order of runColumns, for reading and for writing.
@@ -80,7 +87,8 @@ func (r *Run) fields() []any {
 		&r.PromptTokens, &r.CachedTokens, &r.CompletionTokens, &r.Drafted, &r.Accepted, &r.Rounds, &r.Syncs,
 		&r.LoadMS, &r.RestoreMS, &r.PrefillMS, &r.FirstTokenMS, &r.DraftMS, &r.VerifyMS, &r.TotalMS, &r.PeakBytes,
 		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed,
-		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected, &r.Repeats, (*text)(&r.Speculation)}
+		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected, &r.Repeats, (*text)(&r.Speculation),
+		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes}
 }
 
 // BeginRun records that a request arrived and returns its row, with ID and, unless the caller set it, StartedAt.
@@ -115,7 +123,10 @@ func (db *DB) FinishRun(ctx context.Context, r Run) error {
 		return db.wrap(op, err)
 	}
 	if n, _ := res.RowsAffected(); n == 1 {
-		_, err := db.w.ExecContext(ctx, "UPDATE runs SET speculation = '' WHERE id = ?", r.ID-KeepRounds)
+		if _, err := db.w.ExecContext(ctx, "UPDATE runs SET speculation = '' WHERE id = ?", r.ID-KeepRounds); err != nil {
+			return db.wrap(op, err)
+		}
+		_, err := db.w.ExecContext(ctx, "DELETE FROM run_texts WHERE run <= ?", r.ID-KeepRounds)
 		return db.wrap(op, err)
 	}
 	if _, err := db.Run(ctx, r.ID); err != nil {
@@ -126,7 +137,8 @@ func (db *DB) FinishRun(ctx context.Context, r Run) error {
 
 // interruptRuns ends the runs that an earlier process left in flight.
 func (db *DB) interruptRuns(ctx context.Context) error {
-	res, err := db.w.ExecContext(ctx, "UPDATE runs SET ended_at = ?, finish_reason = ?, error = ? WHERE ended_at IS NULL",
+	res, err := db.w.ExecContext(ctx, `UPDATE runs SET ended_at = ?, finish_reason = ?, error = ?,
+		model = coalesce((SELECT model FROM run_texts WHERE run = runs.id), model) WHERE ended_at IS NULL`,
 		stamp(db.clock()), FinishInterrupted, "Tandem ended before this run did")
 	if err != nil {
 		return err
@@ -179,7 +191,7 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 		and("id < ?", f.Before)
 	}
 	// One row more than asked for tells whether there is a next page.
-	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '' FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
 	if err != nil {
 		return nil, 0, db.wrap(op, err)
 	}

@@ -99,7 +99,7 @@ func (db *DB) open(ctx context.Context) error {
 
 // dsn is the address of the file with the settings that every connection shares.
 func (db *DB) dsn(extra string) string {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&" + extra}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
 	return u.String()
 }
 

@@ -115,6 +115,53 @@ func (c *Client) CancelRun(ctx context.Context, id int64) error {
 	return err
 }
 
+// ResumeRun completes the answer of a run that was cut off. The caller closes
+// the body of what comes, which is a stream as of the run's own route.
+func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error) {
+	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]bool{"stream": true})
+}
+
+// VerifyRun computes the answer of a run again, and compares.
+func (c *Client) VerifyRun(ctx context.Context, id int64) (Replayed, error) {
+	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id), struct{}{})
+}
+
+// Checkpoints lists those of a model, or of all, the last used first.
+func (c *Client) Checkpoints(ctx context.Context, model string) ([]Checkpoint, error) {
+	list, err := call[struct{ Checkpoints []Checkpoint }](ctx, c, http.MethodGet, "/app/checkpoints?"+url.Values{"model": {model}}.Encode(), nil)
+	return list.Checkpoints, err
+}
+
+// Checkpoint returns one by its id or its name.
+func (c *Client) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
+	return call[Checkpoint](ctx, c, http.MethodGet, CheckpointPath(name), nil)
+}
+
+// ChangeCheckpoint names or pins one.
+func (c *Client) ChangeCheckpoint(ctx context.Context, name string, change CheckpointChange) (Checkpoint, error) {
+	return call[Checkpoint](ctx, c, http.MethodPost, CheckpointPath(name), change)
+}
+
+// DeleteCheckpoint deletes one, and all that go on from it.
+func (c *Client) DeleteCheckpoint(ctx context.Context, name string) (Deleted, error) {
+	return call[Deleted](ctx, c, http.MethodDelete, CheckpointPath(name), nil)
+}
+
+// VerifyCheckpoint reads the file of one whole.
+func (c *Client) VerifyCheckpoint(ctx context.Context, name string) (Integrity, error) {
+	return call[Integrity](ctx, c, http.MethodPost, CheckpointPath(name)+"/verify", struct{}{})
+}
+
+// Forget deletes state and history.
+func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error) {
+	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
+}
+
+// CheckpointPath is the route of a checkpoint.
+func CheckpointPath(name string) string {
+	return "/app/checkpoints/" + url.PathEscape(name)
+}
+
 // SessionCode asks for a code that opens the page with a session.
 func (c *Client) SessionCode(ctx context.Context) (SessionCode, error) {
 	return call[SessionCode](ctx, c, http.MethodPost, "/app/session", struct{}{})

@@ -7,19 +7,21 @@ import "fmt"
 type Code string
 
 const (
-	CodeInvalid       Code = "invalid_request"    // the caller can mend the request
-	CodeModelNotFound Code = "model_not_found"    // no such model is registered
-	CodeNoTemplate    Code = "no_chat_template"   // the model takes plain prompts only
-	CodeRunNotFound   Code = "run_not_found"      // no such run is in flight, or in the history
-	CodeModelBusy     Code = "model_busy"         // another model is answering requests
-	CodeNotReady      Code = "not_ready"          // starting, loading, or no model chosen
-	CodeModelInvalid  Code = "model_invalid"      // the model's folder cannot be loaded
-	CodeUnauthorized  Code = "unauthorized"       // no session, or an old one
-	CodeForbidden     Code = "forbidden"          // the door is closed to this caller
-	CodeGated         Code = "model_gated"        // the hub wants a token or a licence accepted
-	CodeDiskFull      Code = "disk_full"          // not enough room for the download
-	CodeUnavailable   Code = "server_unavailable" // nothing answers on the socket
-	CodeInternal      Code = "internal"           // a defect of ours
+	CodeInvalid       Code = "invalid_request"      // the caller can mend the request
+	CodeModelNotFound Code = "model_not_found"      // no such model is registered
+	CodeNoTemplate    Code = "no_chat_template"     // the model takes plain prompts only
+	CodeRunNotFound   Code = "run_not_found"        // no such run is in flight, or in the history
+	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
+	CodeNotKept       Code = "not_kept"             // what the request needs was not kept, or is gone
+	CodeModelBusy     Code = "model_busy"           // another model is answering requests
+	CodeNotReady      Code = "not_ready"            // starting, loading, or no model chosen
+	CodeModelInvalid  Code = "model_invalid"        // the model's folder cannot be loaded
+	CodeUnauthorized  Code = "unauthorized"         // no session, or an old one
+	CodeForbidden     Code = "forbidden"            // the door is closed to this caller
+	CodeGated         Code = "model_gated"          // the hub wants a token or a licence accepted
+	CodeDiskFull      Code = "disk_full"            // not enough room for the download
+	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
+	CodeInternal      Code = "internal"             // a defect of ours
 )
 
 // Error is one sentence for a person with a code for programs.

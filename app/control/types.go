@@ -142,6 +142,14 @@ type Run struct {
 	// Speculation is a Speculation. It is nil in flight, in lists, and of runs
 	// that many others came after.
 	Speculation json.RawMessage `json:"speculation,omitempty"`
+
+	MatchedTokens int `json:"matched_tokens"` // of the prompt, that some text in memory or on disk begins with
+
+	// Parted is a Parted: where the prompt parts from that text. It is nil if it
+	// does not.
+	Parted json.RawMessage `json:"parted,omitempty"`
+
+	Resumes int64 `json:"resumes"` // id of the run whose answer this one completes; 0 = of none
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: those that

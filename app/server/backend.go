@@ -16,6 +16,7 @@ import (
 type Backend interface {
 	Catalogue
 	Recorder
+	Keeper
 	Admin
 }
 
@@ -107,6 +108,35 @@ type Recorder interface {
 	// Runs lists finished and running runs, newest first, without their
 	// Speculation.
 	Runs(context.Context, control.RunQuery) ([]control.Run, error)
+}
+
+// A Keeper has what runs left behind: states of texts on disk, and what is
+// needed to complete an answer or to compute it again. Where a checkpoint is
+// named its id and its name will do; CodeNoCheckpoint where there is none.
+type Keeper interface {
+	// Checkpoints lists those of a model, or of all, the last used first.
+	Checkpoints(ctx context.Context, model string) ([]control.Checkpoint, error)
+	// Checkpoint returns one, with its Text if the model is in memory.
+	Checkpoint(ctx context.Context, name string) (control.Checkpoint, error)
+	// ChangeCheckpoint names or pins one.
+	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)
+	// DeleteCheckpoint deletes one, and all that go on from it.
+	DeleteCheckpoint(ctx context.Context, name string) (control.Deleted, error)
+	// VerifyCheckpoint reads the file of one whole.
+	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
+	// CheckpointText returns the tokens of one, from the text's beginning on.
+	CheckpointText(ctx context.Context, name string) ([]int32, error)
+	// Forget deletes state and history.
+	Forget(context.Context, control.ForgetRequest) (control.Forgotten, error)
+
+	// SetRunText keeps what is needed of a run, in place of what was kept
+	// before. Where nothing is to be kept it does nothing.
+	SetRunText(context.Context, control.RunText) error
+	// RunText returns it, or CodeNotKept.
+	RunText(ctx context.Context, run int64) (control.RunText, error)
+	// RunCheckpoint returns the longest text that a run left on disk, or
+	// CodeNotKept.
+	RunCheckpoint(ctx context.Context, run int64) ([]int32, error)
 }
 
 // Admin is what the control routes ask for.

@@ -43,6 +43,8 @@ var outcomes = map[string]outcome{
 
 	string(control.CodeModelNotFound): {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoCheckpoint):  {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNotKept):       {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
 	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},

@@ -25,7 +25,12 @@ type fakeBackend struct {
 	model  fakeModel
 	held   int // models acquired and not released
 	unload int
-	pulls  func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
+	texts  map[int64]control.RunText
+	left   []int32 // on disk, by whatever run
+
+	checkpoint control.Checkpoint
+
+	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
 }
 
 func newFake() *fakeBackend {
@@ -72,6 +77,78 @@ func fakeTemplate(vars []byte) (string, error) {
 		fmt.Fprintf(&b, "%c%s\n", m.Role[0], m.Content)
 	}
 	return b.String(), nil
+}
+
+// The fake keeps texts of runs, and one checkpoint, whose text is the letters
+// a to z.
+func (f *fakeBackend) Checkpoints(context.Context, string) ([]control.Checkpoint, error) {
+	return []control.Checkpoint{f.checkpoint}, nil
+}
+
+func (f *fakeBackend) Checkpoint(_ context.Context, name string) (control.Checkpoint, error) {
+	if name != f.checkpoint.ID {
+		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint, "There is no checkpoint %q.", name)
+	}
+	return f.checkpoint, nil
+}
+
+func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
+	if change.Name != nil {
+		f.checkpoint.Name = *change.Name
+	}
+	if change.Pinned != nil {
+		f.checkpoint.Pinned = *change.Pinned
+	}
+	return f.Checkpoint(ctx, name)
+}
+
+func (f *fakeBackend) DeleteCheckpoint(ctx context.Context, name string) (control.Deleted, error) {
+	_, err := f.Checkpoint(ctx, name)
+	return control.Deleted{Checkpoints: []string{name}}, err
+}
+
+func (f *fakeBackend) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
+	_, err := f.Checkpoint(ctx, name)
+	return control.Integrity{ID: name}, err
+}
+
+func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (ids []int32, err error) {
+	for id := 'a'; id <= 'z'; id++ {
+		ids = append(ids, id)
+	}
+	_, err = f.Checkpoint(ctx, name)
+	return ids, err
+}
+
+func (f *fakeBackend) Forget(context.Context, control.ForgetRequest) (control.Forgotten, error) {
+	return control.Forgotten{Runs: 1}, nil
+}
+
+func (f *fakeBackend) SetRunText(_ context.Context, t control.RunText) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.texts == nil {
+		f.texts = map[int64]control.RunText{}
+	}
+	f.texts[t.Run] = t
+	return nil
+}
+
+func (f *fakeBackend) RunText(_ context.Context, run int64) (control.RunText, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t, ok := f.texts[run]
+	if !ok {
+		return t, control.Errorf(control.CodeNotKept, "The text of run %d was not kept.", run)
+	}
+	return t, nil
+}
+
+func (f *fakeBackend) RunCheckpoint(_ context.Context, run int64) ([]int32, error) {
+	if f.left == nil {
+		return nil, control.Errorf(control.CodeNotKept, "Run %d left no checkpoint.", run)
+	}
+	return f.left, nil
 }
 
 func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
@@ -299,7 +376,11 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 			yield(engine.Token{}, st.Err)
 			return
 		}
-		defer func() { r.Done(st) }()
+		defer func() {
+			if r.Done != nil {
+				r.Done(st)
+			}
+		}()
 		if r.PromptLogprobs {
 			for i, id := range r.Prompt {
 				t := engine.Token{ID: id, Prompt: true}

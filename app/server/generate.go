@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -52,6 +53,7 @@ type choice struct {
 	prompt *prompt
 	echo   bool
 	req    engine.Request
+	ids    []int32        // generated
 	toks   []engine.Token // without a stream: all of them
 	scored []engine.Token // the prompt's, under PromptLogprobs
 	runes  int            // of this choice's text so far, for text_offset; below 0 in what precedes it
@@ -60,6 +62,12 @@ type choice struct {
 	draft  draftInfo      // since its last chunk, under a stream
 	finish engine.Finish
 	stats  engine.Stats
+	parted *control.Parted // nil if the prompt leaves no text that was kept
+}
+
+// tokenText is the text of a token for a person.
+func tokenText(tk Tokenizer, id int32) string {
+	return clip(strings.ToValidUTF8(string(tk.TokenBytes(id)), "\uFFFD"))
 }
 
 // generation answers a generating route.
@@ -93,6 +101,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 		return err
 	}
 	p := req.common()
+	if p.seed == nil {
+		p.seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
+	}
 	m, err := s.acquire(run, p.model)
 	if err != nil {
 		return err
@@ -107,6 +118,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	run.promptTokens.Store(int64(countPrompts(choices)))
 	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
 	run.reply = rep
+	if p.resumes != nil {
+		body = p.resumes.body
+	}
+	s.keepText(rep, body)
 	if p.stream {
 		return s.stream(w, rep)
 	}
@@ -169,6 +184,9 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 			c.req.Prediction = prediction
 			all = append(all, c)
 		}
+	}
+	if p.resumes != nil {
+		return all, p.resumes.apply(all)
 	}
 	return all, nil
 }
@@ -251,7 +269,13 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func
 		}
 	}()
 	run := rep.run
-	c.req.Done = func(st engine.Stats) { c.stats = st }
+	c.req.Run = max(0, run.key)
+	c.req.Done = func(st engine.Stats) {
+		c.stats = st
+		if p := st.Parted; p != nil { // the model may be gone when the row is written
+			c.parted = &control.Parted{At: st.Matched, Kept: tokenText(rep.model, p.Kept), Given: tokenText(rep.model, p.Given), Answer: p.Answer}
+		}
+	}
 	c.req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.prompt.advance(done))
 	}
@@ -270,6 +294,7 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func
 			continue
 		}
 		run.token()
+		c.ids = append(c.ids, t.ID)
 		token(c, t)
 	}
 	if c.finish == "" {

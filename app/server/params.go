@@ -44,6 +44,8 @@ type params struct {
 	topLogprobs              int
 	keepPrompt               bool   // echo
 	promptParam              string // how this route spells it, for errors
+
+	resumes *resumption // nil for a request of its own
 }
 
 // readParams reads the shared fields of a request into p.

@@ -29,9 +29,10 @@ type run struct {
 	start  time.Time
 	key    int64 // in the table of runs: row.ID, or below 0 if there is no row
 
-	row   control.Run // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
-	reply *reply      // nil until the request is understood
-	began bool        // a status line is out
+	row   control.Run      // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
+	reply *reply           // nil until the request is understood
+	text  *control.RunText // nil if it is not kept
+	began bool             // a status line is out
 
 	// For GET /app/state and the histograms.
 	model            atomic.Pointer[string]
@@ -126,7 +127,13 @@ func (u *run) finish(err error) {
 		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
 		row.Speculation = u.reply.speculation()
 		row.QueueMS, row.RestoreMS, row.PrefillMS = ms(t.Queue), ms(t.Restore), ms(t.Prefill)
-		row.MissReason = t.Miss
+		row.MissReason, row.MatchedTokens = t.Miss, t.Matched
+		if p := u.reply.choices[0].parted; p != nil {
+			row.Parted = mustJSON(p)
+		}
+		if p := u.reply.params; p.resumes != nil {
+			row.Resumes = p.resumes.run
+		}
 		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)
@@ -144,6 +151,7 @@ func (u *run) finish(err error) {
 			s.log.Error("request failed", "run", row.ID, "err", err)
 		}
 	}
+	s.endText(u, err != nil || row.FinishReason == control.FinishCancel)
 	row.EndedAt = time.Now().UTC()
 	row.TotalMS = ms(time.Since(u.start))
 	s.metrics.request(row.Endpoint, status, time.Since(u.start))
@@ -170,9 +178,14 @@ func (r *reply) speculation() json.RawMessage {
 	if asked := (control.Asked{Drafter: s.Drafter, Depth: s.Depth, Rollback: string(s.Rollback), Rule: string(s.Rule), Exact: s.Exact}); asked != (control.Asked{}) {
 		how.Asked = &asked
 	}
-	b, err := json.Marshal(how)
+	return mustJSON(how)
+}
+
+// mustJSON writes numbers and strings.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // numbers and words of the protocol only
+		panic(err)
 	}
 	return b
 }

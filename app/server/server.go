@@ -168,6 +168,13 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	get("/app/runs", s.history)
 	get("/app/runs/{id}", s.oneRun)
 	post("/app/runs/{id}/cancel", s.cancel)
+	post("/app/runs/{id}/resume", s.resume)
+	post("/app/runs/{id}/verify", s.verifyRun)
+	get("/app/checkpoints", s.checkpoints)
+	route("/app/checkpoints/{name}", map[string]handler{http.MethodGet: s.oneCheckpoint, http.MethodPost: s.changeCheckpoint, http.MethodDelete: s.deleteCheckpoint})
+	post("/app/checkpoints/{name}/verify", s.verifyCheckpoint)
+	post("/app/checkpoints/{name}/branch", s.branch)
+	post("/app/forget", s.forget)
 
 	route("/", map[string]handler{"": nil})
 	return mux

@@ -11,7 +11,7 @@ import (
 // there what is added from now on. The store belongs to the caller, and is
 // closed after the trie.
 func (t *Trie) Load(s *mlx.Scope, store *Store) error {
-	t.store, t.loading = store, true
+	t.store, t.gone, t.loading = store, store.gone, true
 	defer func() { t.loading = false }()
 	for _, h := range store.files() {
 		captures := t.captures(h)
@@ -29,6 +29,9 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 		p := &Path{trie: t}
 		p.stand(n)
 		err = p.Extend(s, h.Tokens[h.From:], captures)
+		if p.node.file == "" && err == nil {
+			p.node.file, p.node.kind = idOf(h.path), h.Kind
+		}
 		p.Leave()
 		if err != nil {
 			return err
@@ -81,12 +84,20 @@ func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
 	return n, nil
 }
 
-// offer has a new node written to disk, if there is a store.
-func (t *Trie) offer(s *mlx.Scope, n *node) error {
+// offer has a new node written to disk, if there is a store and there are
+// files of all that comes before it.
+func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
 	if t.store == nil || t.loading {
 		return nil
 	}
-	return t.store.offer(s, n.text(), n.start(), t.needed, n.captures)
+	if n.parent != t.root && n.parent.file == "" {
+		if err := t.offer(s, n.parent, run); err != nil || n.parent.file == "" {
+			return err
+		}
+	}
+	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(), Needed: t.needed}
+	n.file, err = t.store.offer(s, h, n.captures)
+	return err
 }
 
 // settle lets go of what has been written.

@@ -116,7 +116,7 @@ func TestDamaged(t *testing.T) {
 			var failed error
 			if err := b.th.Do(t.Context(), func(s *mlx.Scope) error {
 				q = &sequence{bench: b, tokens: append(slices.Clone(a), 7), path: nil}
-				q.path = b.trie.Begin(q.tokens)
+				q.path = b.trie.Begin(q.tokens, Label{})
 				q.stack, failed = q.path.Restore(s, b.fresh)
 				return nil
 			}); err != nil {
@@ -199,8 +199,8 @@ func TestDiskBudget(t *testing.T) {
 	defer b.restart(dir, StoreOptions{Key: "k", Budget: 20 << 10}).Close()
 	for i := range int32(20) {
 		b.begin(text(i, 100), 50, 100).park()
+		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // not more than can wait
 	}
-	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 	sum := int64(0)
 	for _, path := range checkpointFiles(t, dir) {
 		info, err := os.Stat(path)

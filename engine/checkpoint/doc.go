@@ -35,10 +35,11 @@
 //
 // # Memory
 //
-// Parked caches and copied rows count against the budget. Above it the longest
-// unused goes first: parked caches, nodes without children, nodes in the midst
-// of a text, which leave their rows to the node behind them. Nodes where a
-// sequence stands stay.
+// Parked caches and copied rows count against the budget. Above it goes first
+// what is worth least: the longest unused parked caches, and of nodes those that
+// would save the fewest tokens for each byte, fewer the longer nobody used them.
+// A node in the midst of a text leaves its rows to the node behind it. Nodes
+// where a sequence stands stay.
 //
 // # Disk
 //
@@ -48,6 +49,12 @@
 // them, and names a file once it is whole and on disk. So a crash costs the
 // edge that was being written, and edges behind a lost one are lost too. What
 // is on disk need not be in memory: it goes first, and nothing with it.
+//
+// An [Index] is told what files there are, and says which are missed least when
+// there are too many. A file says itself all that is needed to restore it: an
+// index that lost its entries gets them back from the files. What is gone is
+// remembered by a digest of its text, so that it can be told why a text had
+// to be evaluated.
 //
 // Nothing of a file is believed: its header and each tensor have a sum, and a file
 // of other weights, of another format or of other caches is left out. What

@@ -64,12 +64,12 @@ func (n *node) spillable() bool {
 	return !slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && !p.Stored() })
 }
 
-// victim returns the node below n, or best, that goes first: the longest
-// unused, of one text the last. Nodes where texts part stay unless they are on
-// disk, and those where a sequence stands.
+// victim returns the node below n, or best, that goes first: that which is worth
+// least, of several the last of their text. Nodes where texts part stay unless
+// they are on disk, and those where a sequence stands.
 func (t *Trie) victim(n, best *node) *node {
 	if n != t.root && n.stands == 0 && (len(n.children) < 2 || n.spillable()) && n.bytes() > 0 {
-		if best == nil || cmp.Or(cmp.Compare(n.used, best.used), cmp.Compare(best.end, n.end)) < 0 {
+		if best == nil || cmp.Or(cmp.Compare(t.worth(n), t.worth(best)), cmp.Compare(best.end, n.end)) < 0 {
 			best = n
 		}
 	}
@@ -79,11 +79,34 @@ func (t *Trie) victim(n, best *node) *node {
 	return best
 }
 
+// worth is what a use of a node can be expected to save for each of its bytes:
+// tokens that would be evaluated without it, fewer the longer nobody used it.
+func (t *Trie) worth(n *node) float64 {
+	saved := len(n.tokens)
+	if t.NeedsExact() {
+		if !t.complete(n) {
+			return 0 // it serves those behind it, which get its rows
+		}
+		before := n.parent
+		for !t.complete(before) {
+			before = before.parent
+		}
+		saved = n.end - before.end
+	}
+	return float64(saved) / float64(n.bytes()) / float64(1+t.clock-n.used)
+}
+
 // remove takes a node of at most one child out of the trie, and what becomes
 // of no use by that.
 func (t *Trie) remove(s *mlx.Scope, n *node) error {
 	if len(n.children) == 1 {
+		if t.NeedsExact() && t.complete(n) {
+			t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
+		}
 		return t.merge(s, n)
+	}
+	if t.complete(n) {
+		t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
 	}
 	for {
 		delete(n.parent.children, n.tokens[0])

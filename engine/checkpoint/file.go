@@ -33,10 +33,13 @@ type header struct {
 	Key     string            `json:"key"`     // of the target; see StoreOptions
 	Needed  int               `json:"needed"`  // spans of the target's caches; behind them are a draft's
 	Context string            `json:"context"` // of the draft
-	Tokens  []int32           `json:"tokens"`  // the text from its beginning on
-	From    int               `json:"from"`    // where the edge begins
-	Spans   []*span           `json:"spans"`   // by cache, null where nothing is held
-	Sums    map[string]uint32 `json:"sums"`    // CRC-32C of each tensor's bytes
+	Parent  string            `json:"parent"`  // id of the file with the text before From
+	Kind    Kind              `json:"kind"`
+	Run     int64             `json:"run"`
+	Tokens  []int32           `json:"tokens"` // the text from its beginning on
+	From    int               `json:"from"`   // where the edge begins
+	Spans   []*span           `json:"spans"`  // by cache, null where nothing is held
+	Sums    map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
 }
 
 // A span is the positions whose rows are held: [From, To).
@@ -91,6 +94,11 @@ type file struct {
 	sum     *summing
 }
 
+var errOtherKey = errors.New("it belongs to another model, or to the same one loaded otherwise")
+
+// anyKey opens files of all.
+const anyKey = ""
+
 // openFile opens a file of a key. The error says why it is of no use.
 func openFile(path, key string) (*file, error) {
 	f, err := os.Open(path)
@@ -125,8 +133,8 @@ func (x *file) read(key string) error {
 		return errors.New("it is no checkpoint")
 	case h.Version != fileVersion:
 		return fmt.Errorf("it has version %d of the format, not %d", h.Version, fileVersion)
-	case h.Key != key:
-		return errors.New("it belongs to another model, or to the same one loaded otherwise")
+	case h.Key != key && key != anyKey:
+		return errOtherKey
 	case h.From < 0 || h.From >= len(h.Tokens):
 		return fmt.Errorf("it begins at %d of %d tokens", h.From, len(h.Tokens))
 	}
@@ -144,9 +152,13 @@ func (x *file) close() error { return x.f.Close() }
 func (x *file) load(s *mlx.Scope, name string) *mlx.Array {
 	a := x.tensors.Load(s, name)
 	if s.Err() == nil && x.sum.last != x.Sums[name] {
-		s.Fail(fmt.Errorf("checkpoint %s: tensor %s is damaged", filepath.Base(x.f.Name()), name))
+		s.Fail(x.damaged(name))
 	}
 	return a
+}
+
+func (x *file) damaged(name string) error {
+	return fmt.Errorf("checkpoint %s: tensor %s is damaged", filepath.Base(x.f.Name()), name)
 }
 
 // A summing reader knows the sum of what was read last: a tensor, which is

@@ -14,25 +14,56 @@ type Path struct {
 	// began, Restored how many of them need not be evaluated.
 	Matched, Restored int
 
+	// Parted says what follows the matched tokens where the trie knows another
+	// text, nil if it knows none.
+	Parted *Parting
+
+	// Gone says of a longer beginning of the text than Restored why its
+	// checkpoint is no more, and Length how long it is; 0 if there was none.
+	Gone   string
+	Length int
+
+	label  Label
 	trie   *Trie
 	node   *node // of its last capture, or of what was restored
 	source *node // whose edge Restored lies in, if it lies within one
 }
 
+// A Label tells the captures of one sequence from those of others.
+type Label struct {
+	Run    int64 // of the caller; 0 = none
+	Prompt int   // tokens that come before what is generated
+}
+
+// A Parting is where a text leaves another one.
+type Parting struct {
+	Kept  int32 // the token that follows in the text that the trie has
+	Given int32 // in this one
+	Kind  Kind  // of what is kept
+}
+
 // Begin looks for a text of one token at least.
-func (t *Trie) Begin(tokens []int32) *Path {
+func (t *Trie) Begin(tokens []int32, label Label) *Path {
 	t.settle()
-	p := &Path{trie: t}
+	p := &Path{trie: t, label: label}
 	n := t.root
 	for p.Matched < len(tokens) {
 		child := n.children[tokens[p.Matched]]
 		if child == nil {
+			for _, other := range n.children {
+				if p.Parted == nil || other.used > n.children[p.Parted.Kept].used {
+					p.Parted = &Parting{other.tokens[0], tokens[p.Matched], other.kind}
+				}
+			}
 			break
 		}
 		count := common(child.tokens, tokens[p.Matched:])
 		p.Matched += count
 		n = child
 		if count < len(child.tokens) {
+			if p.Matched < len(tokens) {
+				p.Parted = &Parting{child.tokens[count], tokens[p.Matched], child.kind}
+			}
 			break
 		}
 	}
@@ -51,6 +82,9 @@ func (t *Trie) Begin(tokens []int32) *Path {
 			p.source, n = n, n.parent
 		}
 	}
+	if p.Restored < len(tokens)-1 {
+		p.Length, p.Gone = t.gone.find(tokens, p.Restored)
+	}
 	p.stand(n)
 	return p
 }
@@ -67,6 +101,20 @@ func (p *Path) stand(n *node) {
 
 // NeedsExact is that of the trie.
 func (p *Path) NeedsExact() bool { return p.trie.NeedsExact() }
+
+// Scheduled reports whether captures in the midst of a text are of use: to be
+// restored, or to be on disk if the program does not live to see its end.
+func (p *Path) Scheduled() bool { return p.trie.NeedsExact() || p.trie.store != nil }
+
+// File returns the id of a file that has the text up to a position, and that
+// position, as far as there is one: the text's last.
+func (p *Path) File() (id string, to int) {
+	n := p.node
+	for n.parent != nil && n.file == "" {
+		n = n.parent
+	}
+	return n.file, n.end
+}
 
 // From returns the position from which on the next capture holds rows.
 func (p *Path) From() int { return p.node.end }
@@ -98,7 +146,22 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 		p.stand(p.trie.root)
 		return nil, err
 	}
+	if p.trie.store != nil {
+		p.trie.store.use(last.files())
+	}
 	return stack, nil
+}
+
+// files returns the ids of the files that a text is in, in order.
+func (n *node) files() []string {
+	if n.parent == nil {
+		return nil
+	}
+	ids := n.parent.files()
+	if n.file != "" && (len(ids) == 0 || ids[len(ids)-1] != n.file) { // an edge may have been cut
+		ids = append(ids, n.file)
+	}
+	return ids
 }
 
 // last returns the node whose edge Restored lies in, or is the end of.
@@ -170,7 +233,11 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 		child := n.children[tokens[0]]
 		if child == nil {
 			n = t.attach(n, tokens, captures)
-			if err := t.offer(s, n); err != nil {
+			n.kind = KindPrompt
+			if n.end > p.label.Prompt {
+				n.kind = KindAnswer
+			}
+			if err := t.offer(s, n, p.label.Run); err != nil {
 				return err
 			}
 			break
@@ -218,6 +285,9 @@ func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
 	release(captures)
 	t.put(n, all)
 }
+
+// Lost reports whether the trie was closed: what comes is not kept.
+func (p *Path) Lost() bool { return p.trie.closed }
 
 // Leave ends the path of a sequence whose caches are gone, or are the caller's.
 func (p *Path) Leave() { p.stand(nil) }

@@ -11,11 +11,11 @@ const (
 	Final       = 64   // tokens an answer has at least for its end to be kept
 )
 
-// Prompt returns the offsets, ascending, at which a prompt of length tokens is
+// Offsets returns the offsets, ascending, at which a prompt of length tokens is
 // captured when its first from tokens are there already: at its boundaries, which
 // are the ends of messages say, every PromptEvery tokens, and before its last token,
 // from where the same prompt goes on.
-func Prompt(from, length int, boundaries []int) []int {
+func Offsets(from, length int, boundaries []int) []int {
 	candidates := slices.Clone(boundaries)
 	for at := PromptEvery; at < length; at += PromptEvery {
 		candidates = append(candidates, at)

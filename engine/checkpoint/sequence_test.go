@@ -89,7 +89,7 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 	b.t.Helper()
 	q := &sequence{bench: b, tokens: slices.Clone(tokens)}
 	b.do(func(s *mlx.Scope) (err error) {
-		q.path = b.trie.Begin(tokens)
+		q.path = b.trie.Begin(tokens, Label{})
 		if q.stack, err = q.path.Restore(s, b.fresh); err != nil || !b.drafting {
 			return err
 		}

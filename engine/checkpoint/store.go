@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,7 +29,11 @@ type StoreOptions struct {
 	Key     string // tells the target, its type and its layout from others
 	Context string // tells the drafter whose contexts are kept from others
 
-	Budget int64        // bytes of all files of the folder; the oldest go first
+	// Index, if there is one, is told of the files; without one, those of
+	// which the longest ago was written are missed least.
+	Index Index
+
+	Budget int64        // bytes of all files of the folder; those that are missed least go first
 	PerDay int64        // bytes written in 24 hours at most, as far as files are left of them; 0 is no bound
 	Logger *slog.Logger // nil discards
 }
@@ -38,7 +44,9 @@ type StoreOptions struct {
 // warning.
 type Store struct {
 	o       StoreOptions
-	first   string // name of a file that this store could have begun first
+	first   string // id of a file that this store could have begun first
+	last    string // id of the file begun last
+	gone    *gone
 	jobs    chan *job
 	pending sync.WaitGroup // jobs
 	found   chan []found   // by the first scan; nil once they are taken
@@ -51,7 +59,7 @@ type Store struct {
 	since   time.Time // and this, a day ago at most
 }
 
-// A job is a file to be written.
+// A job is a file to be written, or word of those that were restored.
 type job struct {
 	path     string
 	header   header
@@ -59,6 +67,8 @@ type job struct {
 	bytes    int64             // of the image
 	captures []*cache.Snapshot // of what is in it, retained; nil where nothing is
 	err      error
+
+	used []string // ids; the rest is empty then
 }
 
 // NewStore begins to keep files, and to look for those that are there. Close
@@ -67,12 +77,12 @@ func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Store{o: o, jobs: make(chan *job, queued)}
+	d := &Store{o: o, gone: new(gone), jobs: make(chan *job, queued)}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		d.fail(err)
 	}
 	d.since = time.Now()
-	d.first = fileName(d.since)
+	d.first = newID(d.since)
 	for _, f := range d.list() {
 		if d.since.Sub(f.date) < day {
 			d.recent += f.bytes
@@ -105,6 +115,13 @@ func (d *Store) spend(bytes int64) bool {
 	return true
 }
 
+// Busy reports whether files wait to be written.
+func (d *Store) Busy() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waiting > 0
+}
+
 // Failure says why files are not kept, "" while they are.
 func (d *Store) Failure() string {
 	d.mu.Lock()
@@ -125,20 +142,50 @@ func (d *Store) fail(err error) {
 // write works off the jobs.
 func (d *Store) write() {
 	for j := range d.jobs {
+		if j.used != nil {
+			d.tell("using checkpoints", func(x Index) error { return x.Use(j.used) })
+			continue
+		}
 		j.err = writeFile(j.path, j.header, j.image)
 		d.mu.Lock()
 		d.done = append(d.done, j)
-		d.waiting -= j.bytes
 		if j.err == nil {
 			d.failure = ""
 		}
 		d.mu.Unlock()
 		if j.err != nil {
 			d.fail(j.err)
-		} else if err := d.sweep(); err != nil {
-			d.o.Logger.Warn("keeping checkpoints within their budget", "error", err)
+		} else {
+			d.tell("keeping a checkpoint", func(x Index) error { return x.Add(j.header.entry(j.path, j.bytes)) })
+			if err := d.sweep(); err != nil {
+				d.o.Logger.Warn("keeping checkpoints within their budget", "error", err)
+			}
 		}
+		d.mu.Lock()
+		d.waiting -= j.bytes
+		d.mu.Unlock()
 		d.pending.Done()
+	}
+}
+
+// tell calls the index, if there is one.
+func (d *Store) tell(what string, f func(Index) error) {
+	if d.o.Index == nil {
+		return
+	}
+	if err := f(d.o.Index); err != nil {
+		d.o.Logger.Warn("the index of checkpoints", "doing", what, "error", err)
+	}
+}
+
+// use notes that a text was restored from files.
+func (d *Store) use(ids []string) {
+	if d.o.Index == nil || len(ids) == 0 {
+		return
+	}
+	select {
+	case d.jobs <- &job{used: ids}:
+	default: // it is of no weight
 	}
 }
 
@@ -164,33 +211,71 @@ func (d *Store) list() (files []listed) {
 	return files
 }
 
-// sweep deletes the oldest files until the rest is within the budget.
+// sweep deletes those files that are missed least until the rest is within the
+// budget.
 func (d *Store) sweep() error {
 	files, sum := d.list(), int64(0)
 	for _, f := range files {
 		sum += f.bytes
 	}
-	slices.SortFunc(files, func(a, b listed) int { return a.date.Compare(b.date) })
-	for _, f := range files {
+	if sum <= d.o.Budget {
+		return nil
+	}
+	entries, err := d.byWorth(files)
+	if err != nil {
+		return err
+	}
+	why := fmt.Sprintf("was deleted to keep within %d MB on disk", max(1, d.o.Budget/1e6))
+	for _, e := range entries {
 		if sum <= d.o.Budget {
 			return nil
 		}
-		if err := os.Remove(f.path); err != nil {
+		path := FilePath(d.o.Dir, e.ID)
+		i := slices.IndexFunc(files, func(f listed) bool { return f.path == path })
+		if i < 0 {
+			d.lose(e, "has lost its file")
+			continue
+		}
+		if err := os.Remove(path); err != nil {
 			return err
 		}
-		sum -= f.bytes
+		sum -= files[i].bytes
+		d.lose(e, why)
 	}
 	return nil
 }
 
-// offer has the captures of an edge written, unless too much waits or was
-// written today: those of text from position from on, of the needed caches and
-// behind them of a draft's. It evaluates.
-func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*cache.Snapshot) error {
-	if len(d.jobs) == cap(d.jobs) {
-		return nil
+// byWorth returns the entries of files that may go, that which is missed least
+// first.
+func (d *Store) byWorth(files []listed) (entries []Entry, err error) {
+	if d.o.Index != nil {
+		return d.o.Index.ByWorth()
 	}
-	j := &job{header: header{Key: d.o.Key, Context: d.o.Context, Tokens: text, From: from, Needed: needed}}
+	slices.SortFunc(files, func(a, b listed) int { return a.date.Compare(b.date) })
+	for _, f := range files {
+		entries = append(entries, Entry{ID: idOf(f.path)})
+	}
+	return entries, nil
+}
+
+// lose remembers why a file is gone.
+func (d *Store) lose(e Entry, why string) {
+	if e.Digest != "" {
+		d.gone.add(e.To, e.Digest, why)
+	}
+	d.tell("losing a checkpoint", func(x Index) error { return x.Lose(e.ID, why) })
+}
+
+// offer has the captures of an edge written, unless too much waits or was
+// written today: h says of which text and from where on, captures are those of the
+// needed caches and behind them of a draft's. It returns the id of the file to
+// be, empty if there will be none. It evaluates.
+func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id string, err error) {
+	if len(d.jobs) == cap(d.jobs) {
+		return "", nil
+	}
+	h.Key, h.Context = d.o.Key, d.o.Context
+	j := &job{header: h}
 	var arrays []mlx.NamedArray
 	for i, p := range captures {
 		if p == nil || p.From() == p.To() {
@@ -202,15 +287,14 @@ func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*
 		j.header.Spans = append(j.header.Spans, &span{p.From(), p.To()})
 	}
 	if s.Err() != nil {
-		return s.Err()
+		return "", s.Err()
 	}
-	var err error
 	if j.image, err = s.Tensors(arrays); err != nil {
-		return err
+		return "", err
 	}
 	if j.bytes = j.image.Bytes(); !d.spend(j.bytes) {
 		j.image.Free()
-		return nil
+		return "", nil
 	}
 	for _, p := range captures {
 		if p != nil {
@@ -218,14 +302,16 @@ func (d *Store) offer(s *mlx.Scope, text []int32, from, needed int, captures []*
 		}
 		j.captures = append(j.captures, p)
 	}
-	j.path = filepath.Join(d.o.Dir, fileName(time.Now()))
+	at := time.Now()
+	if earliest := createdAt(d.last).Add(time.Millisecond); at.Before(earliest) {
+		at = earliest
+	}
+	d.last = newID(at)
+	j.path = FilePath(d.o.Dir, d.last)
 	d.pending.Add(1)
 	d.jobs <- j // of this goroutine alone, so that there is room
-	return nil
+	return d.last, nil
 }
-
-// fileName is that of a file that is begun at a time.
-func fileName(at time.Time) string { return fmt.Sprintf("%016x%s", at.UnixNano(), fileSuffix) }
 
 // settle lets go of what has been written. It is called on the MLX thread.
 func (d *Store) settle() {
@@ -272,6 +358,15 @@ func (d *Store) files() []found {
 	return list
 }
 
+// Refresh forgets what was found at the beginning: files were deleted since. No
+// trie may be using the store.
+func (d *Store) Refresh() {
+	if d.found != nil {
+		<-d.found
+		d.found = nil
+	}
+}
+
 // scan reads the headers of the folder's files, and returns those of the key,
 // edges that begin early first. What is left of files that were being written
 // is deleted; damaged ones are left out.
@@ -281,6 +376,14 @@ func (d *Store) scan() (list []found) {
 		d.fail(err)
 		return nil
 	}
+	known := map[string]Entry{} // and not found
+	d.tell("knowing checkpoints", func(i Index) error {
+		list, err := i.Known()
+		for _, e := range list {
+			known[e.ID] = e
+		}
+		return err
+	})
 	for _, e := range entries {
 		path := filepath.Join(d.o.Dir, e.Name())
 		if strings.HasSuffix(e.Name(), partSuffix) && e.Name() < d.first {
@@ -289,14 +392,42 @@ func (d *Store) scan() (list []found) {
 		if !strings.HasSuffix(e.Name(), fileSuffix) {
 			continue
 		}
+		id := idOf(path)
 		x, err := openFile(path, d.o.Key)
 		if err != nil {
 			d.o.Logger.Debug("a checkpoint is left out", "error", err)
+			if k, ok := known[id]; ok && k.Gone == "" {
+				d.useless(k, err)
+			}
+			delete(known, id)
 			continue
 		}
+		if k, ok := known[id]; !ok || k.Gone != "" {
+			if info, err := e.Info(); err == nil { // its writer did not live to tell
+				d.tell("keeping a checkpoint", func(i Index) error { return i.Add(x.entry(path, info.Size())) })
+			}
+		}
+		delete(known, id)
 		list = append(list, found{x.header, path})
 		x.close()
 	}
+	for _, e := range known {
+		if e.Gone != "" {
+			d.gone.add(e.To, e.Digest, e.Gone)
+		} else if _, err := os.Stat(FilePath(d.o.Dir, e.ID)); errors.Is(err, fs.ErrNotExist) { // and not written since
+			d.lose(e, "has lost its file, which somebody deleted")
+		}
+	}
 	slices.SortStableFunc(list, func(a, b found) int { return a.From - b.From })
 	return list
+}
+
+// useless notes why a file cannot serve this model as it is loaded now. One of
+// another key may serve it when it is loaded otherwise, and is not lost.
+func (d *Store) useless(e Entry, err error) {
+	if errors.Is(err, errOtherKey) {
+		d.gone.add(e.To, e.Digest, "was computed by other weights, or with other settings")
+		return
+	}
+	d.lose(e, fmt.Sprintf("is of no use: %v", err))
 }

@@ -18,6 +18,7 @@ type Trie struct {
 	clock  int64     // counts uses
 	closed bool
 
+	gone    *gone
 	store   *Store // nil if what is held is held in memory alone
 	loading bool   // from the store
 }
@@ -29,6 +30,8 @@ type node struct {
 	end      int     // position behind them
 	children map[int32]*node
 	captures []*cache.Snapshot // by cache; nil where it is not held; none at the root
+	kind     Kind              // of the tokens, when they came
+	file     string            // id of the one that has the edge, or began to be written; empty if there is none
 	stands   int               // sequences in flight and parked ones that stand here
 	used     int64             // clock of the last use
 }
@@ -37,7 +40,7 @@ type node struct {
 // another, which keep every row; there may be none. Neither is kept. budget
 // bounds the bytes of what is held.
 func New(stack, context cache.Stack, budget int64) *Trie {
-	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}}}
+	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}}, gone: new(gone)}
 	for _, c := range slices.Concat(stack, context) {
 		t.exact = append(t.exact, c.NeedsExact())
 	}
@@ -117,7 +120,7 @@ func (t *Trie) cut(s *mlx.Scope, n *node, count int) (*node, error) {
 	tokens := n.tokens
 	release(t.take(n))
 	upper := t.attach(n.parent, tokens[:count], heads)
-	upper.used = n.used
+	upper.used, upper.kind, upper.file = n.used, n.kind, n.file
 	n.parent, n.tokens = upper, slices.Clone(tokens[count:])
 	t.put(n, tails)
 	upper.children[n.tokens[0]] = n

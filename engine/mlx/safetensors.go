@@ -81,6 +81,19 @@ func (t *Tensors) Info(name string) (TensorInfo, bool) {
 // Metadata returns the file's own notes; the map is shared.
 func (t *Tensors) Metadata() map[string]string { return t.metadata }
 
+// Data reads the bytes of one tensor, as the file has them.
+func (t *Tensors) Data(name string) ([]byte, error) {
+	info, ok := t.infos[name]
+	if !ok {
+		return nil, fmt.Errorf("the file has no tensor %q", name)
+	}
+	b := make([]byte, info.Bytes)
+	if n, err := t.r.ReadAt(b, info.offset); n < len(b) {
+		return nil, fmt.Errorf("read tensor %q: %w", name, err)
+	}
+	return b, nil
+}
+
 // Load reads one tensor into memory of its own and returns it as an array of
 // the scope. On Metal the array uses that memory, on the CPU MLX copies it.
 func (t *Tensors) Load(s *Scope, name string) *Array {

@@ -43,7 +43,9 @@ func verbs() []verb {
 			"[--speculation auto|none|DRAFTER] [--depth N] [--rollback trim|snapshot] [--rule coupled|rejection] [--exact] PROMPT", "continue a prompt; - reads it from standard input", run},
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID | drafter [--json] ID [FOLDER|ORG/NAME|auto|none]", "the registry of models; the list has a * at the chosen one, and says where a folder has gone; drafter says or sets what guesses ahead for a model", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
-		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID]", "the history of requests; show tells of one, the latest if none is named, and of its rounds", runsVerb},
+		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID] | resume [--json] ID | verify [--json] ID", "the history of requests; show tells of one, the latest if none is named, and of its rounds; resume completes an answer that was cut off; verify computes one again, with nothing restored or drafted, and compares", runsVerb},
+		{"checkpoints", "[list] [--json] [--model ID] | show [--json] ID | name ID NAME | pin ID | unpin ID | branch [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] ID [PROMPT] | delete ID | verify [--json] [ID|RUN]", "the states of texts that are kept on disk; ID may be a name; branch answers from one, delete deletes it with all that go on from it, verify reads files whole, or does a run again", checkpointsVerb},
+		{"forget", "[--model ID] [--client NAME] [--day YYYY-MM-DD]", "delete the history of a model, a client or a day, and the states that its requests left", forget},
 		{"bench", "NAME [--model DIR] [--drafter DIR] [--context N,N,...] [--only TEXT] [--quick] [--full] [--json] [--wait]", "measure this machine", bench},
 		{"open", "[--print]", "open the page of the running endpoint", open},
 		{"doctor", "[--json]", "what works here and what does not", doctor},
@@ -185,6 +187,12 @@ func needs(name string) string {
 		return "the model to download: tandem pull ORG/NAME"
 	case "tandem models add":
 		return "the model's folder: tandem models add FOLDER"
+	case "tandem checkpoints show", "tandem checkpoints pin", "tandem checkpoints unpin", "tandem checkpoints delete", "tandem checkpoints branch":
+		return "a checkpoint's id or name: `tandem checkpoints list` shows them"
+	case "tandem checkpoints name":
+		return "a checkpoint's id and its name: tandem checkpoints name ID NAME; an empty name takes it away"
+	case "tandem runs resume", "tandem runs verify":
+		return "a run's id: `tandem runs` lists them"
 	case "tandem models drafter":
 		return "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"
 	case "tandem models remove":

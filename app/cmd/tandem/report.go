@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tandem/app/control"
@@ -24,8 +23,8 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 	}
 	var id int64
 	if len(rest) > 0 {
-		if id, err = strconv.ParseInt(rest[0], 10, 64); err != nil || id < 1 {
-			return mistake(f, fmt.Sprintf("%q is no run's id; `tandem runs` lists them", rest[0]))
+		if id, err = runID(f, rest[0]); err != nil {
+			return err
 		}
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -82,7 +81,25 @@ func writeReport(w io.Writer, r control.Run) error {
 		finish += ": " + r.Error
 	}
 	line("finish", "%s", finish)
-	line("tokens", "prompt %d (%d cached), completion %d", r.PromptTokens, r.CachedTokens, r.CompletionTokens)
+	line("tokens", "prompt %d, completion %d", r.PromptTokens, r.CompletionTokens)
+	line("prompt", "matched %d, restored %d, computed %d", r.MatchedTokens, r.CachedTokens, r.PromptTokens-r.CachedTokens)
+	if r.MissReason != "" {
+		line("cache", "%s", r.MissReason)
+	}
+	if r.Parted != nil {
+		var p control.Parted
+		if err := json.Unmarshal(r.Parted, &p); err != nil {
+			return fmt.Errorf("where run %d parts: %w", r.ID, err)
+		}
+		where := "a text that was kept"
+		if p.Answer {
+			where = "an earlier answer, which the client or the chat template wrote otherwise than it was generated, unless it was edited"
+		}
+		line("parts", "at token %d from %s: there %q follows, here %q", p.At, where, p.Kept, p.Given)
+	}
+	if r.Resumes > 0 {
+		line("resumes", "run %d", r.Resumes)
+	}
 	if r.Repeats > 0 {
 		line("loops", "from token %d of the completion on; what drafts gain there says little of other texts", r.Repeats)
 	}
@@ -122,9 +139,6 @@ func writeReport(w io.Writer, r control.Run) error {
 	}
 	line("tokens/s", "%s after the first", pace(r))
 	line("memory", "%s at the peak", byteSize(r.PeakBytes))
-	if r.MissReason != "" {
-		line("cache", "%s", r.MissReason)
-	}
 	if err := table(w, header, lines); err != nil {
 		return err
 	}

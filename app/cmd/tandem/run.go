@@ -248,8 +248,13 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	return m.print(resp.Body, asJSON, stop)
+}
 
+// print writes what a generating route streams to standard output, and closes
+// it. began is called once there is something.
+func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
+	defer body.Close()
 	out := bufio.NewWriter(m.Stdout)
 	defer out.Flush()
 	open := false // a line of text that has no end yet
@@ -260,7 +265,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	}()
 	finish := ""
 	var usage, timings json.RawMessage
-	for data, err := range control.Events(resp.Body) {
+	for data, err := range control.Events(body) {
 		if err != nil {
 			return err
 		}
@@ -275,7 +280,7 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 			timings = ch.Timings
 		}
 		for _, choice := range ch.Choices {
-			stop()
+			began()
 			text := choice.Text + choice.Delta.Content
 			if choice.FinishReason != "" {
 				finish = choice.FinishReason

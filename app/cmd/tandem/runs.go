@@ -3,20 +3,103 @@ package main
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"tandem/app/control"
 )
 
 func runsVerb(ctx context.Context, m *Main, args []string) error {
-	if len(args) > 0 && args[0] == "show" {
-		return showRun(ctx, m, args[1:])
+	sub := ""
+	if len(args) > 0 {
+		sub = args[0]
 	}
-	if len(args) > 0 && args[0] == "list" {
+	switch sub {
+	case "show":
+		return showRun(ctx, m, args[1:])
+	case "resume":
+		return resumeRun(ctx, m, args[1:])
+	case "verify":
+		return verifyRun(ctx, m, args[1:])
+	case "list":
 		args = args[1:]
 	}
 	return listRuns(ctx, m, args)
+}
+
+// runID reads a run's id.
+func runID(f *flag.FlagSet, text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, mistake(f, fmt.Sprintf("%q is no run's id; `tandem runs` lists them", text))
+	}
+	return id, nil
+}
+
+func resumeRun(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("runs resume")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	id, err := runID(f, rest[0])
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		stop := m.watch(ctx, c.State)
+		defer stop()
+		resp, err := c.ResumeRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		return m.print(resp.Body, *asJSON, stop)
+	})
+}
+
+func verifyRun(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("runs verify")
+	asJSON := f.Bool("json", false, "one JSON object")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	id, err := runID(f, rest[0])
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error { return m.replayRun(ctx, c, id, *asJSON) })
+}
+
+// replayRun verifies a run, and fails if it differs.
+func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSON bool) error {
+	stop := m.watch(ctx, c.State)
+	defer stop()
+	v, err := c.VerifyRun(ctx, id)
+	if err != nil {
+		return err
+	}
+	stop()
+	if asJSON {
+		if err := writeJSON(m.Stdout, v); err != nil {
+			return err
+		}
+	}
+	switch {
+	case v.Same == v.Tokens && !asJSON:
+		fmt.Fprintf(m.Stdout, "run %d: all %s come again, with nothing restored and nothing drafted\n", id, plural(v.Tokens, "token"))
+		return nil
+	case v.Same == v.Tokens:
+		return nil
+	}
+	const tie = 1e-3 // nats
+	if v.Gap < tie {
+		return fmt.Errorf("run %d: %s of %d come again; then %q was answered, and now comes %q, which is as likely but for rounding (%.1e apart)", id, plural(v.Same, "token"), v.Tokens, v.Answered, v.Now, v.Gap)
+	}
+	return fmt.Errorf("run %d: %s of %d come again; then %q was answered, and now comes %q, which is likelier by %.4f nats", id, plural(v.Same, "token"), v.Tokens, v.Answered, v.Now, v.Gap)
 }
 
 func listRuns(ctx context.Context, m *Main, args []string) error {

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+
+	"tandem/engine/checkpoint"
+	"tandem/storage"
+)
+
+// A checkpointIndex keeps in the database what is known of one model's files.
+type checkpointIndex struct {
+	db    *storage.DB
+	model string // id
+}
+
+var _ checkpoint.Index = checkpointIndex{}
+
+// Known implements checkpoint.Index.
+func (x checkpointIndex) Known() (list []checkpoint.Entry, err error) {
+	rows, err := x.db.AllCheckpoints(context.Background(), x.model)
+	for _, c := range rows {
+		list = append(list, entryOf(c))
+	}
+	return list, err
+}
+
+func entryOf(c storage.Checkpoint) checkpoint.Entry {
+	return checkpoint.Entry{
+		ID: c.ID, Parent: c.Parent, Key: c.Key, Context: c.Context, Kind: checkpoint.Kind(c.Kind), From: c.FromToken, To: c.ToToken,
+		Run: c.Run, Bytes: c.Bytes, Digest: c.Digest, Created: c.CreatedAt, Gone: c.Gone,
+	}
+}
+
+// Add implements checkpoint.Index.
+func (x checkpointIndex) Add(e checkpoint.Entry) error {
+	return x.db.AddCheckpoint(context.Background(), storage.Checkpoint{
+		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context, Kind: string(e.Kind), FromToken: e.From, ToToken: e.To,
+		Run: e.Run, Bytes: e.Bytes, Digest: e.Digest, CreatedAt: e.Created,
+	})
+}
+
+// Use implements checkpoint.Index.
+func (x checkpointIndex) Use(ids []string) error {
+	return x.db.UseCheckpoints(context.Background(), ids)
+}
+
+// Lose implements checkpoint.Index.
+func (x checkpointIndex) Lose(id, why string) error {
+	return x.db.LoseCheckpoint(context.Background(), id, why)
+}
+
+// ByWorth implements checkpoint.Index.
+func (x checkpointIndex) ByWorth() (list []checkpoint.Entry, err error) {
+	rows, err := x.db.CheckpointsByWorth(context.Background())
+	for _, c := range rows {
+		list = append(list, entryOf(c))
+	}
+	return list, err
+}

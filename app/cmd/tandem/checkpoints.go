@@ -1,0 +1,277 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"tandem/app/control"
+)
+
+func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
+	sub := "list"
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		sub, args = args[0], args[1:]
+	}
+	switch sub {
+	case "list":
+		return listCheckpoints(ctx, m, args)
+	case "show":
+		return showCheckpoint(ctx, m, args)
+	case "name":
+		return changeCheckpoint(ctx, m, sub, args, 2, func(rest []string) control.CheckpointChange {
+			return control.CheckpointChange{Name: &rest[1]}
+		})
+	case "pin", "unpin":
+		return changeCheckpoint(ctx, m, sub, args, 1, func([]string) control.CheckpointChange {
+			return control.CheckpointChange{Pinned: new(sub == "pin")}
+		})
+	case "branch":
+		return branch(ctx, m, args)
+	case "delete":
+		return deleteCheckpoint(ctx, m, args)
+	case "verify":
+		return verifyCheckpoints(ctx, m, args)
+	}
+	fmt.Fprintf(m.Stderr, "tandem checkpoints: there is no verb %q; use list, show, name, pin, unpin, branch, delete or verify\n", sub)
+	return errUsage
+}
+
+func listCheckpoints(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("checkpoints list")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	model := f.String("model", "", "of this model only")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		list, err := c.Checkpoints(ctx, *model)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, x := range list {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, x); err != nil {
+					return err
+				}
+				continue
+			}
+			pin := ""
+			if x.Pinned {
+				pin = "pinned"
+			}
+			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), cmp.Or(pin, "-"), x.Model, x.Kind, fmt.Sprint(x.ToToken),
+				fmt.Sprint(x.ToToken - x.FromToken), byteSize(x.Bytes), fmt.Sprint(x.Hits), clock(x.UsedAt), run64(x.Run)})
+		}
+		if *asJSON {
+			return nil
+		}
+		return table(m.Stdout, []string{"ID", "NAME", "PIN", "MODEL", "KIND", "TOKENS", "OWN", "SIZE", "HITS", "USED", "RUN"}, rows)
+	})
+}
+
+// run64 writes a run's id, - for none.
+func run64(id int64) string {
+	if id == 0 {
+		return "-"
+	}
+	return fmt.Sprint(id)
+}
+
+func showCheckpoint(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("checkpoints show")
+	asJSON := f.Bool("json", false, "one JSON object")
+	rest, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		x, err := c.Checkpoint(ctx, rest[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(m.Stdout, x)
+		}
+		pinned := "no; it may go when space is wanted"
+		if x.Pinned {
+			pinned = "yes"
+		}
+		rows := [][]string{
+			{"name", cmp.Or(x.Name, "-")},
+			{"model", x.Model},
+			{"kind", x.Kind},
+			{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
+			{"goes on from", cmp.Or(x.Parent, "the beginning")},
+			{"size", byteSize(x.Bytes)},
+			{"run", run64(x.Run)},
+			{"made", clock(x.CreatedAt)},
+			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), plural(x.Hits, "time"))},
+			{"pinned", pinned},
+		}
+		if err := table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
+			return err
+		}
+		if x.Text == "" {
+			fmt.Fprintf(m.Stdout, "\nIts text is shown while its model is in memory.\n")
+			return nil
+		}
+		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
+		return nil
+	})
+}
+
+func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n int, change func(rest []string) control.CheckpointChange) error {
+	rest, err := parse(m.flags("checkpoints "+sub), args, n, n)
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		_, err := c.ChangeCheckpoint(ctx, rest[0], change(rest))
+		return err
+	})
+}
+
+func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
+	rest, err := parse(m.flags("checkpoints delete"), args, 1, 1)
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		d, err := c.DeleteCheckpoint(ctx, rest[0])
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stderr, "tandem: deleted %s\n", plural(len(d.Checkpoints), "checkpoint"))
+		return nil
+	})
+}
+
+// verifyCheckpoints reads files whole, all if none is named. A number is a run,
+// which is done again.
+func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("checkpoints verify")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	rest, err := parse(f, args, 0, 1)
+	if err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		names := rest
+		if len(rest) == 0 {
+			list, err := c.Checkpoints(ctx, "")
+			if err != nil {
+				return err
+			}
+			for _, x := range list {
+				names = append(names, x.ID)
+			}
+		}
+		damaged := 0
+		for _, name := range names {
+			v, err := c.VerifyCheckpoint(ctx, name)
+			if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
+				if id, numErr := strconv.ParseInt(name, 10, 64); numErr == nil {
+					return m.replayRun(ctx, c, id, *asJSON)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				if err := writeJSON(m.Stdout, v); err != nil {
+					return err
+				}
+			}
+			if v.Error != "" {
+				damaged++
+				fmt.Fprintf(m.Stderr, "tandem: %s\n", v.Error)
+			}
+		}
+		if damaged > 0 {
+			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one", damaged, plural(len(names), "checkpoint"))
+		}
+		if !*asJSON {
+			fmt.Fprintf(m.Stdout, "%s whole\n", plural(len(names), "checkpoint"))
+		}
+		return nil
+	})
+}
+
+// A continuation is the body of a branch.
+type continuation struct {
+	Prompt        string         `json:"prompt"`
+	Raw           bool           `json:"raw,omitempty"`
+	MaxTokens     *int           `json:"max_tokens,omitempty"`
+	Temperature   *float64       `json:"temperature,omitempty"`
+	Seed          *int64         `json:"seed,omitempty"`
+	Stream        bool           `json:"stream"`
+	StreamOptions map[string]any `json:"stream_options"`
+	TokenIDs      bool           `json:"return_token_ids"`
+}
+
+func branch(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("checkpoints branch")
+	raw := f.Bool("raw", false, "go on from the text as it is, with the prompt as it is")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
+	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
+	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
+	rest, err := parse(f, args, 1, 2)
+	if err != nil {
+		return err
+	}
+	b := continuation{Raw: *raw, Stream: true, StreamOptions: map[string]any{"include_usage": true}, TokenIDs: true}
+	if len(rest) > 1 {
+		b.Prompt = rest[1]
+	}
+	if b.Prompt == "" && !*raw {
+		return mistake(f, "say what comes next, or add --raw to go on from the text as it is")
+	}
+	f.Visit(func(set *flag.Flag) {
+		switch set.Name {
+		case "max-tokens":
+			b.MaxTokens = maxTokens
+		case "temperature":
+			b.Temperature = temperature
+		case "seed":
+			b.Seed = seed
+		}
+	})
+	return m.withServer(ctx, func(c *control.Client) error {
+		stop := m.watch(ctx, c.State)
+		defer stop()
+		resp, err := c.Do(ctx, "POST", control.CheckpointPath(rest[0])+"/branch", b)
+		if err != nil {
+			return err
+		}
+		return m.print(resp.Body, *asJSON, stop)
+	})
+}
+
+func forget(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("forget")
+	var r control.ForgetRequest
+	f.StringVar(&r.Model, "model", "", "of this model")
+	f.StringVar(&r.Client, "client", "", "of this client, by its name in `tandem runs show`")
+	f.StringVar(&r.Day, "day", "", "of this day, YYYY-MM-DD in UTC")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	if r == (control.ForgetRequest{}) {
+		return mistake(f, "name what is to be forgotten: --model, --client, --day, or several, which narrow each other")
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		gone, err := c.Forget(ctx, r)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(m.Stderr, "tandem: forgot %s and %s\n", plural(gone.Runs, "run"), plural(gone.Checkpoints, "checkpoint"))
+		return nil
+	})
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// streamIDs starts a chat that has no end of its own and returns the tokens that
+// come until there are n.
+func (p *process) streamIDs(t *testing.T, n int) (ids []int32) {
+	t.Helper()
+	resp, err := http.Post(p.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
+		"ignore_eos":true,"stream":true,"return_token_ids":true,"messages":[{"role":"user","content":"Write a Go function named Contains."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 1<<20)
+	for len(ids) < n && lines.Scan() {
+		var ch chunk
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok && json.Unmarshal([]byte(data), &ch) == nil {
+			for _, c := range ch.Choices {
+				ids = append(ids, c.TokenIDs...)
+			}
+		}
+	}
+	if len(ids) < n {
+		t.Fatalf("%d tokens came: %v", len(ids), lines.Err())
+	}
+	return ids
+}
+
+// TestResume: an answer that a kill -9 cut off is completed with the tokens it
+// would have had, from what was on disk, and comes again when it is verified.
+func TestResume(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home)
+	before := p.streamIDs(t, 200)
+	// A checkpoint of the answer is there, behind its 64th token or a later one.
+	c := client(t, home)
+	for {
+		list, err := c.Checkpoints(t.Context(), "pocket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(list, func(x control.Checkpoint) bool { return x.Kind == "answer" }) {
+			break
+		}
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.exit(t)
+
+	p = serveProcess(t, home)
+	defer p.stop(t)
+	console := newConsole(t, home)
+	runs := lines[control.Run](t, console.must(t, "runs", "--json"))
+	if len(runs) != 1 || runs[0].FinishReason != "interrupted" || runs[0].Model != "pocket" {
+		t.Fatalf("the history has %+v", runs)
+	}
+	out := console.must(t, "runs", "resume", "--json", fmt.Sprint(runs[0].ID))
+	var ids []int32
+	for _, l := range lines[struct {
+		TokenIDs []int32 `json:"token_ids"`
+	}](t, out) {
+		ids = append(ids, l.TokenIDs...)
+	}
+	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
+		t.Errorf("%d tokens, %v; before the end of the process %v", len(ids), ids, before)
+	}
+	runs = lines[control.Run](t, console.must(t, "runs", "--json"))
+	if r := runs[0]; r.Resumes != 1 || r.CompletionTokens != 330 || r.Rounds > 330-64 {
+		t.Errorf("resumed by %+v", r)
+	}
+	if text := console.must(t, "runs", "verify", "2"); !strings.Contains(text, "all 330 tokens") {
+		t.Errorf("verified: %s", text)
+	}
+	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 || !strings.Contains(console.stderr, "ended by itself") {
+		t.Errorf("a run that ended is resumed: %d, %s", code, console.stderr)
+	}
+}
+
+// TestCheckpointVerbs: what people do with checkpoints.
+func TestCheckpointVerbs(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home)
+	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
+	console := newConsole(t, home)
+	list := func() []control.Checkpoint {
+		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json"))
+	}
+	for len(list()) < 3 { // they are written behind the answer
+	}
+	all := list()
+	last := slices.MaxFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
+	if last.Kind != "answer" || last.Run != 1 || last.Model != "pocket" {
+		t.Errorf("the last is %+v", last)
+	}
+	console.must(t, "checkpoints", "name", last.ID, "contains")
+	console.must(t, "checkpoints", "pin", "contains")
+	if text := console.must(t, "checkpoints", "show", "contains"); !strings.Contains(text, last.ID) || !strings.Contains(text, "Write Contains.") {
+		t.Errorf("shown as %s", text)
+	}
+	if text := console.must(t, "checkpoints"); !strings.Contains(text, "contains") || !strings.Contains(text, "pinned") {
+		t.Errorf("listed as %s", text)
+	}
+	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains", "Write Index.")
+	r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]
+	if r.Endpoint != "/app/checkpoints/branch" || r.CachedTokens < last.ToToken || r.PromptTokens < last.ToToken+5 {
+		t.Errorf("the branch is %+v, the checkpoint has %d tokens", r, last.ToToken)
+	}
+	if text := console.must(t, "checkpoints", "verify"); !strings.Contains(text, "whole") {
+		t.Errorf("verified: %s", text)
+	}
+	if text := console.must(t, "checkpoints", "verify", "1"); !strings.Contains(text, "all 100 tokens") {
+		t.Errorf("run 1 verified: %s", text)
+	}
+
+	// With the first all are gone, from memory too, and the reason is told.
+	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
+	console.must(t, "checkpoints", "delete", first.ID)
+	if rest := list(); len(rest) > 0 {
+		t.Errorf("%+v are left", rest)
+	}
+	again := p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
+	if again.Timings.CacheN != 0 || !strings.Contains(again.Timings.Miss, "was deleted, as you asked") {
+		t.Errorf("%d tokens restored, %q", again.Timings.CacheN, again.Timings.Miss)
+	}
+	for _, args := range [][]string{{"show", "contains"}, {"delete", first.ID}, {"branch", "x", "y"}} {
+		if code := console.tandem(t.Context(), append([]string{"checkpoints"}, args...)...); code != 1 || !strings.Contains(console.stderr, "no checkpoint") {
+			t.Errorf("%v: %d, %s", args, code, console.stderr)
+		}
+	}
+
+	console.must(t, "forget", "--model", "pocket")
+	if runs := console.must(t, "runs", "--json"); runs != "" {
+		t.Errorf("the history has %s", runs)
+	}
+	if files, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*")); len(files) > 0 {
+		t.Errorf("%v are left", files)
+	}
+	if a := p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."}); a.Timings.CacheN != 0 {
+		t.Errorf("%d tokens of a forgotten text are restored", a.Timings.CacheN)
+	}
+	for _, args := range [][]string{{"forget"}, {"checkpoints", "x"}, {"checkpoints", "name", "x"}, {"checkpoints", "branch", "x"}, {"runs", "resume", "x"}, {"runs", "verify"}} {
+		if code := console.tandem(t.Context(), args...); code != 2 {
+			t.Errorf("%v ends with %d", args, code)
+		}
+	}
+	p.stop(t)
+}

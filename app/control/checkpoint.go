@@ -1,0 +1,99 @@
+package control
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// A Checkpoint is the state of a model behind a text, on disk.
+type Checkpoint struct {
+	ID        string    `json:"id"`
+	Parent    string    `json:"parent"` // that has the text before FromToken; empty at the beginning
+	Model     string    `json:"model"`
+	Kind      string    `json:"kind"` // prompt or answer
+	FromToken int       `json:"from_token"`
+	ToToken   int       `json:"to_token"`
+	Bytes     int64     `json:"bytes"`
+	Run       int64     `json:"run"` // that computed it; 0 = unknown
+	Hits      int       `json:"hits"`
+	Name      string    `json:"name"`
+	Pinned    bool      `json:"pinned"`
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at"`
+
+	// Text is the end of the text. Only one checkpoint by itself has it, and
+	// only while its model is in memory.
+	Text string `json:"text,omitempty"`
+}
+
+// KindAnswer is the kind of a checkpoint whose tokens were generated, at least
+// in part.
+const KindAnswer = "answer"
+
+// CheckpointChange is the body of POST /app/checkpoints/{id}. What is nil stays.
+type CheckpointChange struct {
+	Name   *string `json:"name,omitempty"` // empty takes the name away
+	Pinned *bool   `json:"pinned,omitempty"`
+}
+
+// Deleted is the answer of DELETE /app/checkpoints/{id}: what went, with all
+// that went on from it.
+type Deleted struct {
+	Checkpoints []string `json:"checkpoints"`
+}
+
+// Integrity is the answer of POST /app/checkpoints/{id}/verify.
+type Integrity struct {
+	ID    string `json:"id"`
+	Error string `json:"error,omitempty"` // what is wrong with the file; empty if nothing is
+}
+
+// ForgetRequest is the body of POST /app/forget: whose state and history is to
+// go. What is not empty narrows it; one of them at least is not.
+type ForgetRequest struct {
+	Model  string `json:"model,omitempty"`
+	Client string `json:"client,omitempty"` // as the history has it
+	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, UTC
+}
+
+// Forgotten is the answer of POST /app/forget.
+type Forgotten struct {
+	Runs        int `json:"runs"`
+	Checkpoints int `json:"checkpoints"`
+}
+
+// A Parted is where a prompt leaves a text that was kept.
+type Parted struct {
+	At     int    `json:"at"`     // tokens that both have
+	Kept   string `json:"kept"`   // the token that follows in the other text
+	Given  string `json:"given"`  // in the prompt
+	Answer bool   `json:"answer"` // the other text is an answer there
+}
+
+// A RunText is what is needed to complete a run's answer, or to compute it
+// again. It is field for field that of package storage.
+type RunText struct {
+	Run     int64
+	Model   string          // the run's row has it only once the run has ended
+	Request json.RawMessage // the body, with a seed; nil once the run has ended by itself
+	Prompt  int             // tokens of the prompt
+	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
+	Tokens  int             // of the text that are in it
+	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended
+	Replay  json.RawMessage // how they were generated; nil where that cannot be repeated
+}
+
+// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
+// compares to what the model says with nothing restored and nothing drafted.
+type Replayed struct {
+	Run    int64 `json:"run"`
+	Tokens int   `json:"tokens"` // of the answer
+	Same   int   `json:"same"`   // of them, from the first on
+
+	// Where they differ: the token that was answered, the one that comes now,
+	// and the difference of their log-probabilities now. Below 1e-3 both are as
+	// likely, as far as numbers of 32 bits can tell.
+	Answered string  `json:"answered,omitempty"`
+	Now      string  `json:"now,omitempty"`
+	Gap      float64 `json:"gap,omitempty"`
+}

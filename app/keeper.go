@@ -1,0 +1,229 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/checkpoint"
+	"tandem/storage"
+)
+
+var _ server.Keeper = (*App)(nil)
+
+// textEnd is how many tokens of a checkpoint's text are shown.
+const textEnd = 200
+
+// Checkpoints implements server.Keeper.
+func (a *App) Checkpoints(ctx context.Context, model string) ([]control.Checkpoint, error) {
+	rows, err := a.db.Checkpoints(ctx, model)
+	if err != nil {
+		return nil, err
+	}
+	var list []control.Checkpoint
+	for _, c := range rows {
+		if _, err := os.Stat(a.checkpointPath(c.ID)); errors.Is(err, fs.ErrNotExist) {
+			if err := a.db.LoseCheckpoint(ctx, c.ID, "has lost its file, which somebody deleted"); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		list = append(list, describeCheckpoint(c))
+	}
+	return list, nil
+}
+
+func (a *App) checkpointPath(id string) string {
+	return checkpoint.FilePath(a.home.Path(checkpointFolder), id)
+}
+
+func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
+	return control.Checkpoint{
+		ID: c.ID, Parent: c.Parent, Model: c.Model, Kind: c.Kind, FromToken: c.FromToken, ToToken: c.ToToken, Bytes: c.Bytes, Run: c.Run,
+		Hits: c.Hits, Name: c.Name, Pinned: c.Pinned, CreatedAt: c.CreatedAt, UsedAt: c.UsedAt,
+	}
+}
+
+// findCheckpoint returns the row of an id or a name, once it has been written if
+// that is about to be.
+func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
+	busy := true
+	c, err := a.db.Checkpoint(ctx, name)
+	for isNotFound(err) && busy && ctx.Err() == nil {
+		a.mu.Lock()
+		m := a.loaded
+		busy = m != nil && m.store != nil && m.store.Busy()
+		a.mu.Unlock()
+		if busy {
+			time.Sleep(10 * time.Millisecond)
+		}
+		c, err = a.db.Checkpoint(ctx, name)
+	}
+	if isNotFound(err) {
+		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
+			Message: fmt.Sprintf("There is no checkpoint %q; `tandem checkpoints list` shows those that are there.", name)}
+	}
+	return c, err
+}
+
+// Checkpoint implements server.Keeper.
+func (a *App) Checkpoint(ctx context.Context, name string) (control.Checkpoint, error) {
+	row, err := a.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Checkpoint{}, err
+	}
+	c := describeCheckpoint(row)
+	if err := a.settle(ctx); err != nil {
+		return c, err
+	}
+	m := a.loaded
+	if m == nil || m.row.ID != row.Model {
+		a.mu.Unlock()
+		return c, nil
+	}
+	m.users++
+	a.mu.Unlock()
+	defer m.Release()
+	text, err := a.CheckpointText(ctx, row.ID)
+	if err != nil {
+		return c, err
+	}
+	c.Text = m.Decode(text[max(0, len(text)-textEnd):])
+	return c, nil
+}
+
+// CheckpointText implements server.Keeper.
+func (a *App) CheckpointText(ctx context.Context, name string) ([]int32, error) {
+	row, err := a.findCheckpoint(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := checkpoint.ReadText(a.checkpointPath(row.ID))
+	if err != nil {
+		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}
+	}
+	return text, nil
+}
+
+// ChangeCheckpoint implements server.Keeper.
+func (a *App) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
+	row, err := a.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Checkpoint{}, err
+	}
+	if change.Name != nil {
+		err := a.db.NameCheckpoint(ctx, row.ID, *change.Name)
+		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Err: err,
+				Message: fmt.Sprintf("Another checkpoint is called %q; choose another name, or take it from that one first.", *change.Name)}
+		}
+		if err != nil {
+			return control.Checkpoint{}, err
+		}
+	}
+	if change.Pinned != nil {
+		if err := a.db.PinCheckpoint(ctx, row.ID, *change.Pinned); err != nil {
+			return control.Checkpoint{}, err
+		}
+	}
+	row, err = a.findCheckpoint(ctx, row.ID)
+	return describeCheckpoint(row), err
+}
+
+// DeleteCheckpoint implements server.Keeper.
+func (a *App) DeleteCheckpoint(ctx context.Context, name string) (out control.Deleted, err error) {
+	row, err := a.findCheckpoint(ctx, name)
+	if err != nil {
+		return out, err
+	}
+	return out, a.emptied(ctx, func() error {
+		if out.Checkpoints, err = a.db.CheckpointTree(ctx, row.ID); err != nil {
+			return err
+		}
+		if err := checkpoint.Delete(a.home.Path(checkpointFolder), out.Checkpoints); err != nil {
+			return err
+		}
+		for _, id := range out.Checkpoints {
+			if err := a.db.LoseCheckpoint(ctx, id, "was deleted, as you asked"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// emptied calls remove while no engine has anything of a text that could be
+// restored.
+func (a *App) emptied(ctx context.Context, remove func() error) error {
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	m := a.loaded
+	if m == nil {
+		defer a.mu.Unlock()
+		return remove()
+	}
+	m.users++
+	a.mu.Unlock()
+	defer m.Release()
+	return m.engine.Forget(remove)
+}
+
+// VerifyCheckpoint implements server.Keeper.
+func (a *App) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
+	row, err := a.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Integrity{}, err
+	}
+	out := control.Integrity{ID: row.ID}
+	if err := checkpoint.Verify(a.checkpointPath(row.ID)); err != nil {
+		out.Error = err.Error()
+	}
+	return out, nil
+}
+
+// Forget implements server.Keeper.
+func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
+	return out, a.emptied(ctx, func() error {
+		gone, err := a.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
+			return checkpoint.Delete(a.home.Path(checkpointFolder), ids)
+		})
+		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints)}
+		return err
+	})
+}
+
+// SetRunText implements server.Keeper.
+func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
+	if a.opts.NoCheckpoints {
+		return nil
+	}
+	return a.db.SetRunText(ctx, storage.RunText(t))
+}
+
+// RunText implements server.Keeper.
+func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
+	t, err := a.db.RunText(ctx, run)
+	if isNotFound(err) {
+		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
+			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, the latest of them.", run)}
+	}
+	return control.RunText(t), err
+}
+
+// RunCheckpoint implements server.Keeper.
+func (a *App) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
+	c, err := a.db.RunCheckpoint(ctx, run)
+	if isNotFound(err) {
+		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.CheckpointText(ctx, c.ID)
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"net/http"
+	"time"
+
+	"tandem/app/control"
+)
+
+// maxCheckpointName bounds a name, in bytes.
+const maxCheckpointName = 64
+
+// checkpointList is the body of GET /app/checkpoints.
+type checkpointList struct {
+	Checkpoints []control.Checkpoint `json:"checkpoints"`
+}
+
+func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.backend.Checkpoints(r.Context(), r.URL.Query().Get("model"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, checkpointList{append([]control.Checkpoint{}, list...)})
+}
+
+func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.backend.Checkpoint(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, c)
+}
+
+func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	var change control.CheckpointChange
+	if f.raw("name") != nil {
+		change.Name = new(f.string("name"))
+		if len(*change.Name) > maxCheckpointName {
+			f.fail("name", "may have %d bytes, not %d.", maxCheckpointName, len(*change.Name))
+		}
+	}
+	if f.raw("pinned") != nil {
+		change.Pinned = new(f.bool("pinned"))
+	}
+	if f.err != nil {
+		return f.err
+	}
+	c, err := s.backend.ChangeCheckpoint(r.Context(), r.PathValue("name"), change)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, c)
+}
+
+func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	d, err := s.backend.DeleteCheckpoint(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, d)
+}
+
+func (s *Server) verifyCheckpoint(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.readObject(w, r); err != nil {
+		return err
+	}
+	v, err := s.backend.VerifyCheckpoint(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, v)
+}
+
+func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	q := control.ForgetRequest{Model: f.string("model"), Client: f.string("client"), Day: f.string("day")}
+	if f.err == nil && q == (control.ForgetRequest{}) {
+		f.fail("model", "is missing: name a model, a client or a day.")
+	}
+	if _, err := time.Parse(time.DateOnly, q.Day); f.err == nil && q.Day != "" && err != nil {
+		f.fail("day", "must be a day such as 2026-11-22, not %q.", clip(q.Day))
+	}
+	if f.err != nil {
+		return f.err
+	}
+	gone, err := s.backend.Forget(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, gone)
+}

@@ -1,0 +1,241 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// socketPost posts to the control routes.
+func socketPost(s *Server, path, body string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.Socket().ServeHTTP(w, postOf(path, "application/json", body))
+	return w
+}
+
+var fakeEnd = time.Unix(1700000000, 0)
+
+// wantError checks an error's status and code.
+func wantError(t *testing.T, w *httptest.ResponseRecorder, status int, code control.Code) {
+	t.Helper()
+	if w.Code != status || !strings.Contains(w.Body.String(), `"code":"`+string(code)+`"`) {
+		t.Errorf("%d %s, want %d %s", w.Code, w.Body, status, code)
+	}
+}
+
+// lettered is a backend with a checkpoint of the text a to z.
+func lettered(kind string) *fakeBackend {
+	fake := newFake()
+	fake.checkpoint = control.Checkpoint{ID: "abc", Model: fake.model.id, Kind: kind, ToToken: 26}
+	return fake
+}
+
+// TestRunTextIsKept: while a run is in flight, what it takes to resume it; from
+// its end on, what it takes to repeat it.
+func TestRunTextIsKept(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	const body = `{"model":"tandem","prompt":"x","seed":5,"stop":["w"]}`
+	w := postTo(t, s, "/v1/completions", "application/json", strings.Replace(body, "}", `,"stream":true}`, 1))
+	if w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	fake.lastRun()
+	end := fake.texts[1]
+	if got := bytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 || !slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
+		t.Errorf("at its end %+v, tokens %v", end, got)
+	}
+	var how replay
+	if err := json.Unmarshal(end.Replay, &how); err != nil || how.Seed != 5 || !slices.Equal(how.Stop, []string{"w"}) {
+		t.Errorf("it is repeated by %s", end.Replay)
+	}
+	// One that is cancelled keeps its request.
+	ctx, cancel := context.WithCancel(t.Context())
+	r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
+	cancel()
+	s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
+	if run := fake.lastRun(); run.FinishReason != control.FinishCancel {
+		t.Errorf("it ended by %q", run.FinishReason)
+	}
+	if got := fake.texts[2]; string(got.Request) != body {
+		t.Errorf("cancelled it keeps %s", got.Request)
+	}
+	// What drafting decides cannot be repeated; several answers are not kept.
+	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
+	fake.lastRun()
+	if got := fake.texts[3]; got.Run == 0 || got.Replay != nil {
+		t.Errorf("%+v", got)
+	}
+	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2}`)
+	fake.lastRun()
+	if got, ok := fake.texts[4]; ok {
+		t.Errorf("of two answers %+v is kept", got)
+	}
+}
+
+// TestResume: the request is sent again behind what was generated, with the seed
+// it had.
+func TestResume(t *testing.T) {
+	fake := newFake()
+	fake.runs = []control.Run{
+		{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"},
+		{ID: 2, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "stop"},
+		{ID: 3, Endpoint: "/v1/completions"},
+	}
+	fake.texts = map[int64]control.RunText{
+		1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)},
+		2: {Run: 2, Model: fake.model.id, Prompt: 2},
+	}
+	s := New(fake, Options{})
+	w := socketPost(s, "/app/runs/1/resume", `{}`)
+	got := fake.model.requests[0]
+	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || string(got.Prompt) != string([]int32{256, 'x'}) {
+		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
+	}
+	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
+		t.Errorf("its row is %+v", r)
+	}
+	fake.left = []int32{256, 'x', 'h', 'i'}
+	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
+	if got := fake.model.requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
+		t.Errorf("%d %s; behind %v", w.Code, w.Body, got.Generated)
+	}
+	fake.left = []int32{256, 'y', 'h', 'i'}
+	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
+	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict, control.CodeNotKept)
+	wantError(t, socketPost(s, "/app/runs/3/resume", `{}`), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/runs/99/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
+	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
+}
+
+// TestVerifyRun: an answer is computed again without drafts, and compared.
+func TestVerifyRun(t *testing.T) {
+	fake := lettered("answer")
+	fake.model.output = "defghij"
+	s := New(fake, Options{})
+	for _, c := range []struct {
+		name string
+		text control.RunText
+		want control.Replayed
+	}{
+		{"all", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}}, control.Replayed{Tokens: 7, Same: 7}},
+		{"the tail too", control.RunText{Prompt: 3, File: "abc", Tokens: 8, Tail: tokenBytes([]int32{'i', 'j'})}, control.Replayed{Tokens: 7, Same: 7}},
+		{"another token", control.RunText{Prompt: 3, File: "abc", Tokens: 5, Tail: tokenBytes([]int32{'f', 'x', 'h'})}, control.Replayed{Tokens: 5, Same: 3, Answered: "x", Now: "g"}},
+		{"no file", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
+		{"nothing", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q'})}, control.Replayed{}},
+	} {
+		fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd}}
+		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1
+		fake.texts = map[int64]control.RunText{1: c.text}
+		w := socketPost(s, "/app/runs/1/verify", `{}`)
+		var got control.Replayed
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+			continue
+		}
+		if got.Gap = 0; got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	for _, r := range fake.model.requests {
+		if !r.Fresh || r.Speculation.Drafter != engine.None {
+			t.Errorf("verified by %+v", r)
+		}
+	}
+	for _, text := range []control.RunText{
+		{Run: 1, Prompt: 3, File: "abc", Tokens: 40, Tail: []byte{}, Replay: []byte(`{}`)}, // the file is shorter
+		{Run: 1, Prompt: 3, Replay: []byte(`{}`)},                                          // it never ended
+		{Run: 1, Prompt: 3, Tail: []byte{}},                                                // it cannot be repeated
+	} {
+		fake.texts = map[int64]control.RunText{1: text}
+		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
+	}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4, Tail: []byte{}, Replay: []byte(`{}`)}}
+	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusNotFound, control.CodeNoCheckpoint)
+}
+
+// TestBranch: what a person says next follows as the template writes it, less
+// what the text has of that already.
+func TestBranch(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, template, body string
+		want                       string // behind a to z
+		object                     string
+	}{
+		{"an answer", "answer", "<%s>", `{"prompt":"more"}`, "><more>", "chat.completion"},
+		{"an answer that was closed", "answer", "<%sz", `{"prompt":"more"}`, "<morez", "chat.completion"},
+		{"a message", "prompt", "(%sxyz", `{"prompt":"more"}`, "(morexyz", "chat.completion"},
+		{"as it is", "prompt", "(%s)", `{"prompt":"more","raw":true}`, "more", "text_completion"},
+		{"on and on", "prompt", "(%s)", `{"raw":true}`, "", "text_completion"},
+		{"without a template", "answer", "", `{"prompt":"more"}`, "more", "text_completion"},
+	} {
+		fake := lettered(c.kind)
+		fake.model.template = nil
+		if c.template != "" {
+			fake.model.template = func(vars []byte) (string, error) {
+				var v struct{ Messages []struct{ Content string } }
+				err := json.Unmarshal(vars, &v)
+				text := ""
+				for _, m := range v.Messages {
+					text += strings.Replace(c.template, "%s", m.Content, 1)
+				}
+				return text, err
+			}
+		}
+		w := socketPost(New(fake, Options{}), "/app/checkpoints/abc/branch", c.body)
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"object":"`+c.object+`"`) {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+			continue
+		}
+		got := fake.model.Decode(fake.model.requests[0].Prompt)
+		if want := "abcdefghijklmnopqrstuvwxyz" + c.want; got != want {
+			t.Errorf("%s: the prompt is %q, want %q", c.name, got, want)
+		}
+	}
+	s := New(lettered("prompt"), Options{})
+	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`), http.StatusNotFound, control.CodeNoCheckpoint)
+}
+
+// TestCheckpointRoutes: what they take and what they refuse.
+func TestCheckpointRoutes(t *testing.T) {
+	fake := lettered("answer")
+	s := New(fake, Options{})
+	for _, c := range []struct {
+		path, body string
+		status     int
+	}{
+		{"/app/checkpoints/abc", `{"name":"one","pinned":true}`, 200},
+		{"/app/checkpoints/abc", `{}`, 200},
+		{"/app/checkpoints/abc", `{"name":7}`, 400},
+		{"/app/checkpoints/abc", `{"pinned":"yes"}`, 400},
+		{"/app/checkpoints/abc", `{"name":"` + strings.Repeat("x", maxCheckpointName+1) + `"}`, 400},
+		{"/app/checkpoints/other", `{"pinned":true}`, 404},
+		{"/app/checkpoints/abc/verify", `{}`, 200},
+		{"/app/forget", `{}`, 400},
+		{"/app/forget", `{"day":"yesterday"}`, 400},
+		{"/app/forget", `{"day":"2026-11-22"}`, 200},
+		{"/app/forget", `{"client":"zed"}`, 200},
+	} {
+		if w := socketPost(s, c.path, c.body); w.Code != c.status {
+			t.Errorf("%s %s: %d %s", c.path, c.body, w.Code, w.Body)
+		}
+	}
+	if c := fake.checkpoint; c.Name != "one" || !c.Pinned {
+		t.Errorf("changed to %+v", c)
+	}
+	// Over TCP nobody gets there without a session.
+	r, w := postOf("/app/forget", "application/json", `{"model":"m"}`), httptest.NewRecorder()
+	r.RemoteAddr = "127.0.0.1:1"
+	s.Endpoint().ServeHTTP(w, r)
+	wantError(t, w, http.StatusUnauthorized, control.CodeUnauthorized)
+}

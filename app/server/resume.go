@@ -1,0 +1,106 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"tandem/app/control"
+)
+
+// A resumption goes on with a run that was cut off.
+type resumption struct {
+	run       int64
+	body      []byte  // of the request
+	prompt    []int32 // nil where nothing is known of it
+	generated []int32
+}
+
+// apply has the one choice of the request go on where the run was cut off.
+func (r *resumption) apply(choices []*choice) error {
+	c := choices[0]
+	if r.prompt == nil || c.req.Logprobs || c.req.PromptLogprobs {
+		return nil // from the beginning; the ids are the same
+	}
+	if !slices.Equal(r.prompt, c.prompt.ids) {
+		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
+	}
+	c.req.Generated = r.generated
+	return nil
+}
+
+// reading is how the bodies of an endpoint are read; nil if it generates nothing.
+func reading(endpoint string) func(*fields) (request, error) {
+	switch endpoint {
+	case "/v1/chat/completions":
+		return readChat
+	case "/v1/completions":
+		return readCompletion
+	}
+	return nil
+}
+
+// runID reads the id in the path.
+func runID(r *http.Request) (int64, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return 0, control.Errorf(control.CodeRunNotFound, "%q is no run's id; a run's id is a number.", clip(r.PathValue("id")))
+	}
+	return id, nil
+}
+
+// resume answers as the run's own route does, with its whole answer: first what
+// had been generated until it was cut off, as far as that was on disk, then
+// the rest. The body may set stream.
+func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
+	id, err := runID(r)
+	if err != nil {
+		return err
+	}
+	row, err := s.backend.Run(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if row.EndedAt.IsZero() {
+		return control.Errorf(control.CodeInvalid, "Run %d is still in flight.", id)
+	}
+	text, err := s.backend.RunText(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	read := reading(row.Endpoint)
+	if text.Request == nil || read == nil {
+		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it ended by itself, or what was asked was not kept.", id)
+	}
+	from := &resumption{run: id, body: text.Request}
+	if ids, err := s.backend.RunCheckpoint(r.Context(), id); err == nil && len(ids) > text.Prompt {
+		from.prompt, from.generated = ids[:text.Prompt], ids[text.Prompt:]
+	}
+	return s.generation(row.Endpoint, func(f *fields) (request, error) {
+		stored, err := parseFields(text.Request, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range []string{"stream", "stream_options"} {
+			if v := f.raw(key); v != nil {
+				stored.values[key] = v
+			}
+		}
+		stored.values["model"], err = json.Marshal(text.Model)
+		if err != nil {
+			return nil, err
+		}
+		req, err := read(stored)
+		if err != nil {
+			return nil, err
+		}
+		p := req.common()
+		var how replay
+		if json.Unmarshal(text.Replay, &how) == nil {
+			p.seed = &how.Seed
+		}
+		p.resumes = from
+		return req, nil
+	})(w, r)
+}

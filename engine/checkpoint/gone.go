@@ -1,0 +1,84 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// maxGone is how many checkpoints are remembered that are no more.
+const maxGone = 10_000
+
+// gone remembers why checkpoints are no more, by their texts' digests. It may be
+// used from any goroutine.
+type gone struct {
+	mu    sync.Mutex
+	why   map[int]map[string]string // by the length of the text and by its digest
+	count int
+}
+
+// add notes that the checkpoint of a text is no more.
+func (g *gone) add(length int, digest, why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count >= maxGone { // of long ago, or nobody would have come so far
+		g.why, g.count = nil, 0
+	}
+	if g.why == nil {
+		g.why = map[int]map[string]string{}
+	}
+	if g.why[length] == nil {
+		g.why[length] = map[string]string{}
+	}
+	g.why[length][digest] = why
+	g.count++
+}
+
+// find returns the longest beginning of a text that is longer than from, ends
+// before its last token, and had a checkpoint, and why that is no more. It
+// returns 0 if there is none.
+func (g *gone) find(tokens []int32, from int) (length int, why string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	lengths := slices.Sorted(maps.Keys(g.why))
+	h, at := sha256.New(), 0
+	for _, n := range lengths {
+		if n <= from {
+			continue
+		}
+		if n >= len(tokens) {
+			break
+		}
+		hashTokens(h, tokens[at:n])
+		at = n
+		if w, ok := g.why[n][sumTokens(h)]; ok {
+			length, why = n, w
+		}
+	}
+	return length, why
+}
+
+// digestOf tells a text from others without having it.
+func digestOf(tokens []int32) string {
+	h := sha256.New()
+	hashTokens(h, tokens)
+	return sumTokens(h)
+}
+
+func hashTokens(h hash.Hash, tokens []int32) {
+	var b []byte
+	for part := range slices.Chunk(tokens, 1024) {
+		b = b[:0]
+		for _, id := range part {
+			b = binary.LittleEndian.AppendUint32(b, uint32(id))
+		}
+		h.Write(b)
+	}
+}
+
+// sumTokens is the digest of what h was given so far.
+func sumTokens(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }

@@ -1,0 +1,240 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Checkpoint is what is known of a file that holds the state of a text, or of one that is gone.
+type Checkpoint struct {
+	ID        string    `json:"id"`
+	Parent    string    `json:"parent"` // that has the text before FromToken; empty at the beginning
+	Model     string    `json:"model"`
+	Key       string    `json:"key"`     // of the weights and all else that what they compute depends on
+	Context   string    `json:"context"` // of the drafter whose context is in it
+	Kind      string    `json:"kind"`    // prompt or answer
+	FromToken int       `json:"from_token"`
+	ToToken   int       `json:"to_token"`
+	Bytes     int64     `json:"bytes"`
+	Digest    string    `json:"digest"` // of the text up to ToToken
+	Run       int64     `json:"run"`    // that computed it; 0 = unknown
+	Hits      int       `json:"hits"`
+	Name      string    `json:"name"`
+	Pinned    bool      `json:"pinned"`
+	Gone      string    `json:"gone"` // why there is no such file any more; empty while there is
+	CreatedAt time.Time `json:"created_at"`
+	UsedAt    time.Time `json:"used_at"` // restored, or made, or gone
+}
+
+// KeepGone is how many checkpoints are remembered that are no more, the latest: to say why a text had to be evaluated.
+const KeepGone = 10_000
+
+const checkpointColumns = `id, parent, model, key, context, kind, from_token, to_token, bytes, digest, run, hits, name, pinned, gone, created_at, used_at`
+
+// fields are the columns in the order of checkpointColumns, for reading and for writing.
+func (c *Checkpoint) fields() []any {
+	return []any{&c.ID, &c.Parent, &c.Model, &c.Key, &c.Context, &c.Kind, &c.FromToken, &c.ToToken, &c.Bytes, &c.Digest, &c.Run,
+		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt)}
+}
+
+// AddCheckpoint stores a checkpoint in place of an older one, whose name, pin and hits it keeps. CreatedAt is set unless
+// the caller did, UsedAt is.
+func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
+	if c.CreatedAt.IsZero() {
+		c.CreatedAt = db.clock()
+	}
+	c.UsedAt = db.clock()
+	marks := strings.Repeat(", ?", len(c.fields())-1)
+	_, err := db.w.ExecContext(ctx, "INSERT INTO checkpoints ("+checkpointColumns+") VALUES (?"+marks+`)
+		ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, model = excluded.model, key = excluded.key, context = excluded.context,
+			kind = excluded.kind, from_token = excluded.from_token, to_token = excluded.to_token, bytes = excluded.bytes,
+			digest = excluded.digest, run = excluded.run, gone = excluded.gone, used_at = excluded.used_at`, c.fields()...)
+	return db.wrap("keep a checkpoint", err)
+}
+
+// UseCheckpoints notes that a text was restored from files.
+func (db *DB) UseCheckpoints(ctx context.Context, ids []string) error {
+	return db.wrap("note the use of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
+		now := stamp(db.clock())
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET hits = hits + 1, used_at = ? WHERE id = ?", now, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// LoseCheckpoint notes why a checkpoint's file is gone. The row loses its name and its pin.
+func (db *DB) LoseCheckpoint(ctx context.Context, id, why string) error {
+	const op = "note the loss of a checkpoint"
+	_, err := db.w.ExecContext(ctx, "UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''", why, stamp(db.clock()), id)
+	if err != nil {
+		return db.wrap(op, err)
+	}
+	_, err = db.w.ExecContext(ctx, `DELETE FROM checkpoints WHERE id IN
+		(SELECT id FROM checkpoints WHERE gone <> '' ORDER BY used_at DESC LIMIT -1 OFFSET ?)`, KeepGone)
+	return db.wrap(op, err)
+}
+
+// ForgetCheckpoints removes rows without a trace.
+func (db *DB) ForgetCheckpoints(ctx context.Context, ids []string) error {
+	return db.wrap("forget checkpoints", db.update(ctx, func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?", id); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Checkpoint returns the one of an id or a name, or [NotFound].
+func (db *DB) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
+	op := fmt.Sprintf("find the checkpoint %q", name)
+	var c Checkpoint
+	err := db.r.QueryRowContext(ctx, "SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
+		name, name, name).Scan(c.fields()...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Checkpoint{}, &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint", Err: err}
+	}
+	return c, db.wrap(op, err)
+}
+
+// Checkpoints returns those whose files are there, of a model or, if that is empty, of all; the last used first.
+func (db *DB) Checkpoints(ctx context.Context, model string) ([]Checkpoint, error) {
+	return db.checkpoints(ctx, "gone = '' AND (model = ? OR ? = '') ORDER BY used_at DESC, to_token DESC, id", model, model)
+}
+
+// AllCheckpoints returns those of a model, with those that are gone.
+func (db *DB) AllCheckpoints(ctx context.Context, model string) ([]Checkpoint, error) {
+	return db.checkpoints(ctx, "model = ? ORDER BY to_token, id", model)
+}
+
+// RunCheckpoint returns the latest state that a run left in a file, or [NotFound].
+func (db *DB) RunCheckpoint(ctx context.Context, run int64) (Checkpoint, error) {
+	op := fmt.Sprintf("find a checkpoint of run %d", run)
+	list, err := db.checkpoints(ctx, "gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run)
+	if err == nil && len(list) == 0 {
+		err = &Error{Code: NotFound, Op: op, Message: "there is none"}
+	}
+	if err != nil {
+		return Checkpoint{}, db.wrap(op, err)
+	}
+	return list[0], nil
+}
+
+func (db *DB) checkpoints(ctx context.Context, where string, args ...any) (list []Checkpoint, err error) {
+	const op = "list checkpoints"
+	rows, err := db.r.QueryContext(ctx, "SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Checkpoint
+		if err := rows.Scan(c.fields()...); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		list = append(list, c)
+	}
+	return list, db.wrap(op, rows.Err())
+}
+
+// NameCheckpoint gives a checkpoint a name, which may be empty. Errors: [NotFound], [Conflict] if another one has it.
+func (db *DB) NameCheckpoint(ctx context.Context, id, name string) error {
+	return db.changeCheckpoint(ctx, id, "name", name)
+}
+
+// PinCheckpoint pins a checkpoint, or ends that. Errors: [NotFound].
+func (db *DB) PinCheckpoint(ctx context.Context, id string, pinned bool) error {
+	return db.changeCheckpoint(ctx, id, "pinned", pinned)
+}
+
+func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any) error {
+	op := fmt.Sprintf("change the checkpoint %q", id)
+	res, err := db.w.ExecContext(ctx, "UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
+	if err != nil {
+		return db.wrap(op, err)
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint"}
+	}
+	return nil
+}
+
+// halfLife is how long a checkpoint that nobody uses takes to be worth half.
+const halfLife = 24 * time.Hour
+
+// CheckpointsByWorth returns those whose files are there, all models', that which is missed least first: by the seconds
+// that a use is expected to save, for each byte. Seconds a token are those of the model's latest runs, uses those there
+// were, fewer the longer they are ago. None comes before those that go on from it; those that are pinned, and what they
+// go on from, are left out.
+func (db *DB) CheckpointsByWorth(ctx context.Context) ([]Checkpoint, error) {
+	const op = "rate checkpoints"
+	list, err := db.Checkpoints(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	seconds := map[string]float64{}
+	rows, err := db.r.QueryContext(ctx, `SELECT model, sum(prefill_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
+		(SELECT * FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var model string
+		var s float64
+		if err := rows.Scan(&model, &s); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		seconds[model] = s
+	}
+	if err := rows.Err(); err != nil {
+		return nil, db.wrap(op, err)
+	}
+
+	const unknown = 1e-3 // seconds a token of a model without runs
+	worth := map[string]float64{}
+	now := db.clock()
+	for _, c := range list {
+		s := seconds[c.Model]
+		if s <= 0 {
+			s = unknown
+		}
+		uses := float64(1+c.Hits) * math.Exp2(-float64(now.Sub(c.UsedAt))/float64(halfLife))
+		worth[c.ID] = uses * s * float64(c.ToToken-c.FromToken) / float64(max(c.Bytes, 1))
+		if c.Pinned {
+			worth[c.ID] = math.Inf(1)
+		}
+	}
+	// Those that others go on from are worth as much as these at least. Parents end before them.
+	slices.SortFunc(list, func(a, b Checkpoint) int { return cmp.Or(cmp.Compare(b.ToToken, a.ToToken), cmp.Compare(a.ID, b.ID)) })
+	for _, c := range list {
+		if _, ok := worth[c.Parent]; ok {
+			worth[c.Parent] = max(worth[c.Parent], worth[c.ID])
+		}
+	}
+	list = slices.DeleteFunc(list, func(c Checkpoint) bool { return math.IsInf(worth[c.ID], 1) })
+	slices.SortStableFunc(list, func(a, b Checkpoint) int { return cmp.Compare(worth[a.ID], worth[b.ID]) })
+	return list, nil
+}
+
+// CheckpointTree returns the ids of a checkpoint and of all that go on from it, whose files are there.
+func (db *DB) CheckpointTree(ctx context.Context, id string) ([]string, error) {
+	list, err := db.checkpoints(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
+		(SELECT ? UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id FROM tree) ORDER BY to_token, id`, id)
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	return ids, err
+}

@@ -1,0 +1,256 @@
+package storage
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keep adds checkpoints of model m, each by its id and what it goes on from: b<a is b behind a, 100 tokens each.
+func keep(t *testing.T, db *DB, list ...string) {
+	t.Helper()
+	ends := map[string]int{}
+	for _, text := range list {
+		id, parent, _ := strings.Cut(text, "<")
+		ends[id] = ends[parent] + 100
+		c := Checkpoint{ID: id, Parent: parent, Model: "m", Key: "k", Kind: "prompt", FromToken: ends[parent], ToToken: ends[id], Bytes: 1000, Digest: id}
+		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func checkpointIDs(list []Checkpoint) string {
+	var ids []string
+	for _, c := range list {
+		ids = append(ids, c.ID)
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestCheckpointRoundTrip(t *testing.T) {
+	db := mustOpen(t, "")
+	want := filled[Checkpoint]()
+	want.Gone = ""
+	if err := db.AddCheckpoint(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := db.Checkpoint(t.Context(), want.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.UsedAt.Before(noon) {
+		t.Errorf("used at %v", got.UsedAt)
+	}
+	if got.UsedAt = want.UsedAt; got != want {
+		t.Errorf("stored %+v, read %+v", want, got)
+	}
+	// Written again, as after a restart, it keeps what people said of it.
+	again := want
+	again.Name, again.Pinned, again.Hits, again.Bytes = "", false, 0, 7
+	if err := db.AddCheckpoint(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ = db.Checkpoint(t.Context(), want.ID); got.Name != want.Name || !got.Pinned || got.Hits != want.Hits || got.Bytes != 7 {
+		t.Errorf("added again it is %+v", got)
+	}
+}
+
+func TestCheckpointNames(t *testing.T) {
+	db := mustOpen(t, "")
+	keep(t, db, "a", "b<a", "c<b")
+	if err := db.NameCheckpoint(t.Context(), "b", "before"); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, db.NameCheckpoint(t.Context(), "c", "before"), Conflict)
+	wantCode(t, db.NameCheckpoint(t.Context(), "x", "other"), NotFound)
+	if c, err := db.Checkpoint(t.Context(), "before"); err != nil || c.ID != "b" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// Of a name and an id the id counts; nothing has the empty name.
+	if err := db.NameCheckpoint(t.Context(), "a", "c"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := db.Checkpoint(t.Context(), "c"); err != nil || c.ID != "c" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	_, err := db.Checkpoint(t.Context(), "")
+	wantCode(t, err, NotFound)
+	if err := db.LoseCheckpoint(t.Context(), "b", "was deleted"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.NameCheckpoint(t.Context(), "c", "before"); err != nil {
+		t.Errorf("the name of one that is gone: %v", err)
+	}
+}
+
+func TestCheckpointsGone(t *testing.T) {
+	db := mustOpen(t, "")
+	keep(t, db, "a", "b<a", "c<b")
+	for _, why := range []string{"was deleted", "another reason, too late"} {
+		if err := db.LoseCheckpoint(t.Context(), "b", why); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := db.Checkpoints(t.Context(), "m")
+	if err != nil || checkpointIDs(list) != "c a" {
+		t.Errorf("there are %s, %v", checkpointIDs(list), err)
+	}
+	all, err := db.AllCheckpoints(t.Context(), "m")
+	if err != nil || checkpointIDs(all) != "a b c" || all[1].Gone != "was deleted" {
+		t.Errorf("all are %s, %+v, %v", checkpointIDs(all), all, err)
+	}
+	if err := db.UseCheckpoints(t.Context(), []string{"a", "a", "nothing"}); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := db.Checkpoint(t.Context(), "a"); a.Hits != 2 {
+		t.Errorf("%d hits", a.Hits)
+	}
+	tree, err := db.CheckpointTree(t.Context(), "a")
+	if err != nil || !slices.Equal(tree, []string{"a", "c"}) {
+		t.Errorf("behind a are %v, %v", tree, err)
+	}
+}
+
+func TestCheckpointsByWorth(t *testing.T) {
+	now := noon
+	db := mustOpen(t, "")
+	db.now = func() time.Time { return now }
+	worth := func(want string) {
+		t.Helper()
+		list, err := db.CheckpointsByWorth(t.Context())
+		if err != nil || checkpointIDs(list) != want {
+			t.Errorf("%s, %v; want %s", checkpointIDs(list), err, want)
+		}
+	}
+	keep(t, db, "a", "b<a", "c<b", "d<a", "e")
+	worth("c b d a e") // equal, so that the deepest goes first, and by id
+	if err := db.UseCheckpoints(t.Context(), []string{"a", "b", "c"}); err != nil {
+		t.Fatal(err)
+	}
+	worth("d e c b a")
+	now = now.Add(3 * 24 * time.Hour)
+	keep(t, db, "f") // new, as often used, worth eight times as much
+	worth("d e c b a f")
+	for _, c := range []Checkpoint{{ID: "g", Model: "slow", ToToken: 100, Bytes: 1000}, {ID: "h", Model: "m", ToToken: 100, Bytes: 10}} {
+		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range []Run{{Model: "m", PromptTokens: 1000, PrefillMS: 1000}, {Model: "slow", PromptTokens: 1000, CachedTokens: 900, PrefillMS: 50_000}} {
+		if _, err := db.BeginRun(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worth("d e c b a f h g") // for its bytes, for its seconds
+	if err := db.PinCheckpoint(t.Context(), "b", true); err != nil {
+		t.Fatal(err)
+	}
+	worth("d e c f h g")
+	// Even where what goes on from them is worth more, none comes before it.
+	if err := db.UseCheckpoints(t.Context(), slices.Repeat([]string{"d"}, 50)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.PinCheckpoint(t.Context(), "b", false); err != nil {
+		t.Fatal(err)
+	}
+	worth("e c b f d a h g")
+}
+
+func TestForget(t *testing.T) {
+	open := func() *DB {
+		db := mustOpen(t, "")
+		day := 0
+		add := func(model, client string) int64 {
+			day++
+			r, err := db.BeginRun(t.Context(), Run{Model: model, Client: client, StartedAt: noon.AddDate(0, 0, day)})
+			if err == nil {
+				err = db.FinishRun(t.Context(), r)
+			}
+			if err == nil {
+				err = db.SetRunText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage("{}"), Tail: []byte{1}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.ID
+		}
+		for i, c := range []Checkpoint{
+			{ID: "a", Model: "m", Run: add("m", "x")}, {ID: "b", Parent: "a", Model: "m", Run: add("m", "y")},
+			{ID: "c", Parent: "b", Model: "m", Run: add("m", "x")}, {ID: "d", Model: "n", Run: add("n", "y")}, {ID: "e", Model: "n"},
+		} {
+			c.ToToken = 10 * i
+			if err := db.AddCheckpoint(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "x"}); err != nil { // in flight
+			t.Fatal(err)
+		}
+		return db
+	}
+	for _, c := range []struct {
+		scope  Scope
+		runs   int
+		gone   string
+		remain string
+	}{
+		{Scope{Model: "m"}, 3, "a b c", "d e"},
+		{Scope{Model: "n"}, 1, "d e", "a b c"},
+		{Scope{Client: "y"}, 2, "b c d", "a e"},
+		{Scope{Client: "x"}, 2, "a b c", "d e"},
+		{Scope{Client: "y", Model: "n"}, 1, "d", "a b c e"},
+		{Scope{Day: "2026-11-24"}, 1, "c", "a b d e"},
+		{Scope{Day: "2026-11-28"}, 0, "", "a b c d e"},
+	} {
+		db := open()
+		var asked []string
+		failing := errors.New("no")
+		if _, err := db.Forget(t.Context(), c.scope, func([]string) error { return failing }); !errors.Is(err, failing) {
+			t.Errorf("%+v: %v where files stay", c.scope, err)
+		}
+		got, err := db.Forget(t.Context(), c.scope, func(ids []string) error { asked = ids; return nil })
+		slices.Sort(got.Checkpoints)
+		if err != nil || got.Runs != c.runs || strings.Join(got.Checkpoints, " ") != c.gone || len(asked) != len(got.Checkpoints) {
+			t.Errorf("%+v forgets %+v, %v; want %d runs and %s", c.scope, got, err, c.runs, c.gone)
+		}
+		rest, _ := db.Checkpoints(t.Context(), "")
+		slices.SortFunc(rest, func(a, b Checkpoint) int { return strings.Compare(a.ID, b.ID) })
+		if checkpointIDs(rest) != c.remain {
+			t.Errorf("%+v leaves %s, want %s", c.scope, checkpointIDs(rest), c.remain)
+		}
+		texts, runs := 0, 0
+		if err := db.r.QueryRow("SELECT (SELECT count(*) FROM run_texts), (SELECT count(*) FROM runs)").Scan(&texts, &runs); err != nil || texts != 4-c.runs || runs != 5-c.runs {
+			t.Errorf("%+v leaves %d texts and %d runs, %v", c.scope, texts, runs, err)
+		}
+	}
+	_, err := open().Forget(t.Context(), Scope{}, nil)
+	wantCode(t, err, Invalid)
+}
+
+func TestRunText(t *testing.T) {
+	db := mustOpen(t, "")
+	_, err := db.RunText(t.Context(), 1)
+	wantCode(t, err, NotFound)
+	r, err := db.BeginRun(t.Context(), Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, db.SetRunText(t.Context(), RunText{Run: 99}), Invalid) // of no run
+	for _, want := range []RunText{
+		{Run: r.ID, Model: "m", Request: json.RawMessage(`{"a":1}`), Prompt: 3, Replay: json.RawMessage(`{}`)},
+		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{1, 2, 3, 4}, Replay: json.RawMessage(`{}`)},
+	} {
+		if err := db.SetRunText(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := db.RunText(t.Context(), r.ID)
+		if err != nil || string(got.Request) != string(want.Request) || got.Prompt != 3 || got.File != want.File || got.Tokens != want.Tokens ||
+			string(got.Tail) != string(want.Tail) || (got.Tail == nil) != (want.Tail == nil) || got.Model != "m" || string(got.Replay) != "{}" {
+			t.Errorf("stored %+v, read %+v, %v", want, got, err)
+		}
+	}
+}
