@@ -128,14 +128,28 @@ func (db *DB) check(ctx context.Context) error {
 		return err
 	}
 	defer ro.Close()
-	var result string
-	if err := ro.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+	result, err := integrity(ctx, ro)
+	if err != nil {
 		return err
 	}
-	if result != "ok" {
+	if result != "" {
 		return &Error{Code: Corrupt, Op: "open database", Message: db.corruptMessage(result)}
 	}
 	return nil
+}
+
+// Integrity reads the whole file and returns the first thing that is wrong with it, empty if nothing is.
+func (db *DB) Integrity(ctx context.Context) (problem string, err error) {
+	problem, err = integrity(ctx, db.r)
+	return problem, db.wrap("check database", err)
+}
+
+func integrity(ctx context.Context, db *sql.DB) (problem string, err error) {
+	err = db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&problem)
+	if problem == "ok" {
+		problem = ""
+	}
+	return problem, err
 }
 
 // Close waits for calls in progress and closes the file. The writer goes last: it folds the log into the file.

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/storage"
+)
+
+// kills is how often TestKilledOften kills the program.
+const kills = 100
+
+// TestKilledOften kills the program with -9 at random moments of its traffic. It
+// starts each time, its database passes SQLite's check, every file it lists is
+// whole, and what it restores says what was said without.
+func TestKilledOften(t *testing.T) {
+	home := newHome(t)
+	rng := rand.New(rand.NewPCG(5, 5))
+	prompts := make([][]map[string]string, 4)
+	for i := range prompts {
+		prompts[i] = []map[string]string{
+			{"role": "system", "content": strings.Repeat("You write Go and nothing else. ", 12)},
+			{"role": "user", "content": fmt.Sprintf("Write a Go function named F%d.", i)},
+		}
+	}
+	fresh := serveProcess(t, newHome(t), "--checkpoints", "off")
+	want := make([][]int32, len(prompts))
+	for i, p := range prompts {
+		want[i] = fresh.say(t, p...).Choices[0].TokenIDs
+	}
+	fresh.stop(t)
+
+	restored, cut := 0, 0
+	for range kills {
+		p := serveProcess(t, home)
+		i := rng.IntN(len(prompts))
+		a := p.say(t, prompts[i]...)
+		if !slices.Equal(a.Choices[0].TokenIDs, want[i]) {
+			t.Errorf("with %d tokens restored it says %v, want %v", a.Timings.CacheN, a.Choices[0].TokenIDs, want[i])
+		}
+		if a.Timings.CacheN > 0 {
+			restored++
+		}
+		done := make(chan bool)
+		for range 2 {
+			go func(seed uint64) { done <- p.talk(seed) }(rng.Uint64())
+		}
+		time.Sleep(time.Duration(rng.IntN(250)) * time.Millisecond)
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if !<-done {
+				cut++
+			}
+		}
+		p.exit(t)
+	}
+	t.Logf("%d of %d times something was restored, %d requests were cut off", restored, kills, cut)
+	if restored < kills/2 || cut < kills/2 {
+		t.Errorf("%d of %d times something was restored, %d requests were cut off: too few to tell anything", restored, kills, cut)
+	}
+	p := serveProcess(t, home)
+	if text := newConsole(t, home).must(t, "checkpoints", "verify"); !strings.Contains(text, "whole") {
+		t.Errorf("the files are not whole: %s", text)
+	}
+	p.stop(t)
+	if parts, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*.part")); len(parts) > 0 {
+		t.Errorf("%v are left of files that were being written", parts)
+	}
+	db, err := storage.OpenReadOnly(filepath.Join(home, "tandem.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if problem, err := db.Integrity(t.Context()); err != nil || problem != "" {
+		t.Errorf("the database: %s, %v", problem, err)
+	}
+}
+
+// talk asks for a long answer to some prompt, and reports whether it came.
+func (p *process) talk(seed uint64) bool {
+	body, err := json.Marshal(map[string]any{
+		"model": "tandem", "temperature": 0.8, "max_tokens": 400, "ignore_eos": true, "stream": true,
+		"messages": []map[string]string{
+			{"role": "system", "content": strings.Repeat("You write Go and nothing else. ", 12)},
+			{"role": "user", "content": fmt.Sprint("Write about ", seed%7)},
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	resp, err := http.Post(p.url+"/v1/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return err == nil && bytes.Contains(text, []byte("[DONE]"))
+}
