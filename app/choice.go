@@ -49,6 +49,24 @@ func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, 
 	return control.Model(row), err == nil, err
 }
 
+// CheckDatabase reads the whole database of a home folder that nobody holds
+// now, and returns the first thing that is wrong with it, empty if nothing is.
+func CheckDatabase(ctx context.Context, home string) (problem string, err error) {
+	path := filepath.Join(home, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	db, err := storage.OpenReadOnly(path)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
+		return "", nil // the next start checks it, and keeps a copy
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Integrity(ctx)
+}
+
 // CheckModel looks at the headers of a registered model's files, and says
 // where they are. Error: why it cannot be served.
 func CheckModel(m control.Model) (place string, err error) {

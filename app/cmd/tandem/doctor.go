@@ -104,7 +104,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	case served:
 		list = append(list, servedChoice(ctx, c, state.Choice))
 	default:
-		list = append(list, lastChoice(ctx, home))
+		list = append(list, database(ctx, home), lastChoice(ctx, home))
 	}
 
 	device, err := app.Device()
@@ -143,6 +143,18 @@ func servedChoice(ctx context.Context, c *control.Client, id string) finding {
 		return finding{"chosen model", false, fmt.Sprintf("%s is no longer registered; %s", id, other)}
 	}
 	return examineModel(list[i], other)
+}
+
+// database reads it whole.
+func database(ctx context.Context, home string) finding {
+	problem, err := app.CheckDatabase(ctx, home)
+	switch {
+	case err != nil:
+		return finding{"database", false, err.Error()}
+	case problem != "":
+		return finding{"database", false, problem + "; move tandem.db aside, with the -wal and -shm files beside it, to start with an empty one"}
+	}
+	return finding{"database", true, "whole"}
 }
 
 // lastChoice looks at the model that the next process will serve.

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"tandem/storage"
 )
 
 // kills is how often TestKilledOften kills the program.
@@ -77,13 +75,10 @@ func TestKilledOften(t *testing.T) {
 	if parts, _ := filepath.Glob(filepath.Join(home, "checkpoints", "*.part")); len(parts) > 0 {
 		t.Errorf("%v are left of files that were being written", parts)
 	}
-	db, err := storage.OpenReadOnly(filepath.Join(home, "tandem.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if problem, err := db.Integrity(t.Context()); err != nil || problem != "" {
-		t.Errorf("the database: %s, %v", problem, err)
+	console := newConsole(t, home)
+	console.tandem(t.Context(), "doctor")
+	if !strings.Contains(console.stdout, "ok  database      whole") {
+		t.Errorf("the doctor says %s", console.stdout)
 	}
 }
 
