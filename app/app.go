@@ -43,6 +43,10 @@ type Options struct {
 	// folder.
 	NoCheckpoints bool
 
+	// CheckpointMemory and CheckpointDisk bound what they take, in bytes; 0 is by
+	// the machine.
+	CheckpointMemory, CheckpointDisk int64
+
 	// Drafter is what guesses for the model above, or the choice, while this
 	// App runs: control.DrafterAuto, control.DrafterNone, a folder, or the name
 	// of one in the hub's cache. Empty means what was set for that model.

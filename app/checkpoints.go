@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -46,7 +47,7 @@ func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) *c
 	}
 	o := checkpoint.StoreOptions{
 		Dir: a.home.Path(checkpointFolder), Key: key, PerDay: checkpointsADay, Logger: a.log,
-		Budget: min(int64(disk.Bavail)*int64(disk.Bsize)/checkpointDisk, mostCheckpoints),
+		Budget: cmp.Or(a.opts.CheckpointDisk, min(int64(disk.Bavail)*int64(disk.Bsize)/checkpointDisk, mostCheckpoints)),
 	}
 	if d != nil {
 		o.Context = weightsKey(d.source)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,7 +228,7 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !a.opts.NoCheckpoints {
-		o.Checkpoints, o.Store = physicalMemory()/checkpointMemory, store
+		o.Checkpoints, o.Store = cmp.Or(a.opts.CheckpointMemory, physicalMemory()/checkpointMemory), store
 	}
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
 }

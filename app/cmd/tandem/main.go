@@ -38,7 +38,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"serve", "[--addr HOST:PORT] [--model DIR|ID] [--drafter DIR|ID|auto|none] [--context N] [--dtype auto|float32|checkpoint] " +
-			"[--speculation auto|none] [--checkpoints on|off] [--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
+			"[--speculation auto|none] [--checkpoints on|off] [--checkpoint-memory SIZE] [--checkpoint-disk SIZE] [--allow-host NAME] [--allow-origin ORIGIN] [--verbose]", "serve the endpoint in the foreground", serve},
 		{"run", "[--model DIR|ID] [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] " +
 			"[--speculation auto|none|DRAFTER] [--depth N] [--rollback trim|snapshot] [--rule coupled|rejection] [--exact] PROMPT", "continue a prompt; - reads it from standard input", run},
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID | drafter [--json] ID [FOLDER|ORG/NAME|auto|none]", "the registry of models; the list has a * at the chosen one, and says where a folder has gone; drafter says or sets what guesses ahead for a model", modelsVerb},

@@ -83,3 +83,15 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestSizeFlag(t *testing.T) {
+	for text, want := range map[string]int64{
+		"4GB": 4e9, "1.5 GB": 15e8, "500MB": 5e8, "2000KB": 2e6, "1000000B": 1e6, "1TB": 1e12,
+		"": 0, "GB": 0, "4": 0, "4G": 0, "-4GB": 0, "4XB": 0, "999kB": 0, "NaNGB": 0, "1e30TB": 0, "4GBGB": 0,
+	} {
+		var n int64
+		if err := sizeFlag(&n)(text); (err == nil) != (want > 0) || n != want {
+			t.Errorf("%q is %d, %v; want %d", text, n, err, want)
+		}
+	}
+}

@@ -24,6 +24,9 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
 	checkpoints := f.String("checkpoints", "on", "on, or off: keep what was computed for requests that begin alike")
+	var memory, disk int64
+	f.Func("checkpoint-memory", "`SIZE` that checkpoints take of memory at most, such as 4GB (default: an eighth of the machine's)", sizeFlag(&memory))
+	f.Func("checkpoint-disk", "`SIZE` that they take of the disk at most (default: a tenth of what is free, 16 GiB at most)", sizeFlag(&disk))
 	speculation := f.String("speculation", "auto", "auto, or none: what requests get that do not choose for themselves")
 	var hosts, origins []string
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
@@ -56,7 +59,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", *speculation))
 	}
 	o := m.options(m.logger(*verbose))
-	o.NoCheckpoints = *checkpoints == "off"
+	o.NoCheckpoints, o.CheckpointMemory, o.CheckpointDisk = *checkpoints == "off", memory, disk
 	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
 	a, err := app.Open(ctx, o)
 	if err != nil {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -29,6 +33,21 @@ func byteSize(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// sizeFlag reads what byteSize writes into n: at least a megabyte.
+func sizeFlag(n *int64) func(string) error {
+	return func(text string) error {
+		number, unit := strings.TrimRight(text, " kKMGTB"), ""
+		unit = strings.TrimSpace(text[len(number):])
+		v, err := strconv.ParseFloat(number, 64)
+		power := slices.Index([]string{"B", "kB", "MB", "GB", "TB"}, strings.Replace(unit, "K", "k", 1))
+		if v *= math.Pow(1000, float64(power)); err != nil || power < 0 || !(v >= 1e6 && v < 1e18) {
+			return errors.New("write a number and a unit, such as 500MB or 4GB, at least 1MB")
+		}
+		*n = int64(v)
+		return nil
+	}
 }
 
 // count writes a large number of things for a person.
