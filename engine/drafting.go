@@ -25,9 +25,7 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 		}
 		e.guard(s, t, i, func() (err error) {
 			o := draft.Options{Prompt: t.tokens[:t.given], From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches()}
-			if o.Context, err = e.recallContext(s, t, i); err != nil {
-				return err
-			}
+			o.Context = e.recallContext(s, t, i)
 			t.drafts[i], err = d.Open(s, o)
 			return err
 		})

@@ -131,18 +131,24 @@ func (e *Engine) context(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot 
 
 // recallContext returns the restored context of a task's draft of the i-th
 // drafter, nil if there is none.
-func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) (cache.Stack, error) {
+func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	c := &e.contexts
 	if t.path == nil || c.Keeper == nil || i != c.index {
-		return nil, nil
+		return nil
 	}
-	context := c.NewContext(e.caches())
-	ok, err := t.path.RestoreContext(s, context)
+	context, ok := c.NewContext(e.caches()), false
+	err := s.Try(func() (err error) {
+		ok, err = t.path.RestoreContext(s, context)
+		return err
+	})
+	if err != nil {
+		e.opts.Logger.Error("restoring the context of a draft, which begins anew", "error", err)
+	}
 	if !ok || err != nil {
 		context.Free(s)
-		return nil, err
+		return nil
 	}
-	return context, nil
+	return context
 }
 
 // forget gives up all checkpoints, at the end or because they cannot be trusted.

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -263,4 +264,52 @@ func TestSpill(t *testing.T) {
 			q.leave()
 		}
 	})
+}
+
+// TestSpoilt: a file whose rows are damaged is deleted once that shows, and so
+// is one whose header is; one of a newer program stays.
+func TestSpoilt(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := t.TempDir()
+	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+	for i := range int32(3) {
+		b.begin(text(i, 60), 60).leave()
+		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+	}
+	files := checkpointFiles(t, dir)
+	change := func(path, old, new string) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Replace(data, []byte(old), []byte(new), 1)
+		if old == "" {
+			changed = slices.Clone(data)
+			changed[8+binary.LittleEndian.Uint64(data)] ^= 1
+		}
+		if err := os.WriteFile(path, changed, 0o600); err != nil || bytes.Equal(changed, data) {
+			t.Fatalf("%s is not changed: %v", path, err)
+		}
+	}
+	change(files[0], "", "") // its first tensor
+	change(files[1], `needed`, `needes`)
+	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+	var failed error
+	b.do(func(s *mlx.Scope) error {
+		p := b.trie.Begin(append(text(0, 60), 7), Label{})
+		_, failed = p.Restore(s, b.fresh)
+		p.Leave()
+		return nil
+	})
+	if failed == nil {
+		t.Error("damaged rows were restored")
+	}
+	if left := checkpointFiles(t, dir); !slices.Equal(left, files[2:]) {
+		t.Errorf("%v are left of %v", left, files)
+	}
+	q := b.begin(append(text(0, 60), 7))
+	if q.path.Restored != 0 || q.path.Length != 60 || !strings.Contains(q.path.Gone, "damaged") {
+		t.Errorf("%d tokens restored; the first %d %s", q.path.Restored, q.path.Length, q.path.Gone)
+	}
+	q.leave()
 }

@@ -107,40 +107,55 @@ func openFile(path, key string) (*file, error) {
 	}
 	x := &file{f: f, sum: &summing{ReaderAt: f}}
 	if err := x.read(key); err != nil {
-		return nil, errors.Join(fmt.Errorf("checkpoint %s: %w", filepath.Base(path), err), f.Close())
+		return nil, errors.Join(fmt.Errorf("checkpoint %s: %w", idOf(path), err), f.Close())
 	}
 	return x, nil
 }
+
+// A DamagedError is about a file that is of no use to anybody.
+type DamagedError struct {
+	Path string
+	Why  string
+}
+
+func (e *DamagedError) Error() string { return e.Why }
 
 func (x *file) read(key string) error {
 	info, err := x.f.Stat()
 	if err != nil {
 		return err
 	}
-	if x.tensors, err = mlx.OpenTensors(x.sum, info.Size()); err != nil {
+	useless := func(format string, args ...any) error { return &DamagedError{x.f.Name(), fmt.Sprintf(format, args...)} }
+	x.tensors, err = mlx.OpenTensors(x.sum, info.Size())
+	if _, unread := errors.AsType[*fs.PathError](err); err != nil && !unread {
+		return useless("%v", err)
+	}
+	if err != nil {
 		return err
 	}
 	text := []byte(x.tensors.Metadata()[headerField])
 	if x.tensors.Metadata()[sumField] != sumOf(text) {
-		return errors.New("it is no checkpoint, or its header is damaged")
+		return useless("it is no checkpoint, or its header is damaged")
 	}
 	if err := json.Unmarshal(text, &x.header); err != nil {
-		return fmt.Errorf("its header is damaged: %w", err)
+		return useless("its header is damaged: %v", err)
 	}
 	h := &x.header
 	switch {
 	case h.Format != fileFormat:
-		return errors.New("it is no checkpoint")
-	case h.Version != fileVersion:
+		return useless("it is no checkpoint")
+	case h.Version < fileVersion:
+		return useless("it has version %d of the format, and this program writes %d", h.Version, fileVersion)
+	case h.Version > fileVersion: // of a newer program, which may come back
 		return fmt.Errorf("it has version %d of the format, not %d", h.Version, fileVersion)
 	case h.Key != key && key != anyKey:
 		return errOtherKey
 	case h.From < 0 || h.From >= len(h.Tokens):
-		return fmt.Errorf("it begins at %d of %d tokens", h.From, len(h.Tokens))
+		return useless("it begins at %d of %d tokens", h.From, len(h.Tokens))
 	}
 	for _, s := range h.Spans {
 		if s != nil && (s.From < 0 || s.From > s.To || s.To > len(h.Tokens)) {
-			return fmt.Errorf("it holds rows %d to %d of %d", s.From, s.To, len(h.Tokens))
+			return useless("it holds rows %d to %d of %d", s.From, s.To, len(h.Tokens))
 		}
 	}
 	return nil
@@ -158,7 +173,7 @@ func (x *file) load(s *mlx.Scope, name string) *mlx.Array {
 }
 
 func (x *file) damaged(name string) error {
-	return fmt.Errorf("checkpoint %s: tensor %s is damaged", filepath.Base(x.f.Name()), name)
+	return fmt.Errorf("checkpoint %s: %w", idOf(x.f.Name()), &DamagedError{x.f.Name(), fmt.Sprintf("tensor %s is damaged", name)})
 }
 
 // A summing reader knows the sum of what was read last: a tensor, which is

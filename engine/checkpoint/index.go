@@ -107,7 +107,7 @@ func Verify(path string) error {
 	defer x.close()
 	for _, name := range x.tensors.Names() {
 		if _, err := x.tensors.Data(name); err != nil {
-			return fmt.Errorf("checkpoint %s: %w", filepath.Base(path), err)
+			return fmt.Errorf("checkpoint %s: %w", idOf(path), err)
 		}
 		if x.sum.last != x.Sums[name] {
 			return x.damaged(name)

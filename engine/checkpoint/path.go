@@ -140,10 +140,14 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	})
 	if err != nil {
 		stack.Free(s)
+		p.trie.gone.add(last.end, digestOf(last.text()), fmt.Sprintf("could not be read: %v", err))
 		p.stand(p.trie.root)
 		p.trie.prune(s, last)
 		p.Restored, p.source = 0, nil
 		p.stand(p.trie.root)
+		if p.trie.store != nil {
+			p.trie.store.spoilt(err)
+		}
 		return nil, err
 	}
 	if p.trie.store != nil {

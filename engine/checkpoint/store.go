@@ -399,6 +399,7 @@ func (d *Store) scan() (list []found) {
 			if k, ok := known[id]; ok && k.Gone == "" {
 				d.useless(k, err)
 			}
+			d.clear(err)
 			delete(known, id)
 			continue
 		}
@@ -420,6 +421,27 @@ func (d *Store) scan() (list []found) {
 	}
 	slices.SortStableFunc(list, func(a, b found) int { return a.From - b.From })
 	return list
+}
+
+// clear deletes a file that is of no use to anybody. It is called from any
+// goroutine.
+func (d *Store) clear(err error) {
+	if e, ok := errors.AsType[*DamagedError](err); ok {
+		d.o.Logger.Warn("a checkpoint is of no use and is deleted", "file", e.Path, "reason", e.Why)
+		if err := os.Remove(e.Path); err != nil {
+			d.o.Logger.Warn("deleting a checkpoint", "error", err)
+		}
+	}
+}
+
+// spoilt gives up a file whose rows turned out to be damaged.
+func (d *Store) spoilt(err error) {
+	e, ok := errors.AsType[*DamagedError](err)
+	if !ok {
+		return
+	}
+	d.tell("losing a checkpoint", func(x Index) error { return x.Lose(idOf(e.Path), "was damaged: "+e.Why) })
+	d.clear(err)
 }
 
 // useless notes why a file cannot serve this model as it is loaded now. One of
