@@ -1,15 +1,15 @@
 package draft
 
 // What drafting may lose against plain decoding, in plain steps. Over the
-// first 1,000 tokens of a cold start that is 5 + 10 and a round too many, half of
+// first 1,000 tokens of a cold start that is 4 + 9 and a round too many, half of
 // the 3 % that may be lost there: keeping a draft's context level costs something
-// too, and nobody books it. Over a long time it is 1 %.
+// too, and nobody books it. Over a long time it is 0.9 %.
 const (
-	allowance = 0.01 // earned per emitted token
-	start     = 5    // of an engine that has not gained anything yet
-	restart   = 0.2  // lost beside a block that plain steps come before: the first behind it overlaps with nothing
-	savings   = 24   // the most that gains add up to: bad luck is not failure
-	debtLimit = -4   // the most a disaster is remembered for: 400 tokens
+	allowance = 0.009 // earned per emitted token
+	start     = 4     // of an engine that has not gained anything yet
+	restart   = 0.3   // lost beside a block that plain steps come before: the first behind it overlaps with nothing
+	savings   = 24    // the most that gains add up to: bad luck is not failure
+	debtLimit = -4    // the most a disaster is remembered for: 400 tokens
 )
 
 // A budget keeps "never slower than plain" whatever the estimates say: a round
