@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"tandem/engine/checkpoint"
 	"tandem/storage"
@@ -31,8 +32,13 @@ func entryOf(c storage.Checkpoint) checkpoint.Entry {
 	}
 }
 
-// Add implements checkpoint.Index.
+// Add implements checkpoint.Index. A file may be of another database's time: the
+// run it names is believed if there is one of that model that was there then.
 func (x checkpointIndex) Add(e checkpoint.Entry) error {
+	r, err := x.db.Run(context.Background(), e.Run)
+	if err != nil || e.Created.Before(r.StartedAt) || !r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
+		e.Run = 0
+	}
 	return x.db.AddCheckpoint(context.Background(), storage.Checkpoint{
 		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context, Kind: string(e.Kind), FromToken: e.From, ToToken: e.To,
 		Run: e.Run, Bytes: e.Bytes, Digest: e.Digest, CreatedAt: e.Created,
@@ -46,14 +52,17 @@ func (x checkpointIndex) Use(ids []string) error {
 
 // Lose implements checkpoint.Index.
 func (x checkpointIndex) Lose(id, why string) error {
-	return x.db.LoseCheckpoint(context.Background(), id, why)
+	return x.db.LoseCheckpoints(context.Background(), []string{id}, why)
 }
 
 // ByWorth implements checkpoint.Index.
-func (x checkpointIndex) ByWorth() (list []checkpoint.Entry, err error) {
-	rows, err := x.db.CheckpointsByWorth(context.Background())
+func (x checkpointIndex) ByWorth() (list, stay []checkpoint.Entry, err error) {
+	rows, kept, err := x.db.CheckpointsByWorth(context.Background())
 	for _, c := range rows {
 		list = append(list, entryOf(c))
 	}
-	return list, err
+	for _, c := range kept {
+		stay = append(stay, entryOf(c))
+	}
+	return list, stay, err
 }

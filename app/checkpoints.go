@@ -29,21 +29,22 @@ const (
 // read them.
 const checkpointFolder = "checkpoints"
 
-// openStore opens the files of a model's checkpoints; nil if they are not to be
+// openStore opens the files of a model's checkpoints, and returns the key they are
+// kept by; nil if they are not to be
 // kept, or cannot be, which is logged.
-func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) *checkpoint.Store {
+func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) (store *checkpoint.Store, key string) {
 	if a.opts.NoCheckpoints {
-		return nil
+		return nil, ""
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(a.home.Dir, &disk); err != nil {
 		a.log.Warn("checkpoints end with the program: what is free on disk is not known", "error", err)
-		return nil
+		return nil, ""
 	}
 	key, err := a.checkpointKey(row, bundle)
 	if err != nil {
 		a.log.Warn("checkpoints end with the program: the model cannot be told from others", "error", err)
-		return nil
+		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
 		Dir: a.home.Path(checkpointFolder), Key: key, PerDay: checkpointsADay, Logger: a.log,
@@ -53,7 +54,7 @@ func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) *c
 		o.Context = weightsKey(d.source)
 	}
 	o.Index = checkpointIndex{a.db, row.ID}
-	return checkpoint.NewStore(o)
+	return checkpoint.NewStore(o), key
 }
 
 // checkpointKey tells a model as it is in memory from every other: by its

@@ -36,7 +36,9 @@
 // The engine keeps what requests computed (package engine/checkpoint), in memory
 // and in the home folder, unless Options.NoCheckpoints is set. Files belong to
 // the weights, their type and the device; when a model is loaded again those of
-// its kind come back. How much they may take follows from the machine. Where they
+// its kind come back. What is known of them is in the database: an index in this
+// package tells it, and asks it which of them are missed least. How much they may
+// take follows from the machine, unless Options say. Where they
 // cannot be written the state has a warning, and requests notice nothing.
 //
 // Library code, no main: flags and environment are read by the commands.

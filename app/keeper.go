@@ -16,6 +16,9 @@ import (
 
 var _ server.Keeper = (*App)(nil)
 
+// durable is how long a file takes at most until it is on disk.
+const durable = 2 * time.Second
+
 // textEnd is how many tokens of a checkpoint's text are shown.
 const textEnd = 200
 
@@ -28,10 +31,7 @@ func (a *App) Checkpoints(ctx context.Context, model string) ([]control.Checkpoi
 	var list []control.Checkpoint
 	for _, c := range rows {
 		if _, err := os.Stat(a.checkpointPath(c.ID)); errors.Is(err, fs.ErrNotExist) {
-			if err := a.db.LoseCheckpoint(ctx, c.ID, "has lost its file, which somebody deleted"); err != nil {
-				return nil, err
-			}
-			continue
+			continue // the next scan says why
 		}
 		list = append(list, describeCheckpoint(c))
 	}
@@ -52,9 +52,9 @@ func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
 // findCheckpoint returns the row of an id or a name, once it has been written if
 // that is about to be.
 func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
-	busy := true
+	busy, deadline := true, time.Now().Add(durable)
 	c, err := a.db.Checkpoint(ctx, name)
-	for isNotFound(err) && busy && ctx.Err() == nil {
+	for isNotFound(err) && busy && ctx.Err() == nil && time.Now().Before(deadline) {
 		a.mu.Lock()
 		m := a.loaded
 		busy = m != nil && m.store != nil && m.store.Busy()
@@ -117,6 +117,9 @@ func (a *App) ChangeCheckpoint(ctx context.Context, name string, change control.
 		return control.Checkpoint{}, err
 	}
 	if change.Name != nil {
+		if other, err := a.db.Checkpoint(ctx, *change.Name); err == nil && other.ID == *change.Name && other.ID != row.ID {
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.", *change.Name)}
+		}
 		err := a.db.NameCheckpoint(ctx, row.ID, *change.Name)
 		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
 			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Err: err,
@@ -141,20 +144,17 @@ func (a *App) DeleteCheckpoint(ctx context.Context, name string) (out control.De
 	if err != nil {
 		return out, err
 	}
-	return out, a.emptied(ctx, func() error {
+	err = a.emptied(ctx, func() error {
+		ctx := context.WithoutCancel(ctx) // a client that leaves does not leave half of it
 		if out.Checkpoints, err = a.db.CheckpointTree(ctx, row.ID); err != nil {
 			return err
 		}
 		if err := checkpoint.Delete(a.home.Path(checkpointFolder), out.Checkpoints); err != nil {
 			return err
 		}
-		for _, id := range out.Checkpoints {
-			if err := a.db.LoseCheckpoint(ctx, id, "was deleted, as you asked"); err != nil {
-				return err
-			}
-		}
-		return nil
+		return a.db.LoseCheckpoints(ctx, out.Checkpoints, "was deleted, as you asked")
 	})
+	return out, err
 }
 
 // emptied calls remove while no engine has anything of a text that could be
@@ -189,19 +189,51 @@ func (a *App) VerifyCheckpoint(ctx context.Context, name string) (control.Integr
 
 // Forget implements server.Keeper.
 func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
-	return out, a.emptied(ctx, func() error {
+	err = a.emptied(ctx, func() error {
+		ctx := context.WithoutCancel(ctx)
 		gone, err := a.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
-			return checkpoint.Delete(a.home.Path(checkpointFolder), ids)
+			strays, err := a.strays(ctx)
+			if err != nil {
+				return err
+			}
+			return checkpoint.Delete(a.home.Path(checkpointFolder), append(strays, ids...))
 		})
-		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints)}
+		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), InFlight: gone.InFlight}
 		return err
 	})
+	return out, err
+}
+
+// strays returns the files that no row names, after it deleted what is left of
+// such that were being written: nobody can tell whose texts they have.
+func (a *App) strays(ctx context.Context) (ids []string, err error) {
+	files, parts, err := checkpoint.List(a.home.Path(checkpointFolder))
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range parts {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	for _, id := range files {
+		c, err := a.db.Checkpoint(ctx, id)
+		if isNotFound(err) || err == nil && c.ID != id {
+			ids = append(ids, id)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // SetRunText implements server.Keeper.
 func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 	if a.opts.NoCheckpoints {
 		return nil
+	}
+	if t.Request == nil && t.Tail == nil {
+		return a.db.DropRunText(ctx, t.Run)
 	}
 	return a.db.SetRunText(ctx, storage.RunText(t))
 }

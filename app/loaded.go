@@ -28,6 +28,7 @@ type loaded struct {
 	bundle  *models.Bundle
 	engine  *engine.Engine
 	store   *checkpoint.Store // of the engine; nil if there is none
+	key     string            // that its files are kept by
 	took    time.Duration
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu
@@ -68,6 +69,7 @@ func (m *loaded) describe() *control.Loaded {
 }
 
 func (m *loaded) ID() string         { return m.row.ID }
+func (m *loaded) Key() string        { return m.key }
 func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
 func (m *loaded) VocabSize() int     { return m.bundle.Model.Config().VocabSize }
 

@@ -21,7 +21,7 @@
 // Under Options.Checkpoints what requests computed is kept for those that begin
 // alike (package checkpoint). A request begins with the deepest state that is
 // held of its prompt, and evaluates one token at least. Where the model has rings,
-// states are captured ahead: at the prompt's boundaries, before its last token,
+// or a store is there to take them, states are captured ahead: at the prompt's boundaries, before its last token,
 // where it parts from another text, and along the answer, close together first.
 // A capture inside a verify block stands if its token does. A request that ends,
 // cancelled ones too, leaves its caches behind for the next one to go on with.

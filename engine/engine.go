@@ -143,11 +143,11 @@ func (e *Engine) Forget(remove func() error) error {
 	if !closed {
 		e.errands = append(e.errands, func() {
 			e.forget()
-			err := remove()
 			if e.opts.Store != nil {
-				e.opts.Store.Refresh()
+				e.opts.Store.Settle()
+				defer e.opts.Store.Refresh()
 			}
-			done <- err
+			done <- remove()
 		})
 	}
 	e.mu.Unlock()

@@ -170,6 +170,7 @@ func (e *Engine) remember(t *task) {
 		return
 	}
 	if t.path.Lost() {
+		t.stats.Forgotten = true
 		t.path.Leave()
 		t.path = nil
 		return
@@ -248,6 +249,7 @@ func (e *Engine) keep(s *mlx.Scope, t *task) error {
 		}
 	}
 	path, caches := t.path, t.caches
+	t.stats.Forgotten = path.Lost()
 	t.stats.File, t.stats.Filed = path.File()
 	t.path, t.caches = nil, nil
 	return path.Park(s, caches)

@@ -127,6 +127,7 @@ type Stats struct {
 	Matched          int // of the prompt, tokens that some checkpoint's text begins with
 	CachedTokens     int // of these, restored instead of evaluated
 	CompletionTokens int
+	Given            int // of these, Request.Generated
 	Rounds           int // target forwards after the prefill
 	Syncs            int // blocking MLX calls after the prefill
 
@@ -159,6 +160,10 @@ type Stats struct {
 	// of prompt and answer; empty if there is none.
 	File  string
 	Filed int
+
+	// Forgotten says that the text was forgotten while it was in the making; see
+	// Engine.Forget.
+	Forgotten bool
 
 	Restore    time.Duration // of Prefill, until the caches held what was restored
 	Queue      time.Duration // until the first chunk began

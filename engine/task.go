@@ -73,7 +73,7 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 		// at the start of a text, which this is not.
 		t.stream.Push(r.Prompt[len(r.Prompt)-1])
 	}
-	t.stats = Stats{PromptTokens: len(r.Prompt), Seed: seed}
+	t.stats = Stats{PromptTokens: len(r.Prompt), Given: len(r.Generated), Seed: seed}
 	return t
 }
 

@@ -72,27 +72,18 @@ func (db *DB) UseCheckpoints(ctx context.Context, ids []string) error {
 	}))
 }
 
-// LoseCheckpoint notes why a checkpoint's file is gone. The row loses its name and its pin.
-func (db *DB) LoseCheckpoint(ctx context.Context, id, why string) error {
-	const op = "note the loss of a checkpoint"
-	_, err := db.w.ExecContext(ctx, "UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''", why, stamp(db.clock()), id)
-	if err != nil {
-		return db.wrap(op, err)
-	}
-	_, err = db.w.ExecContext(ctx, `DELETE FROM checkpoints WHERE id IN
-		(SELECT id FROM checkpoints WHERE gone <> '' ORDER BY used_at DESC LIMIT -1 OFFSET ?)`, KeepGone)
-	return db.wrap(op, err)
-}
-
-// ForgetCheckpoints removes rows without a trace.
-func (db *DB) ForgetCheckpoints(ctx context.Context, ids []string) error {
-	return db.wrap("forget checkpoints", db.update(ctx, func(tx *sql.Tx) error {
+// LoseCheckpoints notes why the files of checkpoints are gone. The rows lose their names and their pins.
+func (db *DB) LoseCheckpoints(ctx context.Context, ids []string, why string) error {
+	return db.wrap("note the loss of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
+		now := stamp(db.clock())
 		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?", id); err != nil {
+			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''", why, now, id); err != nil {
 				return err
 			}
 		}
-		return nil
+		_, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE id IN
+			(SELECT id FROM checkpoints WHERE gone <> '' ORDER BY used_at DESC LIMIT -1 OFFSET ?)`, KeepGone)
+		return err
 	}))
 }
 
@@ -176,30 +167,29 @@ const halfLife = 24 * time.Hour
 // CheckpointsByWorth returns those whose files are there, all models', that which is missed least first: by the seconds
 // that a use is expected to save, for each byte. Seconds a token are those of the model's latest runs, uses those there
 // were, fewer the longer they are ago. None comes before those that go on from it; those that are pinned, and what they
-// go on from, are left out.
-func (db *DB) CheckpointsByWorth(ctx context.Context) ([]Checkpoint, error) {
+// go on from, stay.
+func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
 	const op = "rate checkpoints"
-	list, err := db.Checkpoints(ctx, "")
-	if err != nil {
-		return nil, err
+	if list, err = db.Checkpoints(ctx, ""); err != nil {
+		return nil, nil, err
 	}
 	seconds := map[string]float64{}
-	rows, err := db.r.QueryContext(ctx, `SELECT model, sum(prefill_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
-		(SELECT * FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
+	rows, err := db.r.QueryContext(ctx, `SELECT model, sum(prefill_ms - restore_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
+		(SELECT model, prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
 	if err != nil {
-		return nil, db.wrap(op, err)
+		return nil, nil, db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var model string
 		var s float64
 		if err := rows.Scan(&model, &s); err != nil {
-			return nil, db.wrap(op, err)
+			return nil, nil, db.wrap(op, err)
 		}
 		seconds[model] = s
 	}
 	if err := rows.Err(); err != nil {
-		return nil, db.wrap(op, err)
+		return nil, nil, db.wrap(op, err)
 	}
 
 	const unknown = 1e-3 // seconds a token of a model without runs
@@ -216,16 +206,25 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) ([]Checkpoint, error) {
 			worth[c.ID] = math.Inf(1)
 		}
 	}
-	// Those that others go on from are worth as much as these at least. Parents end before them.
-	slices.SortFunc(list, func(a, b Checkpoint) int { return cmp.Or(cmp.Compare(b.ToToken, a.ToToken), cmp.Compare(a.ID, b.ID)) })
+	// Those that others go on from are worth as much as these at least. Parents begin before them; they may end behind, for
+	// others can go on from their midst.
+	slices.SortFunc(list, func(a, b Checkpoint) int {
+		return cmp.Or(cmp.Compare(b.FromToken, a.FromToken), cmp.Compare(a.ID, b.ID))
+	})
 	for _, c := range list {
 		if _, ok := worth[c.Parent]; ok {
 			worth[c.Parent] = max(worth[c.Parent], worth[c.ID])
 		}
 	}
-	list = slices.DeleteFunc(list, func(c Checkpoint) bool { return math.IsInf(worth[c.ID], 1) })
+	list = slices.DeleteFunc(list, func(c Checkpoint) bool {
+		pinned := math.IsInf(worth[c.ID], 1)
+		if pinned {
+			stay = append(stay, c)
+		}
+		return pinned
+	})
 	slices.SortStableFunc(list, func(a, b Checkpoint) int { return cmp.Compare(worth[a.ID], worth[b.ID]) })
-	return list, nil
+	return list, stay, nil
 }
 
 // CheckpointTree returns the ids of a checkpoint and of all that go on from it, whose files are there.

@@ -1,8 +1,11 @@
 package storage
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +82,7 @@ func TestCheckpointNames(t *testing.T) {
 	}
 	_, err := db.Checkpoint(t.Context(), "")
 	wantCode(t, err, NotFound)
-	if err := db.LoseCheckpoint(t.Context(), "b", "was deleted"); err != nil {
+	if err := db.LoseCheckpoints(t.Context(), []string{"b"}, "was deleted"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.NameCheckpoint(t.Context(), "c", "before"); err != nil {
@@ -91,7 +94,7 @@ func TestCheckpointsGone(t *testing.T) {
 	db := mustOpen(t, "")
 	keep(t, db, "a", "b<a", "c<b")
 	for _, why := range []string{"was deleted", "another reason, too late"} {
-		if err := db.LoseCheckpoint(t.Context(), "b", why); err != nil {
+		if err := db.LoseCheckpoints(t.Context(), []string{"b"}, why); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,7 +124,7 @@ func TestCheckpointsByWorth(t *testing.T) {
 	db.now = func() time.Time { return now }
 	worth := func(want string) {
 		t.Helper()
-		list, err := db.CheckpointsByWorth(t.Context())
+		list, _, err := db.CheckpointsByWorth(t.Context())
 		if err != nil || checkpointIDs(list) != want {
 			t.Errorf("%s, %v; want %s", checkpointIDs(list), err, want)
 		}
@@ -158,6 +161,32 @@ func TestCheckpointsByWorth(t *testing.T) {
 		t.Fatal(err)
 	}
 	worth("e c b f d a h g")
+}
+
+// TestWorthOfAFork: where a text goes on from the midst of another, which ends
+// behind it, what it goes on from stays as long as it does.
+func TestWorthOfAFork(t *testing.T) {
+	db := mustOpen(t, "")
+	for _, c := range []Checkpoint{{ID: "g", ToToken: 200}, {ID: "p", Parent: "g", FromToken: 200, ToToken: 8000}, {ID: "c", Parent: "p", FromToken: 3000, ToToken: 3500}} {
+		c.Bytes = 1000
+		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.UseCheckpoints(t.Context(), slices.Repeat([]string{"c"}, 50)); err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := db.CheckpointsByWorth(t.Context())
+	if err != nil || checkpointIDs(list) != "c p g" {
+		t.Errorf("they go as %s, %v", checkpointIDs(list), err)
+	}
+	if err := db.PinCheckpoint(t.Context(), "c", true); err != nil {
+		t.Fatal(err)
+	}
+	list, stay, err := db.CheckpointsByWorth(t.Context())
+	if err != nil || len(list) > 0 || len(stay) != 3 {
+		t.Errorf("pinned at its end, %s go and %s stay, %v", checkpointIDs(list), checkpointIDs(stay), err)
+	}
 }
 
 func TestForget(t *testing.T) {
@@ -226,6 +255,9 @@ func TestForget(t *testing.T) {
 		if err := db.r.QueryRow("SELECT (SELECT count(*) FROM run_texts), (SELECT count(*) FROM runs)").Scan(&texts, &runs); err != nil || texts != 4-c.runs || runs != 5-c.runs {
 			t.Errorf("%+v leaves %d texts and %d runs, %v", c.scope, texts, runs, err)
 		}
+		if want := c.scope.Model == "m" || c.scope == (Scope{Client: "x"}); (got.InFlight == 1) != want {
+			t.Errorf("%+v tells of %d runs in flight", c.scope, got.InFlight)
+		}
 	}
 	_, err := open().Forget(t.Context(), Scope{}, nil)
 	wantCode(t, err, Invalid)
@@ -243,6 +275,7 @@ func TestRunText(t *testing.T) {
 	for _, want := range []RunText{
 		{Run: r.ID, Model: "m", Request: json.RawMessage(`{"a":1}`), Prompt: 3, Replay: json.RawMessage(`{}`)},
 		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{1, 2, 3, 4}, Replay: json.RawMessage(`{}`)},
+		{Run: r.ID, Model: "m", Prompt: 3, File: "f", Tokens: 2, Tail: []byte{}, Replay: json.RawMessage(`{}`)},
 	} {
 		if err := db.SetRunText(t.Context(), want); err != nil {
 			t.Fatal(err)
@@ -252,5 +285,46 @@ func TestRunText(t *testing.T) {
 			string(got.Tail) != string(want.Tail) || (got.Tail == nil) != (want.Tail == nil) || got.Model != "m" || string(got.Replay) != "{}" {
 			t.Errorf("stored %+v, read %+v, %v", want, got, err)
 		}
+	}
+}
+
+// TestForgetLeavesNothing: neither the file nor its log nor the copies made before migrations have the text any more.
+func TestForgetLeavesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	db := mustOpen(t, path)
+	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "c"})
+	if err == nil {
+		err = db.SetRunText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage(`"` + strings.Repeat("a secret ", 2000) + `"`)})
+	}
+	if err == nil {
+		err = db.FinishRun(t.Context(), r)
+	}
+	if err == nil {
+		err = db.backup(t.Context(), 7)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	holding := func() (names []string) {
+		all, _ := filepath.Glob(path + "*")
+		for _, name := range all {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte("a secret")) {
+				names = append(names, filepath.Base(name))
+			}
+		}
+		return names
+	}
+	if got := holding(); len(got) < 2 {
+		t.Fatalf("only %v have the text to begin with", got)
+	}
+	if _, err := db.Forget(t.Context(), Scope{Client: "c"}, func([]string) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := holding(); len(got) > 0 {
+		t.Errorf("%v still have the text", got)
 	}
 }

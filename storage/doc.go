@@ -1,4 +1,5 @@
-// Package storage keeps Tandem's records in one SQLite file: the model registry, the history of runs, and settings.
+// Package storage keeps Tandem's records in one SQLite file: the model registry, the history of runs, what is known of
+// checkpoints, and settings.
 //
 // It is a leaf: it knows nothing of engines, models or HTTP, and its records are plain structs of its own whose JSON
 // names are the names of the columns.
@@ -14,6 +15,10 @@
 //
 // The schema changes only by appending a file to migrations/. Before an existing file is migrated a copy is written
 // beside it; the newest [KeepBackups] copies stay.
+//
+// Of texts the file has what a run in flight was asked, so that a crash does not lose its answer, and the tokens of the latest
+// runs that no checkpoint has, so that they can be computed again ([RunText]). What is deleted is overwritten, and
+// [DB.Forget] removes it from the log and from copies too.
 //
 // Errors are [*Error]; their Code says what a caller can act on. Cancelled contexts come through as they are.
 //

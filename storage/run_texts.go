@@ -3,27 +3,33 @@ package storage
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 )
 
 // A RunText is what is needed to complete a run's answer, or to compute it again.
 type RunText struct {
 	Run     int64
 	Model   string          // the run's row has it only once the run has ended
-	Request json.RawMessage // the body, with a seed; nil once the run has ended by itself
+	Key     string          // of the model as it was loaded, see Checkpoint
+	Request json.RawMessage // the body; nil once the run has ended, so that only a crash leaves it
 	Prompt  int             // tokens of the prompt
 	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
 	Tokens  int             // of the text that are in it
 	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended, or if they are too many
-	Replay  json.RawMessage // how they were generated; nil where that cannot be repeated
+	Replay  json.RawMessage // how they were generated
 }
 
 // SetRunText stores a run's text in place of an earlier one.
 func (db *DB) SetRunText(ctx context.Context, t RunText) error {
-	_, err := db.w.ExecContext(ctx, "INSERT OR REPLACE INTO run_texts (run, model, request, prompt, file, tokens, tail, replay) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-		t.Run, t.Model, text(t.Request), t.Prompt, t.File, t.Tokens, t.Tail, text(t.Replay))
+	// As a text: an empty blob is read back as NULL.
+	tail := sql.NullString{String: base64.StdEncoding.EncodeToString(t.Tail), Valid: t.Tail != nil}
+	_, err := db.w.ExecContext(ctx, "INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay))
 	return db.wrap("keep the text of a run", err)
 }
 
@@ -31,12 +37,22 @@ func (db *DB) SetRunText(ctx context.Context, t RunText) error {
 func (db *DB) RunText(ctx context.Context, run int64) (RunText, error) {
 	op := fmt.Sprintf("find the text of run %d", run)
 	t := RunText{Run: run}
-	err := db.r.QueryRowContext(ctx, "SELECT model, request, prompt, file, tokens, tail, replay FROM run_texts WHERE run = ?", run).
-		Scan(&t.Model, (*text)(&t.Request), &t.Prompt, &t.File, &t.Tokens, &t.Tail, (*text)(&t.Replay))
+	var tail sql.NullString
+	err := db.r.QueryRowContext(ctx, "SELECT model, key, request, prompt, file, tokens, tail, replay FROM run_texts WHERE run = ?", run).
+		Scan(&t.Model, &t.Key, (*text)(&t.Request), &t.Prompt, &t.File, &t.Tokens, &tail, (*text)(&t.Replay))
+	if err == nil && tail.Valid {
+		t.Tail, err = base64.StdEncoding.DecodeString(tail.String)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return t, &Error{Code: NotFound, Op: op, Message: "there is none", Err: err}
 	}
 	return t, db.wrap(op, err)
+}
+
+// DropRunText removes the text of a run, if there is one.
+func (db *DB) DropRunText(ctx context.Context, run int64) error {
+	_, err := db.w.ExecContext(ctx, "DELETE FROM run_texts WHERE run = ?", run)
+	return db.wrap("forget the text of a run", err)
 }
 
 // A Scope is what to forget. What is not empty narrows it; one of them at least is not.
@@ -55,12 +71,14 @@ func (s Scope) where() (string, []any) {
 // Forgotten counts what is gone, or would be.
 type Forgotten struct {
 	Runs        int
-	Checkpoints []string // ids
+	Checkpoints []string // ids of those whose files were there
+	InFlight    int      // runs that stay, for they have not ended
 }
 
 // Forget removes the history of a scope, what was kept of its texts, and the rows of checkpoints: of those that its runs
 // computed, of all that go on from these, and, where a model is the whole scope, of all of that model's. Runs in flight
-// stay. remove deletes the files of checkpoints first: if it fails, nothing is forgotten.
+// stay. remove deletes the files of checkpoints first: if it fails, nothing is forgotten. Tokens of texts that others'
+// prompts parted from go with it, and so do the copies that were made before migrations.
 func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) error) (Forgotten, error) {
 	const op = "forget runs"
 	if s == (Scope{}) {
@@ -76,17 +94,21 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 			args = append(args, s.Model)
 		}
 		rows, err := tx.QueryContext(ctx, "WITH RECURSIVE tree (id) AS ("+seed+
-			" UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id FROM tree", args...)
+			" UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id, gone = '' FROM checkpoints WHERE id IN tree", args...)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
+		var all []string
 		for rows.Next() {
 			var id string
-			if err := rows.Scan(&id); err != nil {
+			var there bool
+			if err := rows.Scan(&id, &there); err != nil {
 				return err
 			}
-			out.Checkpoints = append(out.Checkpoints, id)
+			if all = append(all, id); there {
+				out.Checkpoints = append(out.Checkpoints, id)
+			}
 		}
 		if err := rows.Err(); err != nil {
 			return err
@@ -94,7 +116,7 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 		if err := remove(out.Checkpoints); err != nil {
 			return err
 		}
-		for _, id := range out.Checkpoints {
+		for _, id := range all {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?", id); err != nil {
 				return err
 			}
@@ -105,11 +127,38 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 			return err
 		}
 		n, err := res.RowsAffected()
-		out.Runs = int(n)
-		return err
+		if out.Runs = int(n); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE runs SET parted = '' WHERE parted <> ''"); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE "+where, args...).Scan(&out.InFlight)
 	})
 	if err == nil {
-		_, err = db.w.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)") // the log has it too
+		err = db.purge(ctx)
 	}
 	return out, db.wrap(op, err)
+}
+
+// purge removes what was deleted from the log and from copies too.
+func (db *DB) purge(ctx context.Context) error {
+	var errs []error
+	for _, b := range db.backups() {
+		errs = append(errs, os.Remove(b))
+	}
+	busy := 1
+	for i := 0; i < 50 && busy > 0; i++ { // readers hold the log for moments
+		var log, moved int
+		if err := db.w.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		if busy > 0 {
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if busy > 0 {
+		errs = append(errs, errors.New("the database's log still has it, for something reads there; ask again"))
+	}
+	return errors.Join(errs...)
 }

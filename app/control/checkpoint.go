@@ -60,6 +60,10 @@ type ForgetRequest struct {
 type Forgotten struct {
 	Runs        int `json:"runs"`
 	Checkpoints int `json:"checkpoints"`
+
+	// InFlight is how many runs of those have not ended, and stay in the history.
+	// What they compute is not kept.
+	InFlight int `json:"in_flight"`
 }
 
 // A Parted is where a prompt leaves a text that was kept.
@@ -75,12 +79,13 @@ type Parted struct {
 type RunText struct {
 	Run     int64
 	Model   string          // the run's row has it only once the run has ended
-	Request json.RawMessage // the body, with a seed; nil once the run has ended by itself
+	Key     string          // of the model as it was loaded
+	Request json.RawMessage // the body; nil once the run has ended, so that only a crash leaves it
 	Prompt  int             // tokens of the prompt
 	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
 	Tokens  int             // of the text that are in it
 	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended
-	Replay  json.RawMessage // how they were generated; nil where that cannot be repeated
+	Replay  json.RawMessage // how they were generated
 }
 
 // Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
@@ -90,10 +95,11 @@ type Replayed struct {
 	Tokens int   `json:"tokens"` // of the answer
 	Same   int   `json:"same"`   // of them, from the first on
 
-	// Where they differ: the token that was answered, the one that comes now,
-	// and the difference of their log-probabilities now. Below 1e-3 both are as
-	// likely, as far as numbers of 32 bits can tell.
-	Answered string  `json:"answered,omitempty"`
-	Now      string  `json:"now,omitempty"`
-	Gap      float64 `json:"gap,omitempty"`
+	// Where they differ: the token that was answered, and the one that comes now.
+	Answered string `json:"answered,omitempty"`
+	Now      string `json:"now,omitempty"`
+
+	// Tie says that the model takes both for as likely but for rounding. It is
+	// known of greedy answers without penalties.
+	Tie bool `json:"tie,omitempty"`
 }

@@ -96,7 +96,7 @@ type Model struct {
 }
 
 // Run is one row of the history, field for field that of package storage:
-// what one request cost. It holds no text. Of a request with several choices
+// what one request cost. It holds no text but that of two tokens, in Parted. Of a request with several choices
 // the counts are sums, except that a prompt shared by choices counts once;
 // durations are the longest choice's.
 type Run struct {

@@ -38,6 +38,9 @@ var ErrNoTemplate = errors.New("the model has no chat template")
 // A Model is one model in memory, held until Release.
 type Model interface {
 	ID() string
+	// Key tells the model as it is loaded from every other: what one computed
+	// says nothing of another. It is empty where nothing is kept.
+	Key() string
 	ContextLength() int // tokens
 	VocabSize() int     // ids are below it
 	Defaults() Defaults
@@ -130,7 +133,8 @@ type Keeper interface {
 	Forget(context.Context, control.ForgetRequest) (control.Forgotten, error)
 
 	// SetRunText keeps what is needed of a run, in place of what was kept
-	// before. Where nothing is to be kept it does nothing.
+	// before; nothing where there is neither a request nor a tail. Where nothing is
+	// to be kept it does nothing.
 	SetRunText(context.Context, control.RunText) error
 	// RunText returns it, or CodeNotKept.
 	RunText(ctx context.Context, run int64) (control.RunText, error)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -77,11 +78,32 @@ func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
 			return nil, err
 		}
 	}
-	ids, err := m.Encode(b.text, false)
+	ids, err := b.behind(m, b.text)
 	if err != nil {
 		return nil, err
 	}
 	return []*prompt{{ids: slices.Concat(b.base, ids)}}, nil
+}
+
+// seam is how many tokens before a continuation are encoded with it. Some
+// tokenizers put a space where they take a text to begin.
+const seam = 8
+
+// behind encodes text that goes on from the base.
+func (b *branchRequest) behind(m Model, text string) ([]int32, error) {
+	last := m.Decode(b.base[max(0, len(b.base)-seam):])
+	before, err := m.Encode(last, false)
+	if err != nil {
+		return nil, err
+	}
+	both, err := m.Encode(last+text, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(both) >= len(before) && slices.Equal(both[:len(before)], before) {
+		return both[len(before):], nil
+	}
+	return m.Encode(text, false) // they would merge with what is there
 }
 
 // marker stands for what was said so far where a template is asked what it
@@ -92,12 +114,40 @@ const marker = "0tandem0"
 // with the text as a person's message between them. What the base has of them
 // already is left out.
 func (b *branchRequest) turn(m Model) ([]int32, error) {
-	said := []map[string]string{{"role": "user", "content": marker}}
 	if b.answer {
-		said = []map[string]string{{"role": "user", "content": "0"}, {"role": "assistant", "content": marker}}
+		ids, err := b.after(m, said("user", "0"), said("assistant", marker))
+		return b.unsaid(ids), err
 	}
+	// Behind the system's message, or behind a person's, if the template lets two
+	// of them follow each other.
+	var failed error
+	for _, role := range []string{"system", "user"} {
+		ids, err := b.after(m, said(role, marker))
+		if errors.Is(err, ErrNoTemplate) {
+			return nil, err
+		}
+		rest := b.unsaid(ids)
+		known := ids[:len(ids)-len(rest)]
+		if err == nil && strings.TrimSpace(m.Decode(known)) != "" {
+			return rest, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the midst of a message, so that no other one can follow; branch with raw set, or from another checkpoint.")
+}
+
+func said(role, content string) map[string]string {
+	return map[string]string{"role": role, "content": content}
+}
+
+// after returns the tokens that a template writes between the end of the last of
+// some messages, which is the marker, and the answer to the text.
+func (b *branchRequest) after(m Model, before ...map[string]string) ([]int32, error) {
 	var messages []json.RawMessage
-	for _, v := range append(said, map[string]string{"role": "user", "content": b.text}) {
+	for _, v := range append(before, said("user", b.text)) {
 		messages = append(messages, mustJSON(v))
 	}
 	vars, err := templateVars(messages, nil, nil, true)
@@ -112,16 +162,14 @@ func (b *branchRequest) turn(m Model) ([]int32, error) {
 	if !ok {
 		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch with raw set.")
 	}
-	ids, err := m.Encode(behind, false)
-	if err != nil {
-		return nil, err
-	}
+	return m.Encode(behind, false)
+}
+
+// unsaid returns what the base does not end with of ids.
+func (b *branchRequest) unsaid(ids []int32) []int32 {
 	known := min(len(ids), len(b.base))
 	for known > 0 && !slices.Equal(b.base[len(b.base)-known:], ids[:known]) {
 		known--
 	}
-	if known == 0 && !b.answer {
-		return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the midst of a message, so that no other one can follow; branch with raw set, or from another checkpoint.")
-	}
-	return ids[known:], nil
+	return ids[known:]
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 
 	"tandem/app/control"
@@ -9,6 +11,9 @@ import (
 
 // maxCheckpointName bounds a name, in bytes.
 const maxCheckpointName = 64
+
+// checkpointName is what a path can hold, and a command line.
+var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxCheckpointName-1))
 
 // checkpointList is the body of GET /app/checkpoints.
 type checkpointList struct {
@@ -39,8 +44,8 @@ func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error 
 	var change control.CheckpointChange
 	if f.raw("name") != nil {
 		change.Name = new(f.string("name"))
-		if len(*change.Name) > maxCheckpointName {
-			f.fail("name", "may have %d bytes, not %d.", maxCheckpointName, len(*change.Name))
+		if name := *change.Name; f.err == nil && name != "" && !checkpointName.MatchString(name) {
+			f.fail("name", "may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", maxCheckpointName)
 		}
 	}
 	if f.raw("pinned") != nil {

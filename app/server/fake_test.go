@@ -42,7 +42,7 @@ func newFake() *fakeBackend {
 // A fakeModel answers every prompt with its output, a byte a token. Ids from
 // 256 on are special.
 type fakeModel struct {
-	id       string
+	id, key  string
 	context  int
 	output   string
 	finish   engine.Finish
@@ -285,6 +285,7 @@ func (f *fakeBackend) Pull(ctx context.Context, r control.PullRequest, progress 
 }
 
 func (m *fakeModel) ID() string         { return m.id }
+func (m *fakeModel) Key() string        { return m.key }
 func (m *fakeModel) ContextLength() int { return m.context }
 func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
 func (m *fakeModel) Defaults() Defaults { return m.defaults }

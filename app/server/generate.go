@@ -118,8 +118,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	run.promptTokens.Store(int64(countPrompts(choices)))
 	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
 	run.reply = rep
-	if p.resumes != nil {
+	switch {
+	case p.resumes != nil:
 		body = p.resumes.body
+	case reading(run.row.Endpoint) == nil:
+		body = nil
 	}
 	s.keepText(rep, body)
 	if p.stream {
@@ -186,7 +189,7 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 		}
 	}
 	if p.resumes != nil {
-		return all, p.resumes.apply(all)
+		return all, p.resumes.apply(m, all[0])
 	}
 	return all, nil
 }

@@ -57,7 +57,7 @@ func TestRunTextIsKept(t *testing.T) {
 	if err := json.Unmarshal(end.Replay, &how); err != nil || how.Seed != 5 || !slices.Equal(how.Stop, []string{"w"}) {
 		t.Errorf("it is repeated by %s", end.Replay)
 	}
-	// One that is cancelled keeps its request.
+	// One that is cancelled keeps nothing of it.
 	ctx, cancel := context.WithCancel(t.Context())
 	r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
 	cancel()
@@ -65,13 +65,13 @@ func TestRunTextIsKept(t *testing.T) {
 	if run := fake.lastRun(); run.FinishReason != control.FinishCancel {
 		t.Errorf("it ended by %q", run.FinishReason)
 	}
-	if got := fake.texts[2]; string(got.Request) != body {
+	if got := fake.texts[2]; got.Request != nil {
 		t.Errorf("cancelled it keeps %s", got.Request)
 	}
 	// What drafting decides cannot be repeated; several answers are not kept.
 	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","temperature":1,"speculation":{"rule":"rejection"}}`)
 	fake.lastRun()
-	if got := fake.texts[3]; got.Run == 0 || got.Replay != nil {
+	if got := fake.texts[3]; !strings.Contains(string(got.Replay), `"drafts":true`) {
 		t.Errorf("%+v", got)
 	}
 	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2}`)
@@ -91,13 +91,13 @@ func TestResume(t *testing.T) {
 		{ID: 3, Endpoint: "/v1/completions"},
 	}
 	fake.texts = map[int64]control.RunText{
-		1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)},
+		1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
 		2: {Run: 2, Model: fake.model.id, Prompt: 2},
 	}
 	s := New(fake, Options{})
 	w := socketPost(s, "/app/runs/1/resume", `{}`)
 	got := fake.model.requests[0]
-	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || string(got.Prompt) != string([]int32{256, 'x'}) {
+	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
 		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
 	}
 	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/completions" {
@@ -108,6 +108,9 @@ func TestResume(t *testing.T) {
 	if got := fake.model.requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
 		t.Errorf("%d %s; behind %v", w.Code, w.Body, got.Generated)
 	}
+	fake.model.key = "another"
+	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
+	fake.model.key = ""
 	fake.left = []int32{256, 'y', 'h', 'i'}
 	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
 	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict, control.CodeNotKept)
@@ -129,6 +132,7 @@ func TestVerifyRun(t *testing.T) {
 		{"all", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}}, control.Replayed{Tokens: 7, Same: 7}},
 		{"the tail too", control.RunText{Prompt: 3, File: "abc", Tokens: 8, Tail: tokenBytes([]int32{'i', 'j'})}, control.Replayed{Tokens: 7, Same: 7}},
 		{"another token", control.RunText{Prompt: 3, File: "abc", Tokens: 5, Tail: tokenBytes([]int32{'f', 'x', 'h'})}, control.Replayed{Tokens: 5, Same: 3, Answered: "x", Now: "g"}},
+		{"a longer answer", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: tokenBytes([]int32{'k'})}, control.Replayed{Tokens: 8, Same: 7}},
 		{"no file", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
 		{"nothing", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
@@ -141,7 +145,7 @@ func TestVerifyRun(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		if got.Gap = 0; got != c.want {
+		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
@@ -153,13 +157,14 @@ func TestVerifyRun(t *testing.T) {
 	for _, text := range []control.RunText{
 		{Run: 1, Prompt: 3, File: "abc", Tokens: 40, Tail: []byte{}, Replay: []byte(`{}`)}, // the file is shorter
 		{Run: 1, Prompt: 3, Replay: []byte(`{}`)},                                          // it never ended
-		{Run: 1, Prompt: 3, Tail: []byte{}},                                                // it cannot be repeated
+		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{"drafts":true}`)},             // it cannot be repeated
+		{Run: 1, Prompt: 3, Tail: []byte{}, Replay: []byte(`{}`), Key: "another"},          // by other weights
 	} {
 		fake.texts = map[int64]control.RunText{1: text}
 		wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
 	}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4, Tail: []byte{}, Replay: []byte(`{}`)}}
-	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusNotFound, control.CodeNoCheckpoint)
+	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
 }
 
 // TestBranch: what a person says next follows as the template writes it, less
@@ -173,6 +178,7 @@ func TestBranch(t *testing.T) {
 		{"an answer", "answer", "<%s>", `{"prompt":"more"}`, "><more>", "chat.completion"},
 		{"an answer that was closed", "answer", "<%sz", `{"prompt":"more"}`, "<morez", "chat.completion"},
 		{"a message", "prompt", "(%sxyz", `{"prompt":"more"}`, "(morexyz", "chat.completion"},
+		{"the system's message", "prompt", "system only (%sxyz", `{"prompt":"more"}`, "system only (morexyz", "chat.completion"},
 		{"as it is", "prompt", "(%s)", `{"prompt":"more","raw":true}`, "more", "text_completion"},
 		{"on and on", "prompt", "(%s)", `{"raw":true}`, "", "text_completion"},
 		{"without a template", "answer", "", `{"prompt":"more"}`, "more", "text_completion"},
@@ -181,11 +187,16 @@ func TestBranch(t *testing.T) {
 		fake.model.template = nil
 		if c.template != "" {
 			fake.model.template = func(vars []byte) (string, error) {
-				var v struct{ Messages []struct{ Content string } }
+				var v struct {
+					Messages []struct{ Role, Content string }
+				}
 				err := json.Unmarshal(vars, &v)
 				text := ""
 				for _, m := range v.Messages {
 					text += strings.Replace(c.template, "%s", m.Content, 1)
+				}
+				if strings.HasPrefix(c.template, "system only") && v.Messages[0].Role != "system" {
+					return "", control.Errorf(control.CodeInvalid, "roles must alternate")
 				}
 				return text, err
 			}
@@ -219,6 +230,9 @@ func TestCheckpointRoutes(t *testing.T) {
 		{"/app/checkpoints/abc", `{"name":7}`, 400},
 		{"/app/checkpoints/abc", `{"pinned":"yes"}`, 400},
 		{"/app/checkpoints/abc", `{"name":"` + strings.Repeat("x", maxCheckpointName+1) + `"}`, 400},
+		{"/app/checkpoints/abc", `{"name":".."}`, 400},
+		{"/app/checkpoints/abc", `{"name":"feature/x"}`, 400},
+		{"/app/checkpoints/abc", `{"name":""}`, 200},
 		{"/app/checkpoints/other", `{"pinned":true}`, 404},
 		{"/app/checkpoints/abc/verify", `{}`, 200},
 		{"/app/forget", `{}`, 400},
@@ -230,7 +244,7 @@ func TestCheckpointRoutes(t *testing.T) {
 			t.Errorf("%s %s: %d %s", c.path, c.body, w.Code, w.Body)
 		}
 	}
-	if c := fake.checkpoint; c.Name != "one" || !c.Pinned {
+	if c := fake.checkpoint; c.Name != "" || !c.Pinned {
 		t.Errorf("changed to %+v", c)
 	}
 	// Over TCP nobody gets there without a session.

@@ -81,7 +81,7 @@ func (m *metrics) request(endpoint string, status int, d time.Duration) {
 func (m *metrics) tokens(t engine.Stats) {
 	m.promptTokens.Add(float64(t.PromptTokens))
 	m.cachedTokens.Add(float64(t.CachedTokens))
-	m.completionTokens.Add(float64(t.CompletionTokens))
+	m.completionTokens.Add(float64(t.CompletionTokens - t.Given))
 	m.draftedTokens.Add(float64(t.Drafted))
 	m.acceptedTokens.Add(float64(t.Accepted))
 }

@@ -185,7 +185,7 @@ func (r *reply) timings() timings {
 	}
 	// Decode spans the gaps between tokens: one less than there are tokens,
 	// in every choice.
-	if gaps := t.CompletionTokens - len(r.choices); gaps > 0 && t.Decode > 0 {
+	if gaps := t.CompletionTokens - t.Given - len(r.choices); gaps > 0 && t.Decode > 0 {
 		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)
 		out.PredictedPerSecond = float64(gaps) / t.Decode.Seconds()
 	}
@@ -220,6 +220,7 @@ func (r *reply) total() total {
 			last = c.prompt
 		}
 		t.CompletionTokens += st.CompletionTokens
+		t.Given += st.Given
 		t.Drafted += st.Drafted
 		t.Accepted += st.Accepted
 		t.PredictionAccepted += st.PredictionAccepted

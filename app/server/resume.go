@@ -11,22 +11,29 @@ import (
 
 // A resumption goes on with a run that was cut off.
 type resumption struct {
-	run       int64
-	body      []byte  // of the request
-	prompt    []int32 // nil where nothing is known of it
-	generated []int32
+	run    int64
+	body   []byte // of the request
+	key    string // of the model as it was
+	how    replay
+	text   []int32 // as far as it was on disk; nil where nothing was
+	prompt int     // tokens of it
 }
 
 // apply has the one choice of the request go on where the run was cut off.
-func (r *resumption) apply(choices []*choice) error {
-	c := choices[0]
-	if r.prompt == nil || c.req.Logprobs || c.req.PromptLogprobs {
+func (r *resumption) apply(m Model, c *choice) error {
+	if r.key != m.Key() {
+		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so its answer cannot go on; send the request again.", m.ID(), r.run)
+	}
+	if err := r.how.apply(&c.req); err != nil {
+		return err
+	}
+	if len(r.text) <= r.prompt || c.req.Logprobs || c.req.PromptLogprobs {
 		return nil // from the beginning; the ids are the same
 	}
-	if !slices.Equal(r.prompt, c.prompt.ids) {
+	if !slices.Equal(r.text[:r.prompt], c.prompt.ids) {
 		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
 	}
-	c.req.Generated = r.generated
+	c.req.Generated = r.text[r.prompt:]
 	return nil
 }
 
@@ -71,11 +78,14 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	}
 	read := reading(row.Endpoint)
 	if text.Request == nil || read == nil {
-		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it ended by itself, or what was asked was not kept.", id)
+		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off by the end of the program, or what was asked was not kept.", id)
 	}
-	from := &resumption{run: id, body: text.Request}
-	if ids, err := s.backend.RunCheckpoint(r.Context(), id); err == nil && len(ids) > text.Prompt {
-		from.prompt, from.generated = ids[:text.Prompt], ids[text.Prompt:]
+	from := &resumption{run: id, body: text.Request, key: text.Key, prompt: text.Prompt}
+	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
+		return err
+	}
+	if ids, err := s.backend.RunCheckpoint(r.Context(), id); err == nil {
+		from.text = ids
 	}
 	return s.generation(row.Endpoint, func(f *fields) (request, error) {
 		stored, err := parseFields(text.Request, "")
@@ -96,11 +106,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 			return nil, err
 		}
 		p := req.common()
-		var how replay
-		if json.Unmarshal(text.Replay, &how) == nil {
-			p.seed = &how.Seed
-		}
-		p.resumes = from
+		p.seed, p.resumes = &from.how.Seed, from
 		return req, nil
 	})(w, r)
 }

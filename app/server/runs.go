@@ -151,7 +151,7 @@ func (u *run) finish(err error) {
 			s.log.Error("request failed", "run", row.ID, "err", err)
 		}
 	}
-	s.endText(u, err != nil || row.FinishReason == control.FinishCancel)
+	s.endText(u)
 	row.EndedAt = time.Now().UTC()
 	row.TotalMS = ms(time.Since(u.start))
 	s.metrics.request(row.Endpoint, status, time.Since(u.start))

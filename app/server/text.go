@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"tandem/app/control"
@@ -18,44 +19,63 @@ const (
 
 // A replay says how a run's answer was generated, as far as its ids depend on it.
 type replay struct {
+	Drafts    bool            `json:"drafts,omitempty"` // they depend on what was drafted, too, and cannot come again
+	Exact     bool            `json:"exact,omitempty"`
 	Sampling  json.RawMessage `json:"sampling"` // engine.Request's
 	Seed      uint64          `json:"seed"`
 	Stop      []string        `json:"stop,omitempty"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
 }
 
-// newReplay returns that of a choice, nil if its ids depend on what was drafted.
+// newReplay returns that of a choice.
 func newReplay(c *choice) json.RawMessage {
-	if c.req.Speculation.Rule == engine.Rejection && c.req.Sampling.Temperature > 0 {
-		return nil
-	}
-	sampling, err := json.Marshal(c.req.Sampling)
-	if err != nil {
-		return nil // a number that JSON does not have
-	}
-	return mustJSON(replay{sampling, *c.req.Seed, c.req.Stop, c.req.IgnoreEOS})
+	how := c.req.Speculation
+	return mustJSON(replay{
+		Drafts: how.Rule == engine.Rejection && c.req.Sampling.Temperature > 0, Exact: how.Exact,
+		Sampling: mustJSON(c.req.Sampling), Seed: *c.req.Seed, Stop: c.req.Stop, IgnoreEOS: c.req.IgnoreEOS,
+	})
 }
 
-// keepText notes what a run would be resumed from.
+// apply has a request generate as the run did.
+func (r replay) apply(q *engine.Request) error {
+	q.Seed, q.Stop, q.IgnoreEOS = &r.Seed, r.Stop, r.IgnoreEOS
+	if r.Sampling == nil {
+		return nil
+	}
+	q.Sampling = engine.Request{}.Sampling
+	return json.Unmarshal(r.Sampling, &q.Sampling)
+}
+
+// keepText notes what a run would be resumed from if the program does not live to
+// its end. A nil body cannot be.
 func (s *Server) keepText(rep *reply, body []byte) {
-	if rep.run.key < 0 || len(rep.choices) != 1 || len(body) > maxKeptBody {
+	if rep.run.key < 0 || len(rep.choices) != 1 {
 		return
 	}
+	if len(body) > maxKeptBody {
+		body = nil
+	}
 	c := rep.choices[0]
-	rep.run.text = &control.RunText{Run: rep.run.key, Model: rep.model.ID(), Request: body, Prompt: len(c.prompt.ids), Replay: newReplay(c)}
+	rep.run.text = &control.RunText{Run: rep.run.key, Model: rep.model.ID(), Key: rep.model.Key(), Request: body, Prompt: len(c.prompt.ids), Replay: newReplay(c)}
 	s.setText(rep.run)
 }
 
-// endText notes what a run has become. One that did not end by itself can still
-// be resumed.
-func (s *Server) endText(u *run, cut bool) {
+// endText notes what a run has become. One that the end of the program cut off
+// can still be resumed. Of one that was refused, or whose text was forgotten
+// meanwhile, nothing stays.
+func (s *Server) endText(u *run) {
 	t := u.text
 	if t == nil {
 		return
 	}
 	c := u.reply.choices[0]
-	if !cut {
+	if context.Cause(u.ctx) != error(errStopping) {
 		t.Request = nil
+	}
+	if c.ids == nil || c.stats.Forgotten {
+		t.Request, t.Tail = nil, nil
+		s.setText(u)
+		return
 	}
 	text := slices.Concat(c.prompt.ids, c.ids)
 	t.File, t.Tokens = c.stats.File, min(c.stats.Filed, len(text))
@@ -96,6 +116,9 @@ func (s *Server) runText(ctx context.Context, t control.RunText) (text []int32, 
 	}
 	if t.File != "" {
 		file, err := s.backend.CheckpointText(ctx, t.File)
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint {
+			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"math"
 	"net/http"
 
 	"tandem/app/control"
@@ -28,7 +27,10 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var how replay
-	if kept.Replay == nil || json.Unmarshal(kept.Replay, &how) != nil {
+	if err := json.Unmarshal(kept.Replay, &how); err != nil {
+		return err
+	}
+	if how.Drafts {
 		return control.Errorf(control.CodeNotKept, "Run %d cannot be repeated: under the rejection rule what is drawn depends on what was drafted.", id)
 	}
 	text, err := s.runText(r.Context(), kept)
@@ -40,19 +42,23 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer m.Release()
+	if kept.Key != m.Key() {
+		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so that another answer would mean nothing.", m.ID(), id)
+	}
+	if limit := m.ContextLength(); len(text) > limit {
+		return control.Errorf(control.CodeNotKept, "Run %d has %d tokens, and the model's context is %d now.", id, len(text), limit)
+	}
 	answer := text[min(kept.Prompt, len(text)):]
 	out := control.Replayed{Run: id, Tokens: len(answer)}
 	if len(answer) == 0 {
 		return writeJSON(w, out)
 	}
 	req := engine.Request{
-		Prompt: text[:kept.Prompt], MaxTokens: new(len(answer)), Seed: &how.Seed, Stop: how.Stop, IgnoreEOS: how.IgnoreEOS,
-		Speculation: engine.Speculation{Drafter: engine.None}, Fresh: true, Logprobs: true, TopLogprobs: engine.MaxTopLogprobs,
+		Prompt: text[:kept.Prompt], MaxTokens: new(len(answer)),
+		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true, Logprobs: true, TopLogprobs: 2,
 	}
-	if how.Sampling != nil {
-		if err := json.Unmarshal(how.Sampling, &req.Sampling); err != nil {
-			return err
-		}
+	if err := how.apply(&req); err != nil {
+		return err
 	}
 	for t, err := range m.Generate(r.Context(), req) {
 		if err != nil {
@@ -60,7 +66,7 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 		}
 		if want := answer[out.Same]; t.ID != want {
 			out.Answered, out.Now = string(m.TokenBytes(want)), string(m.TokenBytes(t.ID))
-			out.Gap = math.Abs(float64(t.Logprobs.Logprob) - logprobOf(t.Logprobs, want))
+			out.Tie = tied(req, t, want)
 			break
 		}
 		out.Same++
@@ -68,14 +74,12 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, out)
 }
 
-// logprobOf is that of a token among the likeliest, or less than theirs.
-func logprobOf(l *engine.Logprobs, id int32) float64 {
-	least := 0.0
-	for _, t := range l.Top {
-		if t.ID == id {
-			return float64(t.Logprob)
-		}
-		least = float64(t.Logprob)
-	}
-	return least
+// tied reports whether a greedy request's token and another one are the model's
+// best two, and as likely but for rounding.
+func tied(r engine.Request, t engine.Token, other int32) bool {
+	const rounding = 1e-4 // nats
+	p := r.Sampling
+	raw := p.Temperature == 0 && len(p.LogitBias) == 0 && (p.RepetitionPenalty == 0 || p.RepetitionPenalty == 1) && p.PresencePenalty == 0 && p.FrequencyPenalty == 0
+	top := t.Logprobs.Top
+	return raw && len(top) == 2 && (top[0].ID == other || top[1].ID == other) && top[0].Logprob-top[1].Logprob < rounding
 }

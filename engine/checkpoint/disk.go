@@ -90,7 +90,7 @@ func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
 	if t.store == nil || t.loading {
 		return nil
 	}
-	if n.parent != t.root && n.parent.file == "" {
+	if n.parent != t.root && t.file(n.parent) == "" {
 		if err := t.offer(s, n.parent, run); err != nil || n.parent.file == "" {
 			return err
 		}
@@ -98,6 +98,14 @@ func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
 	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(), Needed: t.needed}
 	n.file, err = t.store.offer(s, h, n.captures)
 	return err
+}
+
+// file returns the id of a node's file, empty if it has none, or no more.
+func (t *Trie) file(n *node) string {
+	if n.file != "" && t.store != nil && t.store.misses(n.file) {
+		n.file = ""
+	}
+	return n.file
 }
 
 // settle lets go of what has been written.

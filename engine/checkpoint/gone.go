@@ -34,8 +34,17 @@ func (g *gone) add(length int, digest, why string) {
 	if g.why[length] == nil {
 		g.why[length] = map[string]string{}
 	}
+	if g.why[length][digest] == "" {
+		g.count++
+	}
 	g.why[length][digest] = why
-	g.count++
+}
+
+// clear forgets them.
+func (g *gone) clear() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.why, g.count = nil, 0
 }
 
 // find returns the longest beginning of a text that is longer than from, ends

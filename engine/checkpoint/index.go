@@ -1,7 +1,9 @@
 package checkpoint
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,8 +52,8 @@ type Index interface {
 	// Lose says that a file is gone or of no use, and why.
 	Lose(id, why string) error
 	// ByWorth returns the files that may be deleted to make room, of all keys,
-	// that which is missed least first.
-	ByWorth() ([]Entry, error)
+	// that which is missed least first, and those that are to stay.
+	ByWorth() (list, stay []Entry, err error)
 }
 
 // FilePath returns where the file of an entry lies in a folder.
@@ -85,6 +87,38 @@ func (h *header) entry(path string, bytes int64) Entry {
 		}
 	}
 	return e
+}
+
+// ReadEntry returns what a file says of itself. The error says why it is of no
+// use.
+func ReadEntry(path string) (Entry, error) {
+	x, err := openFile(path, anyKey)
+	if err != nil {
+		return Entry{}, err
+	}
+	info, err := x.f.Stat()
+	if err != nil {
+		return Entry{}, errors.Join(err, x.close())
+	}
+	return x.entry(path, info.Size()), x.close()
+}
+
+// List returns the ids of the files in a folder, and the paths of what is left of
+// files that were being written. A folder that is not there has none.
+func List(dir string) (ids, parts []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	for _, e := range entries {
+		switch {
+		case strings.HasSuffix(e.Name(), fileSuffix):
+			ids = append(ids, idOf(e.Name()))
+		case strings.HasSuffix(e.Name(), partSuffix):
+			parts = append(parts, filepath.Join(dir, e.Name()))
+		}
+	}
+	return ids, parts, err
 }
 
 // ReadText returns the text of a file, from its beginning on. The error says why

@@ -109,8 +109,11 @@ func (p *Path) Scheduled() bool { return p.trie.NeedsExact() || p.trie.store != 
 // File returns the id of a file that has the text up to a position, and that
 // position, as far as there is one: the text's last.
 func (p *Path) File() (id string, to int) {
-	n := p.node
-	for n.parent != nil && n.file == "" {
+	n, t := p.node, p.trie
+	if t.closed {
+		return "", 0
+	}
+	for n.parent != nil && t.file(n) == "" {
 		n = n.parent
 	}
 	return n.file, n.end
@@ -151,19 +154,19 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 		return nil, err
 	}
 	if p.trie.store != nil {
-		p.trie.store.use(last.files())
+		p.trie.store.use(p.trie.files(last))
 	}
 	return stack, nil
 }
 
 // files returns the ids of the files that a text is in, in order.
-func (n *node) files() []string {
+func (t *Trie) files(n *node) []string {
 	if n.parent == nil {
 		return nil
 	}
-	ids := n.parent.files()
-	if n.file != "" && (len(ids) == 0 || ids[len(ids)-1] != n.file) { // an edge may have been cut
-		ids = append(ids, n.file)
+	ids := t.files(n.parent)
+	if id := t.file(n); id != "" && (len(ids) == 0 || ids[len(ids)-1] != id) { // an edge may have been cut
+		ids = append(ids, id)
 	}
 	return ids
 }

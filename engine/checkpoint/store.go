@@ -48,18 +48,21 @@ type Store struct {
 	last    string // id of the file begun last
 	gone    *gone
 	jobs    chan *job
+	errands chan func()    // of the writer, beside jobs
 	pending sync.WaitGroup // jobs
-	found   chan []found   // by the first scan; nil once they are taken
+	running sync.WaitGroup // goroutines of the store
+	found   chan []found   // by a scan ahead of Load; nil once they are taken
 
 	mu      sync.Mutex
 	done    []*job
-	waiting int64 // bytes of the jobs
+	missing map[string]bool // ids that nodes may have and no file has
+	waiting int64           // bytes of the jobs
 	failure string
 	recent  int64     // bytes written since
 	since   time.Time // and this, a day ago at most
 }
 
-// A job is a file to be written, or word of those that were restored.
+// A job is a file to be written.
 type job struct {
 	path     string
 	header   header
@@ -67,8 +70,6 @@ type job struct {
 	bytes    int64             // of the image
 	captures []*cache.Snapshot // of what is in it, retained; nil where nothing is
 	err      error
-
-	used []string // ids; the rest is empty then
 }
 
 // NewStore begins to keep files, and to look for those that are there. Close
@@ -77,7 +78,7 @@ func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Store{o: o, gone: new(gone), jobs: make(chan *job, queued)}
+	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued), errands: make(chan func(), queued)}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		d.fail(err)
 	}
@@ -87,11 +88,18 @@ func NewStore(o StoreOptions) *Store {
 		if d.since.Sub(f.date) < day {
 			d.recent += f.bytes
 		}
+		d.last = max(d.last, idOf(f.path)) // whatever the clock says
 	}
-	d.found = make(chan []found, 1)
-	go func() { d.found <- d.scan() }()
-	go d.write()
+	d.lookAhead()
+	d.running.Go(d.write)
 	return d
+}
+
+// lookAhead begins a scan for the next Load.
+func (d *Store) lookAhead() {
+	found := make(chan []found, 1)
+	d.found = found
+	d.running.Go(func() { found <- d.scan() })
 }
 
 const day = 24 * time.Hour
@@ -141,16 +149,25 @@ func (d *Store) fail(err error) {
 
 // write works off the jobs.
 func (d *Store) write() {
-	for j := range d.jobs {
-		if j.used != nil {
-			d.tell("using checkpoints", func(x Index) error { return x.Use(j.used) })
+	for {
+		var j *job
+		select {
+		case f := <-d.errands:
+			f()
 			continue
+		case next, open := <-d.jobs:
+			if !open {
+				return
+			}
+			j = next
 		}
 		j.err = writeFile(j.path, j.header, j.image)
 		d.mu.Lock()
 		d.done = append(d.done, j)
 		if j.err == nil {
 			d.failure = ""
+		} else {
+			d.missing[idOf(j.path)] = true
 		}
 		d.mu.Unlock()
 		if j.err != nil {
@@ -183,10 +200,30 @@ func (d *Store) use(ids []string) {
 	if d.o.Index == nil || len(ids) == 0 {
 		return
 	}
+	d.later(func() { d.tell("using checkpoints", func(x Index) error { return x.Use(ids) }) })
+}
+
+// later has the writer do what may wait, and may be left out when there is too
+// much of it.
+func (d *Store) later(f func()) {
 	select {
-	case d.jobs <- &job{used: ids}:
-	default: // it is of no weight
+	case d.errands <- f:
+	default:
 	}
+}
+
+// misses reports whether an id that a node has is no file's.
+func (d *Store) misses(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.missing[id]
+}
+
+// miss notes that a file is gone.
+func (d *Store) miss(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.missing[id] = true
 }
 
 // A listed file is one of the folder's.
@@ -225,44 +262,63 @@ func (d *Store) sweep() error {
 	if err != nil {
 		return err
 	}
+	sizes := map[string]int64{}
+	for _, f := range files {
+		sizes[idOf(f.path)] = f.bytes
+	}
 	why := fmt.Sprintf("was deleted to keep within %d MB on disk", max(1, d.o.Budget/1e6))
+	var errs []error
 	for _, e := range entries {
 		if sum <= d.o.Budget {
-			return nil
+			return errors.Join(errs...)
 		}
-		path := FilePath(d.o.Dir, e.ID)
-		i := slices.IndexFunc(files, func(f listed) bool { return f.path == path })
-		if i < 0 {
+		bytes, there := sizes[e.ID]
+		if !there {
 			d.lose(e, "has lost its file")
 			continue
 		}
-		if err := os.Remove(path); err != nil {
-			return err
+		d.miss(e.ID) // first, so that nobody counts on it
+		if err := os.Remove(FilePath(d.o.Dir, e.ID)); err != nil {
+			errs = append(errs, err)
+			continue
 		}
-		sum -= files[i].bytes
+		sum -= bytes
 		d.lose(e, why)
 	}
-	return nil
+	if sum > d.o.Budget {
+		errs = append(errs, fmt.Errorf("those that are pinned take %d MB alone, and %d are allowed", sum/1e6, d.o.Budget/1e6))
+	}
+	return errors.Join(errs...)
 }
 
 // byWorth returns the entries of files that may go, that which is missed least
-// first.
+// first: those that no index knows, the oldest of them first, before all others.
 func (d *Store) byWorth(files []listed) (entries []Entry, err error) {
+	var known, stay []Entry
 	if d.o.Index != nil {
-		return d.o.Index.ByWorth()
+		if known, stay, err = d.o.Index.ByWorth(); err != nil {
+			return nil, err
+		}
+	}
+	has := map[string]bool{}
+	for _, e := range slices.Concat(known, stay) {
+		has[e.ID] = true
 	}
 	slices.SortFunc(files, func(a, b listed) int { return a.date.Compare(b.date) })
 	for _, f := range files {
-		entries = append(entries, Entry{ID: idOf(f.path)})
+		if id := idOf(f.path); !has[id] {
+			entries = append(entries, Entry{ID: id})
+		}
 	}
-	return entries, nil
+	return append(entries, known...), nil
 }
 
 // lose remembers why a file is gone.
 func (d *Store) lose(e Entry, why string) {
-	if e.Digest != "" {
+	if e.Digest != "" && e.Key == d.o.Key {
 		d.gone.add(e.To, e.Digest, why)
 	}
+	d.miss(e.ID)
 	d.tell("losing a checkpoint", func(x Index) error { return x.Lose(e.ID, why) })
 }
 
@@ -340,7 +396,10 @@ func (d *Store) flush() {
 }
 
 // Close ends the store, behind the tries that use it.
-func (d *Store) Close() { close(d.jobs) }
+func (d *Store) Close() {
+	close(d.jobs)
+	d.running.Wait()
+}
 
 // A found file is one of the key.
 type found struct {
@@ -358,13 +417,22 @@ func (d *Store) files() []found {
 	return list
 }
 
-// Refresh forgets what was found at the beginning: files were deleted since. No
-// trie may be using the store.
-func (d *Store) Refresh() {
+// Settle waits until nothing is looked for any more. No trie may be using the
+// store.
+func (d *Store) Settle() {
 	if d.found != nil {
 		<-d.found
 		d.found = nil
 	}
+}
+
+// Refresh begins anew, for files were deleted: what was found is looked for
+// again, and what is known of those that are gone is the index's. No trie may be
+// using the store.
+func (d *Store) Refresh() {
+	d.Settle()
+	d.gone.clear()
+	d.lookAhead()
 }
 
 // scan reads the headers of the folder's files, and returns those of the key,
@@ -377,11 +445,13 @@ func (d *Store) scan() (list []found) {
 		return nil
 	}
 	known := map[string]Entry{} // and not found
+	certain := d.o.Index != nil
 	d.tell("knowing checkpoints", func(i Index) error {
 		list, err := i.Known()
 		for _, e := range list {
 			known[e.ID] = e
 		}
+		certain = err == nil
 		return err
 	})
 	for _, e := range entries {
@@ -403,7 +473,7 @@ func (d *Store) scan() (list []found) {
 			delete(known, id)
 			continue
 		}
-		if k, ok := known[id]; !ok || k.Gone != "" {
+		if k, ok := known[id]; certain && (!ok || k.Gone != "") {
 			if info, err := e.Info(); err == nil { // its writer did not live to tell
 				d.tell("keeping a checkpoint", func(i Index) error { return i.Add(x.entry(path, info.Size())) })
 			}
@@ -416,7 +486,7 @@ func (d *Store) scan() (list []found) {
 		if e.Gone != "" {
 			d.gone.add(e.To, e.Digest, e.Gone)
 		} else if _, err := os.Stat(FilePath(d.o.Dir, e.ID)); errors.Is(err, fs.ErrNotExist) { // and not written since
-			d.lose(e, "has lost its file, which somebody deleted")
+			d.lose(e, "has lost its file")
 		}
 	}
 	slices.SortStableFunc(list, func(a, b found) int { return a.From - b.From })
@@ -440,16 +510,24 @@ func (d *Store) spoilt(err error) {
 	if !ok {
 		return
 	}
-	d.tell("losing a checkpoint", func(x Index) error { return x.Lose(idOf(e.Path), "was damaged: "+e.Why) })
+	id := idOf(e.Path)
+	d.miss(id)
 	d.clear(err)
+	d.later(func() {
+		d.tell("losing a checkpoint", func(x Index) error { return x.Lose(id, "was damaged: "+e.Why) })
+	})
 }
 
 // useless notes why a file cannot serve this model as it is loaded now. One of
 // another key may serve it when it is loaded otherwise, and is not lost.
 func (d *Store) useless(e Entry, err error) {
-	if errors.Is(err, errOtherKey) {
+	damaged, ok := errors.AsType[*DamagedError](err)
+	switch {
+	case errors.Is(err, errOtherKey):
 		d.gone.add(e.To, e.Digest, "was computed by other weights, or with other settings")
-		return
+	case ok:
+		d.lose(e, "is of no use: "+damaged.Why)
+	default: // perhaps the next time
+		d.gone.add(e.To, e.Digest, "could not be read")
 	}
-	d.lose(e, fmt.Sprintf("is of no use: %v", err))
 }

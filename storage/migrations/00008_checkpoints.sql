@@ -21,6 +21,8 @@ CREATE TABLE checkpoints (
 
 CREATE INDEX checkpoints_model ON checkpoints (model, to_token);
 CREATE INDEX checkpoints_run ON checkpoints (run);
+CREATE INDEX checkpoints_parent ON checkpoints (parent);
+CREATE INDEX checkpoints_gone ON checkpoints (used_at) WHERE gone <> '';
 CREATE UNIQUE INDEX checkpoints_name ON checkpoints (name) WHERE name <> '';
 
 -- What a run's text parted from that was kept, and what is needed to go on with it, or to do it again.
@@ -31,10 +33,11 @@ ALTER TABLE runs ADD COLUMN resumes INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE run_texts (
     run     INTEGER NOT NULL PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
     model   TEXT    NOT NULL, -- the run's row has it only once the run has ended
-    request TEXT    NOT NULL, -- body, with a seed; empty once the run has ended by itself
+    key     TEXT    NOT NULL, -- of the model as it was loaded, see checkpoints
+    request TEXT    NOT NULL, -- body; empty once the run has ended, so that only a crash leaves it
     prompt  INTEGER NOT NULL, -- tokens of it
     file    TEXT    NOT NULL, -- checkpoint of the text's beginning; empty = tail has all
     tokens  INTEGER NOT NULL, -- of the text that are in it
-    tail    BLOB,             -- the tokens behind them, int32 little-endian; NULL until the run has ended, or if they are too many
-    replay  TEXT    NOT NULL  -- how they were generated; empty where that cannot be repeated
+    tail    TEXT,             -- the tokens behind them, int32 little-endian in base64; NULL until the run has ended, or if they are too many
+    replay  TEXT    NOT NULL  -- how they were generated
 ) STRICT;

@@ -175,10 +175,14 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 		damaged := 0
 		for _, name := range names {
 			v, err := c.VerifyCheckpoint(ctx, name)
-			if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
+			e, ok := errors.AsType[*control.Error](err)
+			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 1 {
 				if id, numErr := strconv.ParseInt(name, 10, 64); numErr == nil {
 					return m.replayRun(ctx, c, id, *asJSON)
 				}
+			}
+			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 0 {
+				continue // it went meanwhile
 			}
 			if err != nil {
 				return err
@@ -272,6 +276,9 @@ func forget(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		fmt.Fprintf(m.Stderr, "tandem: forgot %s and %s\n", plural(gone.Runs, "run"), plural(gone.Checkpoints, "checkpoint"))
+		if gone.InFlight > 0 {
+			fmt.Fprintf(m.Stderr, "tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n", plural(gone.InFlight, "run"))
+		}
 		return nil
 	})
 }

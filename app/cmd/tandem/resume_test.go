@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 )
@@ -47,7 +48,7 @@ func TestResume(t *testing.T) {
 	before := p.streamIDs(t, 200)
 	// A checkpoint of the answer is there, behind its 64th token or a later one.
 	c := client(t, home)
-	for {
+	for range 1000 {
 		list, err := c.Checkpoints(t.Context(), "pocket")
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +56,7 @@ func TestResume(t *testing.T) {
 		if slices.ContainsFunc(list, func(x control.Checkpoint) bool { return x.Kind == "answer" }) {
 			break
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -85,7 +87,7 @@ func TestResume(t *testing.T) {
 	if text := console.must(t, "runs", "verify", "2"); !strings.Contains(text, "all 330 tokens") {
 		t.Errorf("verified: %s", text)
 	}
-	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 || !strings.Contains(console.stderr, "ended by itself") {
+	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 || !strings.Contains(console.stderr, "not cut off") {
 		t.Errorf("a run that ended is resumed: %d, %s", code, console.stderr)
 	}
 }
@@ -99,7 +101,8 @@ func TestCheckpointVerbs(t *testing.T) {
 	list := func() []control.Checkpoint {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json"))
 	}
-	for len(list()) < 3 { // they are written behind the answer
+	for i := 0; i < 200 && len(list()) < 3; i++ { // they are written behind the answer
+		time.Sleep(10 * time.Millisecond)
 	}
 	all := list()
 	last := slices.MaxFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })

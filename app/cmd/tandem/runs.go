@@ -95,11 +95,14 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 	case v.Same == v.Tokens:
 		return nil
 	}
-	const tie = 1e-3 // nats
-	if v.Gap < tie {
-		return fmt.Errorf("run %d: %s of %d come again; then %q was answered, and now comes %q, which is as likely but for rounding (%.1e apart)", id, plural(v.Same, "token"), v.Tokens, v.Answered, v.Now, v.Gap)
+	text := fmt.Sprintf("run %d: %s of %d come again", id, plural(v.Same, "token"), v.Tokens)
+	switch {
+	case v.Now == "" && v.Answered == "":
+		return fmt.Errorf("%s; then it ends", text)
+	case v.Tie:
+		return fmt.Errorf("%s; then %q was answered, and now comes %q: the model takes both for as likely but for rounding", text, v.Answered, v.Now)
 	}
-	return fmt.Errorf("run %d: %s of %d come again; then %q was answered, and now comes %q, which is likelier by %.4f nats", id, plural(v.Same, "token"), v.Tokens, v.Answered, v.Now, v.Gap)
+	return fmt.Errorf("%s; then %q was answered, and now comes %q", text, v.Answered, v.Now)
 }
 
 func listRuns(ctx context.Context, m *Main, args []string) error {
@@ -157,7 +160,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 // pace is a run's tokens per second after the first one, - where it has none.
 func pace(r control.Run) string {
 	decode := r.TotalMS - r.FirstTokenMS
-	if r.CompletionTokens < 2 || decode <= 0 {
+	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // of a resumed one nobody knows which tokens were new
 		return "-"
 	}
 	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
