@@ -50,31 +50,34 @@ func sumOf(text []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(text,
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeFile writes a file for good: when it returns, it is on disk under its
-// name, whole, or it is not there.
-func writeFile(path string, h header, image *mlx.TensorImage) error {
+// writeFile writes a file for good and returns its bytes: when it returns, it is
+// on disk under its name, whole, or it is not there.
+func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err error) {
 	h.Format, h.Version, h.Sums = fileFormat, fileVersion, map[string]uint32{}
 	image.Each(func(name string, data []byte) { h.Sums[name] = crc32.Checksum(data, castagnoli) })
 	text, err := json.Marshal(h)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer os.Remove(path + partSuffix) // where it was not renamed
 	err = image.Write(f, map[string]string{headerField: string(text), sumField: sumOf(text)})
 	if err == nil {
+		bytes, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return err
+		return 0, err
 	}
 	if err := os.Rename(path+partSuffix, path); err != nil {
-		return err
+		return 0, err
 	}
-	return syncFolder(filepath.Dir(path))
+	return bytes, syncFolder(filepath.Dir(path))
 }
 
 // syncFolder makes names in a folder durable.

@@ -161,7 +161,8 @@ func (d *Store) write() {
 			}
 			j = next
 		}
-		j.err = writeFile(j.path, j.header, j.image)
+		var bytes int64
+		bytes, j.err = writeFile(j.path, j.header, j.image)
 		d.mu.Lock()
 		d.done = append(d.done, j)
 		if j.err == nil {
@@ -173,7 +174,7 @@ func (d *Store) write() {
 		if j.err != nil {
 			d.fail(j.err)
 		} else {
-			d.tell("keeping a checkpoint", func(x Index) error { return x.Add(j.header.entry(j.path, j.bytes)) })
+			d.tell("keeping a checkpoint", func(x Index) error { return x.Add(j.header.entry(j.path, bytes)) })
 			if err := d.sweep(); err != nil {
 				d.o.Logger.Warn("keeping checkpoints within their budget", "error", err)
 			}

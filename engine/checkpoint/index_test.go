@@ -1,0 +1,305 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine/mlx"
+)
+
+// flush waits until everything is on disk and told.
+func (b *bench) flush() {
+	b.t.Helper()
+	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+}
+
+// TestIndexOfFiles: a file is added once it is on disk, with what its header
+// says, and used with those before it when its text is restored.
+func TestIndexOfFiles(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		dir, x := t.TempDir(), &notebook{}
+		o := StoreOptions{Key: "k", Context: "c", Index: x}
+		defer b.restart(dir, o).Close()
+		a := text(1, 60)
+		b.begin(a, 20, 60).leave()
+		b.drafting = false
+		b.begin(append(slices.Clone(a[:20]), text(2, 10)...), 30).leave()
+		b.flush()
+		// The branch is restored from the first.
+		if len(x.added) != 3 || len(x.lost) > 0 || len(x.used) != 1 || !slices.Equal(x.used[0], x.added[:1]) {
+			t.Fatalf("added %q, used %q, lost %q", x.added, x.used, x.lost)
+		}
+		first, second, branch := x.entries[x.added[0]], x.entries[x.added[1]], x.entries[x.added[2]]
+		for _, c := range []struct {
+			got             Entry
+			parent, context string
+			from, to        int
+			text            []int32
+		}{
+			{first, "", "c", 0, 20, a[:20]},
+			{second, first.ID, "c", 20, 60, a},
+			{branch, first.ID, "", 20, 30, append(slices.Clone(a[:20]), text(2, 10)...)},
+		} {
+			info, err := os.Stat(FilePath(dir, c.got.ID))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := Entry{
+				ID: c.got.ID, Parent: c.parent, Key: "k", Context: c.context, Kind: KindAnswer, From: c.from, To: c.to,
+				Bytes: info.Size(), Digest: digestOf(c.text), Created: createdAt(c.got.ID),
+			}
+			if c.got != want {
+				t.Errorf("the entry of %d to %d is %+v, want %+v", c.from, c.to, c.got, want)
+			}
+		}
+
+		// Found again, they are known, and of what is restored the index hears.
+		defer b.restart(dir, o).Close()
+		q := b.begin(append(slices.Clone(a), 7))
+		q.want(60, 60)
+		q.leave()
+		b.begin(text(3, 20), 20).leave()
+		b.flush() // what was used stands before it
+		if len(x.added) != 4 || len(x.lost) > 0 {
+			t.Errorf("after a restart added %q, lost %q", x.added[3:], x.lost)
+		}
+		if len(x.used) != 2 || !slices.Equal(x.used[1], []string{first.ID, second.ID}) {
+			t.Errorf("%q were used, want %q", x.used[1:], []string{first.ID, second.ID})
+		}
+	})
+}
+
+// TestIndexAgainstFolder: what the index and the folder do not agree on when a
+// store begins, and what a text of 60 tokens is told, whose files end at 20, 40 and
+// 60.
+func TestIndexAgainstFolder(t *testing.T) {
+	const evicted = "was deleted to keep within 5 MB on disk"
+	for _, c := range []struct {
+		name     string
+		key      string
+		change   func(t *testing.T, x *notebook, path, id string) // of the last file
+		added    bool                                             // the last one is
+		lost     string                                           // the last one is, with this in its reason
+		restored int
+		gone     string // in Path.Gone
+	}{
+		{"nothing", "k", func(*testing.T, *notebook, string, string) {}, false, "", 60, ""},
+		{"no entry", "k", func(_ *testing.T, x *notebook, _, id string) { delete(x.entries, id) }, true, "", 60, ""},
+		{"entry of a file that was gone", "k", func(_ *testing.T, x *notebook, _, id string) {
+			e := x.entries[id]
+			e.Gone = evicted
+			x.entries[id] = e
+		}, true, "", 60, ""},
+		{"no file", "k", func(t *testing.T, _ *notebook, path, _ string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, false, "somebody deleted", 40, "somebody deleted"},
+		{"a file that went long ago", "k", func(t *testing.T, x *notebook, path, id string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			e := x.entries[id]
+			e.Gone = evicted
+			x.entries[id] = e
+		}, false, "", 40, evicted},
+		{"other keys", "another", func(*testing.T, *notebook, string, string) {}, false, "", 0, "other weights"},
+		{"a newer version", "k", func(t *testing.T, _ *notebook, path, _ string) {
+			rewrite(t, path, `\"version\":1`, `\"version\":7`)
+		}, false, "version 7", 40, "version 7"},
+		{"an older version", "k", func(t *testing.T, _ *notebook, path, _ string) {
+			rewrite(t, path, `\"version\":1`, `\"version\":0`)
+		}, false, "version 0", 40, "version 0"},
+		{"a damaged header", "k", func(t *testing.T, _ *notebook, path, _ string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data = bytes.Replace(data, []byte("1058,1059"), []byte("1058,1050"), 1)
+			if err := os.WriteFile(path, data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, false, "damaged", 40, "damaged"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, stacks[2].make, plenty)
+			dir, x := t.TempDir(), &notebook{}
+			defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
+			a := text(1, 60)
+			b.begin(a, 20, 40, 60).leave()
+			b.flush()
+			id := x.added[2]
+			was := x.entries[id]
+			c.change(t, x, FilePath(dir, id), id)
+			x.added = nil
+
+			defer b.restart(dir, StoreOptions{Key: c.key, Index: x}).Close()
+			q := b.begin(append(slices.Clone(a), 7))
+			if q.path.Restored != c.restored {
+				t.Errorf("%d tokens were restored, want %d", q.path.Restored, c.restored)
+			}
+			if why := q.path.Gone; !strings.Contains(why, c.gone) || (why == "") != (c.gone == "") || why != "" && q.path.Length != 60 {
+				t.Errorf("of the first %d tokens the path says %q, want %q", q.path.Length, why, c.gone)
+			}
+			q.leave()
+			q = b.begin(append(slices.Clone(a[:50]), 7, 8))
+			if q.path.Gone != "" && q.path.Length > 50 {
+				t.Errorf("a text that parts before is told of %d tokens: %q", q.path.Length, q.path.Gone)
+			}
+			q.leave()
+			if c.added != slices.Equal(x.added, []string{id}) || !c.added && len(x.added) > 0 {
+				t.Errorf("added %q; the last one should be: %v", x.added, c.added)
+			}
+			if c.added && x.entries[id] != was {
+				t.Errorf("the entry is %+v, it was %+v", x.entries[id], was)
+			}
+			switch {
+			case c.lost == "" && len(x.lost) > 0:
+				t.Errorf("lost %q", x.lost)
+			case c.lost != "" && (!slices.Equal(x.lost, []string{id}) || !strings.Contains(x.entries[id].Gone, c.lost)):
+				t.Errorf("lost %q, %q; want %q, %q", x.lost, x.entries[id].Gone, id, c.lost)
+			}
+		})
+	}
+}
+
+// rewrite replaces a part of a file's header by one of the same length, and its
+// sum by the right one.
+func rewrite(t *testing.T, path, old, new string) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := func(data []byte) []byte {
+		begin := bytes.Index(data, []byte(`"{\"format`))
+		end := bytes.Index(data[begin:], []byte(`}"`))
+		return bytes.ReplaceAll(data[begin+1:begin+end+1], []byte(`\"`), []byte(`"`))
+	}
+	before := sumOf(header(data))
+	changed := bytes.Replace(data, []byte(old), []byte(new), 1)
+	after := bytes.Replace(changed, []byte(before), []byte(sumOf(header(changed))), 1)
+	if bytes.Equal(changed, data) || bytes.Equal(after, changed) {
+		t.Fatalf("%s has no %q, or not the sum %s", filepath.Base(path), old, before)
+	}
+	if err := os.WriteFile(path, after, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestIndexDecidesWhatGoes: files go in the index's order until the rest is
+// within the budget, those that it does not name stay, and a text that begins as
+// one that went did is told why.
+func TestIndexDecidesWhatGoes(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir, x := t.TempDir(), &notebook{}
+	store := b.restart(dir, StoreOptions{Key: "k", Index: x})
+	defer store.Close()
+	for i := range int32(6) {
+		b.begin(text(i, 60), 60).leave()
+	}
+	b.flush()
+	ids := slices.Clone(x.added)
+	size := x.entries[ids[0]].Bytes
+	order := []string{ids[4], ids[0], "nowhere", ids[3], ids[5]} // 1 and 2 are pinned
+	x.order = func(list []Entry) (worth []Entry) {
+		for _, id := range order {
+			e := Entry{ID: id}
+			if i := slices.IndexFunc(list, func(e Entry) bool { return e.ID == id }); i >= 0 {
+				e = list[i]
+			} else if id != "nowhere" {
+				continue
+			}
+			worth = append(worth, e)
+		}
+		return worth
+	}
+
+	// Room for four and a half, and a seventh comes.
+	store = b.restart(dir, StoreOptions{Key: "k", Index: x, Budget: 4*size + size/2})
+	defer store.Close()
+	b.begin(text(6, 60), 60).leave()
+	b.flush()
+	if want := []string{ids[4], ids[0], "nowhere", ids[3]}; !slices.Equal(x.lost, want) {
+		t.Errorf("%q went, want %q", x.lost, want)
+	}
+	for i, id := range append(ids, x.added[6]) {
+		_, err := os.Stat(FilePath(dir, id))
+		if went := errors.Is(err, os.ErrNotExist); went != slices.Contains(x.lost, id) {
+			t.Errorf("file %d is gone: %v", i, went)
+		}
+	}
+
+	delete(x.entries, "nowhere")
+	store = b.restart(dir, StoreOptions{Key: "k", Index: x})
+	defer store.Close()
+	q := b.begin(append(text(4, 60), 7))
+	q.want(0, 0)
+	if q.path.Length != 60 || !strings.Contains(q.path.Gone, "to keep within") {
+		t.Errorf("of the first %d tokens the path says %q", q.path.Length, q.path.Gone)
+	}
+	q.leave()
+	q = b.begin(append(text(1, 60), 7))
+	q.want(60, 60)
+	q.leave()
+
+	// What goes while a store is open it knows itself.
+	order = []string{ids[5]}
+	store = b.restart(dir, StoreOptions{Key: "k", Index: x, Budget: 1})
+	defer store.Close()
+	b.begin(text(7, 60), 60).leave()
+	b.flush()
+	if at, why := store.gone.find(append(text(5, 60), 7), 0); at != 60 || !strings.Contains(why, "to keep within") {
+		t.Errorf("of the first %d tokens the store says %q", at, why)
+	}
+}
+
+// TestIndexOfDamage: of rows that turn out to be damaged when they are read the
+// index hears then, and the text is told from then on.
+func TestIndexOfDamage(t *testing.T) {
+	each(t, func(t *testing.T, b *bench, exact bool) {
+		dir, x := t.TempDir(), &notebook{}
+		defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
+		b.begin(text(1, 60), 60).leave()
+		b.flush()
+		path := FilePath(dir, x.added[0])
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data[8+binary.LittleEndian.Uint64(data)] ^= 1 // of the first tensor
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
+		if len(x.lost) > 0 {
+			t.Errorf("%q were lost before anybody read them", x.lost)
+		}
+		asked := append(text(1, 60), 7)
+		b.do(func(s *mlx.Scope) error {
+			p := b.trie.Begin(asked, Label{})
+			defer p.Leave()
+			if _, err := p.Restore(s, b.fresh); err == nil {
+				t.Error("damaged rows were restored")
+			}
+			return nil
+		})
+		if !slices.Equal(x.lost, x.added) || !strings.Contains(x.entries[x.added[0]].Gone, "damaged") {
+			t.Errorf("lost %q, %+v", x.lost, x.entries)
+		}
+		for range 2 {
+			q := b.begin(asked)
+			if q.path.Restored > 0 || q.path.Length != 60 || !strings.Contains(q.path.Gone, "damaged") {
+				t.Errorf("%d tokens restored; the first %d %s", q.path.Restored, q.path.Length, q.path.Gone)
+			}
+			q.leave()
+			defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
+		}
+	})
+}

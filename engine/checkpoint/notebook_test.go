@@ -1,0 +1,77 @@
+package checkpoint
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// A notebook is an index in memory that also remembers what it was told.
+type notebook struct {
+	mu      sync.Mutex
+	entries map[string]Entry
+
+	added, lost []string // ids, in order
+	used        [][]string
+
+	// order makes of the files there are the answer of ByWorth; nil leaves them
+	// by their ids.
+	order func([]Entry) []Entry
+}
+
+func (x *notebook) all() (list []Entry) {
+	for _, e := range x.entries {
+		list = append(list, e)
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// Known implements Index.
+func (x *notebook) Known() ([]Entry, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.all(), nil
+}
+
+// Add implements Index.
+func (x *notebook) Add(e Entry) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.entries == nil {
+		x.entries = map[string]Entry{}
+	}
+	x.entries[e.ID] = e
+	x.added = append(x.added, e.ID)
+	return nil
+}
+
+// Use implements Index.
+func (x *notebook) Use(ids []string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.used = append(x.used, ids)
+	return nil
+}
+
+// Lose implements Index.
+func (x *notebook) Lose(id, why string) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	e := x.entries[id]
+	e.Gone = why
+	x.entries[id] = e
+	x.lost = append(x.lost, id)
+	return nil
+}
+
+// ByWorth implements Index.
+func (x *notebook) ByWorth() ([]Entry, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	list := slices.DeleteFunc(x.all(), func(e Entry) bool { return e.Gone != "" })
+	if x.order != nil {
+		list = x.order(list)
+	}
+	return list, nil
+}
