@@ -227,6 +227,9 @@ func (e *Engine) extend(s *mlx.Scope, t *task) error {
 // keep leaves what a task that ends has computed to those that come after it,
 // and its caches with it. They hold the first fed tokens.
 func (e *Engine) keep(s *mlx.Scope, t *task) error {
+	if t.path.Lost() {
+		return nil // all was forgotten, the files it knows too
+	}
 	if err := e.extend(s, t); err != nil {
 		return err
 	}

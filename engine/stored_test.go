@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+)
+
+func newStore(t *testing.T, dir string) *checkpoint.Store {
+	store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "k", Budget: 1 << 30})
+	t.Cleanup(store.Close) // behind the engines that are made later
+	return store
+}
+
+// written waits until nothing waits to be written.
+func written(store *checkpoint.Store) {
+	for store.Busy() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func storedFiles(t *testing.T, dir string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.checkpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// storedEnds returns how far the texts in a folder's files go, ascending.
+func storedEnds(t *testing.T, dir string) (ends []int) {
+	t.Helper()
+	for _, path := range storedFiles(t, dir) {
+		text, err := checkpoint.ReadText(path)
+		if err != nil {
+			t.Error(err)
+		}
+		ends = append(ends, len(text))
+	}
+	slices.Sort(ends)
+	return ends
+}
+
+// A diary is a cache that notes what captures it was asked for.
+type diary struct {
+	cache.Attention
+	asked map[int]bool
+}
+
+func (d *diary) Schedule(from int, offsets ...int) error {
+	for _, at := range offsets {
+		d.asked[at] = true
+	}
+	return d.Attention.Schedule(from, offsets...)
+}
+
+// TestAnswersAreCaptured: the state of an answer is captured as it grows where
+// that is of use, because a layer can be restored nowhere else, or because it
+// goes to disk. If the program is killed in the midst of the answer, it goes on
+// from the last of these.
+func TestAnswersAreCaptured(t *testing.T) {
+	const prompt, killed = 30, 800
+	script := counting(0, 4000)
+	schedule := []int{prompt - 1} // from where the same prompt goes on
+	for _, n := range []int{64, 128, 192, 256, 320, 384, 448, 512, 768, 1024, 1280, 1536, 1792, 2048, 3072} {
+		schedule = append(schedule, prompt+n)
+	}
+	before := func(end int) []int { return schedule[:sort.SearchInts(schedule, end)] }
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, stored := range []bool{false, true} {
+			for _, c := range []struct {
+				length int
+				way    Speculation
+			}{
+				{900, Speculation{Drafter: None}},
+				{3200, Speculation{Depth: new(15), Rollback: Trim}},
+				{900, Speculation{Depth: new(15), Rollback: Undo}},
+			} {
+				t.Run(fmt.Sprintf("%s, stored %v, %s %s", layout, stored, c.way.Drafter, c.way.Rollback), func(t *testing.T) {
+					d := &enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return n - round%3 }}
+					opts := Options{Drafters: []draft.Drafter{d}}
+					dir, copied := t.TempDir(), t.TempDir()
+					if stored {
+						opts.Store = newStore(t, dir)
+					}
+					f := recalling(t, layout, opts)
+					asked := map[int]bool{}
+					var live cache.Cache
+					f.chain.Wrap = func(_ int, c cache.Attention) cache.Attention {
+						live = &diary{c, asked}
+						return live.(cache.Attention)
+					}
+					f.chain.OnForward = func(int) {
+						if !stored {
+							return
+						}
+						written(opts.Store) // not more than can wait
+						if live.Offset() >= prompt+killed && len(storedEnds(t, copied)) == 0 {
+							if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+					f.ask(t, Request{Prompt: script[:prompt], MaxTokens: &c.length, Speculation: c.way})
+					want := before(prompt + c.length)
+					if layout == cache.Full && !stored {
+						want = want[:1]
+					}
+					for _, at := range want {
+						if !asked[at] {
+							t.Errorf("nothing was captured at %d", at)
+						}
+						delete(asked, at)
+					}
+					for at := range asked { // one beyond the end, perhaps
+						if at < prompt+c.length || len(want) == 1 {
+							t.Errorf("something was captured at %d", at)
+						}
+					}
+					if !stored {
+						return
+					}
+					f.Close()
+					if got := storedEnds(t, dir); !slices.Equal(got, append(slices.Clone(want), prompt+c.length-1)) {
+						t.Errorf("texts of %v tokens are on disk, want those of %v and the whole", got, want)
+					}
+					if got := storedEnds(t, copied); !slices.Equal(got, before(prompt+killed)) {
+						t.Fatalf("in the midst of the answer texts of %v tokens are on disk", got)
+					}
+					f = recalling(t, layout, Options{Store: newStore(t, copied)})
+					stats, text := f.ask(t, Request{Prompt: script[:prompt+killed], MaxTokens: new(20)})
+					if stats.CachedTokens != prompt+768 || !slices.Equal(text, script[:len(text)]) {
+						t.Errorf("%d tokens were restored, %s", stats.CachedTokens, stats.Miss)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestForgetInFlight: requests in flight go on when everything is forgotten, and
+// leave nothing, in memory or on disk; nor is there anything for the next one.
+func TestForgetInFlight(t *testing.T) {
+	prompt := counting(0, 100) // four chunks
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, stored := range []bool{false, true} {
+			for _, c := range []struct {
+				when          string
+				forward, more int
+			}{{"while the prompt is evaluated", 1, 90}, {"in the answer", 80, 90}, {"before the last token", 4, 2}} {
+				t.Run(fmt.Sprintf("%s, stored %v, %s", layout, stored, c.when), func(t *testing.T) {
+					var opts Options
+					dir := t.TempDir()
+					if stored {
+						opts.Store = newStore(t, dir)
+					}
+					opts.Chunk = 32
+					f := recalling(t, layout, opts)
+					start := f.thread.Memory().Active
+					f.ask(t, Request{Prompt: counting(5, 300), MaxTokens: new(2)})
+
+					first := len(f.chain.Forwards)
+					reached, release := make(chan struct{}), make(chan struct{})
+					f.chain.OnForward = func(n int) {
+						if n == first+c.forward {
+							close(reached)
+							<-release
+						}
+					}
+					var stats Stats
+					answer := make(chan []int32)
+					go func() {
+						var got []int32
+						for tok, err := range f.Generate(context.Background(), Request{Prompt: prompt, MaxTokens: &c.more, Done: func(s Stats) { stats = s }}) {
+							if err != nil {
+								t.Error(err)
+							}
+							got = append(got, tok.ID)
+						}
+						answer <- got
+					}()
+					<-reached
+					full, forgotten := f.thread.Memory().Active, int64(0)
+					failed := make(chan error)
+					go func() {
+						failed <- f.Forget(func() error {
+							forgotten = f.thread.Memory().Active
+							if stored && opts.Store.Busy() {
+								t.Error("files are being written while they are deleted")
+							}
+							for _, e := range storedFiles(t, dir) {
+								if err := os.Remove(e); err != nil {
+									return err
+								}
+							}
+							return nil
+						})
+					}()
+					for { // until it waits for the round under way
+						f.mu.Lock()
+						n := len(f.errands)
+						f.mu.Unlock()
+						if n > 0 {
+							break
+						}
+						time.Sleep(time.Millisecond)
+					}
+					close(release)
+					if err := <-failed; err != nil {
+						t.Error(err)
+					}
+					if forgotten >= full {
+						t.Errorf("%d bytes are active once all is forgotten, %d before", forgotten, full)
+					}
+					if got := <-answer; !slices.Equal(got, counting(0, 100+c.more)[100:]) {
+						t.Errorf("the answer is %v", got)
+					}
+					if stats.File != "" || stats.Filed != 0 {
+						t.Errorf("file %q has the first %d tokens", stats.File, stats.Filed)
+					}
+					if stored {
+						written(opts.Store)
+					}
+					if left := storedEnds(t, dir); len(left) > 0 {
+						t.Errorf("texts of %v tokens are on disk", left)
+					}
+					if n := f.thread.Memory().Active; n != start {
+						t.Errorf("%d bytes are active, %d before the first request", n, start)
+					}
+					if stats, text := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched+stats.CachedTokens > 0 || !slices.Equal(text, counting(0, 105)) {
+						t.Errorf("%d tokens matched, %d were restored", stats.Matched, stats.CachedTokens)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestForgetBeforeTheFirst: what was found on disk and is deleted before anybody
+// asks for it is not looked for.
+func TestForgetBeforeTheFirst(t *testing.T) {
+	dir, prompt := t.TempDir(), counting(0, 100)
+	f := recalling(t, cache.Ring, Options{Store: newStore(t, dir)})
+	f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)})
+	f.Close()
+	f = recalling(t, cache.Ring, Options{Store: newStore(t, dir)})
+	time.Sleep(100 * time.Millisecond) // the files are found by then
+	if err := f.Forget(func() error {
+		for _, path := range storedFiles(t, dir) {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if stats, _ := f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)}); stats.Matched > 0 || stats.Miss != "" {
+		t.Errorf("%d tokens matched, %s", stats.Matched, stats.Miss)
+	}
+}
