@@ -99,6 +99,8 @@ type file struct {
 
 var errOtherKey = errors.New("it belongs to another model, or to the same one loaded otherwise")
 
+var errNewer = errors.New("it was written by a newer program")
+
 // anyKey opens files of all.
 const anyKey = ""
 
@@ -149,8 +151,8 @@ func (x *file) read(key string) error {
 		return useless("it is no checkpoint")
 	case h.Version < fileVersion:
 		return useless("it has version %d of the format, and this program writes %d", h.Version, fileVersion)
-	case h.Version > fileVersion: // of a newer program, which may come back
-		return fmt.Errorf("it has version %d of the format, not %d", h.Version, fileVersion)
+	case h.Version > fileVersion:
+		return errNewer
 	case h.Key != key && key != anyKey:
 		return errOtherKey
 	case h.From < 0 || h.From >= len(h.Tokens):

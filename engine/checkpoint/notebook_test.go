@@ -66,12 +66,15 @@ func (x *notebook) Lose(id, why string) error {
 }
 
 // ByWorth implements Index.
-func (x *notebook) ByWorth() ([]Entry, error) {
+func (x *notebook) ByWorth() (list, stay []Entry, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	list := slices.DeleteFunc(x.all(), func(e Entry) bool { return e.Gone != "" })
+	list = slices.DeleteFunc(x.all(), func(e Entry) bool { return e.Gone != "" })
 	if x.order != nil {
 		list = x.order(list)
 	}
-	return list, nil
+	stay = slices.DeleteFunc(x.all(), func(e Entry) bool {
+		return e.Gone != "" || slices.ContainsFunc(list, func(other Entry) bool { return other.ID == e.ID })
+	})
+	return list, stay, nil
 }

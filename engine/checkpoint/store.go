@@ -49,6 +49,7 @@ type Store struct {
 	gone    *gone
 	jobs    chan *job
 	errands chan func()    // of the writer, beside jobs
+	stopped chan struct{}  // closed by the writer
 	pending sync.WaitGroup // jobs
 	running sync.WaitGroup // goroutines of the store
 	found   chan []found   // by a scan ahead of Load; nil once they are taken
@@ -78,7 +79,7 @@ func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued), errands: make(chan func(), queued)}
+	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued), errands: make(chan func(), queued), stopped: make(chan struct{})}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		d.fail(err)
 	}
@@ -149,6 +150,7 @@ func (d *Store) fail(err error) {
 
 // write works off the jobs.
 func (d *Store) write() {
+	defer close(d.stopped)
 	for {
 		var j *job
 		select {
@@ -390,9 +392,18 @@ func (d *Store) settle() {
 	}
 }
 
-// flush waits until everything is written, and settles.
+// flush waits until everything is written and told, and settles.
 func (d *Store) flush() {
 	d.pending.Wait()
+	told := make(chan bool)
+	select {
+	case d.errands <- func() { close(told) }:
+		select {
+		case <-told:
+		case <-d.stopped:
+		}
+	case <-d.stopped:
+	}
 	d.settle()
 }
 
@@ -528,6 +539,8 @@ func (d *Store) useless(e Entry, err error) {
 		d.gone.add(e.To, e.Digest, "was computed by other weights, or with other settings")
 	case ok:
 		d.lose(e, "is of no use: "+damaged.Why)
+	case errors.Is(err, errNewer): // the program may come back
+		d.gone.add(e.To, e.Digest, "is of a newer version of the format")
 	default: // perhaps the next time
 		d.gone.add(e.To, e.Digest, "could not be read")
 	}
