@@ -35,6 +35,10 @@ type Options struct {
 	// requests that begin alike; 0 keeps none.
 	Checkpoints int64
 
+	// PromptOnly keeps no checkpoints in the midst of answers, only behind them:
+	// to measure what those are good for.
+	PromptOnly bool
+
 	// Store keeps them on disk as well, and brings them back; nil does not. It
 	// belongs to the caller and must outlive the engine.
 	Store *checkpoint.Store

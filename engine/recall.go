@@ -176,13 +176,14 @@ func (e *Engine) remember(t *task) {
 		return
 	}
 	due := len(t.offsets) > 0 && t.offsets[0] <= t.fed
-	first := len(t.offsets) == 0 && !t.prefilling() && t.path.Scheduled() // of the answer
+	answers := t.path.Scheduled() && !e.opts.PromptOnly
+	first := len(t.offsets) == 0 && !t.prefilling() && answers // of the answer
 	if !due && !first {
 		return
 	}
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		err := e.extend(s, t)
-		if len(t.offsets) == 0 && t.path.Scheduled() {
+		if len(t.offsets) == 0 && answers {
 			prompt := len(t.req.Prompt)
 			t.offsets = []int{prompt + checkpoint.Next(max(0, t.fed-prompt))}
 		}

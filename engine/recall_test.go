@@ -80,6 +80,26 @@ func TestRecallAnswer(t *testing.T) {
 	}
 }
 
+// TestRecallPromptOnly: without checkpoints of answers a follow-up that parts in
+// the midst of one begins where the answer did, and one that does not part
+// begins behind it.
+func TestRecallPromptOnly(t *testing.T) {
+	f := recalling(t, cache.Ring, Options{PromptOnly: true})
+	stats, text := f.ask(t, Request{Prompt: counting(0, 30), MaxTokens: new(400)})
+	if n := f.trie.Bytes(); n == 0 || stats.CheckpointBytes != n {
+		t.Errorf("%d bytes are kept, %d are told of", n, stats.CheckpointBytes)
+	}
+	for _, split := range []int{200, 96} {
+		stats, _ := f.ask(t, Request{Prompt: append(slices.Clone(text[:split]), 49, 49), MaxTokens: new(1)})
+		if stats.Matched != split || stats.CachedTokens != 29 {
+			t.Errorf("of %d tokens %d matched and %d were restored", split, stats.Matched, stats.CachedTokens)
+		}
+	}
+	if stats, _ := f.ask(t, Request{Prompt: append(text, 30), MaxTokens: new(1)}); stats.CachedTokens != 429 {
+		t.Errorf("%d tokens restored of the whole text", stats.CachedTokens)
+	}
+}
+
 // TestRecallPrompt: the same prompt again, one that begins with a boundary of
 // it, and one that parts where nothing was captured, twice.
 func TestRecallPrompt(t *testing.T) {

@@ -185,7 +185,8 @@ type Stats struct {
 	Blocks        Blocks
 	Total         time.Duration // arrival until the request left
 
-	PeakBytes int64 // MLX's peak since the engine was last idle
+	PeakBytes       int64 // MLX's peak since the engine was last idle
+	CheckpointBytes int64 // what checkpoints took of Options.Checkpoints when the request had left
 }
 
 // A Parting is where a prompt leaves a text that was kept.

@@ -165,6 +165,9 @@ func (e *Engine) leave(t *task, err error) {
 		// Apart, so that a failed rollback still frees.
 		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 			t.free(s)
+			if e.trie != nil {
+				t.stats.CheckpointBytes = e.trie.Bytes()
+			}
 			return nil
 		}))
 		if freed != nil {
