@@ -36,6 +36,7 @@ func Benches() []Bench {
 		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify, "model drafter context quick"},
 		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter pairs quick full only"},
 		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless, "model quick"},
+		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon a text is back after a restart", openCheckpoints, "model quick pairs"},
 	}
 }
 
@@ -47,7 +48,7 @@ type BenchOptions struct {
 
 	Drafters []string // folders of drafters for the model
 	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
-	Pairs    int      // of speculation, of a comparison at least; 0 = 20
+	Pairs    int      // of a comparison at least; 0 = 20
 	Quick    bool     // few measurements, to see that a bench works
 	Full     bool     // of speculation: every combination
 	Only     string   // of speculation: the tables whose title begins with text that has this
