@@ -73,13 +73,13 @@ type benchReport struct {
 // A benchRun is one bench on one model.
 type benchRun struct {
 	name  string // of tandem bench
-	model string // folder, randomModel, or empty for the pocket model
+	model string // folder, one of randomModels, or empty for the pocket model
 }
 
 // benchSuite is what the verb runs when no name is given.
 var benchSuite = []benchRun{
-	{"plain", ""}, {"plain", randomModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
-	{"lossless", ""},
+	{"plain", ""}, {"plain", largeModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
+	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
 }
 
 // String is the run as one types it.
@@ -101,14 +101,14 @@ func (r benchRun) file() string {
 // benchVerb runs one bench, or all of them, and keeps their numbers.
 func benchVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("bench")
-	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain and speculation; fewer than the default is for trying a bench out (default %d)", minPairs))
-	model := set.String("model", "", "folder of the model, or "+randomModel+" for a random one (default: the pocket model)")
+	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default is for trying a bench out (default %d)", minPairs))
+	model := set.String("model", "", "folder of the model, or one of "+strings.Join(randomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // to a bench without a rival
 	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
 		passed = append(passed, "--drafter", dir)
 		return nil
 	})
-	quick := set.Bool("quick", false, "few measurements of verify, speculation and lossless")
+	quick := set.Bool("quick", false, "few measurements of verify, speculation, lossless and checkpoints")
 	full := set.Bool("full", false, "every combination of speculation")
 	only := set.String("only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start")
 	set.Usage = func() {
@@ -221,25 +221,31 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 	return nil
 }
 
-// randomModel is the model that benchModel can make by itself.
-const randomModel = "qwen3-100m"
+// Random models, which benchModel makes by itself.
+const (
+	largeModel  = "qwen3-100m"  // whose steps are bound by memory
+	ringModel   = "gemma3-30m"  // with windows
+	hybridModel = "qwen3_5-30m" // with recurrent states
+)
+
+var randomModels = []string{largeModel, ringModel, hybridModel}
 
 // benchModel returns the folder that a bench's --model names, empty for the pocket model.
 func (b *builder) benchModel(ctx context.Context, name string) (string, error) {
-	if name != randomModel {
+	if !slices.Contains(randomModels, name) {
 		return name, nil
 	}
 	python, err := b.referencePython(ctx)
 	if err != nil {
 		return "", err
 	}
-	script := filepath.Join("build", "bench", "_qwen3_100m.py")
+	script := filepath.Join("build", "bench", "_random_model.py")
 	text, err := os.ReadFile(filepath.Join(b.root, script))
 	if err != nil {
 		return "", err
 	}
-	return b.cache.ensure(ctx, entry{name: randomModel, inputs: []string{string(text)}}, func(dir string) error {
-		return b.step("bench: make a random model", b.command(ctx, python, script, dir))
+	return b.cache.ensure(ctx, entry{name: name, inputs: []string{string(text)}}, func(dir string) error {
+		return b.step("bench: make the random model "+name, b.command(ctx, python, script, name, dir))
 	})
 }
 

@@ -93,7 +93,16 @@ func TestBenchSuite(t *testing.T) {
 	if runs = slices.Compact(runs); !slices.Equal(runs, has) || len(has) == 0 {
 		t.Errorf("bench runs %q, tandem has %q", runs, has)
 	}
-	if !slices.Contains(benchSuite, benchRun{"plain", randomModel}) {
-		t.Error("the random model is not benched")
+	script, err := os.ReadFile(filepath.Join("bench", "_random_model.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range randomModels {
+		if !slices.ContainsFunc(benchSuite, func(r benchRun) bool { return r.model == name }) {
+			t.Errorf("the random model %s is not benched", name)
+		}
+		if !strings.Contains(string(script), "\n    \""+name+"\": {\n") {
+			t.Errorf("no script makes the random model %s", name)
+		}
 	}
 }
