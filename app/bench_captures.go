@@ -27,8 +27,8 @@ var captureBar = bar{0.97, 0}
 func (b *checkpointBench) captures(ctx context.Context) (benchTable, error) {
 	t := benchTable{
 		Title: fmt.Sprintf("What captures cost an answer of %d tokens, with files", captureTokens),
-		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high", "end to end", "same ids",
-			"files", "pairs", "prompts", "at least"},
+		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high", "end to end", "tokens/verify",
+			"same ids", "files", "pairs", "prompts", "at least"},
 		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.", captureDepth)},
 	}
 	for _, w := range []way{{}, {drafter: b.loaded.list[0].Name(), depth: captureDepth}} {
@@ -99,7 +99,7 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	if w.drafter != "" {
 		drafter = w.drafter
 	}
-	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median,
+	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median, nilIfZero(c.figures().tokens),
 		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 		len(files), e.n, e.prompts, c.verdict()}, nil
 }

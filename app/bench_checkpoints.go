@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"io"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -24,14 +26,17 @@ const (
 // and whether they keep within their memory. All of it is on rings, where
 // a text cannot be taken up but where it was captured.
 type checkpointBench struct {
-	contest // of which way decides nothing: engines differ in what they keep
-	bundle  *models.Bundle
-	loaded  *benchDrafters
-	code    *workload
-	texts   int // of each flow but the probe
-	mixed   int // requests
-	random  *rand.Rand
-	wrong   []error // what must not be
+	thread *mlx.Thread
+	bundle *models.Bundle
+	loaded *benchDrafters
+	code   *workload
+	pairs  int  // of a comparison, and texts of the probe, at least
+	once   bool // never doubles them
+	texts  int  // of each other flow
+	mixed  int  // requests
+	random *rand.Rand
+	log    io.Writer // progress, for a person
+	wrong  []error   // what must not be
 }
 
 func openCheckpoints(ctx context.Context, o BenchOptions) (bench, error) {
@@ -40,8 +45,7 @@ func openCheckpoints(ctx context.Context, o BenchOptions) (bench, error) {
 		return nil, err
 	}
 	c := &checkpointBench{
-		contest: contest{thread: t, model: b.Model, pairs: minPairs, log: o.Err},
-		bundle:  b, texts: flowTexts, mixed: mixedAmount, random: rand.New(rand.NewPCG(3, 4)),
+		thread: t, bundle: b, pairs: minPairs, texts: flowTexts, mixed: mixedAmount, random: rand.New(rand.NewPCG(3, 4)), log: o.Err,
 	}
 	if c.loaded, err = loadBenchDrafters(ctx, b, o.Model, nil, models.Options{}); err == nil {
 		var all workloads
@@ -136,7 +140,7 @@ func (b *checkpointBench) ask(ctx context.Context, e *engine.Engine, r engine.Re
 func (b *checkpointBench) text(n int) []int32 {
 	ids := make([]int32, n)
 	for i := range ids {
-		ids[i] = int32(100 + b.random.IntN(min(b.model.Config().VocabSize, 4000)-100))
+		ids[i] = int32(100 + b.random.IntN(min(b.bundle.Model.Config().VocabSize, 4000)-100))
 	}
 	return ids
 }

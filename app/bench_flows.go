@@ -49,7 +49,7 @@ func given(ids []int32, boundaries ...int) func([][]int32) ([]int32, []int) {
 func branch(text []int32, split int, more []int32) []int32 {
 	more = slices.Clone(more)
 	if split < len(text) && more[0] == text[split] {
-		more[0]++
+		more[0]--
 	}
 	return slices.Concat(text[:split], more)
 }
@@ -70,10 +70,10 @@ func (b *checkpointBench) plan() []flow {
 			}
 			return []step{
 				{answer: probeAnswer, prompt: given(b.text(probePrompt))},
-				follow("parts at token 336 to 399 of the answer", 336+shift, 32),
-				follow("parts at token 193 to 256 of the answer", 193+shift, 32),
+				follow("parts at 336 to 399", 336+shift, 32),
+				follow("parts at 193 to 256", 193+shift, 32),
 				follow("parts at 66, as long as before", probeSplit, probeAnswer-probeSplit),
-				follow("parts at token 1 to 64 of the answer", 1+shift, 32),
+				follow("parts at 1 to 64", 1+shift, 32),
 			}
 		}},
 		{b.texts, func() []step {
@@ -223,6 +223,7 @@ func (b *checkpointBench) flowTable(arms []*arm, rows []step) benchTable {
 		Columns: []string{"flow", "checkpoints", "texts", "prompt", "matched", "cached", "computed", "short by", "within",
 			"ms to first token", "times as fast as off", "low", "high", "reason, of the last text"},
 		Notes: []string{
+			fmt.Sprintf("The probe is a prompt of %d tokens, an answer of %d, and a follow-up that parts at a token of the answer.", probePrompt, probeAnswer),
 			"Prompt, matched, cached and computed are tokens; short by is the most that were not restored of those that matched, the prompt's last token aside, which is evaluated always.",
 			"Prompt only captures prompts and the ends of answers, as others do, and nothing within answers.",
 		},

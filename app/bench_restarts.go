@@ -19,7 +19,7 @@ var restartBar = bar{10, 0}
 // restarts compares the first token of a text that files have, in an engine that
 // knows nothing else, to that of one that computes it.
 func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error) {
-	length := min(restartTokens, b.model.Config().ContextLength-8)
+	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
 	t = benchTable{
 		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
 		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored", "of it restoring", "recomputed",
