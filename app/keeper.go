@@ -139,15 +139,28 @@ func (a *App) ChangeCheckpoint(ctx context.Context, name string, change control.
 }
 
 // DeleteCheckpoint implements server.Keeper.
-func (a *App) DeleteCheckpoint(ctx context.Context, name string) (out control.Deleted, err error) {
+func (a *App) DeleteCheckpoint(ctx context.Context, name string, all bool) (out control.Deleted, err error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
 		return out, err
 	}
 	err = a.emptied(ctx, func() error {
 		ctx := context.WithoutCancel(ctx) // a client that leaves does not leave half of it
-		if out.Checkpoints, err = a.db.CheckpointTree(ctx, row.ID); err != nil {
+		tree, err := a.db.CheckpointTree(ctx, row.ID)
+		if err != nil {
 			return err
+		}
+		pinned := 0
+		for _, c := range tree {
+			if out.Checkpoints = append(out.Checkpoints, c.ID); c.Pinned {
+				pinned++
+			}
+		}
+		switch {
+		case pinned > 0:
+			return control.Errorf(control.CodeInvalid, "Of %s and what goes on from it %d are pinned; unpin them first.", row.ID, pinned)
+		case len(tree) > 1 && !all:
+			return control.Errorf(control.CodeInvalid, "%d others go on from %s, for their texts begin alike, and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
 		}
 		if err := checkpoint.Delete(a.home.Path(checkpointFolder), out.Checkpoints); err != nil {
 			return err

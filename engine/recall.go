@@ -175,7 +175,13 @@ func (e *Engine) remember(t *task) {
 		t.path = nil
 		return
 	}
-	due := len(t.offsets) > 0 && t.offsets[0] <= t.fed
+	// A draft hears of the row in flight a step later: with its context short of
+	// a row the edge would be no edge of it.
+	settled := t.fed
+	if t.flight != nil && len(t.tokens) > t.given {
+		settled--
+	}
+	due := len(t.offsets) > 0 && t.offsets[0] <= settled
 	answers := t.path.Scheduled() && !e.opts.PromptOnly
 	first := len(t.offsets) == 0 && !t.prefilling() && answers // of the answer
 	if !due && !first {

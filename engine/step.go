@@ -92,8 +92,8 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		e.accept(t, read[i])
 		if t.flight != nil {
 			t.fed = len(t.tokens)
-			e.remember(t)
 		}
+		e.remember(t)
 	}
 	return nil
 }

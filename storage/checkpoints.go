@@ -227,13 +227,8 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 	return list, stay, nil
 }
 
-// CheckpointTree returns the ids of a checkpoint and of all that go on from it, whose files are there.
-func (db *DB) CheckpointTree(ctx context.Context, id string) ([]string, error) {
-	list, err := db.checkpoints(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
+// CheckpointTree returns a checkpoint and all that go on from it, whose files are there.
+func (db *DB) CheckpointTree(ctx context.Context, id string) ([]Checkpoint, error) {
+	return db.checkpoints(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
 		(SELECT ? UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id FROM tree) ORDER BY to_token, id`, id)
-	var ids []string
-	for _, c := range list {
-		ids = append(ids, c.ID)
-	}
-	return ids, err
 }

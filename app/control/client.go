@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -77,9 +78,12 @@ func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 
 // RemoveModel takes a model off the list, and deletes what Tandem downloaded.
 func (c *Client) RemoveModel(ctx context.Context, id string) error {
+	if path.Clean("/"+id) != "/"+id { // it would lead elsewhere
+		return Errorf(CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", id)
+	}
 	// An id may hold slashes, and anything else a folder's name may.
-	path := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
-	_, err := call[struct{}](ctx, c, http.MethodDelete, path, nil)
+	route := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
+	_, err := call[struct{}](ctx, c, http.MethodDelete, route, nil)
 	return err
 }
 
@@ -142,9 +146,9 @@ func (c *Client) ChangeCheckpoint(ctx context.Context, name string, change Check
 	return call[Checkpoint](ctx, c, http.MethodPost, CheckpointPath(name), change)
 }
 
-// DeleteCheckpoint deletes one, and all that go on from it.
-func (c *Client) DeleteCheckpoint(ctx context.Context, name string) (Deleted, error) {
-	return call[Deleted](ctx, c, http.MethodDelete, CheckpointPath(name), nil)
+// DeleteCheckpoint deletes one, with all that go on from it if all says so.
+func (c *Client) DeleteCheckpoint(ctx context.Context, name string, all bool) (Deleted, error) {
+	return call[Deleted](ctx, c, http.MethodDelete, fmt.Sprintf("%s?all=%t", CheckpointPath(name), all), nil)
 }
 
 // VerifyCheckpoint reads the file of one whole.
@@ -157,8 +161,12 @@ func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error)
 	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
 }
 
-// CheckpointPath is the route of a checkpoint.
+// CheckpointPath is the route of a checkpoint. A name that none can have leads
+// to none.
 func CheckpointPath(name string) string {
+	if name == "" || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\\") {
+		name = "-"
+	}
 	return "/app/checkpoints/" + url.PathEscape(name)
 }
 

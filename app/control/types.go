@@ -163,8 +163,9 @@ func (r Run) TokensPerVerify() float64 {
 
 // Finish reasons of a run beside OpenAI's.
 const (
-	FinishCancel = "cancel" // the client left, or the run was cancelled
-	FinishError  = "error"
+	FinishCancel      = "cancel" // the client left, or the run was cancelled
+	FinishError       = "error"
+	FinishInterrupted = "interrupted" // the program ended before it did
 )
 
 // RunQuery narrows GET /app/runs. The zero value means the newest 100.

@@ -123,8 +123,9 @@ type Keeper interface {
 	Checkpoint(ctx context.Context, name string) (control.Checkpoint, error)
 	// ChangeCheckpoint names or pins one.
 	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)
-	// DeleteCheckpoint deletes one, and all that go on from it.
-	DeleteCheckpoint(ctx context.Context, name string) (control.Deleted, error)
+	// DeleteCheckpoint deletes one. Others that go on from it go with it if all
+	// says so, and are CodeInvalid otherwise, or where one of them is pinned.
+	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
 	// VerifyCheckpoint reads the file of one whole.
 	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
 	// CheckpointText returns the tokens of one, from the text's beginning on.

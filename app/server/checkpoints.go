@@ -62,7 +62,7 @@ func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.backend.DeleteCheckpoint(r.Context(), r.PathValue("name"))
+	d, err := s.backend.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("all") == "true")
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change 
 	return f.Checkpoint(ctx, name)
 }
 
-func (f *fakeBackend) DeleteCheckpoint(ctx context.Context, name string) (control.Deleted, error) {
+func (f *fakeBackend) DeleteCheckpoint(ctx context.Context, name string, _ bool) (control.Deleted, error) {
 	_, err := f.Checkpoint(ctx, name)
 	return control.Deleted{Checkpoints: []string{name}}, err
 }

@@ -120,7 +120,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	run.reply = rep
 	switch {
 	case p.resumes != nil:
-		body = p.resumes.body
+		body, run.row.Client = p.resumes.body, p.resumes.client
 	case reading(run.row.Endpoint) == nil:
 		body = nil
 	}

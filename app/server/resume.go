@@ -12,6 +12,7 @@ import (
 // A resumption goes on with a run that was cut off.
 type resumption struct {
 	run    int64
+	client string // of that run: what it left is the same client's
 	body   []byte // of the request
 	key    string // of the model as it was
 	how    replay
@@ -80,7 +81,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	if text.Request == nil || read == nil {
 		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off by the end of the program, or what was asked was not kept.", id)
 	}
-	from := &resumption{run: id, body: text.Request, key: text.Key, prompt: text.Prompt}
+	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
 		return err
 	}

@@ -132,6 +132,9 @@ func (x *file) read(key string) error {
 	}
 	useless := func(format string, args ...any) error { return &DamagedError{x.f.Name(), fmt.Sprintf(format, args...)} }
 	x.tensors, err = mlx.OpenTensors(x.sum, info.Size())
+	if cut, ok := errors.AsType[*mlx.TruncatedError](err); ok {
+		return useless("%d bytes of it are missing", cut.Missing)
+	}
 	if _, unread := errors.AsType[*fs.PathError](err); err != nil && !unread {
 		return useless("%v", err)
 	}

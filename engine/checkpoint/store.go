@@ -89,7 +89,9 @@ func NewStore(o StoreOptions) *Store {
 		if d.since.Sub(f.date) < day {
 			d.recent += f.bytes
 		}
-		d.last = max(d.last, idOf(f.path)) // whatever the clock says
+		if id := idOf(f.path); createdAt(id).Before(d.since.Add(day)) {
+			d.last = max(d.last, id) // whatever the clock says
+		}
 	}
 	d.lookAhead()
 	d.running.Go(d.write)

@@ -140,6 +140,10 @@ func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 	kept := make([]*cache.Snapshot, len(t.caches))
 	for i, c := range t.caches {
 		p, err := c.Snapshot(s, from)
+		if err == nil && p.To() < to {
+			err = fmt.Errorf("draft: a context of %d rows is asked for %d", p.To(), to)
+			p.Release()
+		}
 		if err == nil && to < p.To() {
 			var rest *cache.Snapshot
 			whole := p

@@ -138,12 +138,14 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 }
 
 func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
-	rest, err := parse(m.flags("checkpoints delete"), args, 1, 1)
+	f := m.flags("checkpoints delete")
+	all := f.Bool("all", false, "with all that go on from it")
+	rest, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		d, err := c.DeleteCheckpoint(ctx, rest[0])
+		d, err := c.DeleteCheckpoint(ctx, rest[0], *all)
 		if err != nil {
 			return err
 		}
@@ -262,7 +264,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("forget")
 	var r control.ForgetRequest
 	f.StringVar(&r.Model, "model", "", "of this model")
-	f.StringVar(&r.Client, "client", "", "of this client, by its name in `tandem runs show`")
+	f.StringVar(&r.Client, "client", "", "of this client, by its name in the history")
 	f.StringVar(&r.Day, "day", "", "of this day, YYYY-MM-DD in UTC")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err

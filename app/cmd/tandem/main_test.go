@@ -214,6 +214,9 @@ func (p *process) stop(t *testing.T) {
 	if code, rest := p.exit(t); code != 0 || rest != "" {
 		t.Errorf("serve ended with %d and %q on standard output\n%s", code, rest, p.stderr)
 	}
+	if text := p.stderr.String(); strings.Contains(text, "level=ERROR") {
+		t.Errorf("serve told of errors:\n%s", text)
+	}
 }
 
 // client talks to the control socket of a home.

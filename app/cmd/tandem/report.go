@@ -81,6 +81,10 @@ func writeReport(w io.Writer, r control.Run) error {
 		finish += ": " + r.Error
 	}
 	line("finish", "%s", finish)
+	if r.FinishReason == control.FinishInterrupted {
+		line("resume", "`tandem runs resume %d` completes its answer, if it had begun", r.ID)
+		return table(w, header, lines)
+	}
 	line("tokens", "prompt %d, completion %d", r.PromptTokens, r.CompletionTokens)
 	line("prompt", "matched %d, restored %d, computed %d", r.MatchedTokens, r.CachedTokens, r.PromptTokens-r.CachedTokens)
 	if r.MissReason != "" {

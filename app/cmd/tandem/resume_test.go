@@ -131,7 +131,17 @@ func TestCheckpointVerbs(t *testing.T) {
 
 	// With the first all are gone, from memory too, and the reason is told.
 	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
-	console.must(t, "checkpoints", "delete", first.ID)
+	for _, refused := range []string{"pinned", "others go on from"} {
+		args := []string{"checkpoints", "delete", first.ID}
+		if refused == "pinned" {
+			args = append(args, "--all")
+		}
+		if code := console.tandem(t.Context(), args...); code != 1 || !strings.Contains(console.stderr, refused) {
+			t.Errorf("%v: %d, %s", args, code, console.stderr)
+		}
+		console.must(t, "checkpoints", "unpin", "contains")
+	}
+	console.must(t, "checkpoints", "delete", "--all", first.ID)
 	if rest := list(); len(rest) > 0 {
 		t.Errorf("%+v are left", rest)
 	}
@@ -139,7 +149,7 @@ func TestCheckpointVerbs(t *testing.T) {
 	if again.Timings.CacheN != 0 || !strings.Contains(again.Timings.Miss, "was deleted, as you asked") {
 		t.Errorf("%d tokens restored, %q", again.Timings.CacheN, again.Timings.Miss)
 	}
-	for _, args := range [][]string{{"show", "contains"}, {"delete", first.ID}, {"branch", "x", "y"}} {
+	for _, args := range [][]string{{"show", "contains"}, {"delete", first.ID}, {"branch", "x", "y"}, {"show", "../models"}, {"pin", ".."}} {
 		if code := console.tandem(t.Context(), append([]string{"checkpoints"}, args...)...); code != 1 || !strings.Contains(console.stderr, "no checkpoint") {
 			t.Errorf("%v: %d, %s", args, code, console.stderr)
 		}

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+)
+
+// A chronicle is a drafter that guesses rightly, and keeps a row for each committed
+// token, made of it.
+type chronicle struct {
+	text     []int32
+	restored []int // rows that drafts began with
+}
+
+func (d *chronicle) Name() string   { return "chronicle" }
+func (d *chronicle) Taps() []int    { return nil }
+func (d *chronicle) MaxDrafts() int { return 7 }
+
+func (d *chronicle) NewContext(cache.Options) cache.Stack { return cache.Stack{cache.NewKV(0)} }
+
+func (d *chronicle) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	t := &entries{d, o.Context, o.From}
+	if t.caches == nil {
+		t.caches, t.first = d.NewContext(o.Caches), o.From
+	} else {
+		d.restored = append(d.restored, t.caches[0].Offset())
+		t.first = 0
+	}
+	return t, nil
+}
+
+// entries are the draft of one request.
+type entries struct {
+	*chronicle
+	caches cache.Stack
+	first  int // position of the first row
+}
+
+func (t *entries) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
+	if at := t.first + t.caches[0].Offset(); at != len(history)-1 {
+		s.Fail(fmt.Errorf("a context of %d rows behind %d tokens", at, len(history)))
+	}
+	next := t.text[len(history):min(len(history)+n, len(t.text))]
+	if len(next) == 0 {
+		return draft.Proposal{}
+	}
+	return draft.Proposal{N: len(next), Tokens: mlx.New(s, next, len(next))}
+}
+
+func (t *entries) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.Array) {
+	values := make([]float32, len(tokens))
+	for i, id := range tokens {
+		values[i] = float32(id)
+	}
+	x := mlx.New(s, values, 1, 1, len(values), 1)
+	t.caches[0].(cache.Attention).Update(s, x, x)
+}
+
+func (t *entries) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
+	if t.first > 0 {
+		return nil, nil
+	}
+	if n := t.caches[0].Offset(); n < to {
+		return nil, fmt.Errorf("a context of %d rows is asked for %d", n, to)
+	}
+	p, err := t.caches[0].Snapshot(s, from)
+	if err != nil || p.To() == to {
+		return []*cache.Snapshot{p}, err
+	}
+	defer p.Release()
+	head, tail, err := p.Split(s, to)
+	if err == nil {
+		tail.Release()
+	}
+	return []*cache.Snapshot{head}, err
+}
+
+func (t *entries) Arrays() []*mlx.Array { return t.caches.Arrays() }
+func (t *entries) Free(s *mlx.Scope)    { t.caches.Free(s) }
+
+// TestContextsOfAnswers: what a draft knows of an answer is kept with each of its
+// checkpoints, whether they fall into plain steps or into blocks, and comes back
+// whole with the deepest.
+func TestContextsOfAnswers(t *testing.T) {
+	script := counting(0, 1000)
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, how := range []Speculation{{Depth: new(0)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
+			d := &chronicle{text: script}
+			f := recalling(t, layout, Options{Drafters: []draft.Drafter{d}})
+			r := Request{Prompt: script[:30], MaxTokens: new(300), Speculation: how}
+			if stats, text := f.ask(t, r); !slices.Equal(text, script[:330]) || stats.NoDrafter != "" && *how.Depth > 0 {
+				t.Fatalf("%v, depth %d: %s", layout, *how.Depth, stats.NoDrafter)
+			}
+			for _, at := range []int{100, 200, 330} {
+				d.restored = nil
+				r := Request{Prompt: script[:at], MaxTokens: new(5), Speculation: how}
+				stats, _ := f.ask(t, r)
+				if !slices.Equal(d.restored, []int{stats.CachedTokens}) || stats.CachedTokens <= at-66 {
+					t.Errorf("%v, depth %d: of %d tokens %d were restored, and contexts of %v", layout, *how.Depth, at, stats.CachedTokens, d.restored)
+				}
+			}
+		}
+	}
+}
+
+var (
+	_ draft.Keeper = (*chronicle)(nil)
+	_ draft.Kept   = (*entries)(nil)
+)
