@@ -12,6 +12,9 @@ import (
 	"tandem/engine/mlx"
 )
 
+// attempts is how many restores may fail until a request goes on with nothing.
+const attempts = 16
+
 // recall gives a task its caches: with what is remembered of the beginning of
 // its prompt, or empty.
 func (e *Engine) recall(s *mlx.Scope, t *task) {
@@ -39,15 +42,27 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 	}
 	start := time.Now()
 	text := t.tokens[:t.given]
-	t.path = e.trie.Begin(text, checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)})
+	label := checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)}
+	t.path = e.trie.Begin(text, label)
 	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
 	if p := t.path.Parted; p != nil {
 		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer}
 	}
-	var err error
-	if t.caches, err = t.path.Restore(s, fresh); err != nil {
-		e.opts.Logger.Error("restoring a checkpoint", "error", err)
-		t.caches, t.stats.Miss = fresh(), fmt.Sprintf("the checkpoint could not be restored: %v", err)
+	for range attempts {
+		var err error
+		if t.caches, err = t.path.Restore(s, fresh); err == nil {
+			break
+		}
+		// What comes before it may be there.
+		e.opts.Logger.Warn("restoring a checkpoint", "error", err)
+		t.stats.Miss = fmt.Sprintf("a checkpoint could not be restored: %v", err)
+		t.path.Leave()
+		t.path = e.trie.Begin(text, label)
+	}
+	if t.caches == nil {
+		t.path.Leave()
+		t.path, t.caches = nil, fresh()
+		return
 	}
 	t.fed = t.path.Restored
 	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
@@ -142,7 +157,7 @@ func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) cache.Stack {
 		return err
 	})
 	if err != nil {
-		e.opts.Logger.Error("restoring the context of a draft, which begins anew", "error", err)
+		e.opts.Logger.Warn("restoring the context of a draft, which begins anew", "error", err)
 	}
 	if !ok || err != nil {
 		context.Free(s)

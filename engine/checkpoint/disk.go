@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"errors"
 	"slices"
 
 	"tandem/engine/cache"
@@ -123,12 +124,14 @@ func (n *node) text() []int32 {
 	return slices.Concat(n.parent.text(), n.tokens)
 }
 
-// prune takes out of the trie what could not be restored up to n: what is on
-// disk alone, from its first node on, with all behind it.
-func (t *Trie) prune(s *mlx.Scope, n *node) {
+// prune takes out of the trie what could not be restored up to n: from the node on
+// whose file the error is about, with all behind it. Where it is about none, from
+// the first that is on disk alone.
+func (t *Trie) prune(s *mlx.Scope, n *node, err error) {
+	damaged, ok := errors.AsType[*DamagedError](err)
 	var first *node
 	for ; n != t.root; n = n.parent {
-		if slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && p.Stored() && p.Bytes() == 0 && !p.Lazy() }) {
+		if ok && n.file == idOf(damaged.Path) || !ok && slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && p.Stored() && p.Bytes() == 0 && !p.Lazy() }) {
 			first = n
 		}
 	}

@@ -313,3 +313,50 @@ func TestSpoilt(t *testing.T) {
 	}
 	q.leave()
 }
+
+// TestShorterIsLeft: what comes before a file that is damaged, or gone, is
+// restored once that shows.
+func TestShorterIsLeft(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		each(t, func(t *testing.T, b *bench, exact bool) {
+			dir := t.TempDir()
+			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+			a := text(1, 60)
+			b.begin(a, 20, 40, 60).leave()
+			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
+			path := checkpointFiles(t, dir)[1] // of 20 to 40
+			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
+			q := b.begin(append(slices.Clone(a[:20]), 7)) // is in memory from here on
+			q.leave()
+			if gone {
+				os.Remove(path)
+			} else {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				data[8+binary.LittleEndian.Uint64(data)] ^= 1
+				if err := os.WriteFile(path, data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			asked := append(slices.Clone(a), 7)
+			b.do(func(s *mlx.Scope) error {
+				p := b.trie.Begin(asked, Label{})
+				stack, err := p.Restore(s, b.fresh)
+				if err == nil && !exact {
+					t.Error("rows of a damaged file were restored")
+				}
+				stack.Free(s)
+				p.Leave()
+				return nil
+			})
+			b.drafting = false // its context is rows of all files
+			q = b.begin(asked)
+			if n := q.path.Restored; n != 20 && !(exact && n == 60) { // a ring needs the last file only
+				t.Errorf("%d tokens are restored, want 20", n)
+			}
+			q.leave()
+		})
+	}
+}

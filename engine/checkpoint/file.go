@@ -117,7 +117,7 @@ func openFile(path, key string) (*file, error) {
 	return x, nil
 }
 
-// A DamagedError is about a file that is of no use to anybody.
+// A DamagedError is about a file that is of no use to anybody, or is gone.
 type DamagedError struct {
 	Path string
 	Why  string
@@ -209,7 +209,7 @@ var _ cache.Source = stored{}
 func (r stored) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	x, err := openFile(r.path, r.key)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.New("its file was deleted, to keep within the space for checkpoints or by somebody")
+		err = &DamagedError{r.path, "its file was deleted, to keep within the space for checkpoints or by somebody"}
 	}
 	if err != nil {
 		s.Fail(err)

@@ -145,7 +145,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 		stack.Free(s)
 		p.trie.gone.add(last.end, digestOf(last.text()), fmt.Sprintf("could not be read: %v", err))
 		p.stand(p.trie.root)
-		p.trie.prune(s, last)
+		p.trie.prune(s, last, err)
 		p.Restored, p.source = 0, nil
 		p.stand(p.trie.root)
 		if p.trie.store != nil {

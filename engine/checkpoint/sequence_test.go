@@ -93,12 +93,17 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 		if q.stack, err = q.path.Restore(s, b.fresh); err != nil || !b.drafting {
 			return err
 		}
-		context := context1()
-		ok, err := q.path.RestoreContext(s, context)
-		if ok || q.path.Restored == 0 {
+		context, ok := context1(), false
+		failed := s.Try(func() (err error) {
+			ok, err = q.path.RestoreContext(s, context)
+			return err
+		})
+		if failed == nil && (ok || q.path.Restored == 0) {
 			q.draft = context
+		} else {
+			context.Free(s) // damaged or not there: it costs nothing else
 		}
-		return err
+		return nil
 	})
 	q.check(q.path.Restored)
 	q.write(q.path.Restored, len(tokens), offsets...)

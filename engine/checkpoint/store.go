@@ -512,7 +512,7 @@ func (d *Store) scan() (list []found) {
 func (d *Store) clear(err error) {
 	if e, ok := errors.AsType[*DamagedError](err); ok {
 		d.o.Logger.Warn("a checkpoint is of no use and is deleted", "file", e.Path, "reason", e.Why)
-		if err := os.Remove(e.Path); err != nil {
+		if err := os.Remove(e.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.o.Logger.Warn("deleting a checkpoint", "error", err)
 		}
 	}
