@@ -122,7 +122,9 @@ func (c *Client) CancelRun(ctx context.Context, id int64) error {
 // ResumeRun completes the answer of a run that was cut off. The caller closes
 // the body of what comes, which is a stream as of the run's own route.
 func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error) {
-	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]bool{"stream": true})
+	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]any{
+		"stream": true, "stream_options": map[string]bool{"include_usage": true}, "return_token_ids": true,
+	})
 }
 
 // VerifyRun computes the answer of a run again, and compares.

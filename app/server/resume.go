@@ -60,7 +60,7 @@ func runID(r *http.Request) (int64, error) {
 
 // resume answers as the run's own route does, with its whole answer: first what
 // had been generated until it was cut off, as far as that was on disk, then
-// the rest. The body may set stream.
+// the rest. The body may set stream, stream_options and return_token_ids.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := runID(r)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return nil, err
 		}
-		for _, key := range []string{"stream", "stream_options"} {
+		for _, key := range []string{"stream", "stream_options", "return_token_ids"} {
 			if v := f.raw(key); v != nil {
 				stored.values[key] = v
 			}
