@@ -17,10 +17,12 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	if len(r.Generated) > 0 && (r.PromptLogprobs || r.Logprobs) {
 		return invalid("log-probabilities of what was generated before are not known; leave out one of both")
 	}
-	for i, id := range slices.Concat(r.Prompt, r.Generated) {
-		if id < 0 || int(id) >= e.config.VocabSize {
-			return invalid("prompt token %d has id %d; the vocabulary has %d", i, id, e.config.VocabSize)
-		}
+	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
+	if i := slices.IndexFunc(r.Prompt, unknown); i >= 0 {
+		return invalid("prompt token %d has id %d; the vocabulary has %d", i, r.Prompt[i], e.config.VocabSize)
+	}
+	if i := slices.IndexFunc(r.Generated, unknown); i >= 0 {
+		return invalid("prompt token %d has id %d; the vocabulary has %d", len(r.Prompt)+i, r.Generated[i], e.config.VocabSize)
 	}
 	if len(r.Stop) > MaxStops {
 		return invalid("at most %d stop texts are possible, not %d", MaxStops, len(r.Stop))
@@ -36,10 +38,8 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	if r.MaxTokens != nil && *r.MaxTokens < 0 {
 		return invalid("max_tokens must be at least 0, not %d", *r.MaxTokens)
 	}
-	for _, id := range r.Prediction {
-		if id < 0 || int(id) >= e.config.VocabSize {
-			return invalid("the prediction holds token %d; the vocabulary has %d", id, e.config.VocabSize)
-		}
+	if i := slices.IndexFunc(r.Prediction, unknown); i >= 0 {
+		return invalid("the prediction holds token %d; the vocabulary has %d", r.Prediction[i], e.config.VocabSize)
 	}
 	if err := e.checkSpeculation(r.Speculation); err != nil {
 		return 0, err

@@ -250,7 +250,8 @@ func (e *Engine) extend(s *mlx.Scope, t *task) error {
 // and its caches with it. They hold the first fed tokens.
 func (e *Engine) keep(s *mlx.Scope, t *task) error {
 	if t.path.Lost() {
-		return nil // all was forgotten, the files it knows too
+		t.stats.Forgotten = true
+		return nil // the files it knows were, too
 	}
 	if err := e.extend(s, t); err != nil {
 		return err
@@ -274,7 +275,6 @@ func (e *Engine) keep(s *mlx.Scope, t *task) error {
 		}
 	}
 	path, caches := t.path, t.caches
-	t.stats.Forgotten = path.Lost()
 	t.stats.File, t.stats.Filed = path.File()
 	t.path, t.caches = nil, nil
 	return path.Park(s, caches)

@@ -208,9 +208,9 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	id, err := runID(r)
 	if err != nil {
-		return control.Errorf(control.CodeRunNotFound, "%q is no run's id; a run's id is a number.", clip(r.PathValue("id")))
+		return err
 	}
 	run, err := s.backend.Run(r.Context(), id)
 	if err != nil {

@@ -99,14 +99,12 @@ func (t *Trie) worth(n *node) float64 {
 // remove takes a node of at most one child out of the trie, and what becomes
 // of no use by that.
 func (t *Trie) remove(s *mlx.Scope, n *node) error {
-	if len(n.children) == 1 {
-		if t.NeedsExact() && t.complete(n) {
-			t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
-		}
-		return t.merge(s, n)
-	}
-	if t.complete(n) {
+	merges := len(n.children) == 1 // which loses states, and no rows
+	if t.complete(n) && (!merges || t.NeedsExact()) {
 		t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
+	}
+	if merges {
+		return t.merge(s, n)
 	}
 	for {
 		delete(n.parent.children, n.tokens[0])
