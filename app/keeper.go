@@ -89,7 +89,7 @@ func (a *App) Checkpoint(ctx context.Context, name string) (control.Checkpoint, 
 	m.users++
 	a.mu.Unlock()
 	defer m.Release()
-	text, err := a.CheckpointText(ctx, row.ID)
+	text, err := a.readText(row)
 	if err != nil {
 		return c, err
 	}
@@ -98,11 +98,17 @@ func (a *App) Checkpoint(ctx context.Context, name string) (control.Checkpoint, 
 }
 
 // CheckpointText implements server.Keeper.
-func (a *App) CheckpointText(ctx context.Context, name string) ([]int32, error) {
+func (a *App) CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
-		return nil, err
+		return control.Checkpoint{}, nil, err
 	}
+	text, err := a.readText(row)
+	return describeCheckpoint(row), text, err
+}
+
+// readText returns the tokens of a checkpoint.
+func (a *App) readText(row storage.Checkpoint) ([]int32, error) {
 	text, err := checkpoint.ReadText(a.checkpointPath(row.ID))
 	if err != nil {
 		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}
@@ -270,5 +276,5 @@ func (a *App) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.CheckpointText(ctx, c.ID)
+	return a.readText(c)
 }

@@ -128,8 +128,9 @@ type Keeper interface {
 	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
 	// VerifyCheckpoint reads the file of one whole.
 	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
-	// CheckpointText returns the tokens of one, from the text's beginning on.
-	CheckpointText(ctx context.Context, name string) ([]int32, error)
+	// CheckpointText returns one, without its Text, and its tokens from the text's
+	// beginning on.
+	CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error)
 	// Forget deletes state and history.
 	Forget(context.Context, control.ForgetRequest) (control.Forgotten, error)
 

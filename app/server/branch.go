@@ -27,11 +27,7 @@ type branchRequest struct {
 // /v1/completions, where prompt is what comes behind the checkpoint's text: the
 // next message, or with raw the text itself. The model is the checkpoint's.
 func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.backend.Checkpoint(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	base, err := s.backend.CheckpointText(r.Context(), c.ID)
+	c, base, err := s.backend.CheckpointText(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}

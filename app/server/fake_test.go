@@ -112,12 +112,12 @@ func (f *fakeBackend) VerifyCheckpoint(ctx context.Context, name string) (contro
 	return control.Integrity{ID: name}, err
 }
 
-func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (ids []int32, err error) {
+func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (c control.Checkpoint, ids []int32, err error) {
 	for id := 'a'; id <= 'z'; id++ {
 		ids = append(ids, id)
 	}
-	_, err = f.Checkpoint(ctx, name)
-	return ids, err
+	c, err = f.Checkpoint(ctx, name)
+	return c, ids, err
 }
 
 func (f *fakeBackend) Forget(context.Context, control.ForgetRequest) (control.Forgotten, error) {

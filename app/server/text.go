@@ -115,7 +115,7 @@ func (s *Server) runText(ctx context.Context, t control.RunText) (text []int32, 
 		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, the latest of them.", t.Run)
 	}
 	if t.File != "" {
-		file, err := s.backend.CheckpointText(ctx, t.File)
+		_, file, err := s.backend.CheckpointText(ctx, t.File)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint {
 			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
 		}

@@ -38,14 +38,19 @@ func runID(f *flag.FlagSet, text string) (int64, error) {
 	return id, nil
 }
 
-func resumeRun(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("runs resume")
-	asJSON := f.Bool("json", false, "one JSON object a line")
+// namedRun reads the arguments of a verb that takes one run.
+func (m *Main) namedRun(verb string, args []string) (id int64, asJSON bool, err error) {
+	f := m.flags(verb)
+	f.BoolVar(&asJSON, "json", false, "one JSON object a line")
 	rest, err := parse(f, args, 1, 1)
-	if err != nil {
-		return err
+	if err == nil {
+		id, err = runID(f, rest[0])
 	}
-	id, err := runID(f, rest[0])
+	return id, asJSON, err
+}
+
+func resumeRun(ctx context.Context, m *Main, args []string) error {
+	id, asJSON, err := m.namedRun("runs resume", args)
 	if err != nil {
 		return err
 	}
@@ -56,22 +61,16 @@ func resumeRun(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		return m.print(resp.Body, *asJSON, stop)
+		return m.print(resp.Body, asJSON, stop)
 	})
 }
 
 func verifyRun(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("runs verify")
-	asJSON := f.Bool("json", false, "one JSON object")
-	rest, err := parse(f, args, 1, 1)
+	id, asJSON, err := m.namedRun("runs verify", args)
 	if err != nil {
 		return err
 	}
-	id, err := runID(f, rest[0])
-	if err != nil {
-		return err
-	}
-	return m.withServer(ctx, func(c *control.Client) error { return m.replayRun(ctx, c, id, *asJSON) })
+	return m.withServer(ctx, func(c *control.Client) error { return m.replayRun(ctx, c, id, asJSON) })
 }
 
 // replayRun verifies a run, and fails if it differs.
