@@ -75,6 +75,18 @@ func listCheckpoints(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
+// parseNamed is parse for verbs that begin with a checkpoint's id or name, which
+// is not empty.
+func parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
+	rest, err := parse(f, args, min, max)
+	if err == nil && len(rest) > 0 && rest[0] == "" {
+		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
+		f.Usage()
+		err = errUsage
+	}
+	return rest, err
+}
+
 // run64 writes a run's id, - for none.
 func run64(id int64) string {
 	if id == 0 {
@@ -86,7 +98,7 @@ func run64(id int64) string {
 func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints show")
 	asJSON := f.Bool("json", false, "one JSON object")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := parseNamed(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -127,7 +139,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 }
 
 func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n int, change func(rest []string) control.CheckpointChange) error {
-	rest, err := parse(m.flags("checkpoints "+sub), args, n, n)
+	rest, err := parseNamed(m.flags("checkpoints "+sub), args, n, n)
 	if err != nil {
 		return err
 	}
@@ -140,7 +152,7 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints delete")
 	all := f.Bool("all", false, "with all that go on from it")
-	rest, err := parse(f, args, 1, 1)
+	rest, err := parseNamed(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -159,7 +171,7 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints verify")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	rest, err := parse(f, args, 0, 1)
+	rest, err := parseNamed(f, args, 0, 1)
 	if err != nil {
 		return err
 	}
@@ -228,7 +240,7 @@ func branch(ctx context.Context, m *Main, args []string) error {
 	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
 	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
 	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
-	rest, err := parse(f, args, 1, 2)
+	rest, err := parseNamed(f, args, 1, 2)
 	if err != nil {
 		return err
 	}

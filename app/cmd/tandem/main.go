@@ -161,7 +161,7 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 		rest, args = append(rest, args[0]), args[1:]
 	}
 	switch {
-	case len(rest) < min || len(rest) > 0 && rest[0] == "" && strings.HasPrefix(f.Name(), "tandem checkpoints"):
+	case len(rest) < min:
 		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
 	case len(rest) > max && max == 0:
 		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
