@@ -24,9 +24,19 @@ const textEnd = 200
 
 // Checkpoints implements server.Keeper.
 func (a *App) Checkpoints(ctx context.Context, model string) ([]control.Checkpoint, error) {
+	if model == control.Alias {
+		a.mu.Lock()
+		model = a.choice
+		a.mu.Unlock()
+	}
 	rows, err := a.db.Checkpoints(ctx, model)
 	if err != nil {
 		return nil, err
+	}
+	if len(rows) == 0 && model != "" { // one that was removed may have left some
+		if _, err := a.db.Model(ctx, model); err != nil {
+			return nil, a.notRegistered(err, model)
+		}
 	}
 	var list []control.Checkpoint
 	for _, c := range rows {
@@ -168,12 +178,27 @@ func (a *App) DeleteCheckpoint(ctx context.Context, name string, all bool) (out 
 		case len(tree) > 1 && !all:
 			return control.Errorf(control.CodeInvalid, "%d others go on from %s, for their texts begin alike, and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
 		}
-		if err := checkpoint.Delete(a.home.Path(checkpointFolder), out.Checkpoints); err != nil {
+		if err := a.deleteCheckpointFiles(out.Checkpoints); err != nil {
 			return err
 		}
 		return a.db.LoseCheckpoints(ctx, out.Checkpoints, "was deleted, as you asked")
 	})
 	return out, err
+}
+
+// deleteCheckpointFiles deletes files of checkpoints. An error is the folder's: some
+// may have gone.
+func (a *App) deleteCheckpointFiles(ids []string) error {
+	return folderError(checkpoint.Delete(a.home.Path(checkpointFolder), ids))
+}
+
+// folderError tells a client what is wrong with the folder of checkpoints.
+func folderError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &control.Error{Code: control.CodeFolder, Err: err,
+		Message: fmt.Sprintf("The folder of checkpoints cannot be used: %v. Make it yours to read and to write, and try again.", err)}
 }
 
 // emptied calls remove while no engine has anything of a text that could be
@@ -215,7 +240,7 @@ func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.
 			if err != nil {
 				return err
 			}
-			return checkpoint.Delete(a.home.Path(checkpointFolder), append(strays, ids...))
+			return a.deleteCheckpointFiles(append(strays, ids...))
 		})
 		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), InFlight: gone.InFlight}
 		return err
@@ -228,11 +253,11 @@ func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.
 func (a *App) strays(ctx context.Context) (ids []string, err error) {
 	files, parts, err := checkpoint.List(a.home.Path(checkpointFolder))
 	if err != nil {
-		return nil, err
+		return nil, folderError(err)
 	}
 	for _, path := range parts {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+			return nil, folderError(err)
 		}
 	}
 	for _, id := range files {

@@ -20,8 +20,11 @@ const attempts = 16
 func (e *Engine) recall(s *mlx.Scope, t *task) {
 	fresh := func() cache.Stack { return e.model.NewCaches(e.caches()) }
 	switch {
-	case e.opts.Checkpoints <= 0, t.req.Fresh:
+	case t.req.Fresh:
 		t.caches = fresh()
+		return
+	case e.opts.Checkpoints <= 0:
+		t.caches, t.stats.Miss = fresh(), "checkpoints are off"
 		return
 	case t.req.PromptLogprobs:
 		t.caches, t.stats.Miss = fresh(), "the prompt is scored, token by token"
@@ -71,7 +74,7 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 	case t.path.Gone != "":
 		t.stats.Miss = fmt.Sprintf("the checkpoint of the first %d tokens %s", t.path.Length, t.path.Gone)
 	case min(t.path.Matched, len(text)-1) > t.fed:
-		t.stats.Miss = fmt.Sprintf("there is no checkpoint between token %d and the split at %d", t.fed, t.path.Matched)
+		t.stats.Miss = fmt.Sprintf("there is no checkpoint between token %d and token %d, up to which the text is known", t.fed, t.path.Matched)
 	}
 	if t.path.Scheduled() {
 		// Where this text parts from another, more may.

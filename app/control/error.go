@@ -20,6 +20,7 @@ const (
 	CodeForbidden     Code = "forbidden"            // the door is closed to this caller
 	CodeGated         Code = "model_gated"          // the hub wants a token or a licence accepted
 	CodeDiskFull      Code = "disk_full"            // not enough room for the download
+	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
 	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
 	CodeInternal      Code = "internal"             // a defect of ours
 )

@@ -243,6 +243,24 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
+// TestFolderIsMadeAnew: somebody deletes the folder while files are kept in it.
+func TestFolderIsMadeAnew(t *testing.T) {
+	b := newBench(t, stacks[2].make, plenty)
+	dir := filepath.Join(t.TempDir(), "checkpoints")
+	store := b.restart(dir, StoreOptions{Key: "k"})
+	defer store.Close()
+	b.begin(text(1, 60), 60).park()
+	b.do(func(s *mlx.Scope) error { store.flush(); return nil })
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	b.begin(text(2, 60), 60).park()
+	b.do(func(s *mlx.Scope) error { store.flush(); return nil })
+	if files := checkpointFiles(t, dir); len(files) != 1 || store.Failure() != "" {
+		t.Errorf("%d files, the store says %q", len(files), store.Failure())
+	}
+}
+
 // TestSpill: what is on disk leaves memory, and comes back when it is wanted.
 func TestSpill(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {

@@ -59,6 +59,9 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // somebody may have deleted it
+		return 0, err
+	}
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err

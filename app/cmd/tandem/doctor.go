@@ -95,6 +95,8 @@ func (m *Main) examine(ctx context.Context) []finding {
 		add("server", false, "pid %d without an endpoint: %s", state.PID, state.Error)
 	case state.Error != "":
 		add("server", false, "pid %d at %s: %s", state.PID, state.Address, state.Error)
+	case state.Warning != "":
+		add("server", false, "pid %d at %s answers, but %s", state.PID, state.Address, state.Warning)
 	default:
 		add("server", true, "pid %d at %s, model %s, %s", state.PID, state.Address, state.Choice, state.Phase)
 	}

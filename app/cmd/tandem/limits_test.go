@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tandem/app"
@@ -102,8 +103,13 @@ func TestDoctorServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var warns atomic.Bool
 	broken := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if warns.Load() {
+			fmt.Fprint(w, `{"address":"http://127.0.0.1:8263","warning":"the disk is full"}`)
+			return
+		}
 		w.WriteHeader(http.StatusInternalServerError)
 		fmt.Fprint(w, `{"error":{"message":"It broke.","type":"server_error","code":"internal_error"}}`)
 	}))
@@ -113,6 +119,10 @@ func TestDoctorServer(t *testing.T) {
 	defer broken.Close()
 	c := newConsole(t, home)
 	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "It broke.") || strings.Contains(c.stdout, "not running") {
+		t.Errorf("exit %d: %s", code, c.stdout)
+	}
+	warns.Store(true)
+	if code := c.tandem(t.Context(), "doctor"); code != 1 || !strings.Contains(c.stdout, "answers, but the disk is full") {
 		t.Errorf("exit %d: %s", code, c.stdout)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -129,6 +130,13 @@ func TestCheckpointVerbs(t *testing.T) {
 		t.Errorf("run 1 verified: %s", text)
 	}
 
+	if text := console.must(t, "checkpoints", "list", "--model", "tandem"); !strings.Contains(text, "contains") {
+		t.Errorf("of the chosen model: %s", text)
+	}
+	if code := console.tandem(t.Context(), "checkpoints", "list", "--model", "nobody"); code != 1 || !strings.Contains(console.stderr, "not registered") {
+		t.Errorf("of a model that is not there: %d, %s", code, console.stderr)
+	}
+
 	// With the first all are gone, from memory too, and the reason is told.
 	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
 	for _, refused := range []string{"pinned", "others go on from"} {
@@ -153,6 +161,21 @@ func TestCheckpointVerbs(t *testing.T) {
 		if code := console.tandem(t.Context(), append([]string{"checkpoints"}, args...)...); code != 1 || !strings.Contains(console.stderr, "no checkpoint") {
 			t.Errorf("%v: %d, %s", args, code, console.stderr)
 		}
+	}
+
+	// What cannot be deleted is told, and nothing of it is forgotten.
+	folder := filepath.Join(home, "checkpoints", "00000000stuckkkk.checkpoint")
+	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code := console.tandem(t.Context(), "forget", "--model", "pocket"); code != 1 || !strings.Contains(console.stderr, "folder of checkpoints cannot be used") {
+		t.Errorf("a folder that cannot be emptied: %d, %s", code, console.stderr)
+	}
+	if runs := console.must(t, "runs", "--json"); runs == "" {
+		t.Error("the history was forgotten, and the checkpoints were not")
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
 	}
 
 	console.must(t, "forget", "--model", "pocket")
