@@ -85,6 +85,8 @@ type App struct {
 	leaving    bool   // Serve takes no more work but has not begun to drain
 	failure    string // why the choice could not be loaded
 	noPort     string // why no endpoint was opened
+
+	downloads downloads
 }
 
 var _ server.Backend = (*App)(nil)
@@ -185,6 +187,7 @@ func (a *App) chooseDrafter(ctx context.Context) error {
 // the home folder. Serve must have ended, and nobody may hold a model.
 func (a *App) Close() error {
 	a.end()
+	a.downloads.wait()
 	var errs []error
 	if a.thread != nil {
 		_ = a.settle(context.Background()) // it has no end to tell of
@@ -207,6 +210,7 @@ func (a *App) Close() error {
 
 // State implements server.Admin.
 func (a *App) State() control.State {
+	choosable := a.choosable()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	mem := a.thread.Memory()
@@ -215,7 +219,8 @@ func (a *App) State() control.State {
 		Address: a.address, StartedAt: a.started,
 		Phase: control.PhaseNoModel, Choice: a.choice, Error: cmp.Or(a.noPort, a.failure),
 		ContextLimit: a.opts.ContextLength,
-		ActiveBytes:  mem.Active, PeakBytes: mem.Peak,
+		Models:       choosable, Downloads: a.downloads.states(),
+		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
 	}
 	switch {
 	case a.draining, a.leaving:
@@ -235,6 +240,19 @@ func (a *App) State() control.State {
 		st.Phase = control.PhaseStarting
 	}
 	return st
+}
+
+// choosable lists the registry for State.
+func (a *App) choosable() []control.Choosable {
+	rows, err := a.db.Models(context.Background())
+	if err != nil {
+		a.log.Warn("listing the models", "error", err)
+	}
+	list := make([]control.Choosable, len(rows))
+	for i, r := range rows {
+		list[i] = control.Choosable{ID: r.ID, LoadMS: r.LoadMS}
+	}
+	return list
 }
 
 func isNotFound(err error) bool {

@@ -120,12 +120,12 @@ func TestRenewedModel(t *testing.T) {
 	}
 	row := old.(*loaded).row
 	row.Revision = "another"
-	_, err = r.bring(t.Context(), row, 1)
+	_, err = r.bring(t.Context(), row, bringing{users: 1})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
 		t.Errorf("while it is in use: %v", err)
 	}
 	old.Release()
-	m, err := r.bring(t.Context(), row, 1)
+	m, err := r.bring(t.Context(), row, bringing{users: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

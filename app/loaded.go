@@ -33,6 +33,8 @@ type loaded struct {
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu
 
+	released chan struct{} // closed when nobody holds it any more; nil if nobody waits for that; guarded by app.mu
+
 	drafter   *drafter // nil if there is none
 	noDrafter string   // why there is none, if there should be
 	trial     sync.WaitGroup
@@ -191,5 +193,8 @@ func (m *loaded) templateVars(vars []byte) ([]byte, error) {
 func (m *loaded) Release() {
 	m.app.mu.Lock()
 	defer m.app.mu.Unlock()
-	m.users--
+	if m.users--; m.users == 0 && m.released != nil {
+		close(m.released)
+		m.released = nil
+	}
 }

@@ -16,16 +16,7 @@ import (
 // Acquire implements server.Catalogue: the model in memory is counted as used
 // until the caller releases it.
 func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
-	if name == control.Alias || name == "" {
-		a.mu.Lock()
-		name = a.choice
-		a.mu.Unlock()
-	}
-	row, err := a.db.Model(ctx, name)
-	if err != nil {
-		return nil, a.notRegistered(err, name)
-	}
-	m, err := a.bring(ctx, row, 1)
+	row, m, err := a.acquire(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -35,6 +26,31 @@ func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
 	}
 	return m, nil
 }
+
+// acquire finds the model of a name and brings it. The alias is the choice at the
+// moment when it is brought, behind a switch that is under way.
+func (a *App) acquire(ctx context.Context, name string) (row storage.Model, m *loaded, err error) {
+	alias := name == control.Alias || name == ""
+	for {
+		if alias {
+			if err := a.settle(ctx); err != nil {
+				return row, nil, err
+			}
+			name = a.choice
+			a.mu.Unlock()
+		}
+		if row, err = a.db.Model(ctx, name); err != nil {
+			return row, nil, a.notRegistered(err, name)
+		}
+		m, err = a.bring(ctx, row, bringing{users: 1, choice: alias})
+		if err != errChosenAnew {
+			return row, m, err
+		}
+	}
+}
+
+// errChosenAnew says that another model was chosen meanwhile.
+var errChosenAnew = errors.New("another model was chosen meanwhile")
 
 // errDraining is what requests get that come too late.
 var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down; try again when it runs.")
@@ -108,17 +124,26 @@ func sameFiles(a, b storage.Model) bool {
 	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
 }
 
-// bring takes the model in memory or loads it in place of an idle one. users
-// is how many requests hold it from then on: one, or none if it is loaded
-// ahead of them, so that it is not in the way of another.
-func (a *App) bring(ctx context.Context, row storage.Model, users int) (m *loaded, err error) {
+// bringing says for whom a model is brought.
+type bringing struct {
+	users  int  // requests that hold it from then on: one, or none if it is loaded ahead of them, so that it is not in the way of another
+	choice bool // only if it is the choice
+}
+
+// bring takes the model in memory or loads it in place of an idle one. Error:
+// errChosenAnew.
+func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *loaded, err error) {
 	if err := a.turn(ctx); err != nil {
 		return nil, err
+	}
+	if b.choice && a.choice != row.ID {
+		a.mu.Unlock()
+		return nil, errChosenAnew
 	}
 	old := a.loaded
 	switch {
 	case old != nil && sameFiles(old.row, row):
-		old.users += users
+		old.users += b.users
 		a.mu.Unlock()
 		return old, nil
 	case old != nil && old.users > 0 && old.row.ID == row.ID:
@@ -140,7 +165,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, users int) (m *loade
 		defer a.mu.Unlock()
 		a.coming, a.loaded = nil, kept
 		if m != nil {
-			m.users = users
+			m.users = b.users
 			a.loaded = m
 		}
 		if row.ID == a.choice && err != errDraining {
@@ -217,6 +242,9 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	}
 	took := time.Since(start)
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds())
+	if err := a.db.TimeModel(a.life, row.ID, took); err != nil {
+		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
+	}
 	m := &loaded{app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer)}
 	m.startDrafting(d, reason)
 	return m, nil
@@ -231,23 +259,8 @@ func (a *App) preload(ctx context.Context) error {
 	if err != nil {
 		return a.notRegistered(err, id)
 	}
-	_, err = a.bring(ctx, row, 0)
+	_, err = a.bring(ctx, row, bringing{})
 	return err
-}
-
-// Load implements server.Admin.
-func (a *App) Load(ctx context.Context, id string) error {
-	row, err := a.db.Model(ctx, id)
-	if err != nil {
-		return a.notRegistered(err, id)
-	}
-	if _, err := a.bring(ctx, row, 0); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	a.choice, a.failure = id, ""
-	a.mu.Unlock()
-	return a.db.SetSetting(ctx, settingChoice, id)
 }
 
 // Unload implements server.Admin.

@@ -23,6 +23,7 @@ type Model struct {
 	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
+	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
 }
 
 // The sources of a model.
@@ -32,18 +33,18 @@ const (
 	SourcePocket = "pocket" // embedded in the program
 )
 
-const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at"
+const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms"
 
 // fields are the columns in the order of modelColumns, for reading and for writing.
 func (m *Model) fields() []any {
 	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
-		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt)}
+		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt), &m.LoadMS}
 }
 
 // RegisterModel adds m to the registry or renews what is known of it, and returns the row as it now stands.
 //
 // A model is the same as a registered one if it has the same path, or if both come from the hub under the same id: then
-// id, added_at and last_used_at stay, and the rest is taken from m. With the same path it is the same files too: then
+// id, added_at, last_used_at and load_ms stay, and the rest is taken from m. With the same path it is the same files too: then
 // downloaded_by_us stays set, and a folder that came from the hub keeps that source and its revision. A new model whose id
 // is taken gets the first free of id-2, id-3, ... AddedAt is the time now; the caller's is ignored.
 //
@@ -54,11 +55,11 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
 	}
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		old, err := registered(ctx, tx, m)
 		switch {
 		case err == nil:
-			m.ID, m.AddedAt, m.LastUsedAt = old.ID, old.AddedAt, old.LastUsedAt
+			m.ID, m.AddedAt, m.LastUsedAt, m.LoadMS = old.ID, old.AddedAt, old.LastUsedAt, old.LoadMS
 			if m.Path == old.Path {
 				m.DownloadedByUs = m.DownloadedByUs || old.DownloadedByUs
 				if m.Source == SourceFolder {
@@ -67,7 +68,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 			}
 			_, err = tx.ExecContext(ctx, "UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
 		case errors.Is(err, sql.ErrNoRows):
-			m.AddedAt, m.LastUsedAt = db.clock(), time.Time{}
+			m.AddedAt, m.LastUsedAt, m.LoadMS = db.clock(), time.Time{}, 0
 			if m.ID, err = freeID(ctx, tx, m.ID); err == nil {
 				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks, m.fields()...)
 			}
@@ -132,6 +133,11 @@ func (db *DB) Models(ctx context.Context) ([]Model, error) {
 // UseModel notes that the model was used now. [NotFound] if it is not registered.
 func (db *DB) UseModel(ctx context.Context, id string) error {
 	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id, stamp(db.clock()))
+}
+
+// TimeModel notes how long the model took to load. [NotFound] if it is not registered.
+func (db *DB) TimeModel(ctx context.Context, id string, took time.Duration) error {
+	return db.changeModel(ctx, "time", id, "UPDATE models SET load_ms = ?2 WHERE id = ?1", id, max(1, took.Milliseconds()))
 }
 
 // RemoveModel takes the model off the registry, with what was learned of drafting for it: another one may get its id. Its files are

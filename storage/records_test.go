@@ -167,12 +167,20 @@ func TestModelRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want.AddedAt, want.LastUsedAt = got.AddedAt, time.Time{} // storage's own
+	want.AddedAt, want.LastUsedAt, want.LoadMS = got.AddedAt, time.Time{}, 0 // storage's own
 	if got != want || got.AddedAt.IsZero() {
 		t.Errorf("registered as\n%+v, want\n%+v", got, want)
 	}
 	if err := db.UseModel(t.Context(), want.ID); err != nil {
 		t.Fatal(err)
+	}
+	if err := db.TimeModel(t.Context(), want.ID, 1500*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	want.LoadMS = 1500
+	got, err = db.RegisterModel(t.Context(), want) // renewing what is known leaves that
+	if err != nil || got.LoadMS != want.LoadMS {
+		t.Errorf("registered again as %+v, %v", got, err)
 	}
 	got, err = db.Model(t.Context(), want.ID)
 	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want || !got.LastUsedAt.After(got.AddedAt) {

@@ -55,6 +55,30 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return call[State](ctx, c, http.MethodGet, "/app/state", nil)
 }
 
+// Watch yields the state at once and whenever it has changed, at most twice a
+// second, until ctx ends or the process stops serving, which is an error.
+func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
+	return func(yield func(State, error) bool) {
+		resp, err := c.do(ctx, http.MethodGet, "/app/state", nil, "text/event-stream")
+		if err != nil {
+			yield(State{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		var f Follower
+		for data, err := range Events(resp.Body) {
+			var st State
+			if err == nil {
+				st, err = f.Next(data)
+			}
+			if !yield(st, err) || err != nil {
+				return
+			}
+		}
+		yield(State{}, Errorf(CodeUnavailable, "Tandem stopped serving."))
+	}
+}
+
 // Load makes a registered model the choice and waits until it is loaded.
 func (c *Client) Load(ctx context.Context, id string) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/load", ModelRequest{id})
@@ -204,10 +228,32 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 	return Model{}, Errorf(CodeUnavailable, "The download of %s was cut off; pull it again to resume.", r.ID)
 }
 
+// Download begins a pull that goes on by itself, or goes on with one. The state
+// tells how far it has come.
+func (c *Client) Download(ctx context.Context, r PullRequest) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/downloads", r)
+}
+
+// PauseDownload stops one, which stays in the state.
+func (c *Client) PauseDownload(ctx context.Context, id string) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/downloads/pause", PullRequest{ID: id})
+}
+
+// DropDownload stops one and takes it out of the state. What has arrived stays in
+// the cache.
+func (c *Client) DropDownload(ctx context.Context, id string) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/downloads/drop", PullRequest{ID: id})
+}
+
 // Do sends body as JSON and returns the answer, whose body the caller closes.
 // Any status but 2xx comes back as an *Error. It serves the standard routes
 // too.
 func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	return c.do(ctx, method, path, body, "")
+}
+
+// do is Do for an answer of a media type, any if it is empty.
+func (c *Client) do(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
 	var b []byte
 	if body != nil {
 		var err error
@@ -221,6 +267,9 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.R
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if accept != "" {
+		req.Header.Set("Accept", accept)
 	}
 	req.Header.Set("User-Agent", "tandem")
 	resp, err := c.http.Do(req)
@@ -258,6 +307,15 @@ func call[T any](ctx context.Context, c *Client, method, path string, body any) 
 		return v, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	return v, nil
+}
+
+// errorBody writes what errorOf reads.
+func errorBody(e *Error) []byte {
+	b, err := json.Marshal(map[string]any{"error": map[string]string{"message": e.Message, "type": "server_error", "code": string(e.Code)}})
+	if err != nil {
+		panic(err) // strings only
+	}
+	return b
 }
 
 // errorOf reads the body of an error answer, or of an error event.

@@ -11,5 +11,8 @@
 //	defer c.Close()
 //	state, err := c.State(ctx)
 //
+// The state is a stream as well, of merge patches (RFC 7396): evanphx/json-patch
+// makes and applies them, for null, absence and arrays each have their rule.
+//
 // A Client may be used by several goroutines at once.
 package control

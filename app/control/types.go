@@ -21,8 +21,11 @@ const (
 	PhaseDraining Phase = "draining"
 )
 
-// State is the answer of GET /app/state.
+// State is the answer of GET /app/state. To who accepts text/event-stream it is
+// told again whenever it changes: see [Follower].
 type State struct {
+	Rev int64 `json:"rev,omitempty"` // counts the events of a stream, from 1 on
+
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Home      string    `json:"home"`
@@ -39,10 +42,31 @@ type State struct {
 	// ContextLimit cuts every model's context, in tokens; zero does not.
 	ContextLimit int `json:"context_limit,omitempty"`
 
+	Models []Choosable `json:"models"` // the registry, the last used first
+
+	Downloads []Download `json:"downloads"` // oldest first
+
 	ActiveBytes int64 `json:"active_bytes"` // MLX, now
 	PeakBytes   int64 `json:"peak_bytes"`   // MLX, since start
 
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
+}
+
+// Choosable is a model of the registry, as much as it takes to choose.
+type Choosable struct {
+	ID     string `json:"id"`
+	LoadMS int64  `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
+}
+
+// Download is a pull that goes on by itself, or that a person stopped.
+type Download struct {
+	ID        string `json:"id"`
+	Done      int64  `json:"done"`  // bytes, all files together
+	Total     int64  `json:"total"` // bytes, all files together; 0 until it is known
+	PerSecond int64  `json:"per_second"`
+	Paused    bool   `json:"paused,omitempty"`
+	Waiting   string `json:"waiting,omitempty"` // why nothing moves
+	Error     string `json:"error,omitempty"`   // why it failed, one sentence
 }
 
 // Loading says how far a model's load has come.
@@ -76,6 +100,10 @@ type Active struct {
 	PromptDone       int `json:"prompt_done"` // prompt tokens evaluated
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
+
+	PerSecond float64 `json:"per_second"` // tokens, of late; 0 before the second token
+	Verifies  int     `json:"verifies"`   // rounds with drafts
+	Accepted  int     `json:"accepted"`   // tokens that were drafted and stood
 }
 
 // Model is one row of the registry, field for field that of package storage.
@@ -93,6 +121,7 @@ type Model struct {
 	DownloadedByUs bool      `json:"downloaded_by_us"` // only these are ever deleted from disk
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
+	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
 }
 
 // Run is one row of the history, field for field that of package storage:

@@ -164,4 +164,11 @@ type Admin interface {
 	// Pull downloads a model and registers it. progress is called on the
 	// caller's goroutine. Cancelling ctx leaves what was fetched for a resume.
 	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)
+	// Download is Pull in the background: it begins, or goes on. The state tells
+	// how far it has come.
+	Download(context.Context, control.PullRequest) error
+	// PauseDownload stops one, which stays in the state.
+	PauseDownload(ctx context.Context, id string) error
+	// DropDownload stops one and takes it out of the state.
+	DropDownload(ctx context.Context, id string) error
 }

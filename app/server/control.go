@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"tandem/app/control"
 )
@@ -38,7 +39,10 @@ func (s *Server) currentState() control.State {
 	return st
 }
 
-func (s *Server) state(w http.ResponseWriter, _ *http.Request) error {
+func (s *Server) state(w http.ResponseWriter, r *http.Request) error {
+	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+		return s.watch(w, r)
+	}
 	return writeJSON(w, s.currentState())
 }
 
@@ -131,16 +135,9 @@ func (s *Server) drafter(w http.ResponseWriter, r *http.Request) error {
 // pull streams the progress of a download; its last event has the model or
 // the error. A client that leaves stops the download, which can be resumed.
 func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	req, err := s.pullRequest(w, r)
 	if err != nil {
 		return err
-	}
-	req := control.PullRequest{ID: f.string("id"), Revision: f.string("revision")}
-	if f.err == nil && req.ID == "" {
-		f.fail("id", "is missing: name a model of the hub, org/name.")
-	}
-	if f.err != nil {
-		return f.err
 	}
 	out := newEventStream(w)
 	send := func(p control.Progress) {
@@ -172,6 +169,44 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	return err
+}
+
+// pullRequest reads what to download.
+func (s *Server) pullRequest(w http.ResponseWriter, r *http.Request) (req control.PullRequest, err error) {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return req, err
+	}
+	req = control.PullRequest{ID: f.string("id"), Revision: f.string("revision")}
+	if f.err == nil && req.ID == "" {
+		f.fail("id", "is missing: name a model of the hub, org/name.")
+	}
+	return req, f.err
+}
+
+// download begins a pull that goes on when its client leaves.
+func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
+	req, err := s.pullRequest(w, r)
+	if err != nil {
+		return err
+	}
+	if err := s.backend.Download(r.Context(), req); err != nil {
+		return err
+	}
+	return s.state(w, r)
+}
+
+func (s *Server) stopDownload(stop func(ctx context.Context, id string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		req, err := s.pullRequest(w, r)
+		if err != nil {
+			return err
+		}
+		if err := stop(r.Context(), req.ID); err != nil {
+			return err
+		}
+		return s.state(w, r)
+	}
 }
 
 // runs is the body of GET /app/runs.

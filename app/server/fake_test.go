@@ -29,6 +29,7 @@ type fakeBackend struct {
 	left   []int32 // on disk, by whatever run
 
 	checkpoint control.Checkpoint
+	downloads  []control.Download
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
 }
@@ -240,9 +241,32 @@ func (f *fakeBackend) lastRun() control.Run {
 	}
 }
 
+func (f *fakeBackend) Download(_ context.Context, r control.PullRequest) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.downloads = append(f.downloads, control.Download{ID: r.ID})
+	return nil
+}
+
+func (f *fakeBackend) PauseDownload(_ context.Context, id string) error {
+	return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+}
+
+func (f *fakeBackend) DropDownload(ctx context.Context, id string) error {
+	return f.PauseDownload(ctx, id)
+}
+
+func (f *fakeBackend) setPhase(p control.Phase) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.phase = p
+}
+
 func (f *fakeBackend) State() control.State {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return control.State{Version: "test", PID: 42, Phase: f.phase, Choice: f.model.id, Address: "http://127.0.0.1:8263",
-		Loaded: &control.Loaded{ID: f.model.id, ContextLength: f.model.context, Device: "cpu", Dtype: "float32"}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20}
+		Loaded: &control.Loaded{ID: f.model.id, ContextLength: f.model.context, Device: "cpu", Dtype: "float32"}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20, Models: []control.Choosable{{ID: f.model.id}}, Downloads: append([]control.Download{}, f.downloads...)}
 }
 
 func (f *fakeBackend) Load(_ context.Context, id string) error {

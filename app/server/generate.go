@@ -296,7 +296,7 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func
 			c.scored = append(c.scored, t)
 			continue
 		}
-		run.token()
+		run.token(t)
 		c.ids = append(c.ids, t.ID)
 		token(c, t)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/engine"
 )
 
 // errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
@@ -40,6 +41,9 @@ type run struct {
 	promptTokens     atomic.Int64
 	completionTokens atomic.Int64
 	lastToken        atomic.Int64 // since start, nanoseconds; 0 before the first
+	pace             pace
+	verifies         atomic.Int64
+	accepted         atomic.Int64
 }
 
 // runTable holds the runs in flight.
@@ -95,14 +99,21 @@ func (u *run) setModel(id string) {
 func (u *run) loaded() { u.row.LoadMS = ms(time.Since(u.start)) }
 
 // token notes a generated token.
-func (u *run) token() {
+func (u *run) token(t engine.Token) {
 	u.completionTokens.Add(1)
+	if t.Drafted > 0 {
+		u.verifies.Add(1)
+	}
+	if t.Draft {
+		u.accepted.Add(1)
+	}
 	now := int64(time.Since(u.start))
 	if last := u.lastToken.Swap(now); last == 0 {
 		u.row.FirstTokenMS = ms(time.Duration(now))
 		u.s.metrics.firstToken.Observe(time.Duration(now).Seconds())
 	} else {
 		u.s.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
+		u.pace.add(time.Duration(now - last))
 	}
 }
 
@@ -209,6 +220,7 @@ func (s *Server) active() []control.Active {
 		list = append(list, control.Active{
 			RunID: u.key, Endpoint: u.row.Endpoint, Model: *u.model.Load(), Client: u.row.Client, StartedAt: u.row.StartedAt,
 			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
+			PerSecond: u.pace.perSecond(), Verifies: int(u.verifies.Load()), Accepted: int(u.accepted.Load()),
 		})
 	}
 	slices.SortFunc(list, func(a, b control.Active) int {

@@ -30,7 +30,8 @@ var (
 // be called by any goroutine and never wait for the client; serve writes, on
 // the handler's goroutine.
 type eventStream struct {
-	w http.ResponseWriter
+	w           http.ResponseWriter
+	first, next time.Duration // of silence until a keep-alive comment, and between further ones
 
 	mu      sync.Mutex
 	pending []byte
@@ -40,7 +41,7 @@ type eventStream struct {
 }
 
 func newEventStream(w http.ResponseWriter) *eventStream {
-	return &eventStream{w: w, wake: make(chan struct{}, 1)}
+	return &eventStream{w: w, first: quietFirst, next: quietNext, wake: make(chan struct{}, 1)}
 }
 
 // send queues one event; data holds no newline. It reports false once the
@@ -80,7 +81,7 @@ func (s *eventStream) signal() {
 func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 	rc := http.NewResponseController(s.w)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	quiet := time.NewTimer(quietFirst)
+	quiet := time.NewTimer(s.first)
 	defer quiet.Stop()
 	var spare []byte
 	for {
@@ -100,7 +101,7 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 			if err := s.write(rc, &began, batch); err != nil {
 				return began, err
 			}
-			quiet.Reset(quietFirst)
+			quiet.Reset(s.first)
 		}
 		if ended {
 			return began, failed
@@ -111,7 +112,7 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 			if err := s.write(rc, &began, []byte(": keep-alive\n\n")); err != nil {
 				return began, err
 			}
-			quiet.Reset(quietNext)
+			quiet.Reset(s.next)
 		case <-ctx.Done():
 			// The generating side sees the same end and calls end, perhaps
 			// with words for the client, who is still there in these cases.

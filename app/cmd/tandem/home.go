@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,39 +15,10 @@ import (
 	"tandem/app/control"
 )
 
-// home returns the folder that holds everything Tandem keeps. It is absolute:
-// the socket's place follows from it.
-func (m *Main) home() string {
-	dir := m.homeFolder()
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
-}
+// home returns the folder that holds everything Tandem keeps.
+func (m *Main) home() string { return control.Home(m.Getenv) }
 
-func (m *Main) homeFolder() string {
-	if dir := m.Getenv("TANDEM_HOME"); dir != "" {
-		return dir
-	}
-	if runtime.GOOS == "darwin" {
-		return filepath.Join(m.userHome(), "Library", "Application Support", "Tandem")
-	}
-	if dir := m.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "tandem")
-	}
-	return filepath.Join(m.userHome(), ".local", "share", "tandem")
-}
-
-func (m *Main) userHome() string {
-	if dir := m.Getenv("HOME"); dir != "" {
-		return dir
-	}
-	dir, err := os.UserHomeDir()
-	if err != nil {
-		return "."
-	}
-	return dir
-}
+func (m *Main) userHome() string { return control.UserHome(m.Getenv) }
 
 // options gathers what the environment says. The names are those of the
 // Hugging Face libraries, whose cache is shared.

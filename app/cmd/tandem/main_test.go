@@ -154,9 +154,15 @@ func (s *transcript) String() string {
 // launch starts the program. It is killed with the test.
 func launch(t *testing.T, home string, args ...string) *process {
 	t.Helper()
+	return launchWith(t, home, nil, args...)
+}
+
+// launchWith is launch with a standard input, nothing if it is nil.
+func launchWith(t *testing.T, home string, stdin io.Reader, args ...string) *process {
+	t.Helper()
 	p := &process{Cmd: exec.Command(os.Args[0], args...), stderr: &transcript{}, home: home}
 	p.Env = append(os.Environ(), asProgram+"=1", "TANDEM_HOME="+home, "HF_HUB_CACHE="+filepath.Join(home, "hub"))
-	p.Stderr = p.stderr
+	p.Stderr, p.Stdin = p.stderr, stdin
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +193,24 @@ func serveProcess(t *testing.T, home string, args ...string) *process {
 		*line = strings.TrimSpace(text)
 	}
 	return p
+}
+
+// A supervisedProcess lives as long as its standard input.
+type supervisedProcess struct {
+	*process
+	life io.Closer
+}
+
+// supervised starts `tandem serve --supervised` on a free port.
+func supervised(t *testing.T, home string) *supervisedProcess {
+	t.Helper()
+	life, other, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := launchWith(t, home, life, "serve", "--supervised", "--addr", "127.0.0.1:0")
+	life.Close()
+	return &supervisedProcess{p, other}
 }
 
 // exit waits for the end and returns the exit code, -1 for a signal, and what

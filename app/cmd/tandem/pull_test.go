@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,8 @@ const (
 type fakeHub struct {
 	dir    string // with the model's files
 	commit string // hubCommit if empty
+
+	hold chan struct{} // weights stop in their middle until it is closed; nil for no such stop
 
 	mu       sync.Mutex
 	requests []string // METHOD PATH
@@ -82,6 +85,20 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("X-Repo-Commit", commit)
 	w.Header().Set("ETag", `"`+etag+`"`)
+	if h.hold != nil && r.Method == http.MethodGet && strings.HasSuffix(name, ".safetensors") {
+		select {
+		case <-h.hold:
+		default:
+			w.Header().Set("Content-Length", strconv.Itoa(len(content)))
+			_, _ = w.Write(content[:len(content)/2])
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-h.hold:
+			case <-r.Context().Done():
+			}
+			return
+		}
+	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }
 

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
+	"time"
 
 	"tandem/app"
 	"tandem/app/control"
@@ -38,6 +40,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return checkOrigin(s)
 	})
 	verbose := f.Bool("verbose", false, "log more")
+	supervised := f.Bool("supervised", false, "end with standard input, as the program that started this one does")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -61,7 +64,20 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	o := m.options(m.logger(*verbose))
 	o.NoCheckpoints, o.CheckpointMemory, o.CheckpointDisk = *checkpoints == "off", memory, disk
 	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
+	if *supervised {
+		var end context.CancelFunc
+		ctx, end = context.WithCancel(ctx)
+		defer end()
+		go func() {
+			_, _ = io.Copy(io.Discard, m.Stdin) // however it ends
+			end()
+		}()
+	}
 	a, err := app.Open(ctx, o)
+	for deadline := time.Now().Add(lockPatience); *supervised && isLocked(err) && time.Now().Before(deadline) && ctx.Err() == nil; {
+		time.Sleep(50 * time.Millisecond)
+		a, err = app.Open(ctx, o)
+	}
 	if err != nil {
 		return orFolder(err, *model)
 	}
@@ -103,6 +119,15 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	stop()
 	return errors.Join(err, a.Close())
+}
+
+// lockPatience is how long a supervised process waits for the one before it, which
+// drains, to let go of the home folder.
+const lockPatience = 10 * time.Second
+
+func isLocked(err error) bool {
+	_, locked := errors.AsType[*app.LockedError](err)
+	return locked
 }
 
 // checkHost refuses what no Host header names.

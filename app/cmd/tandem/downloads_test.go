@@ -1,0 +1,82 @@
+package main
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestDownloads: a download goes on without anybody who waits for it, can be
+// paused, and goes on where it was; what fails says why until it is dropped.
+func TestDownloads(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
+	server := httptest.NewServer(hub)
+	defer server.Close()
+	t.Setenv("HF_ENDPOINT", server.URL)
+	t.Setenv("HF_TOKEN", hubToken)
+	home := newHome(t)
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	c := client(t, home)
+	ask := func(f func() (control.State, error)) control.State {
+		t.Helper()
+		st, err := f()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	begin := func() (control.State, error) { return c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}) }
+	if st := ask(begin); len(st.Downloads) != 1 {
+		t.Fatalf("downloads %+v", st.Downloads)
+	}
+	ask(begin) // it is under way
+	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
+	ask(func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") })
+	st := waitState(t, c, func(s control.State) bool { return s.Downloads[0].Paused })
+	if d := st.Downloads[0]; d.Error != "" || d.PerSecond != 0 || d.Total < d.Done {
+		t.Errorf("paused as %+v", d)
+	}
+	close(hub.hold)
+	hub.bodies()
+	ask(begin)
+	st = waitState(t, c, func(s control.State) bool { return len(s.Downloads) == 0 })
+	if st.Models[0].ID != "lab/tiny" && st.Models[len(st.Models)-1].ID != "lab/tiny" {
+		t.Errorf("the registry has %+v", st.Models)
+	}
+
+	ask(func() (control.State, error) { return c.Download(t.Context(), control.PullRequest{ID: "lab/unknown"}) })
+	st = waitState(t, c, func(s control.State) bool { return s.Downloads[0].Error != "" })
+	if !strings.Contains(st.Downloads[0].Error, "lab/unknown") {
+		t.Errorf("failed as %+v", st.Downloads[0])
+	}
+	if st := ask(func() (control.State, error) { return c.DropDownload(t.Context(), "lab/unknown") }); len(st.Downloads) > 0 {
+		t.Errorf("dropped, and there is %+v", st.Downloads)
+	}
+	for _, id := range []string{"lab/unknown", "../x"} {
+		if _, err := c.PauseDownload(t.Context(), id); err == nil {
+			t.Errorf("%q is paused", id)
+		}
+	}
+	if _, err := c.Download(t.Context(), control.PullRequest{ID: "../x"}); err == nil {
+		t.Error("a path is downloaded")
+	}
+}
+
+// TestSupervised: the process ends with its standard input, and waits for the one
+// before it to let go of the home folder.
+func TestSupervised(t *testing.T) {
+	home := newHome(t)
+	first := serveProcess(t, home)
+	second := supervised(t, home)
+	first.stop(t)
+	waitState(t, client(t, home), func(s control.State) bool { return s.PID == second.Process.Pid && s.Phase == control.PhaseReady })
+	if err := second.life.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := second.exit(t); code != 0 {
+		t.Errorf("it ended with %d: %s", code, second.stderr)
+	}
+}

@@ -1,0 +1,43 @@
+package control
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Home returns the folder that holds everything Tandem keeps: what TANDEM_HOME
+// says, else where the system keeps such. It is absolute: the socket's place
+// follows from it.
+func Home(getenv func(string) string) string {
+	dir := home(getenv)
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+func home(getenv func(string) string) string {
+	if dir := getenv("TANDEM_HOME"); dir != "" {
+		return dir
+	}
+	if runtime.GOOS == "darwin" {
+		return filepath.Join(UserHome(getenv), "Library", "Application Support", "Tandem")
+	}
+	if dir := getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "tandem")
+	}
+	return filepath.Join(UserHome(getenv), ".local", "share", "tandem")
+}
+
+// UserHome returns the folder that holds everything a user keeps.
+func UserHome(getenv func(string) string) string {
+	if dir := getenv("HOME"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return "."
+	}
+	return dir
+}

@@ -1,0 +1,36 @@
+package control
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+)
+
+// Proxy returns a handler that passes requests on to the process that serves the
+// home folder, over its socket. Answers are passed on as they come. Whoever can
+// reach the handler can do what the socket allows.
+func (c *Client) Proxy() http.Handler {
+	socket := &url.URL{Scheme: "http", Host: "tandem"}
+	return &httputil.ReverseProxy{
+		Transport:     c.http.Transport,
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(socket)
+			r.Out.Host = socket.Host
+			r.Out.Header.Del("Origin") // the page's, which is ours
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() != nil {
+				return // nobody reads it
+			}
+			e, ok := errors.AsType[*Error](err)
+			if !ok {
+				e = unavailable(err)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = w.Write(errorBody(e)) // the page left
+		},
+	}
+}

@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/models/hub"
+)
+
+// downloads are the pulls that go on whoever watches: they end with the program,
+// or when somebody says so. What has arrived stays on disk for the next attempt.
+type downloads struct {
+	mu      sync.Mutex
+	list    []*download // oldest first
+	running sync.WaitGroup
+}
+
+// A download is one of them. Its fields are guarded by downloads.mu.
+type download struct {
+	control.Download
+	revision string
+	stop     context.CancelCauseFunc // nil while nothing is fetched
+}
+
+// Why a download stops before its end.
+var (
+	errPaused    = errors.New("paused")
+	errDiscarded = errors.New("discarded")
+)
+
+// states returns them for State.
+func (d *downloads) states() []control.Download {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]control.Download, len(d.list))
+	for i, x := range d.list {
+		list[i] = x.Download
+	}
+	return list
+}
+
+// find returns the one of an id, nil if there is none. The caller holds d.mu.
+func (d *downloads) find(id string) *download {
+	i := slices.IndexFunc(d.list, func(x *download) bool { return x.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return d.list[i]
+}
+
+// drop takes one off the list. The caller holds d.mu.
+func (d *downloads) drop(x *download) {
+	d.list = slices.DeleteFunc(d.list, func(y *download) bool { return x == y })
+}
+
+// wait returns when nothing is fetched any more.
+func (d *downloads) wait() { d.running.Wait() }
+
+// Download implements server.Admin: it begins one, or goes on with one that was
+// paused or failed. One that is under way is left alone.
+func (a *App) Download(_ context.Context, r control.PullRequest) error {
+	name := r.ID
+	if r.Revision != "" {
+		name += "@" + r.Revision
+	}
+	if _, _, err := hub.Parse(name); err != nil {
+		return hubError(err)
+	}
+	d := &a.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if a.life.Err() != nil {
+		return errDraining
+	}
+	x := d.find(r.ID)
+	if x == nil {
+		x = &download{Download: control.Download{ID: r.ID}}
+		d.list = append(d.list, x)
+	}
+	if x.stop != nil {
+		return nil
+	}
+	ctx, stop := context.WithCancelCause(a.life)
+	x.stop, x.revision, x.Paused, x.Error = stop, r.Revision, false, ""
+	d.running.Go(func() { a.fetch(ctx, x) })
+	return nil
+}
+
+// fetch pulls, and takes the download off the list when it is whole.
+func (a *App) fetch(ctx context.Context, x *download) {
+	d := &a.downloads
+	_, err := a.Pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, func(p control.Progress) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		x.Done, x.Total, x.PerSecond, x.Waiting = max(x.Done, p.Done), max(x.Total, p.Total), p.PerSecond, p.Waiting
+		if p.Note != "" {
+			a.log.Info("downloaded", "model", x.ID, "note", p.Note)
+		}
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x.stop(nil)
+	x.stop, x.PerSecond, x.Waiting = nil, 0, ""
+	switch cause := context.Cause(ctx); {
+	case err == nil, cause == errDiscarded:
+		d.drop(x)
+	case cause == errPaused:
+		x.Paused = true
+	default:
+		x.Error = err.Error()
+	}
+}
+
+// PauseDownload implements server.Admin.
+func (a *App) PauseDownload(_ context.Context, id string) error {
+	return a.stopDownload(id, errPaused)
+}
+
+// DropDownload implements server.Admin: what has arrived stays in the cache.
+func (a *App) DropDownload(_ context.Context, id string) error {
+	return a.stopDownload(id, errDiscarded)
+}
+
+func (a *App) stopDownload(id string, why error) error {
+	d := &a.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x := d.find(id)
+	switch {
+	case x == nil:
+		return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+	case x.stop != nil:
+		x.stop(why)
+	case why == errDiscarded:
+		d.drop(x)
+	}
+	return nil
+}

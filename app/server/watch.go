@@ -1,0 +1,83 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	watchEvery = 500 * time.Millisecond // between two looks at the state
+	heartbeat  = 15 * time.Second       // of silence until a comment
+)
+
+// watch streams the state: whole at once, then as merge patches whenever it
+// changed, each with the next rev. It ends when the server drains, behind what
+// the state is then.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
+	out := newEventStream(w)
+	out.first, out.next = heartbeat, heartbeat
+	ctx := r.Context()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var f feed
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			event, err := f.next(s.currentState())
+			if err != nil || event != nil && !out.send(event) {
+				out.end(err)
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				out.end(nil)
+				return
+			case <-s.draining.Done():
+				if event, err = f.next(s.currentState()); event != nil {
+					out.send(event)
+				}
+				out.end(err)
+				return
+			}
+		}
+	}()
+	began, err := out.serve(ctx)
+	<-done
+	if began {
+		return nil // the client left, or was told
+	}
+	return err
+}
+
+// A feed makes events of states.
+type feed struct {
+	whole []byte // without rev; nil before the first
+	rev   int64
+}
+
+// next returns the event that tells of a state, nil if it is the one before.
+func (f *feed) next(st control.State) ([]byte, error) {
+	st.Rev = 0
+	whole, err := json.Marshal(st)
+	if err != nil {
+		return nil, err
+	}
+	if f.whole == nil {
+		f.whole, f.rev = whole, 1
+		st.Rev = f.rev
+		return json.Marshal(st)
+	}
+	patch, err := control.NewPatch(f.whole, whole)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	f.whole = whole
+	f.rev++
+	return append(fmt.Appendf(nil, `{"rev":%d,`, f.rev), patch[1:]...), nil
+}

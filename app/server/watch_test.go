@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// TestWatch: the state comes at once and when it has changed, and the stream
+// ends when the server drains.
+func TestWatch(t *testing.T) {
+	f := newFake()
+	s := New(f, Options{})
+	srv := httptest.NewServer(s.Socket())
+	defer srv.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/app/state", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if kind := resp.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatalf("the answer is %s", kind)
+	}
+	var follow control.Follower
+	events := 0
+	for data, err := range control.Events(resp.Body) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, err := follow.Next(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events++
+		switch events {
+		case 1:
+			if st.Phase != control.PhaseReady || st.Rev != 1 {
+				t.Errorf("first %s", data)
+			}
+			time.AfterFunc(1200*time.Millisecond, func() { f.setPhase(control.PhaseFailed) })
+		case 2:
+			if st.Phase != control.PhaseFailed || string(data) != `{"rev":2,"phase":"failed"}` {
+				t.Errorf("then %s", data)
+			}
+			s.Drain()
+		default:
+			t.Errorf("also %s", data)
+		}
+	}
+	if events != 2 {
+		t.Errorf("%d events", events)
+	}
+}
+
+// TestPace: a pace follows the gaps, and one that is far too long does not
+// count for more than it may.
+func TestPace(t *testing.T) {
+	var p pace
+	if p.perSecond() != 0 {
+		t.Error("there is a pace before there are tokens")
+	}
+	for range 100 {
+		p.add(10 * time.Millisecond)
+	}
+	if got := p.perSecond(); got < 99 || got > 101 {
+		t.Errorf("%.1f a second, want 100", got)
+	}
+	p.add(time.Hour)
+	for range 200 {
+		p.add(10 * time.Millisecond)
+	}
+	if got := p.perSecond(); got < 95 || got > 101 {
+		t.Errorf("%.1f a second after an hour of sleep, want 100", got)
+	}
+}
