@@ -27,6 +27,8 @@ var arrows = []struct {
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
 	{"app/server", []string{"engine", "app/control"}}, // engine's types only
 	{"app/control", nil},
+	{"app/menu", []string{"app/control"}},
+	{"app/supervise", []string{"app/control"}},
 
 	{"models", []string{"models/*", "engine/lm", "engine/tokenizer", "engine/native", "engine/mlx"}},
 	{"models/*", []string{"models/nn", "engine/lm", "engine/cache", "engine/mlx"}},

@@ -1,0 +1,189 @@
+package menu
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// A paper is a Surface like the library's: a row keeps what it showed while it
+// is hidden.
+type paper struct {
+	icon           Icon
+	title, tooltip string
+	rows           [Slots]Row
+	calls          int
+}
+
+func (p *paper) SetIcon(i Icon)      { p.icon = i; p.calls++ }
+func (p *paper) SetTitle(s string)   { p.title = s; p.calls++ }
+func (p *paper) SetTooltip(s string) { p.tooltip = s; p.calls++ }
+
+func (p *paper) SetRow(s Slot, before, after Row) {
+	p.calls++
+	if s.IsLine() {
+		panic("a line changes")
+	}
+	if !after.Shown {
+		p.rows[s].Shown = false
+		return
+	}
+	p.rows[s] = after
+}
+
+// visible is what a person sees.
+func (p *paper) visible() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s|%s|%s\n", p.icon, p.title, p.tooltip)
+	for s, r := range p.rows {
+		if r.Shown {
+			fmt.Fprintf(&b, "%d %+v\n", s, r)
+		}
+	}
+	return b.String()
+}
+
+// random is any view, whether it can be or not.
+func random(r *rand.Rand) View {
+	v := View{ShowSpeed: r.IntN(2) == 0, Login: []Login{LoginUnknown, LoginOff, LoginOn}[r.IntN(3)]}
+	if r.IntN(4) == 0 {
+		v.Failure = "the last click failed"
+	}
+	switch r.IntN(8) {
+	case 0:
+		return v
+	case 1:
+		v.Crashed = "it was killed"
+		return v
+	}
+	phases := []control.Phase{control.PhaseStarting, control.PhaseNoModel, control.PhaseLoading, control.PhaseReady, control.PhaseFailed, control.PhaseDraining}
+	st := &control.State{Phase: phases[r.IntN(len(phases))], Choice: fmt.Sprintf("m%d", r.IntN(30))}
+	if r.IntN(2) == 0 {
+		st.Address = "http://127.0.0.1:8263"
+	}
+	if r.IntN(3) == 0 {
+		st.Error = strings.Repeat("no good ", r.IntN(20))
+	}
+	if r.IntN(3) == 0 {
+		st.Warning = "the disk is full"
+	}
+	if r.IntN(2) == 0 {
+		st.Loading = &control.Loading{ID: "m1", Done: r.Int64N(100), Total: r.Int64N(2) * 100}
+	}
+	if r.IntN(2) == 0 {
+		st.Loaded = &control.Loaded{ID: st.Choice, Drafter: []string{"", "dflash"}[r.IntN(2)]}
+	}
+	for range r.IntN(3) {
+		st.Active = append(st.Active, control.Active{PerSecond: float64(r.IntN(100))})
+	}
+	for i := range r.IntN(30) {
+		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: r.Int64N(3) * 1000})
+	}
+	for i := range r.IntN(6) {
+		st.Downloads = append(st.Downloads, control.Download{ID: fmt.Sprintf("d%d", i), Done: r.Int64N(100), Total: r.Int64N(2) * 100, Paused: r.IntN(3) == 0})
+	}
+	v.State = st
+	return v
+}
+
+// TestDraw: after a thousand changes, each drawn as what differs, the menu looks
+// as if it had been drawn at once; and what stays is not touched.
+func TestDraw(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	shown, p := new(Menu), new(paper)
+	for i := range 1000 {
+		after := Of(random(r))
+		Draw(p, shown, after)
+		shown = after
+		var fresh paper
+		Draw(&fresh, new(Menu), after)
+		if p.visible() != fresh.visible() {
+			t.Fatalf("change %d:\n%swant\n%s", i, p.visible(), fresh.visible())
+		}
+		calls := p.calls
+		if Draw(p, after, after); p.calls != calls {
+			t.Fatal("what is the same is drawn again")
+		}
+		between := false
+		for s := line1 + 1; s < line2; s++ {
+			between = between || after.Rows[s].Shown
+		}
+		if !between || !after.Rows[Status].Shown || !after.Rows[Quit].Shown {
+			t.Fatalf("lines meet: %s", fresh.visible())
+		}
+	}
+}
+
+// TestStates: each state that has an example is told in plain words.
+func TestStates(t *testing.T) {
+	for _, c := range []struct {
+		file, status, problem string
+		icon                  Icon
+	}{
+		{"starting", "Starting…", "", Loading},
+		{"no_model", "Ready; the model is loaded by the first request", "", Idle},
+		{"loading", "Loading org/coder-8b, 40 %", "", Loading},
+		{"ready", "Ready", "", Idle},
+		{"generating", "Answering 2 requests, 61 tokens/s", "", Generating},
+		{"port_taken", "Ready", "port 8263 is taken by another program", Failed},
+		{"load_failed", "No model", "there is no such folder", Failed},
+		{"disk_full", "Ready", "no space left on device", Idle},
+		{"download_failed", "Ready", "", Idle},
+	} {
+		b, err := os.ReadFile(filepath.Join("..", "control", "testdata", "states", c.file+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := new(control.State)
+		if err := json.Unmarshal(b, st); err != nil {
+			t.Fatalf("%s: %v", c.file, err)
+		}
+		m := Of(View{State: st})
+		if got := m.Rows[Status].Title; got != c.status {
+			t.Errorf("%s: %q, want %q", c.file, got, c.status)
+		}
+		if got := m.Rows[Problem].Title; !strings.Contains(got, c.problem) || (got == "") != (c.problem == "") {
+			t.Errorf("%s: the problem is %q, want %q", c.file, got, c.problem)
+		}
+		if m.Icon != c.icon {
+			t.Errorf("%s: icon %s, want %s", c.file, m.Icon, c.icon)
+		}
+		if c.file == "download_failed" && !strings.Contains(m.Rows[Downloads].Title, "no room") {
+			t.Errorf("%s: %q", c.file, m.Rows[Downloads].Title)
+		}
+	}
+	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled || m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
+		t.Errorf("crashed: %+v", m.Rows[:Endpoint])
+	}
+}
+
+// TestModelRows: the choice has the mark, others say how long they take, and what
+// has no row is in the window.
+func TestModelRows(t *testing.T) {
+	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263", Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
+	for i := range 22 {
+		st.Models = append(st.Models, control.Choosable{ID: fmt.Sprintf("m%d", i), LoadMS: 12_300})
+	}
+	m := Of(View{State: st})
+	if r := m.Rows[Models]; r.Title != "m0, ready in 13 s" || r.Checked || r.Do != Load || r.About != "m0" {
+		t.Errorf("another model: %+v", r)
+	}
+	if r := m.Rows[Models+1]; r.Title != "m1" || !r.Checked {
+		t.Errorf("the choice: %+v", r)
+	}
+	if r := m.Rows[MoreModels]; r.Title != "2 more in the window…" || r.Do != OpenWindow {
+		t.Errorf("the rest: %+v", r)
+	}
+	if r := m.Rows[Drafting]; !r.Checked || r.Do != SetDrafting || r.About != "m1" {
+		t.Errorf("drafts: %+v", r)
+	}
+	if r := m.Rows[Endpoint]; r.Title != "Copy address 127.0.0.1:8263" || r.About != "http://127.0.0.1:8263/v1" {
+		t.Errorf("the address: %+v", r)
+	}
+}

@@ -1,0 +1,36 @@
+package menu
+
+// A Slot is one row's place in the menu. Slots are shown in their order.
+type Slot int
+
+// How many rows the menu has of each.
+const (
+	maxModels    = 20
+	maxDownloads = 3
+)
+
+// The slots. A range has its first here, and the others behind it. Between the
+// two lines something is always shown: a line cannot be hidden.
+const (
+	Status     Slot = iota // what Tandem is doing
+	Problem                // what failed, in plain words
+	StartAgain             // where it crashed too often
+	Endpoint               // the address, which a click copies
+	line1
+	Models // the first of maxModels
+
+	MoreModels = Models + maxModels // in the window
+	Unload     = MoreModels + 1
+	Drafting   = Unload + 1   // whether drafts are made
+	Downloads  = Drafting + 1 // the first of maxDownloads
+
+	line2   = Downloads + maxDownloads
+	Window  = line2 + 1
+	AtLogin = Window + 1 // whether Tandem starts at login
+	Quit    = AtLogin + 1
+
+	Slots = Quit + 1 // how many there are
+)
+
+// IsLine reports whether a slot is a line between others.
+func (s Slot) IsLine() bool { return s == line1 || s == line2 }

@@ -1,0 +1,48 @@
+package supervise
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDoor: the second start knocks and goes, and the place is free again once the
+// first has gone, even where it left its socket behind.
+func TestDoor(t *testing.T) {
+	for name, home := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
+		t.Run(name, func(t *testing.T) {
+			first, err := OpenDoor(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			knocks, ended := make(chan bool, 10), make(chan bool)
+			go func() {
+				first.Knocks(func() { knocks <- true })
+				close(ended)
+			}()
+			for range 3 {
+				if _, err := OpenDoor(home); !errors.Is(err, ErrRunning) {
+					t.Fatalf("a second door: %v", err)
+				}
+				<-knocks
+			}
+			path := first.listener.Addr().String()
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+			if err := os.WriteFile(path, nil, 0o600); err != nil { // as if it had been killed
+				t.Fatal(err)
+			}
+			again, err := OpenDoor(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}

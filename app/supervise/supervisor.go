@@ -1,0 +1,210 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"tandem/app/control"
+)
+
+// When crashes are too many, and how long a child may take to end.
+const (
+	maxCrashes  = 3
+	crashesIn   = 10 * time.Minute
+	endPatience = 6 * time.Second
+)
+
+// delays are waited for after the first crash, the second, and so on.
+var delays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
+
+// Options of a Supervisor.
+type Options struct {
+	Home    string   // folder that is served
+	Program string   // path of `tandem`
+	Args    []string // behind serve --supervised
+	Env     []string // beside this process's own
+
+	Stderr io.Writer    // of the child; nil discards
+	Logger *slog.Logger // nil discards
+
+	// Changed is called with each new status, by one goroutine at a time.
+	Changed func(Status)
+}
+
+// A Status is what became of the process that serves.
+type Status struct {
+	Phase Phase
+	PID   int // of the child; 0 if there is none, or it was adopted
+
+	// Reason is what the child last said before it crashed, in Waiting and
+	// Crashed.
+	Reason string
+}
+
+// A Phase is where supervision stands.
+type Phase string
+
+// The phases.
+const (
+	Running Phase = "running" // a child of ours
+	Adopted Phase = "adopted" // somebody else's
+	Waiting Phase = "waiting" // until the next start
+	Crashed Phase = "crashed" // too often; nothing is started until Again
+)
+
+// A Supervisor keeps a process serving.
+type Supervisor struct {
+	o     Options
+	again chan struct{}
+
+	pause func(ctx context.Context, crashes int) // between a crash and the next start
+}
+
+// New returns a supervisor; Run makes it work.
+func New(o Options) *Supervisor {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Stderr == nil {
+		o.Stderr = io.Discard
+	}
+	if o.Changed == nil {
+		o.Changed = func(Status) {}
+	}
+	return &Supervisor{o: o, again: make(chan struct{}, 1), pause: pause}
+}
+
+// delay is how long the start after so many crashes waits.
+func delay(crashes int) time.Duration { return delays[min(crashes, len(delays))-1] }
+
+// pause waits so long.
+func pause(ctx context.Context, crashes int) {
+	select {
+	case <-time.After(delay(crashes)):
+	case <-ctx.Done():
+	}
+}
+
+// Again ends the wait after too many crashes. It never blocks.
+func (s *Supervisor) Again() {
+	select {
+	case s.again <- struct{}{}:
+	default:
+	}
+}
+
+// Run supervises until ctx ends, and then until the child has. Error: the
+// program cannot be started at all.
+func (s *Supervisor) Run(ctx context.Context) error {
+	var crashes []time.Time
+	for ctx.Err() == nil {
+		if s.adopt(ctx) {
+			crashes = nil
+			continue // it went, or nobody is there any more
+		}
+		began := time.Now()
+		reason, err := s.child(ctx)
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if time.Since(began) > crashesIn {
+			crashes = nil
+		}
+		crashes = append(crashes, time.Now())
+		s.o.Logger.Warn("the server ended", "reason", reason, "crashes", len(crashes))
+		if n := len(crashes); n >= maxCrashes && crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
+			s.o.Changed(Status{Phase: Crashed, Reason: reason})
+			select {
+			case <-s.again: // asked before it crashed
+			default:
+			}
+			select {
+			case <-s.again:
+			case <-ctx.Done():
+			}
+			crashes = nil
+			continue
+		}
+		s.o.Changed(Status{Phase: Waiting, Reason: reason})
+		s.pause(ctx, len(crashes))
+	}
+	return nil
+}
+
+// adopt follows a process that serves already for as long as it does; false if
+// there is none.
+func (s *Supervisor) adopt(ctx context.Context) bool {
+	c := control.Dial(s.o.Home)
+	defer c.Close()
+	found := false
+	for st, err := range c.Watch(ctx) {
+		if err != nil || st.Phase == control.PhaseDraining {
+			break
+		}
+		if !found {
+			found = true
+			s.o.Changed(Status{Phase: Adopted})
+		}
+	}
+	return found
+}
+
+// child runs one until it ends. The reason is what it said last, or how it ended.
+func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
+	cmd := exec.Command(s.o.Program, slices.Concat([]string{"serve", "--supervised"}, s.o.Args)...)
+	cmd.Env = slices.Concat(os.Environ(), s.o.Env, []string{"TANDEM_HOME=" + s.o.Home})
+	last := &lastLine{w: s.o.Stderr}
+	cmd.Stderr = last
+	life, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return "", fmt.Errorf("start the server: %w", err)
+	}
+	s.o.Changed(Status{Phase: Running, PID: cmd.Process.Pid})
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		life.Close()
+		select {
+		case err = <-ended:
+		case <-time.After(endPatience):
+			s.o.Logger.Warn("the server did not end, and is killed")
+			_ = cmd.Process.Kill() // it may have ended meanwhile
+			err = <-ended
+		}
+	}
+	return ending(err, last.line()), nil
+}
+
+// ending says why a process ended. What it said last is the reason where it ended
+// by itself with an error, or aborted; whoever is killed said it of something
+// else.
+func ending(err error, said string) string {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return "it ended by itself"
+	case !ok:
+		return err.Error()
+	}
+	status, _ := exit.Sys().(syscall.WaitStatus)
+	if said == "" || status.Signaled() && status.Signal() != syscall.SIGABRT {
+		return "it was ended by " + exit.String()
+	}
+	return said
+}
