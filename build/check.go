@@ -29,6 +29,7 @@ func checkVerb(ctx context.Context, b *builder, args []string) error {
 		}},
 		{"arrows, layout and pins", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "test", "./build") }},
 		{"types for darwin/arm64", b.checkDarwin},
+		{"types of the interface", func(context.Context) error { return b.checkTypes() }},
 		{"version of the Rust crate", func(context.Context) error { return b.checkNative() }},
 	}
 	var errs []error

@@ -39,7 +39,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
-		{"test", "[--race]", "everything deterministic, the openai client included", testVerb},
+		{"test", "[--race] [ui]", "everything deterministic, the openai client included; ui: the interface, in a browser and on a display", testVerb},
 		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
 		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},

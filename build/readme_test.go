@@ -43,8 +43,8 @@ func TestReadme(t *testing.T) {
 		t.Errorf("tandem has the verbs %q, README.md shows %q", has, said)
 	}
 
-	if strings.Contains(readme, "Node") {
-		t.Error("README.md asks for Node, which no verb uses")
+	if !strings.Contains(readme, "Node.js "+oldestNode) {
+		t.Errorf("README.md does not ask for Node.js %s", oldestNode)
 	}
 	_, folders, _ := strings.Cut(readme, "| folder | holds |\n")
 	folders, _, _ = strings.Cut(folders, "\n\n")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -17,7 +18,7 @@ func setupVerb(ctx context.Context, b *builder, args []string) error {
 		fmt.Fprintf(b.out, "empty %s (hours of training in %s stay)\n", b.cache.dir, pocketCache)
 		return b.cache.clean(ctx, pocketCache)
 	}
-	return b.setup(ctx)
+	return errors.Join(b.setup(ctx), b.setupFrontend(ctx))
 }
 
 // setup makes what the #cgo lines refer to. It costs a few milliseconds when everything is there.

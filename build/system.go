@@ -89,10 +89,10 @@ func (b *builder) compilesFormat(ctx context.Context, shim string) bool {
 	return cmd.Run() == nil
 }
 
-// missing returns the requirements that this machine doesn't meet.
-func (b *builder) missing(ctx context.Context) []requirement {
+// missing returns those of the requirements that this machine doesn't meet.
+func (b *builder) missing(ctx context.Context, wanted []requirement) []requirement {
 	var list []requirement
-	for _, r := range requirements() {
+	for _, r := range wanted {
 		if !r.present(ctx, b) {
 			list = append(list, r)
 		}
@@ -125,10 +125,13 @@ func installLine(missing []requirement, goos string) (line []string, all bool) {
 	}
 }
 
-// installSystem installs what is missing where it may: as root or with a sudo that asks nothing, with apt; with
+// installSystem installs what every verb needs.
+func (b *builder) installSystem(ctx context.Context) error { return b.install(ctx, requirements()) }
+
+// install installs what is missing where it may: as root or with a sudo that asks nothing, with apt; with
 // Homebrew on a Mac. Otherwise it returns an error that ends in the line to run.
-func (b *builder) installSystem(ctx context.Context) error {
-	missing := b.missing(ctx)
+func (b *builder) install(ctx context.Context, wanted []requirement) error {
+	missing := b.missing(ctx, wanted)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -166,7 +169,7 @@ func (b *builder) installSystem(ctx context.Context) error {
 	if err := b.step(strings.Join(line, " "), b.command(ctx, args[0], args[1:]...)); err != nil {
 		return err
 	}
-	if missing = b.missing(ctx); len(missing) > 0 {
+	if missing = b.missing(ctx, wanted); len(missing) > 0 {
 		return fmt.Errorf("still missing after the installation:%s", describe(missing, runtime.GOOS))
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,12 +25,24 @@ func (b *builder) buildTandem(ctx context.Context) (string, error) {
 // runVerb builds tandem and serves in the foreground.
 func runVerb(ctx context.Context, b *builder, args []string) error {
 	if len(args) > 0 && (args[0] == "-h" || args[0] == "--help" || args[0] == "-help") {
-		fmt.Fprintln(b.out, "usage: go run ./build run [flags of tandem serve]\n"+
-			"Serves the model chosen last, at first the pocket model, unless the flags name another; Ctrl-C stops it.")
+		fmt.Fprintln(b.out, "usage: go run ./build run [--headless] [flags of tandem serve]\n"+
+			"Serves the model chosen last, at first the pocket model, unless the flags name another; Ctrl-C stops it.\n"+
+			"With a display it opens the menu bar and the window, unless --headless says no.")
 		return nil
+	}
+	headless := !hasDisplay()
+	if len(args) > 0 && args[0] == "--headless" {
+		headless, args = true, args[1:]
 	}
 	if err := b.setup(ctx); err != nil {
 		return err
+	}
+	if !headless {
+		p, err := b.buildDesktop(ctx)
+		if err != nil {
+			return err
+		}
+		return foreground(exec.Command(p.menubar, slices.Concat([]string{"--program", p.tandem, "--window", p.window, "--"}, args)...))
 	}
 	program, err := b.buildTandem(ctx)
 	if err != nil {

@@ -18,8 +18,16 @@ import (
 func testVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
-	if err := parse(set, args, 0); err != nil {
+	if err := parse(set, args, 1); err != nil {
 		return err
+	}
+	switch set.Arg(0) {
+	case "":
+	case "ui":
+		return testUI(ctx, b)
+	default:
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there is ui\n", set.Name(), set.Arg(0))
+		return errUsage
 	}
 	start := time.Now()
 	if err := b.setup(ctx); err != nil {

@@ -1,0 +1,89 @@
+//go:build desktop
+
+// Command desktop is Tandem's window: the interface of package frontend in the
+// system's web view, by Wails. It is started when somebody wants to look and
+// ends when the window is closed, and its memory goes with it.
+//
+// What the page asks for goes over the control socket, so that it needs no
+// session. Started alone, it supervises `tandem serve` as the menu bar does; the
+// menu bar starts it with --follow.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/wailsapp/wails/v2"
+	"github.com/wailsapp/wails/v2/pkg/options"
+	"github.com/wailsapp/wails/v2/pkg/options/assetserver"
+	"github.com/wailsapp/wails/v2/pkg/runtime"
+
+	"tandem/app/control"
+	"tandem/app/supervise"
+	"tandem/frontend"
+)
+
+func main() {
+	beside := "."
+	if path, err := os.Executable(); err == nil {
+		beside = filepath.Dir(path)
+	}
+	program := flag.String("program", filepath.Join(beside, "..", "cli", "tandem"), "the `tandem` to serve with")
+	follow := flag.Bool("follow", false, "start no server: the menu bar does")
+	flag.Parse()
+	if err := run(*program, *follow, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem:", err)
+		os.Exit(1)
+	}
+}
+
+func run(program string, follow bool, args []string) error {
+	home := control.Home(os.Getenv)
+	client := control.Dial(home)
+	defer client.Close()
+
+	ctx, end := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	var crash error
+	if !follow {
+		s := supervise.New(supervise.Options{
+			Home: home, Program: program, Args: args, Stderr: os.Stderr, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		})
+		running.Go(func() { crash = s.Run(ctx) })
+	}
+	err := show(client)
+	end()
+	running.Wait()
+	return errors.Join(err, crash)
+}
+
+// show runs the window until it is closed.
+func show(client *control.Client) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2)
+	defer signal.Stop(signals)
+	return wails.Run(&options.App{
+		Title: "Tandem", Width: 1120, Height: 760, MinWidth: 640, MinHeight: 480,
+		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: client.Proxy()},
+		OnStartup: func(ctx context.Context) {
+			go func() {
+				for s := range signals {
+					if s == syscall.SIGUSR2 {
+						runtime.WindowUnminimise(ctx)
+						runtime.WindowShow(ctx)
+						continue
+					}
+					runtime.Quit(ctx)
+				}
+			}()
+		},
+	})
+}

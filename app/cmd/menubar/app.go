@@ -1,0 +1,170 @@
+//go:build desktop
+
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/menu"
+	"tandem/app/supervise"
+)
+
+// An app keeps the menu, the process that serves and the window together.
+type app struct {
+	o          options
+	tray       *tray
+	client     *control.Client
+	supervisor *supervise.Supervisor
+	quit       context.CancelFunc
+
+	mu     sync.Mutex
+	view   menu.View
+	shown  *menu.Menu
+	window *exec.Cmd // nil while there is none
+}
+
+func newApp(o options) *app {
+	a := &app{o: o, client: control.Dial(o.home), shown: new(menu.Menu)}
+	a.supervisor = supervise.New(supervise.Options{
+		Home: o.home, Program: o.program, Args: o.args, Stderr: os.Stderr, Logger: o.log, Changed: a.supervised,
+	})
+	return a
+}
+
+// change changes what is known, and draws what that changes.
+func (a *app) change(f func(*menu.View)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(&a.view)
+	next := menu.Of(a.view)
+	menu.Draw(a.tray, a.shown, next)
+	a.shown = next
+}
+
+func (a *app) supervised(s supervise.Status) {
+	a.change(func(v *menu.View) {
+		v.Crashed = ""
+		if s.Phase == supervise.Crashed {
+			v.Crashed = s.Reason
+		}
+	})
+}
+
+// run supervises and follows until ctx ends or Quit is chosen, and then until the
+// child has ended.
+func (a *app) run(ctx context.Context, d *supervise.Door) error {
+	ctx, a.quit = context.WithCancel(ctx)
+	defer a.quit()
+	defer a.client.Close()
+	var running sync.WaitGroup
+	running.Go(func() { d.Knocks(a.openWindow) })
+	running.Go(func() { a.follow(ctx) })
+	context.AfterFunc(ctx, func() { d.Close() })
+	a.change(func(*menu.View) {})
+	if !a.o.hidden {
+		a.openWindow()
+	}
+	err := a.supervisor.Run(ctx)
+	a.quit()
+	running.Wait()
+	a.closeWindow()
+	return err
+}
+
+// follow shows the state of whoever serves.
+func (a *app) follow(ctx context.Context) {
+	const again = 200 * time.Millisecond // after nobody answered
+	for ctx.Err() == nil {
+		for st, err := range a.client.Watch(ctx) {
+			if err != nil {
+				break
+			}
+			a.change(func(v *menu.View) { v.State = &st })
+		}
+		a.change(func(v *menu.View) { v.State = nil })
+		select {
+		case <-time.After(again):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// clicked does what a row stands for.
+func (a *app) clicked(s menu.Slot) {
+	a.mu.Lock()
+	row := a.shown.Rows[s]
+	a.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var err error
+	switch row.Do {
+	case menu.Copy:
+		err = copyText(ctx, row.About)
+	case menu.Load:
+		_, err = a.client.Load(ctx, row.About)
+	case menu.UnloadModel:
+		_, err = a.client.Unload(ctx)
+	case menu.SetDrafting:
+		choice := control.DrafterAuto
+		if row.Checked {
+			choice = control.DrafterNone
+		}
+		_, err = a.client.Drafter(ctx, control.DrafterRequest{Model: row.About, Drafter: choice})
+	case menu.OpenWindow:
+		a.openWindow()
+	case menu.Restart:
+		a.supervisor.Again()
+	case menu.Leave:
+		a.quit()
+	}
+	a.change(func(v *menu.View) {
+		v.Failure = ""
+		if err != nil {
+			v.Failure = err.Error()
+		}
+	})
+}
+
+// openWindow starts the window's program, which brings the window that is there
+// to the front if there is one.
+func (a *app) openWindow() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.window != nil {
+		_ = a.window.Process.Signal(showSignal) // it may just have ended
+		return
+	}
+	cmd := exec.Command(a.o.window, "--follow")
+	cmd.Env = append(os.Environ(), "TANDEM_HOME="+a.o.home)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		a.o.log.Error("the window cannot be opened", "error", err)
+		a.view.Failure = "The window cannot be opened: " + err.Error()
+		return
+	}
+	a.window = cmd
+	go func() {
+		err := cmd.Wait()
+		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			a.o.log.Error("waiting for the window", "error", err)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.window = nil
+	}()
+}
+
+// closeWindow ends the window with the menu.
+func (a *app) closeWindow() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.window != nil {
+		_ = a.window.Process.Signal(os.Interrupt) // it may just have ended
+	}
+}

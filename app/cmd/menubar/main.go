@@ -1,0 +1,83 @@
+//go:build desktop
+
+// Command menubar is Tandem.app's main executable: the icon in the menu bar, and
+// the supervisor of `tandem serve`. It links no MLX, so that nothing the engine
+// meets takes the menu with it.
+//
+// The menu is drawn by getlantern/systray, which runs the system's own event
+// loop; what it shows is decided in package menu.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/getlantern/systray"
+
+	"tandem/app/control"
+	"tandem/app/supervise"
+)
+
+func main() {
+	beside := filepath.Dir(executable())
+	o := options{home: control.Home(os.Getenv), log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
+	flag.StringVar(&o.program, "program", filepath.Join(beside, "..", "cli", "tandem"), "the `tandem` to serve with")
+	flag.StringVar(&o.window, "window", filepath.Join(beside, "..", "window", "Tandem Window"), "the window's `program`")
+	flag.BoolVar(&o.hidden, "login", false, "open no window, as when the system starts this at login")
+	flag.Parse()
+	o.args = flag.Args()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "tandem:", err)
+		os.Exit(1)
+	}
+}
+
+// executable is this program's own path, whatever links lead to it.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return os.Args[0]
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// options of the menu bar.
+type options struct {
+	home            string
+	program, window string   // paths of executables
+	args            []string // of serve
+	hidden          bool
+	log             *slog.Logger
+}
+
+func run(o options) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	door, err := supervise.OpenDoor(o.home)
+	if errors.Is(err, supervise.ErrRunning) {
+		return nil // it was asked to show its window
+	}
+	if err != nil {
+		return err
+	}
+	a := newApp(o)
+	ended := make(chan error, 1)
+	systray.Run(func() {
+		a.tray = newTray(a.clicked)
+		go func() {
+			ended <- a.run(ctx, door)
+			systray.Quit()
+		}()
+	}, func() {})
+	return <-ended
+}

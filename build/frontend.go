@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// frontendDir is the folder of the interface, below the checkout. What Vite makes of it lies in dist, which Git
+// ignores and the build tag ui embeds; node_modules there is a link into the cache.
+const frontendDir = "frontend"
+
+// oldestNode is what Vite needs.
+const oldestNode = "20.19"
+
+// setupFrontend builds the interface if it is not what its sources say.
+func (b *builder) setupFrontend(ctx context.Context) error {
+	if err := b.writeTypes(); err != nil {
+		return err
+	}
+	node, err := b.node(ctx)
+	if err != nil {
+		return err
+	}
+	modules, err := b.nodeModules(ctx, node)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(b.root, frontendDir)
+	if err := link(filepath.Join(dir, "node_modules"), modules); err != nil {
+		return err
+	}
+	sources, err := hashFolder(dir, "node_modules", "dist")
+	if err != nil {
+		return err
+	}
+	made, err := b.cache.ensure(ctx, entry{"frontend", []string{node, sources}}, func(out string) error {
+		cmd := b.command(ctx, "npx", "--no-install", "vite", "build", "--outDir", filepath.Join(out, "dist"), "--emptyOutDir")
+		cmd.Dir = dir
+		return b.step("frontend: build", cmd)
+	})
+	if err != nil {
+		return err
+	}
+	return replaceFolder(filepath.Join(dir, "dist"), filepath.Join(made, "dist"), sources)
+}
+
+// node returns the version of Node.js.
+func (b *builder) node(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return "", fmt.Errorf("the interface is built with Node.js %s or later and its npm: install it from https://nodejs.org", oldestNode)
+	}
+	version, err := b.output(b.command(ctx, "node", "--version"))
+	if err != nil {
+		return "", err
+	}
+	var major, minor int
+	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); err != nil || major < 20 || major == 20 && minor < 19 {
+		return "", fmt.Errorf("the interface is built with Node.js %[2]s or later, and here is %[1]s: install it from https://nodejs.org", version, oldestNode)
+	}
+	return version, nil
+}
+
+// nodeModules installs what package-lock.json pins and returns the folder.
+func (b *builder) nodeModules(ctx context.Context, node string) (string, error) {
+	inputs := []string{node}
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(b.root, frontendDir, name))
+		if err != nil {
+			return "", err
+		}
+		inputs = append(inputs, string(text))
+	}
+	dir, err := b.cache.ensure(ctx, entry{"node", inputs}, func(dir string) error {
+		for i, name := range []string{"package.json", "package-lock.json"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(inputs[i+1]), 0o644); err != nil {
+				return err
+			}
+		}
+		cmd := b.command(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+		cmd.Dir = dir
+		return b.step("frontend: npm ci", cmd)
+	})
+	return filepath.Join(dir, "node_modules"), err
+}
+
+// hashFolder hashes the names and contents of a folder's files, but for the entries of its top that are named.
+func hashFolder(dir string, except ...string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, name := range except {
+			if path == filepath.Join(dir, name) {
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+				return nil
+			}
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\n%d\n%s", filepath.ToSlash(rel), len(text), text)
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// replaceFolder makes dst a copy of the folder src, unless it says that it is the one of that version. Embedding
+// takes no links.
+func replaceFolder(dst, src, version string) error {
+	mark := filepath.Join(dst, stampName)
+	if text, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(text)) == version {
+		return nil
+	}
+	if err := os.RemoveAll(dst); err != nil {
+		return err
+	}
+	if err := os.CopyFS(dst, os.DirFS(src)); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, []byte(version+"\n"), 0o644)
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# What a user does with the menu bar and the window, on a display of its own:
+# start, second start, close, open again, kill the server, quit. It is run by
+# `go run ./build test ui`, which says by the environment where the programs are.
+set -euo pipefail
+
+fail() {
+  echo "FAILED: $*" >&2
+  import -window root "$OUT/failed.png" || true
+  exit 1
+}
+
+# wait_for SECONDS WHAT COMMAND... until the command succeeds.
+wait_for() {
+  local limit=$1 what=$2
+  shift 2
+  local end=$((SECONDS + limit))
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || fail "no $what within $limit s"
+    sleep 0.05
+  done
+}
+
+window() { xdotool search --onlyvisible --name '^Tandem$'; }
+no_window() { ! window; }
+socket() { echo "$TANDEM_HOME/run/control.sock"; }
+app() { curl -sf --unix-socket "$(socket)" "http://tandem/app/$1" "${@:2}"; }
+ready() { app state | grep -q '"phase":"ready"'; }
+pid() { app state | sed 's/.*"pid":\([0-9]*\).*/\1/'; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+openbox &
+start() { "$MENUBAR" --program "$TANDEM" --window "$WINDOW" "$@" -- --addr 127.0.0.1:0 & }
+
+began=$(date +%s%N)
+start
+menubar=$!
+wait_for 20 'server' ready
+echo "ready after $((($(date +%s%N) - began) / 1000000)) ms"
+wait_for 20 'window' window
+echo "window after $((($(date +%s%N) - began) / 1000000)) ms"
+sleep 2
+import -window root "$OUT/window.png"
+[ "$(identify -format %k "$OUT/window.png")" -gt 50 ] || fail 'the window is blank'
+
+# A second start shows the window of the first, and ends.
+"$MENUBAR" --program "$TANDEM" --window "$WINDOW" || fail 'a second start fails'
+[ "$(window | wc -l)" = 1 ] || fail 'a second start opens a second window'
+
+# The window is closed, and comes back; the server stays.
+server=$(pid)
+xdotool windowclose "$(window)"
+wait_for 10 'end of the window' no_window
+ready || fail 'the server went with the window'
+"$MENUBAR" --program "$TANDEM" --window "$WINDOW"
+wait_for 20 'window again' window
+
+# The server is killed, and comes back.
+kill -9 "$server"
+wait_for 20 'server again' ready
+[ "$(pid)" != "$server" ] || fail 'the server was not killed'
+
+# The menu is killed: its server goes with it, and so the next start has its own.
+server=$(pid)
+kill -9 $menubar
+wait_for 15 'end of the server' gone "$server"
+pkill -f "$WINDOW" || true
+wait_for 10 'end of the window' no_window
+start --login
+menubar=$!
+wait_for 20 'server after a kill' ready
+no_window || fail 'a start at login opens a window'
+
+# Quit.
+server=$(pid)
+kill -TERM $menubar
+wait $menubar || fail "the menu bar ended with $?"
+gone "$server" || fail 'the server outlives the menu bar'
+echo 'all is well'

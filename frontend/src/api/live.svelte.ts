@@ -1,0 +1,69 @@
+import { Failure, stream } from './client.ts'
+import { merge, type Json } from './patch.ts'
+import type { State } from './types.ts'
+
+// A Sample is what the chart of Now shows of one moment.
+export interface Sample {
+  at: number // seconds since 1970
+  perSecond: number // tokens, all requests together
+  bytes: number // MLX
+}
+
+const minutesKept = 5
+const longestWait = 10_000 // milliseconds between two attempts
+
+// A Live follows the state of the process that serves, and comes back after a
+// break.
+export class Live {
+  state = $state<State | null>(null) // null before the first answer
+  problem = $state('') // why nothing is known now
+  locked = $state(false) // a session is needed
+  samples = $state<Sample[]>([])
+
+  #end = new AbortController()
+
+  async follow(): Promise<void> {
+    let wait = 250
+    while (!this.#end.signal.aborted) {
+      try {
+        await this.#once(() => (wait = 250))
+        this.problem = 'Tandem stopped serving; waiting for it to come back.'
+      } catch (e) {
+        if (this.#end.signal.aborted) return
+        if (e instanceof Failure && e.status === 401) {
+          this.locked = true
+          return
+        }
+        this.problem = e instanceof Error ? e.message : String(e)
+      }
+      await new Promise((done) => setTimeout(done, wait))
+      wait = Math.min(wait * 2, longestWait)
+    }
+  }
+
+  async #once(began: () => void): Promise<void> {
+    let whole: Json | undefined
+    let rev = 0
+    const init = { headers: { Accept: 'text/event-stream' }, signal: this.#end.signal }
+    for await (const data of stream('/app/state', init)) {
+      whole = merge(whole, JSON.parse(data) as Json)
+      const state = whole as unknown as State
+      if (state.rev !== ++rev) throw new Error('An event of the state was lost.')
+      this.state = state
+      this.problem = ''
+      this.#sample(state)
+      began()
+    }
+  }
+
+  #sample(state: State): void {
+    const at = Date.now() / 1000
+    const perSecond = state.active.reduce((sum, run) => sum + run.per_second, 0)
+    const kept = this.samples.filter((s) => s.at > at - 60 * minutesKept)
+    this.samples = [...kept, { at, perSecond, bytes: state.active_bytes }]
+  }
+
+  stop(): void {
+    this.#end.abort()
+  }
+}

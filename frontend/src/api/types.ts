@@ -1,0 +1,315 @@
+// Made of the structs of app/control by `go run ./build setup`. Edit those.
+
+// A Checkpoint is the state of a model behind a text, on disk.
+export interface Checkpoint {
+  id: string
+  parent: string // that has the text before FromToken; empty at the beginning
+  model: string
+  kind: string // prompt or answer
+  from_token: number
+  to_token: number
+  bytes: number
+  run: number // that computed it; 0 = unknown
+  hits: number
+  name: string
+  pinned: boolean
+  created_at: string
+  used_at: string
+  text?: string
+}
+
+// CheckpointChange is the body of POST /app/checkpoints/{id}. What is nil stays.
+export interface CheckpointChange {
+  name?: string | null // empty takes the name away
+  pinned?: boolean | null
+}
+
+// Deleted is the answer of DELETE /app/checkpoints/{id}: what went, with all
+// that went on from it.
+export interface Deleted {
+  checkpoints: string[]
+}
+
+// Integrity is the answer of POST /app/checkpoints/{id}/verify.
+export interface Integrity {
+  id: string
+  error?: string // what is wrong with the file; empty if nothing is
+}
+
+// ForgetRequest is the body of POST /app/forget: whose state and history is to
+// go. What is not empty narrows it; one of them at least is not.
+export interface ForgetRequest {
+  model?: string
+  client?: string // as the history has it
+  day?: string // YYYY-MM-DD, UTC
+}
+
+// Forgotten is the answer of POST /app/forget.
+export interface Forgotten {
+  runs: number
+  checkpoints: number
+  in_flight: number
+}
+
+// A Parted is where a prompt leaves a text that was kept.
+export interface Parted {
+  at: number // tokens that both have
+  kept: string // the token that follows in the other text
+  given: string // in the prompt
+  answer: boolean // the other text is an answer there
+}
+
+// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
+// compares to what the model says with nothing restored and nothing drafted.
+export interface Replayed {
+  run: number
+  tokens: number // of the answer
+  same: number // of them, from the first on
+  answered?: string
+  now?: string
+  tie?: boolean
+}
+
+// DrafterRequest asks what drafts for a model, or sets it: the body of POST
+// /app/drafter.
+export interface DrafterRequest {
+  model: string
+  drafter?: string
+}
+
+// Drafter says what drafts for a model.
+export interface Drafter {
+  model: string
+  choice: string // auto, none or a folder
+  source: string // the folder it comes to; empty if there is none
+  loaded: boolean // the model is in memory, and so is its drafter
+  kind?: string // dflash or model, once loaded
+  reason?: string // why it can't be used
+  embedding?: string
+  sliding?: string
+  trials?: Trial[] // by which measurements
+  measuring?: boolean // they are not complete
+}
+
+// A Trial is what one reading of a drafter was measured at.
+export interface Trial {
+  embedding?: string
+  sliding?: string
+  tokens_per_verify: number // greedy, of whole blocks
+  blocks: number
+}
+
+// Speculation says how a request was decoded, round by round.
+export interface Speculation {
+  rounds: RoundRun[] // of the first choice, in order
+  cut?: number // rounds behind those, which were not kept
+  drafted_at: number[]
+  accepted_at: number[]
+  block_ms?: BlockMS | null // of the first choice; nil without drafts
+  asked?: Asked | null // nil if nothing was
+}
+
+// Asked is what a request said of speculation.
+export interface Asked {
+  drafter?: string
+  depth?: number | null
+  rollback?: string
+  rule?: string
+  exact?: boolean
+}
+
+// BlockMS are the times of rounds with drafts: the mean of the first eight,
+// which also pay for what is set up on the way, the mean of all, and the
+// longest.
+export interface BlockMS {
+  first8: number
+  mean: number
+  max: number
+}
+
+// A RoundRun is some rounds in a row that were alike: how many tokens each
+// drafted, how many of those stood, and how many rounds there were.
+export type RoundRun = [number, number, number]
+
+// State is the answer of GET /app/state. To who accepts text/event-stream it is
+// told again whenever it changes: see [Follower].
+export interface State {
+  rev?: number // counts the events of a stream, from 1 on
+  version: string
+  pid: number
+  home: string
+  address: string // http://127.0.0.1:8263; empty while the port is taken
+  started_at: string
+  phase: Phase
+  choice: string // id behind the name "tandem"
+  loading?: Loading | null // nil unless a model is being loaded
+  loaded: Loaded | null // nil unless a model is in memory
+  error?: string // what failed, one sentence
+  warning?: string // what is not as it should be while all works, one sentence
+  context_limit?: number
+  models: Choosable[] // the registry, the last used first
+  downloads: Download[] // oldest first
+  active_bytes: number // MLX, now
+  peak_bytes: number // MLX, since start
+  active: Active[] // requests in flight, oldest first; the server fills it in
+}
+
+// Choosable is a model of the registry, as much as it takes to choose.
+export interface Choosable {
+  id: string
+  load_ms?: number // of the last load; 0 = never loaded
+}
+
+// Download is a pull that goes on by itself, or that a person stopped.
+export interface Download {
+  id: string
+  done: number // bytes, all files together
+  total: number // bytes, all files together; 0 until it is known
+  per_second: number
+  paused?: boolean
+  waiting?: string // why nothing moves
+  error?: string // why it failed, one sentence
+}
+
+// Loading says how far a model's load has come.
+export interface Loading {
+  id: string
+  done: number // bytes of weights
+  total: number // zero until it is known
+}
+
+// Loaded describes the model in memory.
+export interface Loaded {
+  id: string
+  architecture: string
+  context_length: number // tokens
+  device: string // "cpu" or "gpu"
+  dtype: string
+  load_ms: number
+  queued: number // requests waiting for their first chunk
+  drafter?: string // kind of the drafter in memory; empty if there is none
+  no_drafter?: string // why there is none, where there should be
+}
+
+// Active is one request in flight.
+export interface Active {
+  run_id: number
+  endpoint: string
+  model: string
+  client: string
+  started_at: string
+  prompt_done: number // prompt tokens evaluated
+  prompt_tokens: number
+  completion_tokens: number
+  per_second: number // tokens, of late; 0 before the second token
+  verifies: number // rounds with drafts
+  accepted: number // tokens that were drafted and stood
+}
+
+// Model is one row of the registry, field for field that of package storage.
+export interface Model {
+  id: string // org/name, or the folder's name
+  path: string // folder of config.json; empty for the embedded model
+  source: string
+  revision: string
+  architecture: string
+  quantization: string
+  dtype: string
+  parameters: number
+  bytes: number
+  context_length: number // tokens
+  downloaded_by_us: boolean // only these are ever deleted from disk
+  added_at: string
+  last_used_at?: string
+  load_ms?: number // of the last load; 0 = never loaded
+}
+
+// Run is one row of the history, field for field that of package storage:
+// what one request cost. It holds no text but that of two tokens, in Parted. Of a request with several choices
+// the counts are sums, except that a prompt shared by choices counts once;
+// durations are the longest choice's.
+export interface Run {
+  id: number
+  started_at: string
+  ended_at?: string // zero while in flight
+  client: string // User-Agent, shortened
+  endpoint: string // e.g. /v1/completions
+  model: string // real id; as asked if it is unknown
+  drafter: string
+  prompt_tokens: number
+  cached_tokens: number
+  completion_tokens: number
+  drafted: number
+  accepted: number
+  rounds: number
+  syncs: number
+  load_ms: number // until the model was in memory
+  restore_ms: number
+  prefill_ms: number
+  first_token_ms: number // since arrival
+  draft_ms: number
+  verify_ms: number
+  total_ms: number // since arrival
+  peak_bytes: number
+  finish_reason: string // stop, length, or one of the Finish constants
+  miss_reason: string
+  error: string
+  seed: number // of the first choice
+  queue_ms: number
+  no_drafter: string // why there were no drafts, or no more
+  verifies: number // of Rounds, those with drafts
+  prediction_accepted: number
+  prediction_rejected: number
+  repeats: number
+  speculation?: unknown
+  matched_tokens: number // of the prompt, that some text in memory or on disk begins with
+  parted?: unknown
+  resumes: number // id of the run whose answer this one completes; 0 = of none
+}
+
+// ModelRequest names a model: the body of POST /app/load.
+export interface ModelRequest {
+  model: string
+}
+
+// AddRequest registers a folder: the body of POST /app/models.
+export interface AddRequest {
+  path: string // absolute
+  id?: string // empty = from the folder's name
+}
+
+// PullRequest is the body of POST /app/pull.
+export interface PullRequest {
+  id: string // org/name on the hub
+  revision?: string // empty = main
+}
+
+// Progress is one event of a pull. The stream ends with an event that has
+// Model set, or with an error event. What is pulled is registered, unless it
+// is a drafter.
+export interface Progress {
+  done: number // bytes, all files together
+  total: number // bytes, all files together
+  per_second: number // bytes, over the last seconds
+  waiting?: string // why nothing moves, e.g. a pause between attempts
+  note?: string // what a person should know of a pull that succeeds; at most one event has it
+  model?: Model | null
+}
+
+// SessionCode is the answer of POST /app/session on the socket: a code that
+// buys one session, once, before it expires.
+export interface SessionCode {
+  code: string
+  expires_at: string
+  url: string // http://127.0.0.1:PORT/#CODE
+}
+
+// Session is what POST /app/session over TCP gives for a code: the token that
+// goes into Authorization: Bearer.
+export interface Session {
+  session: string
+}
+
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "internal"
+
+export type Phase = "starting" | "no_model" | "loading" | "ready" | "failed" | "draining"

@@ -1,0 +1,21 @@
+// What has to be there before anything else of the page runs.
+
+// A blank window is the worst failure: whatever breaks is shown in the page.
+function broken(reason: unknown): void {
+  const page = document.createElement('pre')
+  page.className = 'broken'
+  page.setAttribute('role', 'alert')
+  const why = reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)
+  page.textContent = `The page has failed. Reload it; if that does not help, this is why:\n\n${why}`
+  document.body.prepend(page)
+}
+addEventListener('error', (e) => broken(e.error ?? e.message))
+addEventListener('unhandledrejection', (e) => broken(e.reason))
+
+// WebKit without a locale calls its language C, which Intl refuses; uPlot asks it
+// as it is loaded.
+try {
+  new Intl.NumberFormat(navigator.language)
+} catch {
+  Object.defineProperty(navigator, 'language', { value: 'en-US' })
+}

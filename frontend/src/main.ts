@@ -1,0 +1,10 @@
+import './first.ts'
+
+import { mount } from 'svelte'
+
+import App from './App.svelte'
+import './app.css'
+
+const target = document.getElementById('app')
+if (target === null) throw new Error('index.html has no #app')
+mount(App, { target })

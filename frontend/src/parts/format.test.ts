@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { ago, bytes, count, duration } from './format.ts'
+
+test('amounts', () => {
+  for (const [n, want] of [[0, '0 bytes'], [999, '999 bytes'], [1000, '1.0 kB'], [12_345, '12.3 kB'], [999_999, '1.0 MB'], [4_400_000_000, '4.4 GB']] as const) {
+    assert.equal(bytes(n), want)
+  }
+  assert.equal(count(1, 'run'), '1 run')
+  assert.equal(count(12_000, 'run'), '12,000 runs')
+})
+
+test('times', () => {
+  for (const [ms, want] of [[12.4, '12 ms'], [1500, '1.5 s'], [61_000, '61 s'], [600_000, '10 min']] as const) assert.equal(duration(ms), want)
+  const now = Date.parse('2026-11-22T12:00:00Z')
+  for (const [time, want] of [['2026-11-22T11:59:30Z', 'just now'], ['2026-11-22T11:30:00Z', '30 min ago'], ['2026-11-22T07:00:00Z', '5 h ago'], ['2026-11-20T12:00:00Z', '2 days ago'], ['2026-11-22T12:00:05Z', 'just now']] as const) {
+    assert.equal(ago(time, now), want)
+  }
+})

@@ -1,0 +1,32 @@
+// bytes writes an amount of memory or disk as the system's own programs do.
+export function bytes(n: number): string {
+  const units = ['bytes', 'kB', 'MB', 'GB', 'TB']
+  let i = 0
+  while (n >= 999.5 && i < units.length - 1) {
+    n /= 1000
+    i++
+  }
+  return `${i === 0 || n >= 100 ? Math.round(n) : n.toPrecision(n >= 10 ? 3 : 2)} ${units[i]}`
+}
+
+// count writes a number with its noun.
+export const count = (n: number, noun: string): string => `${number(n)} ${noun}${n === 1 ? '' : 's'}`
+
+// number groups thousands.
+export const number = (n: number): string => Math.round(n).toLocaleString('en-US')
+
+// duration writes milliseconds.
+export function duration(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 90_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`
+  return `${Math.round(ms / 60_000)} min`
+}
+
+// ago says how long ago a time was.
+export function ago(time: string, now = Date.now()): string {
+  const s = Math.max(0, (now - Date.parse(time)) / 1000)
+  if (s < 60) return 'just now'
+  if (s < 3600) return `${Math.floor(s / 60)} min ago`
+  if (s < 86_400) return `${Math.floor(s / 3600)} h ago`
+  return `${count(Math.floor(s / 86_400), 'day')} ago`
+}

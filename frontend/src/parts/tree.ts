@@ -1,0 +1,30 @@
+// A Row is one of a tree that is listed: what goes on from another stands below
+// it.
+export interface Row<T> {
+  of: T
+  depth: number
+  above: string[] // ids, the root's first
+}
+
+// tree lists nodes so. One whose parent is not among them is a root; siblings
+// keep their order.
+export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<T>[] {
+  const ids = new Set(nodes.map((n) => n.id))
+  const below = new Map<string, T[]>()
+  for (const n of nodes) {
+    const parent = ids.has(n.parent) ? n.parent : ''
+    below.set(parent, [...(below.get(parent) ?? []), n])
+  }
+  const rows: Row<T>[] = []
+  // Without recursion: a long answer is a long line of checkpoints.
+  const todo = (below.get('') ?? []).map((of) => ({ of, depth: 0, above: [] as string[] })).reverse()
+  for (let row = todo.pop(); row; row = todo.pop()) {
+    rows.push(row)
+    const above = [...row.above, row.of.id]
+    // An only child goes on in its parent's column: only branches are indented.
+    const children = below.get(row.of.id) ?? []
+    const depth = row.depth + (children.length > 1 ? 1 : 0)
+    for (const of of [...children].reverse()) todo.push({ of, depth, above })
+  }
+  return rows
+}

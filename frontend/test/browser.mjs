@@ -1,0 +1,37 @@
+// What the tests of the interface share: Chromium, and a page with a session.
+//
+//   CHROMIUM  path of the browser
+//   LINK      of `tandem serve`: its second line, or HOME's socket makes new ones
+//   TANDEM    path of the program; with TANDEM_HOME it makes links
+//   OUT       folder for screenshots
+
+import { execFileSync } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { chromium } from 'playwright-core'
+
+const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+
+export const out = process.env.OUT ?? '.'
+mkdirSync(out, { recursive: true })
+
+export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags })
+
+// link asks the running Tandem for a link that opens the page with a session.
+export const link = () => execFileSync(process.env.TANDEM, ['open', '--print'], { encoding: 'utf8' }).trim()
+
+// open returns a page with a session; what goes wrong in it is collected in the
+// list it comes with.
+export async function open(browser, options = {}) {
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options })
+  const page = await context.newPage()
+  const problems = []
+  page.on('pageerror', (e) => problems.push(String(e)))
+  page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
+  await page.goto(link())
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  return { context, page, problems }
+}
+
+export const shot = (page, name) => page.screenshot({ path: join(out, `${name}.png`), fullPage: true })

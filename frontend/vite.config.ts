@@ -1,0 +1,16 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig } from 'vite'
+
+// The endpoint that `npm run dev` speaks to: `tandem serve` on its usual port.
+const endpoint = 'http://127.0.0.1:8263'
+
+export default defineConfig({
+  plugins: [svelte()],
+  base: './',
+  build: {
+    target: 'safari17',
+    assetsInlineLimit: 0, // the policy lets the page load files, not data
+    modulePreload: { polyfill: false },
+  },
+  server: { proxy: { '/v1': endpoint, '/app': endpoint, '/health': endpoint } },
+})
