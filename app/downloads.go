@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -22,13 +21,17 @@ type downloads struct {
 type download struct {
 	control.Download
 	revision string
-	stop     context.CancelCauseFunc // nil while nothing is fetched
+	stop     context.CancelFunc // nil while nothing is fetched
+	wish     wish               // of who spoke last
 }
 
-// Why a download stops before its end.
-var (
-	errPaused    = errors.New("paused")
-	errDiscarded = errors.New("discarded")
+// A wish is what is to become of a download when it stops.
+type wish int
+
+const (
+	wishRun wish = iota
+	wishPause
+	wishDrop
 )
 
 // states returns them for State.
@@ -80,13 +83,20 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 		x = &download{Download: control.Download{ID: r.ID}}
 		d.list = append(d.list, x)
 	}
-	if x.stop != nil {
-		return nil
+	x.wish = wishRun
+	if x.stop == nil {
+		x.revision = r.Revision
+		a.beginFetch(x)
 	}
-	ctx, stop := context.WithCancelCause(a.life)
-	x.stop, x.revision, x.Paused, x.Error = stop, r.Revision, false, ""
-	d.running.Go(func() { a.fetch(ctx, x) })
 	return nil
+}
+
+// beginFetch has a download fetched. The caller holds downloads.mu.
+func (a *App) beginFetch(x *download) {
+	var ctx context.Context
+	ctx, x.stop = context.WithCancel(a.life)
+	x.Paused, x.Error = false, ""
+	a.downloads.running.Go(func() { a.fetch(ctx, x) })
 }
 
 // fetch pulls, and takes the download off the list when it is whole.
@@ -102,13 +112,16 @@ func (a *App) fetch(ctx context.Context, x *download) {
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	x.stop(nil)
+	stopped := ctx.Err() != nil && a.life.Err() == nil
+	x.stop()
 	x.stop, x.PerSecond, x.Waiting = nil, 0, ""
-	switch cause := context.Cause(ctx); {
-	case err == nil, cause == errDiscarded:
+	switch {
+	case err == nil, x.wish == wishDrop:
 		d.drop(x)
-	case cause == errPaused:
+	case x.wish == wishPause:
 		x.Paused = true
+	case stopped: // and gone on with before it had
+		a.beginFetch(x)
 	default:
 		x.Error = err.Error()
 	}
@@ -116,25 +129,27 @@ func (a *App) fetch(ctx context.Context, x *download) {
 
 // PauseDownload implements server.Admin.
 func (a *App) PauseDownload(_ context.Context, id string) error {
-	return a.stopDownload(id, errPaused)
+	return a.stopDownload(id, wishPause)
 }
 
 // DropDownload implements server.Admin: what has arrived stays in the cache.
 func (a *App) DropDownload(_ context.Context, id string) error {
-	return a.stopDownload(id, errDiscarded)
+	return a.stopDownload(id, wishDrop)
 }
 
-func (a *App) stopDownload(id string, why error) error {
+func (a *App) stopDownload(id string, w wish) error {
 	d := &a.downloads
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x := d.find(id)
-	switch {
-	case x == nil:
+	if x == nil {
 		return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+	}
+	x.wish = w
+	switch {
 	case x.stop != nil:
-		x.stop(why)
-	case why == errDiscarded:
+		x.stop()
+	case w == wishDrop:
 		d.drop(x)
 	}
 	return nil

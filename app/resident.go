@@ -259,7 +259,9 @@ func (a *App) preload(ctx context.Context) error {
 	if err != nil {
 		return a.notRegistered(err, id)
 	}
-	_, err = a.bring(ctx, row, bringing{})
+	if _, err = a.bring(ctx, row, bringing{choice: true}); err == errChosenAnew {
+		return nil
+	}
 	return err
 }
 

@@ -73,11 +73,17 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 		a.mu.Unlock()
 		return nil
 	}
-	if old == nil || a.life.Err() != nil {
+	if a.life.Err() != nil {
+		return errDraining
+	}
+	if old == nil {
 		return err
 	}
 	back, backErr := a.replace(nil, old.row, &coming{id: old.row.ID})
 	if backErr != nil {
+		a.mu.Lock()
+		a.noteFailure(old.row.ID, backErr)
+		a.mu.Unlock()
 		return errors.Join(err, backErr)
 	}
 	m = back

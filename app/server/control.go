@@ -61,7 +61,7 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Load(r.Context(), id); err != nil {
 		return err
 	}
-	return s.state(w, r)
+	return writeJSON(w, s.currentState())
 }
 
 func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
@@ -71,7 +71,7 @@ func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Unload(r.Context()); err != nil {
 		return err
 	}
-	return s.state(w, r)
+	return writeJSON(w, s.currentState())
 }
 
 // models is the body of GET /app/models.
@@ -193,7 +193,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Download(r.Context(), req); err != nil {
 		return err
 	}
-	return s.state(w, r)
+	return writeJSON(w, s.currentState())
 }
 
 func (s *Server) stopDownload(stop func(ctx context.Context, id string) error) handler {
@@ -205,7 +205,7 @@ func (s *Server) stopDownload(stop func(ctx context.Context, id string) error) h
 		if err := stop(r.Context(), req.ID); err != nil {
 			return err
 		}
-		return s.state(w, r)
+		return writeJSON(w, s.currentState())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,22 @@ func TestWatch(t *testing.T) {
 	}
 	if events != 2 {
 		t.Errorf("%d events", events)
+	}
+}
+
+// TestWatchIsForLooking: what changes something answers once, whatever the client
+// accepts.
+func TestWatchIsForLooking(t *testing.T) {
+	s := New(newFake(), Options{})
+	for _, path := range []string{"/app/unload", "/app/downloads"} {
+		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{"id":"a/b"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "text/event-stream")
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, r)
+		if kind := w.Header().Get("Content-Type"); w.Code != http.StatusOK || kind != "application/json" {
+			t.Errorf("%s: %d, %s", path, w.Code, kind)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	maxCrashes  = 3
 	crashesIn   = 10 * time.Minute
 	endPatience = 6 * time.Second
+	drainPoll   = 100 * time.Millisecond
 )
 
 // delays are waited for after the first crash, the second, and so on.
@@ -147,14 +148,21 @@ func (s *Supervisor) Run(ctx context.Context) error {
 func (s *Supervisor) adopt(ctx context.Context) bool {
 	c := control.Dial(s.o.Home)
 	defer c.Close()
-	found := false
+	found, leaving := false, false
 	for st, err := range c.Watch(ctx) {
-		if err != nil || st.Phase == control.PhaseDraining {
+		if err != nil {
 			break
 		}
-		if !found {
-			found = true
+		leaving = st.Phase == control.PhaseDraining
+		if !found && !leaving {
 			s.o.Changed(Status{Phase: Adopted})
+		}
+		found = true
+	}
+	if leaving { // its requests may take their time, and a child would wait in vain
+		select {
+		case <-time.After(drainPoll):
+		case <-ctx.Done():
 		}
 	}
 	return found

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"sync"
@@ -63,12 +64,17 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	defer a.quit()
 	defer a.client.Close()
 	var running sync.WaitGroup
-	running.Go(func() { d.Knocks(a.openWindow) })
+	show := func() {
+		if err := a.openWindow(); err != nil {
+			a.change(func(v *menu.View) { v.Failure = err.Error() })
+		}
+	}
+	running.Go(func() { d.Knocks(show) })
 	running.Go(func() { a.follow(ctx) })
 	context.AfterFunc(ctx, func() { d.Close() })
 	a.change(func(*menu.View) {})
 	if !a.o.hidden {
-		a.openWindow()
+		show()
 	}
 	err := a.supervisor.Run(ctx)
 	a.quit()
@@ -117,7 +123,7 @@ func (a *app) clicked(s menu.Slot) {
 		}
 		_, err = a.client.Drafter(ctx, control.DrafterRequest{Model: row.About, Drafter: choice})
 	case menu.OpenWindow:
-		a.openWindow()
+		err = a.openWindow()
 	case menu.Restart:
 		a.supervisor.Again()
 	case menu.Leave:
@@ -129,24 +135,26 @@ func (a *app) clicked(s menu.Slot) {
 			v.Failure = err.Error()
 		}
 	})
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tray.mark(s, a.shown.Rows[s])
 }
 
 // openWindow starts the window's program, which brings the window that is there
 // to the front if there is one.
-func (a *app) openWindow() {
+func (a *app) openWindow() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.window != nil {
 		_ = a.window.Process.Signal(showSignal) // it may just have ended
-		return
+		return nil
 	}
 	cmd := exec.Command(a.o.window, "--follow")
 	cmd.Env = append(os.Environ(), "TANDEM_HOME="+a.o.home)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		a.o.log.Error("the window cannot be opened", "error", err)
-		a.view.Failure = "The window cannot be opened: " + err.Error()
-		return
+		return fmt.Errorf("the window cannot be opened: %w", err)
 	}
 	a.window = cmd
 	go func() {
@@ -158,6 +166,7 @@ func (a *app) openWindow() {
 		defer a.mu.Unlock()
 		a.window = nil
 	}()
+	return nil
 }
 
 // closeWindow ends the window with the menu.

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/getlantern/systray"
@@ -70,12 +71,20 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	// A window that is just starting would die of it; what is ignored stays so in
+	// children until they say otherwise.
+	signal.Ignore(showSignal)
 	a := newApp(o)
 	ended := make(chan error, 1)
 	systray.Run(func() {
 		a.tray = newTray(a.clicked)
 		go func() {
-			ended <- a.run(ctx, door)
+			err := a.run(ctx, door)
+			if err != nil && runtime.GOOS == "darwin" { // where Quit never comes back
+				fmt.Fprintln(os.Stderr, "tandem:", err)
+				os.Exit(1)
+			}
+			ended <- err
 			systray.Quit()
 		}()
 	}, func() {})

@@ -10,13 +10,17 @@ import (
 
 // A tray draws a menu with systray. It is used by one goroutine at a time.
 type tray struct {
+	icons map[menu.Icon][]byte          // kept: the library hands them to C, which reads them later
 	items [menu.Slots]*systray.MenuItem // nil where there is a line
 }
 
 // newTray makes all rows, hidden. A click is told to clicked, on a goroutine of
 // its own.
 func newTray(clicked func(menu.Slot)) *tray {
-	t := new(tray)
+	t := &tray{icons: map[menu.Icon][]byte{}}
+	for _, i := range []menu.Icon{menu.Idle, menu.Loading, menu.Generating, menu.Failed} {
+		t.icons[i] = iconPNG(i)
+	}
 	for i := range t.items {
 		slot := menu.Slot(i)
 		if slot.IsLine() {
@@ -37,8 +41,7 @@ func newTray(clicked func(menu.Slot)) *tray {
 
 // SetIcon implements menu.Surface.
 func (t *tray) SetIcon(i menu.Icon) {
-	b := iconPNG(i)
-	systray.SetTemplateIcon(b, b)
+	systray.SetTemplateIcon(t.icons[i], t.icons[i])
 }
 
 // SetTitle implements menu.Surface.
@@ -46,6 +49,15 @@ func (t *tray) SetTitle(s string) { systray.SetTitle(s) }
 
 // SetTooltip implements menu.Surface.
 func (t *tray) SetTooltip(s string) { systray.SetTooltip(s) }
+
+// mark sets a row's mark again, which the system may have changed by a click.
+func (t *tray) mark(s menu.Slot, r menu.Row) {
+	if r.Checked {
+		t.items[s].Check()
+	} else {
+		t.items[s].Uncheck()
+	}
+}
 
 // SetRow implements menu.Surface.
 func (t *tray) SetRow(s menu.Slot, before, after menu.Row) {
@@ -58,11 +70,7 @@ func (t *tray) SetRow(s menu.Slot, before, after menu.Row) {
 		item.SetTitle(after.Title)
 	}
 	if !before.Shown || before.Checked != after.Checked {
-		if after.Checked {
-			item.Check()
-		} else {
-			item.Uncheck()
-		}
+		t.mark(s, after)
 	}
 	if !before.Shown || before.Enabled != after.Enabled {
 		if after.Enabled {

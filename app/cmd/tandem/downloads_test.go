@@ -34,13 +34,21 @@ func TestDownloads(t *testing.T) {
 	}
 	ask(begin) // it is under way
 	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
-	ask(func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") })
+	// Who speaks last is heard, also before the first is done.
+	pause := func() (control.State, error) { return c.PauseDownload(t.Context(), "lab/tiny") }
+	for range 5 {
+		ask(pause)
+		ask(begin)
+	}
+	waitState(t, c, func(s control.State) bool { return !s.Downloads[0].Paused })
+	ask(pause)
 	st := waitState(t, c, func(s control.State) bool { return s.Downloads[0].Paused })
 	if d := st.Downloads[0]; d.Error != "" || d.PerSecond != 0 || d.Total < d.Done {
 		t.Errorf("paused as %+v", d)
 	}
+	ask(begin)
+	ask(pause)
 	close(hub.hold)
-	hub.bodies()
 	ask(begin)
 	st = waitState(t, c, func(s control.State) bool { return len(s.Downloads) == 0 })
 	if st.Models[0].ID != "lab/tiny" && st.Models[len(st.Models)-1].ID != "lab/tiny" {
