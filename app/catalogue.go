@@ -244,12 +244,17 @@ func (a *App) removeDrafterFile(ctx context.Context, f storage.DrafterFile) erro
 	return a.db.RemoveDrafterFile(ctx, f.ID)
 }
 
+// pullName is what a request names at the hub: ORG/NAME or ORG/NAME@REVISION.
+func pullName(r control.PullRequest) string {
+	if r.Revision == "" {
+		return r.ID
+	}
+	return r.ID + "@" + r.Revision
+}
+
 // Pull implements server.Admin.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
-	name := r.ID
-	if r.Revision != "" {
-		name += "@" + r.Revision
-	}
+	name := pullName(r)
 	id, _, err := hub.Parse(name)
 	if err != nil {
 		return control.Model{}, hubError(err)

@@ -65,11 +65,7 @@ func (d *downloads) wait() { d.running.Wait() }
 // Download implements server.Admin: it begins one, or goes on with one that was
 // paused or failed. One that is under way is left alone.
 func (a *App) Download(_ context.Context, r control.PullRequest) error {
-	name := r.ID
-	if r.Revision != "" {
-		name += "@" + r.Revision
-	}
-	if _, _, err := hub.Parse(name); err != nil {
+	if _, _, err := hub.Parse(pullName(r)); err != nil {
 		return hubError(err)
 	}
 	d := &a.downloads

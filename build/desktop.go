@@ -39,12 +39,17 @@ type programs struct {
 	tandem, menubar, window string
 }
 
-// buildDesktop builds the menu bar, the window, and tandem with the interface inside.
-func (b *builder) buildDesktop(ctx context.Context) (programs, error) {
+// programs says where the executables for this machine go.
+func (b *builder) programs() programs {
 	out := filepath.Join(b.root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH)
-	p := programs{
+	return programs{
 		tandem: filepath.Join(out, "cli", "tandem"), menubar: filepath.Join(out, "menubar", "Tandem"), window: filepath.Join(out, "window", "Tandem Window"),
 	}
+}
+
+// buildDesktop builds the menu bar, the window, and tandem with the interface inside.
+func (b *builder) buildDesktop(ctx context.Context) (programs, error) {
+	p := b.programs()
 	if err := b.install(ctx, desktopRequirements()); err != nil {
 		return p, err
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,7 +16,7 @@ import (
 
 // buildTandem builds the command line program and returns its path.
 func (b *builder) buildTandem(ctx context.Context) (string, error) {
-	path := filepath.Join(b.root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH, "cli", "tandem")
+	path := b.programs().tandem
 	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-o", path, "./app/cmd/tandem"))
 }
 

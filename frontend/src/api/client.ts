@@ -11,6 +11,9 @@ export class Failure extends Error {
   }
 }
 
+// why is what to tell a person of what was thrown.
+export const why = (e: unknown): string => (e instanceof Error ? e.message : String(e))
+
 const sessionKey = 'tandem-session'
 
 // inWindow says that the page is in Tandem's own window, whose requests go

@@ -1,4 +1,4 @@
-import { Failure, stream } from './client.ts'
+import { Failure, stream, why } from './client.ts'
 import { merge, type Json } from './patch.ts'
 import type { State } from './types.ts'
 
@@ -34,7 +34,7 @@ export class Live {
           this.locked = true
           return
         }
-        this.problem = e instanceof Error ? e.message : String(e)
+        this.problem = why(e)
       }
       await new Promise((done) => setTimeout(done, wait))
       wait = Math.min(wait * 2, longestWait)
