@@ -14,6 +14,10 @@ after(() => browser.close())
 
 test('a completion', async () => {
   const { context, page, problems } = await open(browser)
+  // A fixed depth always drafts; by itself a busy machine may decide that it does not pay.
+  await page.route('**/v1/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), speculation: { drafter: 'dflash', depth: 4 } }) })
+  })
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByText('Demo model: completes code only.').waitFor()
   await page.getByRole('button', { name: 'Complete' }).click()
