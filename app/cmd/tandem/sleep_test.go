@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// asleep is longer than whatever is waited for with a limit.
+const asleep = time.Minute
+
+// TestSleep: a process that was stopped for a minute, as a machine that sleeps
+// stops it, goes on where it was. The answer it was streaming is the one it would
+// have been, the download whose connection the hub has closed meanwhile goes on
+// by a range, and who follows the state hears of it again.
+func TestSleep(t *testing.T) {
+	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
+	var mu sync.Mutex
+	var ranges []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at := r.Header.Get("Range"); at != "" {
+			mu.Lock()
+			ranges = append(ranges, at)
+			mu.Unlock()
+		}
+		hub.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	t.Setenv("HF_ENDPOINT", server.URL)
+	t.Setenv("HF_TOKEN", hubToken)
+	home := newHome(t)
+	p := serveProcess(t, home, "--model", endless(t))
+	defer p.stop(t)
+	c := client(t, home)
+
+	states := make(chan control.State, 1)
+	go func() {
+		defer close(states)
+		for st, err := range c.Watch(t.Context()) {
+			if err != nil {
+				return
+			}
+			select {
+			case <-states:
+			default:
+			}
+			states <- st // the newest only
+		}
+	}()
+	if _, err := c.Download(t.Context(), control.PullRequest{ID: "lab/tiny"}); err != nil {
+		t.Fatal(err)
+	}
+	waitState(t, c, func(s control.State) bool { return s.Downloads[0].Done > 0 })
+
+	want := answerOf(t, p, func() {})
+	got := answerOf(t, p, func() {
+		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		server.CloseClientConnections()
+		close(hub.hold)
+		time.Sleep(asleep)
+		select {
+		case <-states: // from before
+		default:
+		}
+		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if got != want {
+		t.Errorf("the answer is %d bytes, and %d without a sleep", len(got), len(want))
+	}
+	waitState(t, c, func(s control.State) bool { return len(s.Downloads) == 0 })
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ranges) != 1 || ranges[0] == "bytes=0-" {
+		t.Errorf("the download went on by the ranges %q", ranges)
+	}
+	for st := range states {
+		if len(st.Downloads) == 0 {
+			return
+		}
+	}
+	t.Error("who followed the state was not told that the download has ended")
+}
+
+// answerOf streams an answer and returns its text; between is called when it has
+// begun and not ended.
+func answerOf(t *testing.T, p *process, between func()) string {
+	t.Helper()
+	const tokens = 4000
+	body := fmt.Sprintf(`{"model":"tandem","prompt":"abc","temperature":0,"ignore_eos":true,"stream":true,"max_tokens":%d,"speculation":{"drafter":"none"},"stream_options":{"include_usage":true}}`, tokens)
+	resp, err := http.Post(p.url+"/v1/completions", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var text strings.Builder
+	lines := bufio.NewScanner(resp.Body)
+	ended := false
+	for lines.Scan() {
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok || data == "[DONE]" {
+			ended = ended || data == "[DONE]"
+			continue
+		}
+		var chunk struct {
+			Choices []struct{ Text string }
+			Usage   *struct {
+				CompletionTokens int `json:"completion_tokens"`
+			}
+		}
+		if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+			t.Fatalf("%v in %s", err, data)
+		}
+		if len(chunk.Choices) > 0 {
+			text.WriteString(chunk.Choices[0].Text)
+		}
+		if chunk.Usage != nil && chunk.Usage.CompletionTokens != tokens {
+			t.Errorf("%d tokens", chunk.Usage.CompletionTokens)
+		}
+		if between != nil {
+			between()
+			between = nil
+		}
+	}
+	if err := lines.Err(); err != nil || !ended {
+		t.Errorf("the stream broke: %v", err)
+	}
+	return text.String()
+}
