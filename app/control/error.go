@@ -22,6 +22,7 @@ const (
 	CodeDiskFull      Code = "disk_full"            // not enough room for the download
 	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
 	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
+	CodeCrashed       Code = "server_crashed"       // the process that serves ended too often to be started again
 	CodeInternal      Code = "internal"             // a defect of ours
 )
 

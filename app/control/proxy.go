@@ -28,9 +28,15 @@ func (c *Client) Proxy() http.Handler {
 			if !ok {
 				e = unavailable(err)
 			}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(http.StatusBadGateway)
-			_, _ = w.Write(errorBody(e)) // the page left
+			WriteError(w, e)
 		},
 	}
+}
+
+// WriteError answers a page in place of the process that serves, with why that
+// cannot.
+func WriteError(w http.ResponseWriter, e *Error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusBadGateway)
+	_, _ = w.Write(errorBody(e)) // the page left
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -65,6 +66,7 @@ const (
 type Supervisor struct {
 	o     Options
 	again chan struct{}
+	last  atomic.Pointer[Status] // nil before the first
 
 	pause func(ctx context.Context, crashes int) // between a crash and the next start
 }
@@ -92,6 +94,12 @@ func pause(ctx context.Context, crashes int) {
 	case <-time.After(delay(crashes)):
 	case <-ctx.Done():
 	}
+}
+
+// tell tells of a new status.
+func (s *Supervisor) tell(st Status) {
+	s.last.Store(&st)
+	s.o.Changed(st)
 }
 
 // Again ends the wait after too many crashes. It never blocks.
@@ -125,7 +133,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		crashes = append(crashes, time.Now())
 		s.o.Logger.Warn("the server ended", "reason", reason, "crashes", len(crashes))
 		if n := len(crashes); n >= maxCrashes && crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
-			s.o.Changed(Status{Phase: Crashed, Reason: reason})
+			s.tell(Status{Phase: Crashed, Reason: reason})
 			select {
 			case <-s.again: // asked before it crashed
 			default:
@@ -137,7 +145,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 			crashes = nil
 			continue
 		}
-		s.o.Changed(Status{Phase: Waiting, Reason: reason})
+		s.tell(Status{Phase: Waiting, Reason: reason})
 		s.pause(ctx, len(crashes))
 	}
 	return nil
@@ -155,7 +163,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 		}
 		leaving = st.Phase == control.PhaseDraining
 		if !found && !leaving {
-			s.o.Changed(Status{Phase: Adopted})
+			s.tell(Status{Phase: Adopted})
 		}
 		found = true
 	}
@@ -181,7 +189,7 @@ func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("start the server: %w", err)
 	}
-	s.o.Changed(Status{Phase: Running, PID: cmd.Process.Pid})
+	s.tell(Status{Phase: Running, PID: cmd.Process.Pid})
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {

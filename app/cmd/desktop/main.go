@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -53,26 +54,29 @@ func run(program string, follow bool, args []string) error {
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var crash error
+	handler := client.Proxy()
 	if !follow {
 		s := supervise.New(supervise.Options{
 			Home: home, Program: program, Args: args, Stderr: os.Stderr, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		})
+		handler = s.Handler(handler)
 		running.Go(func() { crash = s.Run(ctx) })
 	}
-	err := show(client)
+	err := show(handler)
 	end()
 	running.Wait()
 	return errors.Join(err, crash)
 }
 
-// show runs the window until it is closed.
-func show(client *control.Client) error {
+// show runs the window until it is closed. What is no file of the interface goes
+// to the handler.
+func show(handler http.Handler) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2)
 	defer signal.Stop(signals)
 	return wails.Run(&options.App{
 		Title: "Tandem", Width: 1120, Height: 760, MinWidth: 640, MinHeight: 480,
-		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: client.Proxy()},
+		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
 		OnStartup: func(ctx context.Context) {
 			go func() {
 				for s := range signals {

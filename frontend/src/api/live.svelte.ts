@@ -18,6 +18,7 @@ export class Live {
   state = $state<State | null>(null) // null before the first answer
   problem = $state('') // why nothing is known now
   locked = $state(false) // a session is needed
+  crashed = $state(false) // nobody serves, until a person says so
   samples = $state<Sample[]>([])
 
   #end = new AbortController()
@@ -35,6 +36,8 @@ export class Live {
           return
         }
         this.problem = why(e)
+        this.crashed = e instanceof Failure && e.code === 'server_crashed'
+        if (this.crashed) this.state = null
       }
       await new Promise((done) => setTimeout(done, wait))
       wait = Math.min(wait * 2, longestWait)
@@ -51,6 +54,7 @@ export class Live {
       if (state.rev !== ++rev) throw new Error('An event of the state was lost.')
       this.state = state
       this.problem = ''
+      this.crashed = false
       this.#sample(state)
       began()
     }

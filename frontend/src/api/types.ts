@@ -310,6 +310,6 @@ export interface Session {
   session: string
 }
 
-export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "internal"
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
 export type Phase = "starting" | "no_model" | "loading" | "ready" | "failed" | "draining"
