@@ -43,17 +43,19 @@ type Options struct {
 	// folder.
 	NoCheckpoints bool
 
-	// CheckpointMemory and CheckpointDisk bound what they take, in bytes; 0 is by
-	// the machine.
-	CheckpointMemory, CheckpointDisk int64
-
 	// Drafter is what guesses for the model above, or the choice, while this
 	// App runs: control.DrafterAuto, control.DrafterNone, a folder, or the name
 	// of one in the hub's cache. Empty means what was set for that model.
 	Drafter string
 
-	// Hub says where models are downloaded from and to.
+	// Hub says where models are downloaded from and to, where no setting does.
 	Hub hub.Options
+
+	// Settings are those of whom nobody has set anything. Given names those of
+	// them, and of Hub, that a flag or the environment decides, whatever is set.
+	// The zero value is control.DefaultSettings.
+	Settings control.Settings
+	Given    map[string]control.Given
 }
 
 // settingChoice names the setting that holds the id behind control.Alias.
@@ -87,6 +89,7 @@ type App struct {
 	noPort     string // why no endpoint was opened
 
 	downloads downloads
+	settings  settings
 }
 
 var _ server.Backend = (*App)(nil)
@@ -119,6 +122,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
 		return nil, fmt.Errorf("start MLX: %w", err)
+	}
+	if err := a.openSettings(ctx); err != nil {
+		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {
 		return nil, err

@@ -259,7 +259,7 @@ func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(con
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	snapshot, err := hub.Pull(ctx, name, a.opts.Hub, func(p hub.Progress) {
+	snapshot, err := hub.Pull(ctx, name, a.hub(), func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate), Waiting: p.Waiting})
 	})
 	if err != nil {

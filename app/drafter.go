@@ -114,10 +114,10 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 	if dir := drafterBeside(row.Path); dir != "" {
 		return dir, nil
 	}
-	if a.opts.Hub.CacheDir == "" {
+	if a.settings.current().HubCache == "" {
 		return "", nil
 	}
-	ids, err := hub.List(a.opts.Hub.CacheDir)
+	ids, err := hub.List(a.settings.current().HubCache)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 		name = id
 	}
 	for _, id := range drafterNames(name, ids) {
-		if dir, err := hub.Resolve(a.opts.Hub.CacheDir, id); err == nil {
+		if dir, err := hub.Resolve(a.settings.current().HubCache, id); err == nil {
 			return dir, nil
 		}
 	}
@@ -228,7 +228,7 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !a.opts.NoCheckpoints {
-		o.Checkpoints, o.Store = cmp.Or(a.opts.CheckpointMemory, physicalMemory()/checkpointMemory), store
+		o.Checkpoints, o.Store = cmp.Or(a.settings.current().CheckpointMemory, physicalMemory()/checkpointMemory), store
 	}
 	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
 }
@@ -246,10 +246,10 @@ func (a *App) drafterFolder(name string) (string, error) {
 		return filepath.Clean(name), nil
 	case name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
 		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
-	case a.opts.Hub.CacheDir == "":
+	case a.settings.current().HubCache == "":
 		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
 	}
-	dir, err := hub.Resolve(a.opts.Hub.CacheDir, name)
+	dir, err := hub.Resolve(a.settings.current().HubCache, name)
 	if err != nil {
 		return "", refuse(err)
 	}

@@ -33,6 +33,8 @@ type loaded struct {
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu
 
+	settings control.Settings // of when the engine was started
+
 	released chan struct{} // closed when nobody holds it any more; nil if nobody waits for that; guarded by app.mu
 
 	drafter   *drafter // nil if there is none

@@ -20,9 +20,6 @@ import (
 	"tandem/app/server"
 )
 
-// DefaultAddr is where editors look for Tandem.
-const DefaultAddr = "127.0.0.1:8263"
-
 // Requests in flight may take drainTime to end after a stop. Then they are
 // ended, and have cutTime to tell their clients.
 const (
@@ -32,11 +29,14 @@ const (
 
 // ServeOptions of Serve.
 type ServeOptions struct {
-	// Addr is a loopback address with a port; port 0 picks a free one, the
-	// same for both loopback families. Empty serves the socket only.
-	Addr string
+	// Endpoint serves TCP beside the socket: at Addr, a loopback address with a
+	// port, if that is not empty, else at the port of the settings. Port 0 picks a
+	// free one, the same for both loopback families. Addr alone will do, too.
+	Endpoint bool
+	Addr     string
 
-	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Options.
+	// AllowedHosts and AllowedOrigins are the endpoint's, see server.Options; nil
+	// leaves them to the settings.
 	AllowedHosts, AllowedOrigins []string
 
 	// Preload loads the choice at once, so that the first request need not
@@ -70,9 +70,13 @@ type ServeOptions struct {
 // drains. A port that is taken is not an error: the socket is served all the
 // same, and the state says who has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
+	set := a.serveSettings(o)
 	srv := server.New(a, server.Options{
-		Logger: a.log, Pages: o.Pages, AllowedHosts: o.AllowedHosts, AllowedOrigins: o.AllowedOrigins,
+		Logger: a.log, Pages: o.Pages, AllowedHosts: set.AllowedHosts, AllowedOrigins: set.AllowedOrigins,
 	})
+	if o.Endpoint && o.Addr == "" {
+		o.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(set.Port))
+	}
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err
@@ -160,6 +164,25 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	inside.close()
 	running.Wait()
 	return result
+}
+
+// serveSettings returns the settings, in which the options win.
+func (a *App) serveSettings(o ServeOptions) control.Settings {
+	flag := func(name, by string, set func(*control.Settings)) {
+		a.settings.give(name, control.Given{Source: control.FromFlag, By: by}, set)
+	}
+	if _, text, err := net.SplitHostPort(o.Addr); err == nil {
+		if port, err := strconv.Atoi(text); err == nil {
+			flag("port", "--addr", func(s *control.Settings) { s.Port = port })
+		}
+	}
+	if o.AllowedHosts != nil {
+		flag("allowed_hosts", "--allow-host", func(s *control.Settings) { s.AllowedHosts = o.AllowedHosts })
+	}
+	if o.AllowedOrigins != nil {
+		flag("allowed_origins", "--allow-origin", func(s *control.Settings) { s.AllowedOrigins = o.AllowedOrigins })
+	}
+	return a.settings.current()
 }
 
 // drain lets requests in flight end by themselves, then cancels the rest.
@@ -351,7 +374,7 @@ func isTandem(ctx context.Context, port int) bool {
 func listenLoopback(addr string) ([]net.Listener, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: write HOST:PORT, for example %s", addr, DefaultAddr)
+		return nil, fmt.Errorf("address %q: write HOST:PORT, for example 127.0.0.1:%d", addr, control.DefaultPort)
 	}
 	port, err := strconv.Atoi(portText)
 	if err != nil || port < 0 || port > 65535 {

@@ -270,6 +270,13 @@ func TestSettings(t *testing.T) {
 	if got, err := db.Setting(t.Context(), "model"); got != "a\x00b \xff" || err != nil {
 		t.Errorf("setting %q, %v after another was set", got, err)
 	}
+
+	if err := db.ChangeSettings(t.Context(), map[string]*string{"model": nil, "addr": new("x"), "none": nil}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := db.Settings(t.Context()); err != nil || len(all) != 1 || all["addr"] != "x" {
+		t.Errorf("%v, %v after a change", all, err)
+	}
 }
 
 // TestKeepRounds: how a run was decoded is kept of the newest runs.

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 )
 
@@ -12,9 +13,46 @@ func (db *DB) Setting(ctx context.Context, key string) (string, error) {
 	return value, db.wrap(fmt.Sprintf("read setting %q", key), err)
 }
 
+// Settings returns all that are set.
+func (db *DB) Settings(ctx context.Context) (map[string]string, error) {
+	const op = "read the settings"
+	rows, err := db.r.QueryContext(ctx, "SELECT key, value FROM settings")
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	all := map[string]string{}
+	for rows.Next() {
+		var key, value string
+		if err := rows.Scan(&key, &value); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		all[key] = value
+	}
+	return all, db.wrap(op, rows.Err())
+}
+
 // SetSetting sets a setting, whether or not it was set before.
 func (db *DB) SetSetting(ctx context.Context, key, value string) error {
-	_, err := db.w.ExecContext(ctx, `INSERT INTO settings (key, value, updated_at) VALUES (?, ?, ?)
-		ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`, key, value, stamp(db.clock()))
-	return db.wrap(fmt.Sprintf("write setting %q", key), err)
+	return db.ChangeSettings(ctx, map[string]*string{key: &value})
+}
+
+// ChangeSettings sets settings and removes those whose value is nil, all of them
+// or none.
+func (db *DB) ChangeSettings(ctx context.Context, change map[string]*string) error {
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		for key, value := range change {
+			query, args := "DELETE FROM settings WHERE key = ?", []any{key}
+			if value != nil {
+				query = `INSERT INTO settings (key, value, updated_at) VALUES (?, ?, ?)
+					ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at`
+				args = append(args, *value, stamp(db.clock()))
+			}
+			if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+				return fmt.Errorf("%q: %w", key, err)
+			}
+		}
+		return nil
+	})
+	return db.wrap("write settings", err)
 }

@@ -187,6 +187,16 @@ func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error)
 	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
 }
 
+// Settings returns those in force.
+func (c *Client) Settings(ctx context.Context) (SettingsState, error) {
+	return call[SettingsState](ctx, c, http.MethodGet, "/app/settings", nil)
+}
+
+// ChangeSettings does all of a change or nothing.
+func (c *Client) ChangeSettings(ctx context.Context, change SettingsChange) (SettingsState, error) {
+	return call[SettingsState](ctx, c, http.MethodPost, "/app/settings", change)
+}
+
 // CheckpointPath is the route of a checkpoint. A name that none can have leads
 // to none.
 func CheckpointPath(name string) string {

@@ -18,6 +18,7 @@ type Backend interface {
 	Recorder
 	Keeper
 	Admin
+	Settings
 }
 
 // A Catalogue knows the models by name.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -65,6 +66,16 @@ func TestClient(t *testing.T) {
 	}
 	if code, err := c.SessionCode(ctx); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {
 		t.Errorf("session: %+v %v", code, err)
+	}
+
+	if st, err := c.ChangeSettings(ctx, control.SettingsChange{"port": json.RawMessage("9000")}); err != nil || st.Settings.Port != 9000 {
+		t.Errorf("settings: %+v %v", st, err)
+	}
+	if _, err := c.ChangeSettings(ctx, control.SettingsChange{"port": json.RawMessage("9")}); codeOf(err) != control.CodeInvalid || err.(*control.Error).Param != "port" {
+		t.Errorf("a bad setting: %v", err)
+	}
+	if st, err := c.Settings(ctx); err != nil || st.Settings.Port != 9000 {
+		t.Errorf("settings: %+v %v", st, err)
 	}
 
 	var seen []control.Progress

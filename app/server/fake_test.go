@@ -30,12 +30,13 @@ type fakeBackend struct {
 
 	checkpoint control.Checkpoint
 	downloads  []control.Download
+	set        control.Settings
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
 }
 
 func newFake() *fakeBackend {
-	f := &fakeBackend{phase: control.PhaseReady}
+	f := &fakeBackend{phase: control.PhaseReady, set: control.DefaultSettings()}
 	f.model = fakeModel{id: "acme/coder", context: 64, output: "héllo wörld", finish: engine.FinishStop, template: fakeTemplate, fim: true}
 	return f
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,22 @@ func (m *Main) userHome() string { return control.UserHome(m.Getenv) }
 // options gathers what the environment says. The names are those of the
 // Hugging Face libraries, whose cache is shared.
 func (m *Main) options(log *slog.Logger) app.Options {
-	o := app.Options{Home: m.home(), Version: version(), Logger: log}
+	o := app.Options{Home: m.home(), Version: version(), Logger: log, Settings: control.DefaultSettings(), Given: map[string]control.Given{}}
+	byEnv := func(name string, variables ...string) {
+		for _, v := range variables {
+			if m.Getenv(v) != "" {
+				o.Given[name] = control.Given{Source: control.FromEnvironment, By: v}
+				return
+			}
+		}
+	}
+	byEnv("hub_cache", "HF_HUB_CACHE", "HF_HOME")
+	byEnv("hub_endpoint", "HF_ENDPOINT")
+	byEnv(control.SettingHubToken, "HF_TOKEN")
+	byEnv("hub_proxy", proxyVariables...)
+	if by, ok := o.Given["hub_proxy"]; ok {
+		o.Settings.HubProxy = withoutPassword(m.Getenv(by.By))
+	}
 	base := m.Getenv("HF_HOME")
 	if base == "" {
 		cache := m.Getenv("XDG_CACHE_HOME")
@@ -46,6 +62,22 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		}
 	}
 	return o
+}
+
+// proxyVariables are those by which net/http finds the way to the hub.
+var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
+
+// withoutPassword is a proxy's address as it may be shown.
+func withoutPassword(proxy string) string {
+	u, err := url.Parse(proxy)
+	if err != nil || u.Host == "" {
+		u, err = url.Parse("http://" + proxy) // as net/http reads it
+	}
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	return u.String()
 }
 
 // startLimit is how long a process that holds the lock may take to answer.

@@ -6,8 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/url"
-	"strings"
 	"time"
 
 	"tandem/app"
@@ -20,7 +18,7 @@ var errStarted = errors.New("started")
 
 func serve(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("serve")
-	addr := f.String("addr", app.DefaultAddr, "loopback address and port; port 0 picks one")
+	addr := f.String("addr", "", fmt.Sprintf("loopback address and port; port 0 picks one (default: 127.0.0.1 and the port of the settings, which is %d unless changed)", control.DefaultPort))
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
 	drafter := f.String("drafter", "", "drafter of that model while this runs: a folder, ORG/NAME of one in the hub's cache, auto or none (default: what `tandem models drafter` set)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
@@ -33,11 +31,11 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	var hosts, origins []string
 	f.Func("allow-host", "`NAME` by which a proxy on this machine calls the endpoint; may be repeated", func(s string) error {
 		hosts = append(hosts, s)
-		return checkHost(s)
+		return control.CheckHost(s)
 	})
 	f.Func("allow-origin", "`ORIGIN` that may call /v1 from a browser, such as app://obsidian.md; may be repeated", func(s string) error {
 		origins = append(origins, s)
-		return checkOrigin(s)
+		return control.CheckOrigin(s)
 	})
 	verbose := f.Bool("verbose", false, "log more")
 	supervised := f.Bool("supervised", false, "end with standard input, as the program that started this one does")
@@ -52,6 +50,9 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	if given["drafter"] && *drafter == "" {
 		return mistake(f, "--drafter is empty; give it a folder, ORG/NAME, auto or none, or leave it out for what was set")
 	}
+	if given["addr"] && *addr == "" {
+		return mistake(f, fmt.Sprintf("--addr is empty; write HOST:PORT, for example 127.0.0.1:%d, or leave it out", control.DefaultPort))
+	}
 	if *length < 0 {
 		return mistake(f, "--context must be at least 0")
 	}
@@ -62,7 +63,13 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, fmt.Sprintf("--speculation must be auto or none, not %q; a request can name a drafter", *speculation))
 	}
 	o := m.options(m.logger(*verbose))
-	o.NoCheckpoints, o.CheckpointMemory, o.CheckpointDisk = *checkpoints == "off", memory, disk
+	o.NoCheckpoints = *checkpoints == "off"
+	if given["checkpoint-memory"] {
+		o.Settings.CheckpointMemory, o.Given["checkpoint_memory"] = memory, control.Given{Source: control.FromFlag, By: "--checkpoint-memory"}
+	}
+	if given["checkpoint-disk"] {
+		o.Settings.CheckpointDisk, o.Given["checkpoint_disk"] = disk, control.Given{Source: control.FromFlag, By: "--checkpoint-disk"}
+	}
 	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
 	if *supervised {
 		var end context.CancelFunc
@@ -89,7 +96,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		return s, nil
 	})
 	err = a.Serve(ctx, app.ServeOptions{
-		Addr: *addr, Preload: true, Pages: frontend.Files(),
+		Endpoint: true, Addr: *addr, Preload: true, Pages: frontend.Files(),
 		AllowedHosts: hosts, AllowedOrigins: origins,
 		Ready: func(address, link string) {
 			if address == "" {
@@ -128,30 +135,4 @@ const lockPatience = 10 * time.Second
 func isLocked(err error) bool {
 	_, locked := errors.AsType[*app.LockedError](err)
 	return locked
-}
-
-// checkHost refuses what no Host header names.
-func checkHost(name string) error {
-	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || !oneHost(u) {
-		return errors.New("write one name, such as models.example.org")
-	}
-	return nil
-}
-
-// checkOrigin refuses what no Origin header says.
-func checkOrigin(origin string) error {
-	u, err := url.Parse(origin)
-	if err != nil || u.Scheme == "" || !oneHost(u) || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
-		return errors.New("write it as browsers do: scheme://host[:port] in lower case, without a slash at the end")
-	}
-	switch u.Scheme + ":" + u.Port() {
-	case "http:80", "https:443":
-		return fmt.Errorf("write it as browsers do: without :%s, the port of every %s", u.Port(), u.Scheme)
-	}
-	return nil
-}
-
-// oneHost reports whether a URL has one host's name and, if any, its port.
-func oneHost(u *url.URL) bool {
-	return u.Hostname() != "" && !strings.ContainsAny(u.Host, "*,") && !strings.HasSuffix(u.Host, ":")
 }

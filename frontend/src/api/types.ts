@@ -99,6 +99,42 @@ export interface Trial {
   blocks: number
 }
 
+// Settings are what a person can set, by their names in JSON. The hub's token is
+// not among them: it is written and never read, see SettingHubToken.
+export interface Settings {
+  port: number // of the endpoint
+  network: boolean // the endpoint answers other machines too, which need a key
+  require_key: boolean // programs on this machine need one as well
+  allowed_hosts: string[] // names by which the endpoint may be called, beside this machine's own
+  allowed_origins: string[] // pages and apps that may call /v1 from a browser
+  hub_cache: string // folder that models are downloaded to, absolute
+  hub_endpoint: string // where from; empty = huggingface.co
+  hub_proxy: string // on the way there; empty = as the system says
+  model_folders: string[] // that are searched for models, absolute
+  checkpoint_memory: number // bytes at most; 0 = by the machine
+  checkpoint_disk: number // bytes at most; 0 = by the machine
+  idle_unload_minutes: number // after which an idle model leaves the memory; 0 = never
+  keep_requests: KeepRequests // how long the tokens of requests stay with their runs
+  menu_speed: boolean // tokens per second beside the icon in the menu bar
+  start_hidden: boolean // the menu bar opens no window when it starts
+  check_updates: boolean // once a day
+}
+
+// SettingState says where the value of a setting comes from.
+export interface SettingState {
+  name: string
+  source: Source
+  by?: string // the flag or the variable that decides
+  later?: Later // when what was set last begins to count
+}
+
+// SettingsState is the answer of /app/settings.
+export interface SettingsState {
+  settings: Settings // that are in force, or will be: see Sources
+  sources: SettingState[] // of each, and of the hub's token
+  hub_token: boolean // there is one
+}
+
 // Speculation says how a request was decoded, round by round.
 export interface Speculation {
   rounds: RoundRun[] // of the first choice, in order
@@ -312,4 +348,10 @@ export interface Session {
 
 export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
+export type KeepRequests = "off" | "7d" | "30d"
+
+export type Later = "load"
+
 export type Phase = "starting" | "no_model" | "loading" | "ready" | "failed" | "draining"
+
+export type Source = "default" | "setting" | "environment" | "flag"

@@ -1,0 +1,267 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// DefaultPort is where editors look for Tandem.
+const DefaultPort = 8263
+
+// Settings are what a person can set, by their names in JSON. The hub's token is
+// not among them: it is written and never read, see SettingHubToken.
+type Settings struct {
+	Port           int      `json:"port"`            // of the endpoint
+	Network        bool     `json:"network"`         // the endpoint answers other machines too, which need a key
+	RequireKey     bool     `json:"require_key"`     // programs on this machine need one as well
+	AllowedHosts   []string `json:"allowed_hosts"`   // names by which the endpoint may be called, beside this machine's own
+	AllowedOrigins []string `json:"allowed_origins"` // pages and apps that may call /v1 from a browser
+
+	HubCache     string   `json:"hub_cache"`     // folder that models are downloaded to, absolute
+	HubEndpoint  string   `json:"hub_endpoint"`  // where from; empty = huggingface.co
+	HubProxy     string   `json:"hub_proxy"`     // on the way there; empty = as the system says
+	ModelFolders []string `json:"model_folders"` // that are searched for models, absolute
+
+	CheckpointMemory int64 `json:"checkpoint_memory"` // bytes at most; 0 = by the machine
+	CheckpointDisk   int64 `json:"checkpoint_disk"`   // bytes at most; 0 = by the machine
+
+	IdleUnloadMinutes int          `json:"idle_unload_minutes"` // after which an idle model leaves the memory; 0 = never
+	KeepRequests      KeepRequests `json:"keep_requests"`       // how long the tokens of requests stay with their runs
+
+	MenuSpeed    bool `json:"menu_speed"`    // tokens per second beside the icon in the menu bar
+	StartHidden  bool `json:"start_hidden"`  // the menu bar opens no window when it starts
+	CheckUpdates bool `json:"check_updates"` // once a day
+}
+
+// SettingHubToken is the name by which a change of settings has the hub's token.
+const SettingHubToken = "hub_token"
+
+// KeepRequests says how long the tokens of requests stay with their runs, which
+// can be verified for as long.
+type KeepRequests string
+
+// The values of KeepRequests.
+const (
+	KeepNone  KeepRequests = "off"
+	KeepWeek  KeepRequests = "7d"
+	KeepMonth KeepRequests = "30d"
+)
+
+// A Source is what decides a setting. A flag wins over the environment, which
+// wins over what was set, which wins over the default.
+type Source string
+
+// The sources.
+const (
+	FromDefault     Source = "default"
+	FromSetting     Source = "setting"
+	FromEnvironment Source = "environment"
+	FromFlag        Source = "flag"
+)
+
+// A Given is a setting that the environment or a flag decides while the program
+// runs.
+type Given struct {
+	Source Source
+	By     string // HF_HOME, --addr
+}
+
+// A SettingsChange is the body of POST /app/settings: what to change, by name. A
+// value of null puts the default back. Either all of it is done or nothing.
+type SettingsChange map[string]json.RawMessage
+
+// SettingState says where the value of a setting comes from.
+type SettingState struct {
+	Name   string `json:"name"`
+	Source Source `json:"source"`
+	By     string `json:"by,omitempty"`    // the flag or the variable that decides
+	Later  Later  `json:"later,omitempty"` // when what was set last begins to count
+}
+
+// Later says when a changed setting counts, if that is not at once.
+type Later string
+
+// The values of Later.
+const (
+	AtNextLoad Later = "load" // when a model is loaded next
+)
+
+// SettingsState is the answer of /app/settings.
+type SettingsState struct {
+	Settings Settings       `json:"settings"`  // that are in force, or will be: see Sources
+	Sources  []SettingState `json:"sources"`   // of each, and of the hub's token
+	HubToken bool           `json:"hub_token"` // there is one
+}
+
+// DefaultSettings returns those of a program that nobody has set anything of.
+func DefaultSettings() Settings {
+	return Settings{
+		Port: DefaultPort, AllowedHosts: []string{}, AllowedOrigins: []string{}, ModelFolders: []string{},
+		KeepRequests: KeepWeek,
+	}
+}
+
+// SettingNames returns the names of all settings, in their order.
+func SettingNames() []string {
+	t := reflect.TypeFor[Settings]()
+	names := make([]string, t.NumField())
+	for i := range names {
+		names[i] = t.Field(i).Tag.Get("json")
+	}
+	return names
+}
+
+// field returns the field of a name, the zero Value if there is none.
+func (s *Settings) field(name string) reflect.Value {
+	if i := slices.Index(SettingNames(), name); i >= 0 {
+		return reflect.ValueOf(s).Elem().Field(i)
+	}
+	return reflect.Value{}
+}
+
+// Value returns one setting as JSON.
+func (s Settings) Value(name string) (json.RawMessage, error) {
+	f := s.field(name)
+	if !f.IsValid() {
+		return nil, noSetting(name)
+	}
+	return json.Marshal(f.Interface())
+}
+
+// With returns the settings with a change, which is checked as far as it says by
+// itself whether it makes sense. A value of null takes that of defaults. Error:
+// CodeInvalid, which names the field.
+func (s Settings) With(change SettingsChange, defaults Settings) (Settings, error) {
+	for _, name := range slices.Sorted(maps.Keys(change)) {
+		raw, f := change[name], s.field(name)
+		switch {
+		case !f.IsValid():
+			return s, noSetting(name)
+		case string(raw) == "null":
+			f.Set(defaults.field(name))
+			continue
+		}
+		v := reflect.New(f.Type())
+		if err := json.Unmarshal(raw, v.Interface()); err != nil {
+			return s, badSetting(name, "must be "+kindOf(f.Type())+".")
+		}
+		f.Set(v.Elem())
+		if err := s.check(name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// Bounds of settings.
+const (
+	leastPort      = 1024 // below it a program needs more rights than it should have
+	mostMinutes    = 7 * 24 * 60
+	leastBudget    = 64 << 20 // bytes
+	mostList       = 64       // entries
+	mostSettingLen = 4096     // bytes of a text
+)
+
+// check says what is wrong with one setting's value.
+func (s *Settings) check(name string) error {
+	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
+	f := s.field(name)
+	switch v := f.Interface().(type) {
+	case string:
+		if len(v) > mostSettingLen || strings.ContainsAny(v, "\x00\r\n") {
+			return refuse("must be one line of %d bytes at most.", mostSettingLen)
+		}
+	case []string:
+		if len(v) > mostList {
+			return refuse("must have %d entries at most.", mostList)
+		}
+		for _, x := range v {
+			if x == "" || len(x) > mostSettingLen || strings.ContainsAny(x, "\x00\r\n") {
+				return refuse("must have entries of one line each, none of them empty.")
+			}
+		}
+		if v == nil { // an empty list is one in JSON too
+			f.Set(reflect.ValueOf([]string{}))
+		}
+	}
+	switch name {
+	case "port":
+		if s.Port < leastPort || s.Port > 65535 {
+			return refuse("must lie between %d and 65535, not %d.", leastPort, s.Port)
+		}
+	case "idle_unload_minutes":
+		if s.IdleUnloadMinutes < 0 || s.IdleUnloadMinutes > mostMinutes {
+			return refuse("must lie between 0, which is never, and %d, not %d.", mostMinutes, s.IdleUnloadMinutes)
+		}
+	case "checkpoint_memory", "checkpoint_disk":
+		if n := f.Int(); n != 0 && n < leastBudget {
+			return refuse("must be 0, which leaves it to Tandem, or at least %d bytes, not %d.", leastBudget, n)
+		}
+	case "keep_requests":
+		if !slices.Contains([]KeepRequests{KeepNone, KeepWeek, KeepMonth}, s.KeepRequests) {
+			return refuse("must be off, 7d or 30d.")
+		}
+	case "allowed_hosts":
+		for _, h := range s.AllowedHosts {
+			if err := CheckHost(h); err != nil {
+				return refuse("has %q: %v.", h, err)
+			}
+		}
+	case "allowed_origins":
+		for _, o := range s.AllowedOrigins {
+			if err := CheckOrigin(o); err != nil {
+				return refuse("has %q: %v.", o, err)
+			}
+		}
+	case "hub_endpoint":
+		if u, err := url.Parse(s.HubEndpoint); s.HubEndpoint != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+			return refuse("must be an address such as https://huggingface.co.")
+		}
+		s.HubEndpoint = strings.TrimRight(s.HubEndpoint, "/")
+	case "hub_proxy":
+		if u, err := url.Parse(s.HubProxy); s.HubProxy != "" && (err != nil || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) || u.Hostname() == "") {
+			return refuse("must be an address such as http://proxy.example.org:3128.")
+		}
+	case "hub_cache":
+		if s.HubCache != "" && !filepath.IsAbs(s.HubCache) {
+			return refuse("must be the whole path of a folder, from / on.")
+		}
+	case "model_folders":
+		for _, dir := range s.ModelFolders {
+			if !filepath.IsAbs(dir) {
+				return refuse("must have whole paths of folders, from / on, not %q.", dir)
+			}
+		}
+	}
+	return nil
+}
+
+// kindOf says what a value has to be.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of texts"
+	}
+	return "a text"
+}
+
+func noSetting(name string) *Error {
+	if len(name) > 64 {
+		name = name[:64] + "…"
+	}
+	return &Error{Code: CodeInvalid, Message: fmt.Sprintf("There is no setting %q; there are %s and %s.", name, strings.Join(SettingNames(), ", "), SettingHubToken)}
+}
+
+func badSetting(name, problem string) *Error {
+	return &Error{Code: CodeInvalid, Param: name, Message: name + " " + problem}
+}

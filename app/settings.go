@@ -1,0 +1,278 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/models/hub"
+)
+
+// tokenFile lies in the home folder and has the hub's token, for its owner alone.
+const tokenFile = "hub-token"
+
+// settings are what is in force, and what decides it.
+type settings struct {
+	changing sync.Mutex // held by who changes them, from the check to the end
+
+	mu    sync.RWMutex
+	base  control.Settings                      // defaults, and what given names
+	given map[string]control.Given              // by flags and the environment
+	saved map[string]json.RawMessage            // as a person set them, by name
+	now   control.Settings                      // in force
+	token string                                // of the hub, as a person set it; empty = not
+	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = as the system says
+}
+
+var _ server.Settings = (*App)(nil)
+
+// openSettings reads what is set. What an older or a newer program left that
+// makes no sense now counts as not set.
+func (a *App) openSettings(ctx context.Context) error {
+	s := &a.settings
+	s.base, s.given = a.opts.Settings, a.opts.Given
+	if s.base.Port == 0 {
+		s.base = control.DefaultSettings()
+	}
+	s.base.HubCache, s.base.HubEndpoint = a.opts.Hub.CacheDir, a.opts.Hub.Endpoint
+	rows, err := a.db.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	s.saved = map[string]json.RawMessage{}
+	for _, name := range control.SettingNames() {
+		value, ok := rows[name]
+		if !ok {
+			continue
+		}
+		change := control.SettingsChange{name: json.RawMessage(value)}
+		if _, err := s.base.With(change, s.base); err != nil {
+			a.log.Warn("a setting that makes no sense counts as not set", "setting", name, "error", err)
+			continue
+		}
+		s.saved[name] = change[name]
+	}
+	b, err := os.ReadFile(a.home.Path(tokenFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("the hub's token cannot be read", "error", err)
+	}
+	s.token = strings.TrimSpace(string(b))
+	s.settle()
+	return nil
+}
+
+// give has something else than a person decide a setting from now on.
+func (s *settings) give(name string, by control.Given, set func(base *control.Settings)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set(&s.base)
+	s.given = maps.Clone(s.given)
+	if s.given == nil {
+		s.given = map[string]control.Given{}
+	}
+	s.given[name] = by
+	s.settle()
+}
+
+// settle computes what is in force. The caller holds s.mu, or s alone.
+func (s *settings) settle() {
+	change := control.SettingsChange{}
+	for name, value := range s.saved {
+		if _, given := s.given[name]; !given {
+			change[name] = value
+		}
+	}
+	now, err := s.base.With(change, s.base)
+	if err != nil {
+		panic(err) // each was checked by itself
+	}
+	s.now, s.proxy = now, nil
+	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" && s.given["hub_proxy"] == (control.Given{}) {
+		s.proxy = http.ProxyURL(u)
+	}
+}
+
+// current returns the settings in force.
+func (s *settings) current() control.Settings {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.now
+}
+
+// hub returns where models are downloaded from and to.
+func (a *App) hub() hub.Options {
+	o, s := a.opts.Hub, &a.settings
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o.CacheDir, o.Endpoint = s.now.HubCache, s.now.HubEndpoint
+	if s.token != "" && s.given[control.SettingHubToken] == (control.Given{}) {
+		o.Token = s.token
+	}
+	if s.proxy != nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.Proxy, t.DisableKeepAlives = s.proxy, true // nobody is left to close them
+		o.Client = &http.Client{Transport: t}
+	}
+	return o
+}
+
+// Settings implements server.Settings.
+func (a *App) Settings(context.Context) (control.SettingsState, error) {
+	s := &a.settings
+	later := a.settingsLater()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := control.SettingsState{Settings: s.now, HubToken: s.token != "" || a.opts.Hub.Token != ""}
+	for _, name := range append(control.SettingNames(), control.SettingHubToken) {
+		row := control.SettingState{Name: name, Source: control.FromDefault, Later: later[name]}
+		_, set := s.saved[name]
+		if given, ok := s.given[name]; ok {
+			row.Source, row.By = given.Source, given.By
+		} else if set || name == control.SettingHubToken && s.token != "" {
+			row.Source = control.FromSetting
+		}
+		out.Sources = append(out.Sources, row)
+	}
+	return out, nil
+}
+
+// settingsLater names those whose values in force are not what works now.
+func (a *App) settingsLater() map[string]control.Later {
+	now := a.settings.current()
+	later := map[string]control.Later{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := a.loaded; m != nil {
+		if m.settings.CheckpointMemory != now.CheckpointMemory {
+			later["checkpoint_memory"] = control.AtNextLoad
+		}
+		if m.settings.CheckpointDisk != now.CheckpointDisk {
+			later["checkpoint_disk"] = control.AtNextLoad
+		}
+	}
+	return later
+}
+
+// ChangeSettings implements server.Settings.
+func (a *App) ChangeSettings(ctx context.Context, change control.SettingsChange) (control.SettingsState, error) {
+	if err := a.changeSettings(context.WithoutCancel(ctx), change); err != nil { // a client that leaves does not leave half of it
+		return control.SettingsState{}, err
+	}
+	return a.Settings(ctx)
+}
+
+func (a *App) changeSettings(ctx context.Context, change control.SettingsChange) error {
+	s := &a.settings
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	// Nobody else changes what is read here.
+	token, changesToken, rest, err := splitToken(change)
+	if err != nil {
+		return err
+	}
+	for name := range change {
+		if given, ok := s.given[name]; ok {
+			return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s is decided by %s while Tandem runs; start it without that to set it here.", name, given.By)}
+		}
+	}
+	next, err := s.now.With(rest, s.base)
+	if err != nil {
+		return err
+	}
+	rows := map[string]*string{}
+	for name, value := range rest {
+		rows[name] = nil
+		if string(value) == "null" {
+			continue
+		}
+		b, err := next.Value(name) // as it was understood
+		if err != nil {
+			return err
+		}
+		rows[name] = new(string(b))
+	}
+	path := a.home.Path(tokenFile)
+	if changesToken && token != "" {
+		if err := writeSecret(path+".new", token); err != nil {
+			return homeError(err)
+		}
+	}
+	if err := a.db.ChangeSettings(ctx, rows); err != nil {
+		return errors.Join(err, removeIfThere(path+".new"))
+	}
+	if changesToken {
+		if token != "" {
+			err = os.Rename(path+".new", path)
+		} else {
+			err = removeIfThere(path)
+		}
+		if err != nil {
+			return homeError(err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, value := range rows {
+		delete(s.saved, name)
+		if value != nil {
+			s.saved[name] = json.RawMessage(*value)
+		}
+	}
+	if changesToken {
+		s.token = token
+	}
+	s.settle()
+	return nil
+}
+
+// splitToken takes the hub's token out of a change.
+func splitToken(change control.SettingsChange) (token string, changes bool, rest control.SettingsChange, err error) {
+	rest = control.SettingsChange{}
+	for name, value := range change {
+		if name != control.SettingHubToken {
+			rest[name] = value
+			continue
+		}
+		changes = true
+		if err := json.Unmarshal(value, &token); err != nil || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) || len(token) > 1024 {
+			return "", false, nil, &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " must be a token as the hub shows it, one word, or empty for none."}
+		}
+	}
+	return token, changes, rest, nil
+}
+
+// writeSecret writes a file that only its owner can read.
+func writeSecret(path, text string) error {
+	if err := removeIfThere(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text + "\n")
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func removeIfThere(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// homeError tells a client what is wrong with a file of the home folder.
+func homeError(err error) error {
+	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
+}

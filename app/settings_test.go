@@ -1,0 +1,148 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/models/hub"
+)
+
+// change posts a change of settings, and returns what is in force then.
+func (r *running) change(t *testing.T, change string) (control.SettingsState, error) {
+	t.Helper()
+	var c control.SettingsChange
+	if err := json.Unmarshal([]byte(change), &c); err != nil {
+		t.Fatal(err)
+	}
+	return r.client(t).ChangeSettings(t.Context(), c)
+}
+
+func sourceOf(st control.SettingsState, name string) control.SettingState {
+	for _, s := range st.Sources {
+		if s.Name == name {
+			return s
+		}
+	}
+	return control.SettingState{}
+}
+
+// TestSettingsStay: what is set is in force at once and after a restart, what is
+// refused changes nothing, and null puts the default back.
+func TestSettingsStay(t *testing.T) {
+	home := t.TempDir()
+	o := Options{Home: home, Hub: hub.Options{CacheDir: "/default/hub"}}
+	t.Run("set", func(t *testing.T) {
+		r := start(t, o, "")
+		st, err := r.change(t, `{"idle_unload_minutes": 30, "hub_cache": "/set/hub", "hub_proxy": "http://127.0.0.1:3128"}`)
+		if err != nil || st.Settings.IdleUnloadMinutes != 30 || sourceOf(st, "hub_cache").Source != control.FromSetting || sourceOf(st, "port").Source != control.FromDefault {
+			t.Fatalf("%+v: %v", st, err)
+		}
+		if h := r.hub(); h.CacheDir != "/set/hub" || h.Client == nil {
+			t.Errorf("models come from %+v", h)
+		}
+		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`, `{"idle_unload_minutes": 5, "nothing": 1}`, `{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
+			if _, err := r.change(t, bad); err == nil {
+				t.Errorf("%s is taken", bad)
+			} else if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid {
+				t.Errorf("%s: %v", bad, err)
+			}
+		}
+	})
+	r := start(t, o, "")
+	st, err := r.client(t).Settings(t.Context())
+	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.hub().CacheDir != "/set/hub" {
+		t.Errorf("after a restart %+v: %v", st, err)
+	}
+	st, err = r.change(t, `{"hub_cache": null}`)
+	if err != nil || st.Settings.HubCache != "/default/hub" || sourceOf(st, "hub_cache").Source != control.FromDefault || r.hub().CacheDir != "/default/hub" {
+		t.Errorf("the default is not back: %+v: %v", st, err)
+	}
+}
+
+// TestSettingsGiven: a flag and the environment win over what was set, cannot be
+// changed while they do, and leave what was set alone.
+func TestSettingsGiven(t *testing.T) {
+	home := t.TempDir()
+	t.Run("set", func(t *testing.T) {
+		if _, err := start(t, Options{Home: home}, "").change(t, `{"hub_endpoint": "https://mirror.example.org", "hub_token": "hf_set"}`); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("given", func(t *testing.T) {
+		given := start(t, Options{Home: home, Hub: hub.Options{Endpoint: "https://env.example.org", Token: "hf_env"}, Given: map[string]control.Given{
+			"hub_endpoint":          {Source: control.FromEnvironment, By: "HF_ENDPOINT"},
+			control.SettingHubToken: {Source: control.FromEnvironment, By: "HF_TOKEN"},
+		}}, "127.0.0.1:0")
+		st, err := given.client(t).Settings(t.Context())
+		if err != nil || st.Settings.HubEndpoint != "https://env.example.org" || sourceOf(st, "hub_endpoint") != (control.SettingState{Name: "hub_endpoint", Source: control.FromEnvironment, By: "HF_ENDPOINT"}) {
+			t.Errorf("%+v: %v", st, err)
+		}
+		if by := sourceOf(st, "port").By; by != "--addr" {
+			t.Errorf("the port is decided by %q", by)
+		}
+		if h := given.hub(); h.Endpoint != "https://env.example.org" || h.Token != "hf_env" {
+			t.Errorf("models come from %+v", h)
+		}
+		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`, "HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
+			if _, err := given.change(t, c.change); err == nil || !strings.Contains(err.Error(), "decided by "+c.by) {
+				t.Errorf("%s: %v", c.change, err)
+			}
+		}
+	})
+	r := start(t, Options{Home: home}, "")
+	if h := r.hub(); h.Endpoint != "https://mirror.example.org" || h.Token != "hf_set" {
+		t.Errorf("what was set is gone: %+v", h)
+	}
+}
+
+// TestHubToken: the token is in a file of its owner's alone, and in no answer.
+func TestHubToken(t *testing.T) {
+	r := start(t, Options{}, "")
+	st, err := r.change(t, `{"hub_token": "hf_secret"}`)
+	if err != nil || !st.HubToken || sourceOf(st, control.SettingHubToken).Source != control.FromSetting {
+		t.Fatalf("%+v: %v", st, err)
+	}
+	if b, err := json.Marshal(st); err != nil || strings.Contains(string(b), "hf_secret") {
+		t.Errorf("the answer tells it: %s %v", b, err)
+	}
+	path := r.home.Path(tokenFile)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	if got := r.hub().Token; got != "hf_secret" {
+		t.Errorf("the hub gets %q", got)
+	}
+	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken || r.hub().Token != "" {
+		t.Errorf("it stays: %+v %v", st, err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file stays: %v", err)
+	}
+}
+
+// TestBudgetsCountLater: the budgets of checkpoints count when a model is loaded,
+// and the answer says so until then.
+func TestBudgetsCountLater(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "")
+	if _, err := r.client(t).Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	st, err := r.change(t, `{"checkpoint_memory": 134217728}`)
+	if err != nil || sourceOf(st, "checkpoint_memory").Later != control.AtNextLoad || sourceOf(st, "checkpoint_disk").Later != "" {
+		t.Errorf("%+v: %v", st.Sources, err)
+	}
+	if _, err := r.client(t).Unload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client(t).Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	if st, err = r.client(t).Settings(t.Context()); err != nil || sourceOf(st, "checkpoint_memory").Later != "" {
+		t.Errorf("after a load: %+v: %v", st.Sources, err)
+	}
+}
