@@ -41,7 +41,7 @@ func atVersion(t *testing.T, path string, version int64) {
 		t.Fatal(err)
 	}
 	rows := []string{
-		1: "INSERT INTO models VALUES ('org/name', '/m', 'hub', 'abc', 'llama', '', 'bfloat16', 1, 2, 3, 1, '2026-11-21T12:00:00.000Z', NULL)",
+		1: "INSERT INTO models (id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at) VALUES ('org/name', '/m', 'hub', 'abc', 'llama', '', 'bfloat16', 1, 2, 3, 1, '2026-11-21T12:00:00.000Z', NULL)",
 		2: `INSERT INTO runs (id, started_at, ended_at, client, endpoint, model, drafter, prompt_tokens, cached_tokens, completion_tokens,
 			drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms,
 			peak_bytes, finish_reason, miss_reason, error, seed) VALUES (7, '2026-11-21T12:00:00.000Z', '2026-11-21T12:00:01.000Z', 'c', 'e', 'org/name', '',

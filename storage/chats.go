@@ -1,0 +1,260 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A Chat is a conversation of Tandem's own window. Its messages are a tree: one that is edited, or answered again, gets a
+// sibling, so that nothing that was said is lost.
+type Chat struct {
+	ID        int64           `json:"id"`
+	Kind      string          `json:"kind"`    // chat or code
+	Title     string          `json:"title"`   // a person's, or made of the first message
+	System    string          `json:"system"`  // what the model is told first
+	Options   json.RawMessage `json:"options"` // the page's: how to sample; nil = none
+	Leaf      int64           `json:"leaf"`    // message that the shown branch ends with; 0 while there is none
+	Used      int64           `json:"used"`    // counts up: the greater, the later it was written to
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// The kinds of a chat.
+const (
+	ChatTalk = "chat"
+	ChatCode = "code" // messages are code, and what the model continued it with
+)
+
+// The roles of a message.
+const (
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+)
+
+// Limits of chats, which are read whole.
+const (
+	MaxChats        = 10_000
+	MaxChatMessages = 2000
+	MaxChatBytes    = 16 << 20 // of all its messages, as one is added; an answer that grows may pass it
+	MaxMessageBytes = 1 << 20
+	MaxFactsBytes   = 256 << 10 // of a message's facts, or a chat's options
+	MaxSystemBytes  = 64 << 10
+	MaxTitleRunes   = 100
+)
+
+const (
+	DefaultChatsLimit = 50
+	MaxChatsLimit     = 200
+)
+
+const chatColumns = "id, kind, title, system, options, leaf, used, created_at, updated_at"
+
+// fields are the columns in the order of chatColumns, for reading and for writing.
+func (c *Chat) fields() []any {
+	return []any{&c.ID, &c.Kind, &c.Title, &c.System, (*text)(&c.Options), &c.Leaf, &c.Used, (*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt)}
+}
+
+// AddChat begins a chat with the kind, title, system and options of c. Errors: [Invalid].
+func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
+	const op = "begin a chat"
+	if err := c.check(op); err != nil {
+		return Chat{}, err
+	}
+	c.Leaf, c.CreatedAt = 0, db.clock()
+	c.UpdatedAt = c.CreatedAt
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		var n int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*), coalesce(max(used), 0) + 1 FROM chats").Scan(&n, &c.Used); err != nil {
+			return err
+		}
+		if n >= MaxChats {
+			return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("there are %d chats, and no more are kept: delete some", n)}
+		}
+		res, err := tx.ExecContext(ctx, "INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", c.fields()[1:]...)
+		if err != nil {
+			return err
+		}
+		c.ID, err = res.LastInsertId()
+		return err
+	})
+	return c, db.wrap(op, err)
+}
+
+// check holds a chat to the limits, and cleans its title.
+func (c *Chat) check(op string) error {
+	c.Title = titleOf(c.Title)
+	switch {
+	case len(c.System) > MaxSystemBytes:
+		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the system prompt is longer than %d KiB", MaxSystemBytes>>10)}
+	case len(c.Options) > MaxFactsBytes:
+		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the options are longer than %d KiB", MaxFactsBytes>>10)}
+	}
+	return nil
+}
+
+// titleOf makes a title of a text: its first line with anything to see in it, cut.
+func titleOf(s string) string {
+	for line := range strings.Lines(s) {
+		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		if line == "" {
+			continue
+		}
+		if utf8.RuneCountInString(line) > MaxTitleRunes {
+			line = string([]rune(line)[:MaxTitleRunes-1]) + "…"
+		}
+		return line
+	}
+	return ""
+}
+
+// Chat returns the chat of that id, or [NotFound].
+func (db *DB) Chat(ctx context.Context, id int64) (Chat, error) {
+	var c Chat
+	err := db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?", id).Scan(c.fields()...)
+	return c, db.chatError("find", id, err)
+}
+
+func (db *DB) chatError(verb string, id int64, err error) error {
+	op := fmt.Sprintf("%s chat %d", verb, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return &Error{Code: NotFound, Op: op, Message: "there is no such chat", Err: err}
+	}
+	return db.wrap(op, err)
+}
+
+// A ChatFilter chooses chats. The zero value means those written to last.
+type ChatFilter struct {
+	Search string // in titles, system prompts and messages; upper and lower case of ASCII are the same
+	Before int64  // cursor: only chats with a smaller Used, if not 0
+	Limit  int    // DefaultChatsLimit if 0, at most MaxChatsLimit
+}
+
+// Chats returns the chosen chats, the last written to first, and the cursor to pass as Before for the next page: 0 at the
+// end. A search reads all messages: at ten megabytes of them it takes about a hundredth of a second.
+func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
+	const op = "list chats"
+	if f.Limit < 0 || f.Before < 0 {
+		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+	}
+	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
+	where, args := []string{"1"}, []any{}
+	if f.Search != "" {
+		like := "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(f.Search) + "%"
+		where = append(where, `(title LIKE ? ESCAPE '\' OR system LIKE ? ESCAPE '\' OR
+			EXISTS (SELECT 1 FROM chat_messages m WHERE m.chat = chats.id AND m.content LIKE ? ESCAPE '\'))`)
+		args = append(args, like, like, like)
+	}
+	if f.Before != 0 {
+		where, args = append(where, "used < ?"), append(args, f.Before)
+	}
+	// One row more than asked for tells whether there is a next page.
+	rows, err := db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", append(args, limit+1)...)
+	if err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Chat
+		if err := rows.Scan(c.fields()...); err != nil {
+			return nil, 0, db.wrap(op, err)
+		}
+		list = append(list, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		next = list[limit-1].Used
+	}
+	return list, next, nil
+}
+
+// ChatSize returns how many chats there are, and the bytes of their messages.
+func (db *DB) ChatSize(ctx context.Context) (chats int, bytes int64, err error) {
+	err = db.r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM chats), (SELECT coalesce(sum(octet_length(content)), 0) FROM chat_messages)`).Scan(&chats, &bytes)
+	return chats, bytes, db.wrap("measure chats", err)
+}
+
+// A ChatChange is what to change of a chat. What is nil stays.
+type ChatChange struct {
+	Title   *string // empty = of the first message
+	System  *string
+	Options json.RawMessage
+	Leaf    *int64
+}
+
+// ChangeChat changes a chat and returns it. Errors: [NotFound], [Invalid], also for a leaf that is no message of the chat.
+func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
+	op := fmt.Sprintf("change chat %d", id)
+	var c Chat
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?", id).Scan(c.fields()...); err != nil {
+			return err
+		}
+		if change.System != nil {
+			c.System = *change.System
+		}
+		if change.Options != nil {
+			c.Options = change.Options
+		}
+		if change.Leaf != nil {
+			c.Leaf = *change.Leaf
+			if err := db.checkParent(ctx, tx, op, id, c.Leaf); err != nil {
+				return err
+			}
+		}
+		if change.Title != nil {
+			if c.Title = titleOf(*change.Title); c.Title == "" {
+				var first string
+				err := tx.QueryRowContext(ctx, "SELECT content FROM chat_messages WHERE chat = ? ORDER BY id LIMIT 1", id).Scan(&first)
+				if err != nil && !errors.Is(err, sql.ErrNoRows) {
+					return err
+				}
+				c.Title = titleOf(first)
+			}
+		}
+		if err := c.check(op); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", append(c.fields(), id)...)
+		return err
+	})
+	return c, db.chatError("change", id, err)
+}
+
+// DeleteChat deletes a chat with its messages, from copies of the database too. Errors: [NotFound].
+func (db *DB) DeleteChat(ctx context.Context, id int64) error {
+	res, err := db.w.ExecContext(ctx, "DELETE FROM chats WHERE id = ?", id)
+	if err == nil {
+		if n, _ := res.RowsAffected(); n == 0 {
+			err = sql.ErrNoRows
+		}
+	}
+	if err == nil {
+		err = db.purge(ctx)
+	}
+	return db.chatError("delete", id, err)
+}
+
+// DeleteChats deletes all chats, as DeleteChat does, and returns how many there were.
+func (db *DB) DeleteChats(ctx context.Context) (int, error) {
+	const op = "delete all chats"
+	res, err := db.w.ExecContext(ctx, "DELETE FROM chats")
+	if err != nil {
+		return 0, db.wrap(op, err)
+	}
+	n, err := res.RowsAffected()
+	if err == nil {
+		err = db.purge(ctx)
+	}
+	return int(n), db.wrap(op, err)
+}

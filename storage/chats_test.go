@@ -1,0 +1,250 @@
+package storage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func mustChat(t *testing.T, db *DB, c Chat) Chat {
+	t.Helper()
+	if c.Kind == "" {
+		c.Kind = ChatTalk
+	}
+	c, err := db.AddChat(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustSay(t *testing.T, db *DB, m Message) Message {
+	t.Helper()
+	m, err := db.AddMessage(t.Context(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestChatTree walks a conversation: a question, its answer as it grows, a second answer, an edited question.
+func TestChatTree(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	c := mustChat(t, db, Chat{System: "Be brief.", Options: json.RawMessage(`{"temperature":0}`)})
+	q := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "\n  Why is\tthe sky blue?\nTell me."})
+	a := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Be"})
+	if q.Finish != FinishSaid || a.Finish != "" {
+		t.Errorf("finish %q and %q", q.Finish, a.Finish)
+	}
+	grown := Message{ID: a.ID, Chat: c.ID, Content: "Because", Model: "m", Run: 7, Facts: json.RawMessage(`{"n":1}`)}
+	if got, err := db.ChangeMessage(ctx, grown); err != nil || got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	// Nothing that was generated gets lost.
+	for _, lost := range []string{"", "Beca", "because", "So it is"} {
+		grown.Content = lost
+		_, err := db.ChangeMessage(ctx, grown)
+		wantCode(t, err, Conflict)
+	}
+	grown.Content, grown.Finish = "Because of Rayleigh.", "stop"
+	if _, err := db.ChangeMessage(ctx, grown); err != nil {
+		t.Fatal(err)
+	}
+	grown.Content += " And"
+	_, err := db.ChangeMessage(ctx, grown)
+	wantCode(t, err, Conflict)
+	_, err = db.ChangeMessage(ctx, Message{ID: q.ID, Chat: c.ID, Content: q.Content + "!"})
+	wantCode(t, err, Conflict)
+
+	b := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Air."})
+	e := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "Why is grass green?"})
+	list, err := db.Messages(ctx, c.ID)
+	if err != nil || len(list) != 4 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	var parents []int64
+	for _, m := range list {
+		parents = append(parents, m.Parent)
+	}
+	if want := []int64{0, q.ID, q.ID, 0}; !slices.Equal(parents, want) {
+		t.Errorf("parents %v, want %v", parents, want)
+	}
+	want := Message{ID: a.ID, Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Because of Rayleigh.", Model: "m", Finish: "stop", Run: 7,
+		Facts: json.RawMessage(`{"n":1}`), CreatedAt: a.CreatedAt}
+	if !reflect.DeepEqual(list[1], want) {
+		t.Errorf("%+v, want %+v", list[1], want)
+	}
+	got, err := db.Chat(ctx, c.ID)
+	if err != nil || got.Title != "Why is the sky blue?" || got.Leaf != e.ID || got.System != "Be brief." || string(got.Options) != `{"temperature":0}` || !got.UpdatedAt.After(got.CreatedAt) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	// The other branch is shown again.
+	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil || got.Leaf != b.ID {
+		t.Errorf("%+v, %v", got, err)
+	}
+
+	// Chats keep to themselves.
+	other := mustChat(t, db, Chat{})
+	_, err = db.AddMessage(ctx, Message{Chat: other.ID, Parent: q.ID, Role: RoleUser})
+	wantCode(t, err, Invalid)
+	_, err = db.ChangeChat(ctx, other.ID, ChatChange{Leaf: &b.ID})
+	wantCode(t, err, Invalid)
+	_, err = db.ChangeMessage(ctx, Message{ID: b.ID, Chat: other.ID, Content: "Air. Yes"})
+	wantCode(t, err, NotFound)
+	_, err = db.AddMessage(ctx, Message{Chat: 999, Role: RoleUser})
+	wantCode(t, err, NotFound)
+	_, err = db.AddMessage(ctx, Message{Chat: c.ID, Role: "system"})
+	wantCode(t, err, Invalid)
+	_, err = db.AddChat(ctx, Chat{Kind: "poem"})
+	wantCode(t, err, Invalid)
+	_, err = db.ChangeChat(ctx, 999, ChatChange{})
+	wantCode(t, err, NotFound)
+	_, err = db.Chat(ctx, 999)
+	wantCode(t, err, NotFound)
+}
+
+func TestChatTitles(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	c := mustChat(t, db, Chat{})
+	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "first"})
+	mine, none := "  my\x00 own\x1b title ", ""
+	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &mine}); err != nil || got.Title != "my own title" {
+		t.Errorf("%q, %v", got.Title, err)
+	}
+	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "second"})
+	if got, err := db.Chat(ctx, c.ID); err != nil || got.Title != "my own title" {
+		t.Errorf("%q, %v", got.Title, err)
+	}
+	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil || got.Title != "first" {
+		t.Errorf("%q, %v", got.Title, err)
+	}
+	long := titleOf(strings.Repeat("ä", MaxTitleRunes+1))
+	if utf8.RuneCountInString(long) != MaxTitleRunes || !strings.HasSuffix(long, "ä…") {
+		t.Errorf("%q", long)
+	}
+	if got := titleOf(" \n\t\n\x07\n"); got != "" {
+		t.Errorf("of nothing %q", got)
+	}
+}
+
+// TestChats: the last written to comes first, by pages, and a search takes what is written as it is.
+func TestChats(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	var ids []int64
+	for i, said := range []string{"Hello World", "100% sure", `a_b\c`, "hello again"} {
+		c := mustChat(t, db, Chat{System: fmt.Sprint("system ", i)})
+		mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "title"})
+		mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: said})
+		ids = append(ids, c.ID)
+	}
+	mustSay(t, db, Message{Chat: ids[1], Role: RoleAssistant, Content: "answer"})
+	var got []int64
+	f := ChatFilter{Limit: 3}
+	for page := 0; ; page++ {
+		list, next, err := db.Chats(ctx, f)
+		if err != nil || page > 1 {
+			t.Fatal(err, page)
+		}
+		for _, c := range list {
+			got = append(got, c.ID)
+		}
+		if f.Before = next; next == 0 {
+			break
+		}
+	}
+	if want := []int64{ids[1], ids[3], ids[2], ids[0]}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for search, want := range map[string][]int64{
+		"HELLO": {ids[3], ids[0]}, "%": {ids[1]}, "0% s": {ids[1]}, "_": {ids[2]}, `\`: {ids[2]}, "system 3": {ids[3]}, "itle": {ids[1], ids[3], ids[2], ids[0]}, "nowhere": nil,
+	} {
+		list, _, err := db.Chats(ctx, ChatFilter{Search: search})
+		var found []int64
+		for _, c := range list {
+			found = append(found, c.ID)
+		}
+		if err != nil || !slices.Equal(found, want) {
+			t.Errorf("%q finds %v, %v, want %v", search, found, err, want)
+		}
+	}
+	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 || bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
+		t.Errorf("%d chats, %d bytes, %v", n, bytes, err)
+	}
+	_, _, err := db.Chats(ctx, ChatFilter{Limit: -1})
+	wantCode(t, err, Invalid)
+}
+
+func TestChatLimits(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	c := mustChat(t, db, Chat{})
+	big := strings.Repeat("x", MaxMessageBytes)
+	for range MaxChatBytes / MaxMessageBytes {
+		mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: big})
+	}
+	_, err := db.AddMessage(ctx, Message{Chat: c.ID, Role: RoleUser, Content: "x"})
+	wantCode(t, err, Invalid)
+	small := mustChat(t, db, Chat{})
+	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Content: big + "x"})
+	wantCode(t, err, Invalid)
+	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Facts: make([]byte, MaxFactsBytes+1)})
+	wantCode(t, err, Invalid)
+	_, err = db.AddChat(ctx, Chat{Kind: ChatTalk, System: strings.Repeat("x", MaxSystemBytes+1)})
+	wantCode(t, err, Invalid)
+	for range MaxChatMessages {
+		mustSay(t, db, Message{Chat: small.ID, Role: RoleUser})
+	}
+	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser})
+	wantCode(t, err, Invalid)
+}
+
+// TestDeleteChats: what was said is nowhere any more, in the file, its log and its copies.
+func TestDeleteChats(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db, ctx := mustOpen(t, path), t.Context()
+	secret := "the-secret-of-" + strings.Repeat("long", 3000)
+	c, other := mustChat(t, db, Chat{}), mustChat(t, db, Chat{})
+	for _, id := range []int64{c.ID, other.ID} {
+		mustSay(t, db, Message{Chat: id, Role: RoleUser, Content: secret})
+	}
+	if err := db.backup(ctx, 12); err != nil {
+		t.Fatal(err)
+	}
+	found := func() (where []string) {
+		names, err := filepath.Glob(path + "*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte("secret")) {
+				where = append(where, name)
+			}
+		}
+		return where
+	}
+	if len(found()) == 0 {
+		t.Fatal("it was nowhere before")
+	}
+	if err := db.DeleteChat(ctx, c.ID); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := db.Messages(ctx, c.ID); err != nil || len(list) != 0 {
+		t.Errorf("its messages stay: %v, %v", list, err)
+	}
+	wantCode(t, db.DeleteChat(ctx, c.ID), NotFound)
+	if n, err := db.DeleteChats(ctx); err != nil || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if where := found(); len(where) > 0 {
+		t.Errorf("it still stands in %v", where)
+	}
+	if n, size, err := db.ChatSize(ctx); err != nil || n != 0 || size != 0 {
+		t.Errorf("%d chats, %d bytes, %v", n, size, err)
+	}
+}
