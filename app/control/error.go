@@ -12,6 +12,7 @@ const (
 	CodeNoTemplate    Code = "no_chat_template"     // the model takes plain prompts only
 	CodeRunNotFound   Code = "run_not_found"        // no such run is in flight, or in the history
 	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
+	CodeNoChat        Code = "chat_not_found"       // there is none by that id
 	CodeNotKept       Code = "not_kept"             // what the request needs was not kept, or is gone
 	CodeModelBusy     Code = "model_busy"           // another model is answering requests
 	CodeNotReady      Code = "not_ready"            // starting, loading, or no model chosen

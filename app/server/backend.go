@@ -19,6 +19,7 @@ type Backend interface {
 	Keeper
 	Admin
 	Settings
+	Chats
 }
 
 // A Catalogue knows the models by name.

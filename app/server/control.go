@@ -258,8 +258,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil || !s.cancelRun(id) {
+	if !s.cancelRun(r.PathValue("id")) {
 		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
 	}
 	return writeJSON(w, struct{}{})

@@ -44,6 +44,7 @@ var outcomes = map[string]outcome{
 	string(control.CodeModelNotFound): {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNoCheckpoint):  {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoChat):        {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNotKept):       {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},

@@ -19,6 +19,8 @@ import (
 // A fakeBackend serves one scripted model, whose tokens are bytes, and keeps
 // runs in memory.
 type fakeBackend struct {
+	fakeChats
+
 	mu     sync.Mutex
 	runs   []control.Run
 	phase  control.Phase

@@ -73,8 +73,12 @@ func tokenText(tk Tokenizer, id int32) string {
 // generation answers a generating route.
 func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		run := s.begin(r, endpoint)
-		err := error(errPanic) // until answer returns
+		name, err := runName(r)
+		if err != nil {
+			return err
+		}
+		run := s.begin(r, endpoint, name)
+		err = errPanic // until answer returns
 		defer func() { run.finish(err) }()
 		err = s.answer(w, r, run, read)
 		if run.began {

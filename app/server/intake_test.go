@@ -208,7 +208,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 	go func() {
 		answered <- postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
 	}()
-	for !s.cancelRun(1) {
+	for !s.cancelRun("1") {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered

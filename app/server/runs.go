@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,8 @@ type run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	start  time.Time
-	key    int64 // in the table of runs: row.ID, or below 0 if there is no row
+	key    int64  // in the table of runs: row.ID, or below 0 if there is no row
+	name   string // its client's, see runNameHeader; may be empty
 
 	row   control.Run      // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
 	reply *reply           // nil until the request is understood
@@ -54,9 +57,26 @@ type runTable struct {
 	closed  bool
 }
 
+// runNameHeader has the name that a client gives its request, to cancel it by
+// before any of the answer is there: while the model is loaded, in the queue and
+// in prefill an id could only be guessed.
+const runNameHeader = "X-Tandem-Request"
+
+// runNames begin with a letter, so that none is an id.
+var runNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// runName is the name of a request, empty if its client gave it none.
+func runName(r *http.Request) (string, error) {
+	name := r.Header.Get(runNameHeader)
+	if name != "" && !runNames.MatchString(name) {
+		return "", control.Errorf(control.CodeInvalid, "%s takes a letter and then at most 63 letters, digits, dashes and underscores.", runNameHeader)
+	}
+	return name, nil
+}
+
 // begin opens the row of a request that has just arrived.
-func (s *Server) begin(r *http.Request, endpoint string) *run {
-	u := &run{s: s, start: time.Now()}
+func (s *Server) begin(r *http.Request, endpoint, name string) *run {
+	u := &run{s: s, start: time.Now(), name: name}
 	u.ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.row = control.Run{StartedAt: u.start.UTC(), Client: clientName(r), Endpoint: endpoint}
 	u.model.Store(new(string))
@@ -229,15 +249,19 @@ func (s *Server) active() []control.Active {
 	return list
 }
 
-// cancelRun ends a run in flight; false if there is none of that id.
-func (s *Server) cancelRun(id int64) bool {
+// cancelRun ends a run in flight by its id, or those of a name; false if there
+// is none.
+func (s *Server) cancelRun(name string) (found bool) {
+	id, err := strconv.ParseInt(name, 10, 64)
 	s.runs.mu.Lock()
 	defer s.runs.mu.Unlock()
-	u := s.runs.runs[id]
-	if u != nil {
-		u.cancel(errRunCancelled)
+	for key, u := range s.runs.runs {
+		if err == nil && key == id || err != nil && name != "" && u.name == name {
+			u.cancel(errRunCancelled)
+			found = true
+		}
 	}
-	return u != nil
+	return found
 }
 
 // Drain ends downloads, and gives bodies that have not arrived a moment.

@@ -179,6 +179,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/checkpoints/{name}/branch", s.branch)
 	post("/app/forget", s.forget)
 	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
+	s.chatRoutes(route)
 
 	route("/", map[string]handler{"": nil})
 	return mux

@@ -1,5 +1,67 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
+// A Chat is a conversation of Tandem's own window, field for field that of
+// package storage. Its messages are a tree: one that is edited, or answered
+// again, gets a sibling.
+export interface Chat {
+  id: number
+  kind: string // chat or code
+  title: string // a person's, or made of the first message
+  system: string // what the model is told first
+  options: unknown // an object, the page's: how to sample; null = none
+  leaf: number // message that the shown branch ends with; 0 while there is none
+  used: number // counts up: the greater, the later it was written to
+  created_at: string
+  updated_at: string
+}
+
+// A Message is one of a chat, field for field that of package storage.
+export interface Message {
+  id: number
+  chat: number
+  parent: number // message that it follows; 0 = it begins the chat
+  role: string // user or assistant
+  content: string
+  model: string // that answered
+  finish: string // why it ended; empty while it grows, or if nobody saw its end
+  run: number // that generated it; 0 = unknown, or a person's
+  facts: unknown // an object, the page's: timings, what was drafted; null = none
+  created_at: string
+}
+
+// WholeChat is the answer of GET /app/chats/{id}.
+export interface WholeChat {
+  chat: Chat
+  messages: Message[] // oldest first
+}
+
+// ChatList is the answer of GET /app/chats.
+export interface ChatList {
+  chats: Chat[] // the last written to first
+  next: number // Before of the next page; 0 at the end
+  keep: boolean // chats are kept
+  count: number // of all, whatever was searched for
+  bytes: number // of all their messages
+}
+
+// ChatChange is the body of POST /app/chats/{id}. What is nil stays.
+export interface ChatChange {
+  title?: string | null // empty = of the first message
+  system?: string | null
+  options?: unknown
+  leaf?: number | null
+}
+
+// KeepChats is the body of POST /app/chats/keep, and its answer.
+export interface KeepChats {
+  keep: boolean
+}
+
+// DeletedChats is the answer of DELETE /app/chats.
+export interface DeletedChats {
+  chats: number
+}
+
 // A Checkpoint is the state of a model behind a text, on disk.
 export interface Checkpoint {
   id: string
@@ -346,7 +408,7 @@ export interface Session {
   session: string
 }
 
-export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
 export type KeepRequests = "off" | "7d" | "30d"
 

@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/storage"
+)
+
+var _ server.Chats = (*App)(nil)
+
+// settingChats names the setting that says whether chats are kept; they are
+// unless it is keepNone.
+const (
+	settingChats = "chats"
+	keepNone     = "none"
+)
+
+// keepsChats reports whether chats are kept.
+func (a *App) keepsChats(ctx context.Context) (bool, error) {
+	v, err := a.db.Setting(ctx, settingChats)
+	if isNotFound(err) {
+		return true, nil
+	}
+	return v != keepNone, err
+}
+
+// KeepChats implements server.Chats.
+func (a *App) KeepChats(ctx context.Context, keep bool) error {
+	value := "all"
+	if !keep {
+		value = keepNone
+	}
+	return a.db.SetSetting(ctx, settingChats, value)
+}
+
+// Chats implements server.Chats.
+func (a *App) Chats(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
+	var list control.ChatList
+	keep, err := a.keepsChats(ctx)
+	if err != nil {
+		return list, err
+	}
+	rows, next, err := a.db.Chats(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before, Limit: q.Limit})
+	if err != nil {
+		return list, err
+	}
+	list = control.ChatList{Next: next, Keep: keep}
+	for _, c := range rows {
+		list.Chats = append(list.Chats, control.Chat(c))
+	}
+	list.Count, list.Bytes, err = a.db.ChatSize(ctx)
+	return list, err
+}
+
+// Chat implements server.Chats.
+func (a *App) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
+	var whole control.WholeChat
+	c, err := a.db.Chat(ctx, id)
+	if err != nil {
+		return whole, chatError(err)
+	}
+	rows, err := a.db.Messages(ctx, id)
+	whole.Chat = control.Chat(c)
+	for _, m := range rows {
+		whole.Messages = append(whole.Messages, control.Message(m))
+	}
+	return whole, err
+}
+
+// AddChat implements server.Chats.
+func (a *App) AddChat(ctx context.Context, c control.Chat) (control.Chat, error) {
+	keep, err := a.keepsChats(ctx)
+	if err != nil {
+		return c, err
+	}
+	if !keep {
+		return c, control.Errorf(control.CodeNotKept, "Chats are not kept; switch that on in the Playground first.")
+	}
+	row, err := a.db.AddChat(ctx, storage.Chat(c))
+	return control.Chat(row), chatError(err)
+}
+
+// ChangeChat implements server.Chats.
+func (a *App) ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error) {
+	row, err := a.db.ChangeChat(ctx, id, storage.ChatChange(change))
+	return control.Chat(row), chatError(err)
+}
+
+// AddMessage implements server.Chats. A chat that is there goes on being kept.
+func (a *App) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
+	row, err := a.db.AddMessage(ctx, storage.Message(m))
+	return control.Message(row), chatError(err)
+}
+
+// ChangeMessage implements server.Chats.
+func (a *App) ChangeMessage(ctx context.Context, m control.Message) (control.Message, error) {
+	row, err := a.db.ChangeMessage(ctx, storage.Message(m))
+	return control.Message(row), chatError(err)
+}
+
+// DeleteChat implements server.Chats.
+func (a *App) DeleteChat(ctx context.Context, id int64) error {
+	return chatError(a.db.DeleteChat(ctx, id))
+}
+
+// DeleteChats implements server.Chats.
+func (a *App) DeleteChats(ctx context.Context) (int, error) { return a.db.DeleteChats(ctx) }
+
+// chatError tells the client what the database refuses.
+func chatError(err error) error {
+	e, ok := errors.AsType[*storage.Error](err)
+	if !ok {
+		return err
+	}
+	code := map[storage.Code]control.Code{storage.NotFound: control.CodeNoChat, storage.Invalid: control.CodeInvalid, storage.Conflict: control.CodeInvalid}[e.Code]
+	if code == "" {
+		return err
+	}
+	message := fmt.Sprintf("It cannot %s: %s.", e.Op, e.Message)
+	if e.Code == storage.NotFound {
+		message = strings.ToUpper(e.Message[:1]) + e.Message[1:] + "."
+	}
+	return &control.Error{Code: code, Message: message, Err: err}
+}

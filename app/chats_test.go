@@ -1,0 +1,71 @@
+package app
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestChatsSurviveRestart: what was said is there again, an answer that was cut
+// off too, and so is the wish to keep none.
+func TestChatsSurviveRestart(t *testing.T) {
+	home, ctx := t.TempDir(), t.Context()
+	open := func() *App {
+		a, err := Open(ctx, Options{Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	wantCode := func(err error, code control.Code, says string) {
+		t.Helper()
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code || !strings.Contains(e.Message, says) {
+			t.Errorf("error %v, want %s with %q", err, code, says)
+		}
+	}
+
+	a := open()
+	chat, err := a.AddChat(ctx, control.Chat{Kind: "chat"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := a.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "Why?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := a.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant", Content: "Because of"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.KeepChats(ctx, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	a = open()
+	defer a.Close()
+	whole, err := a.Chat(ctx, chat.ID)
+	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 || whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	list, err := a.Chats(ctx, control.ChatQuery{Search: "because"})
+	if err != nil || list.Keep || list.Count != 1 || list.Bytes != int64(len("Why?Because of")) || len(list.Chats) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	_, err = a.AddChat(ctx, control.Chat{Kind: "chat"})
+	wantCode(err, control.CodeNotKept, "not kept")
+	answer.Content = "So"
+	_, err = a.ChangeMessage(ctx, answer)
+	wantCode(err, control.CodeInvalid, "would be lost")
+	_, err = a.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
+	wantCode(err, control.CodeNoChat, "There is no such chat.")
+	if n, err := a.DeleteChats(ctx); err != nil || n != 1 {
+		t.Errorf("%d, %v", n, err)
+	}
+	_, err = a.Chat(ctx, chat.ID)
+	wantCode(err, control.CodeNoChat, "There is no such chat.")
+}

@@ -1,0 +1,140 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// A Chat is a conversation of Tandem's own window, field for field that of
+// package storage. Its messages are a tree: one that is edited, or answered
+// again, gets a sibling.
+type Chat struct {
+	ID        int64           `json:"id"`
+	Kind      string          `json:"kind"`    // chat or code
+	Title     string          `json:"title"`   // a person's, or made of the first message
+	System    string          `json:"system"`  // what the model is told first
+	Options   json.RawMessage `json:"options"` // an object, the page's: how to sample; null = none
+	Leaf      int64           `json:"leaf"`    // message that the shown branch ends with; 0 while there is none
+	Used      int64           `json:"used"`    // counts up: the greater, the later it was written to
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+}
+
+// A Message is one of a chat, field for field that of package storage.
+type Message struct {
+	ID        int64           `json:"id"`
+	Chat      int64           `json:"chat"`
+	Parent    int64           `json:"parent"` // message that it follows; 0 = it begins the chat
+	Role      string          `json:"role"`   // user or assistant
+	Content   string          `json:"content"`
+	Model     string          `json:"model"`  // that answered
+	Finish    string          `json:"finish"` // why it ended; empty while it grows, or if nobody saw its end
+	Run       int64           `json:"run"`    // that generated it; 0 = unknown, or a person's
+	Facts     json.RawMessage `json:"facts"`  // an object, the page's: timings, what was drafted; null = none
+	CreatedAt time.Time       `json:"created_at"`
+}
+
+// WholeChat is the answer of GET /app/chats/{id}.
+type WholeChat struct {
+	Chat     Chat      `json:"chat"`
+	Messages []Message `json:"messages"` // oldest first
+}
+
+// ChatQuery narrows GET /app/chats. The zero value means the latest 50.
+type ChatQuery struct {
+	Search string // in titles, system prompts and messages
+	Before int64  // chats with a smaller Used than this
+	Limit  int    // at most 200; 0 = 50
+}
+
+// ChatList is the answer of GET /app/chats.
+type ChatList struct {
+	Chats []Chat `json:"chats"` // the last written to first
+	Next  int64  `json:"next"`  // Before of the next page; 0 at the end
+	Keep  bool   `json:"keep"`  // chats are kept
+	Count int    `json:"count"` // of all, whatever was searched for
+	Bytes int64  `json:"bytes"` // of all their messages
+}
+
+// ChatChange is the body of POST /app/chats/{id}. What is nil stays.
+type ChatChange struct {
+	Title   *string         `json:"title,omitempty"` // empty = of the first message
+	System  *string         `json:"system,omitempty"`
+	Options json.RawMessage `json:"options,omitempty"`
+	Leaf    *int64          `json:"leaf,omitempty"`
+}
+
+// KeepChats is the body of POST /app/chats/keep, and its answer.
+type KeepChats struct {
+	Keep bool `json:"keep"`
+}
+
+// DeletedChats is the answer of DELETE /app/chats.
+type DeletedChats struct {
+	Chats int `json:"chats"`
+}
+
+// Chats lists the window's conversations.
+func (c *Client) Chats(ctx context.Context, q ChatQuery) (ChatList, error) {
+	v := url.Values{}
+	if q.Search != "" {
+		v.Set("search", q.Search)
+	}
+	if q.Before != 0 {
+		v.Set("before", strconv.FormatInt(q.Before, 10))
+	}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	return call[ChatList](ctx, c, http.MethodGet, "/app/chats?"+v.Encode(), nil)
+}
+
+// Chat returns one with its messages.
+func (c *Client) Chat(ctx context.Context, id int64) (WholeChat, error) {
+	return call[WholeChat](ctx, c, http.MethodGet, chatPath(id), nil)
+}
+
+// AddChat begins one, with the kind, title, system prompt and options given.
+func (c *Client) AddChat(ctx context.Context, chat Chat) (Chat, error) {
+	return call[Chat](ctx, c, http.MethodPost, "/app/chats", chat)
+}
+
+// ChangeChat changes one.
+func (c *Client) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
+	return call[Chat](ctx, c, http.MethodPost, chatPath(id), change)
+}
+
+// AddMessage appends a message to m.Chat, behind m.Parent.
+func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
+	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages", m)
+}
+
+// ChangeMessage writes what an answer has become that grows. Its content begins
+// with what it was.
+func (c *Client) ChangeMessage(ctx context.Context, m Message) (Message, error) {
+	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(m.Chat), m.ID), m)
+}
+
+// DeleteChat deletes one.
+func (c *Client) DeleteChat(ctx context.Context, id int64) error {
+	_, err := call[DeletedChats](ctx, c, http.MethodDelete, chatPath(id), nil)
+	return err
+}
+
+// DeleteChats deletes all.
+func (c *Client) DeleteChats(ctx context.Context) (DeletedChats, error) {
+	return call[DeletedChats](ctx, c, http.MethodDelete, "/app/chats", nil)
+}
+
+// KeepChats says whether chats are kept from now on. Those that are there stay.
+func (c *Client) KeepChats(ctx context.Context, keep bool) error {
+	_, err := call[KeepChats](ctx, c, http.MethodPost, "/app/chats/keep", KeepChats{keep})
+	return err
+}
+
+func chatPath(id int64) string { return fmt.Sprintf("/app/chats/%d", id) }

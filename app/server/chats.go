@@ -1,0 +1,248 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+
+	"tandem/app/control"
+)
+
+// Chats keeps the window's own conversations. CodeNoChat where there is none of
+// that id, CodeNotKept where chats are not to be kept, CodeInvalid beyond the
+// limits of what is kept.
+type Chats interface {
+	Chats(context.Context, control.ChatQuery) (control.ChatList, error)
+	Chat(ctx context.Context, id int64) (control.WholeChat, error)
+	// AddChat begins a chat of the kind, title, system prompt and options given.
+	AddChat(context.Context, control.Chat) (control.Chat, error)
+	ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error)
+	// AddMessage appends to Chat, behind Parent.
+	AddMessage(context.Context, control.Message) (control.Message, error)
+	// ChangeMessage writes what an answer has become that grows. CodeInvalid if it
+	// has ended, or if what is kept of it would be lost.
+	ChangeMessage(context.Context, control.Message) (control.Message, error)
+	DeleteChat(ctx context.Context, id int64) error
+	// DeleteChats deletes all, and says how many.
+	DeleteChats(ctx context.Context) (int, error)
+	// KeepChats says whether chats are kept from now on.
+	KeepChats(ctx context.Context, keep bool) error
+}
+
+// chatRoutes lays out the routes of chats.
+func (s *Server) chatRoutes(route func(pattern string, methods map[string]handler)) {
+	route("/app/chats", map[string]handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: s.deleteChats})
+	route("/app/chats/keep", map[string]handler{http.MethodPost: s.keepChats})
+	route("/app/chats/{id}", map[string]handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: s.deleteChat})
+	route("/app/chats/{id}/messages", map[string]handler{http.MethodPost: s.addMessage})
+	route("/app/chats/{id}/messages/{message}", map[string]handler{http.MethodPost: s.changeMessage})
+}
+
+func (s *Server) chats(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	q := control.ChatQuery{Search: query.Get("search")}
+	for _, x := range []struct {
+		name string
+		most int64
+		to   func(int64)
+	}{
+		{"limit", 200, func(n int64) { q.Limit = int(n) }},
+		{"before", 1 << 62, func(n int64) { q.Before = n }},
+	} {
+		v := query.Get(x.name)
+		if v == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < 0 || n > x.most {
+			return invalid(x.name, "%s must be a whole number between 0 and %d.", x.name, x.most)
+		}
+		x.to(n)
+	}
+	list, err := s.backend.Chats(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	list.Chats = append([]control.Chat{}, list.Chats...)
+	return writeJSON(w, list)
+}
+
+func (s *Server) oneChat(w http.ResponseWriter, r *http.Request) error {
+	id, err := chatID(r)
+	if err != nil {
+		return err
+	}
+	c, err := s.backend.Chat(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	c.Messages = append([]control.Message{}, c.Messages...)
+	return writeJSON(w, c)
+}
+
+// chatID reads the id in the path.
+func chatID(r *http.Request) (int64, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, control.Errorf(control.CodeNoChat, "There is no chat %q.", clip(r.PathValue("id")))
+	}
+	return id, nil
+}
+
+func (s *Server) addChat(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	c := control.Chat{Kind: f.string("kind"), Title: f.string("title"), System: f.string("system"), Options: f.blob("options")}
+	if c.Kind == "" {
+		c.Kind = "chat"
+	}
+	if f.err == nil && c.Kind != "chat" && c.Kind != "code" {
+		f.fail("kind", "must be \"chat\" or \"code\", not %q.", clip(c.Kind))
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if c, err = s.backend.AddChat(r.Context(), c); err != nil {
+		return err
+	}
+	return writeJSON(w, c)
+}
+
+// blob returns a value that must be an object, which is kept as it is; nil if it
+// is absent.
+func (f *fields) blob(key string) json.RawMessage {
+	if f.object(key) == nil {
+		return nil
+	}
+	return f.raw(key)
+}
+
+func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
+	id, err := chatID(r)
+	if err != nil {
+		return err
+	}
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	change := control.ChatChange{Options: f.blob("options")}
+	if f.raw("title") != nil {
+		change.Title = new(f.string("title"))
+	}
+	if f.raw("system") != nil {
+		change.System = new(f.string("system"))
+	}
+	if f.raw("leaf") != nil {
+		change.Leaf = new(f.id("leaf"))
+	}
+	if f.err != nil {
+		return f.err
+	}
+	c, err := s.backend.ChangeChat(r.Context(), id, change)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, c)
+}
+
+// id reads the id of a row; 0 if it is absent.
+func (f *fields) id(key string) int64 {
+	v := f.raw(key)
+	if v == nil {
+		return 0
+	}
+	n, ok := wholeNumber(v)
+	if !ok || n < 0 || n > math.MaxInt64/2 {
+		f.fail(key, "must be an id, a whole number.")
+		return 0
+	}
+	return n
+}
+
+// message reads the body of the two routes of messages.
+func (s *Server) message(w http.ResponseWriter, r *http.Request) (control.Message, error) {
+	var m control.Message
+	id, err := chatID(r)
+	if err != nil {
+		return m, err
+	}
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return m, err
+	}
+	m = control.Message{
+		Chat: id, Parent: f.id("parent"), Role: f.string("role"), Content: f.string("content"), Model: f.string("model"),
+		Finish: f.string("finish"), Run: f.id("run"), Facts: f.blob("facts"),
+	}
+	return m, f.err
+}
+
+func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.message(w, r)
+	if err != nil {
+		return err
+	}
+	if m.Role != "user" && m.Role != "assistant" {
+		return invalid("role", "role must be \"user\" or \"assistant\", not %q.", clip(m.Role))
+	}
+	if m, err = s.backend.AddMessage(r.Context(), m); err != nil {
+		return err
+	}
+	return writeJSON(w, m)
+}
+
+func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.message(w, r)
+	if err != nil {
+		return err
+	}
+	if m.ID, err = strconv.ParseInt(r.PathValue("message"), 10, 64); err != nil {
+		return control.Errorf(control.CodeNoChat, "There is no message %q.", clip(r.PathValue("message")))
+	}
+	if m, err = s.backend.ChangeMessage(r.Context(), m); err != nil {
+		return err
+	}
+	return writeJSON(w, m)
+}
+
+func (s *Server) deleteChat(w http.ResponseWriter, r *http.Request) error {
+	id, err := chatID(r)
+	if err != nil {
+		return err
+	}
+	if err := s.backend.DeleteChat(r.Context(), id); err != nil {
+		return err
+	}
+	return writeJSON(w, control.DeletedChats{Chats: 1})
+}
+
+func (s *Server) deleteChats(w http.ResponseWriter, r *http.Request) error {
+	n, err := s.backend.DeleteChats(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, control.DeletedChats{Chats: n})
+}
+
+func (s *Server) keepChats(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	if f.raw("keep") == nil {
+		f.fail("keep", "is missing: say true or false.")
+	}
+	keep := control.KeepChats{Keep: f.bool("keep")}
+	if f.err != nil {
+		return f.err
+	}
+	if err := s.backend.KeepChats(r.Context(), keep.Keep); err != nil {
+		return err
+	}
+	return writeJSON(w, keep)
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// dialFake serves a backend on a socket and returns a client.
+func dialFake(t *testing.T, b Backend) *control.Client {
+	t.Helper()
+	home, err := os.MkdirTemp("/tmp", "s") // short enough for a socket's address
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	l, err := control.Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := HTTP(New(b, Options{}).Socket(), slog.New(slog.DiscardHandler))
+	go srv.Serve(l)
+	t.Cleanup(func() { srv.Close() })
+	c := control.Dial(home)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func codeOf(err error) control.Code {
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// TestChatRoutes walks a conversation over the socket.
+func TestChatRoutes(t *testing.T) {
+	c, ctx := dialFake(t, newFake()), t.Context()
+	chat, err := c.AddChat(ctx, control.Chat{Kind: "code", Title: "mine", System: "Be brief.", Options: json.RawMessage(`{"temperature":0.5}`)})
+	if err != nil || chat.ID == 0 || chat.Kind != "code" || chat.Title != "mine" || chat.System != "Be brief." || string(chat.Options) != `{"temperature":0.5}` {
+		t.Fatalf("%+v, %v", chat, err)
+	}
+	q, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "x :="})
+	if err != nil || q.ID == 0 || q.Content != "x :=" {
+		t.Fatalf("%+v, %v", q, err)
+	}
+	a, err := c.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant"})
+	if err != nil || a.Parent != q.ID {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	a.Content, a.Finish, a.Run, a.Model, a.Facts = " 1", "stop", 5, "m", json.RawMessage(`{"n":[1,2]}`)
+	if got, err := c.ChangeMessage(ctx, a); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := c.ChangeMessage(ctx, a); codeOf(err) != control.CodeInvalid {
+		t.Errorf("change what has ended: %v", err)
+	}
+	title := ""
+	if got, err := c.ChangeChat(ctx, chat.ID, control.ChatChange{Title: &title, Leaf: &q.ID}); err != nil || got.Title != "" || got.Leaf != q.ID || got.System != "Be brief." {
+		t.Errorf("%+v, %v", got, err)
+	}
+	whole, err := c.Chat(ctx, chat.ID)
+	if err != nil || len(whole.Messages) != 2 || whole.Messages[1].Content != " 1" || whole.Chat.Leaf != q.ID {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	list, err := c.Chats(ctx, control.ChatQuery{Search: "", Limit: 1, Before: 99})
+	if err != nil || !list.Keep || list.Count != 1 || len(list.Chats) != 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if list, err := c.Chats(ctx, control.ChatQuery{Search: "a&b=c%"}); err != nil || len(list.Chats) != 0 || list.Chats == nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := c.KeepChats(ctx, false); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.AddChat(ctx, control.Chat{}); codeOf(err) != control.CodeNotKept {
+		t.Errorf("add while none is kept: %v", err)
+	}
+	if err := c.KeepChats(ctx, true); err != nil {
+		t.Error(err)
+	}
+	other, err := c.AddChat(ctx, control.Chat{})
+	if err != nil || other.Kind != "chat" {
+		t.Errorf("%+v, %v", other, err)
+	}
+	if err := c.DeleteChat(ctx, other.ID); err != nil {
+		t.Error(err)
+	}
+	if err := c.DeleteChat(ctx, other.ID); codeOf(err) != control.CodeNoChat {
+		t.Errorf("delete what is gone: %v", err)
+	}
+	if gone, err := c.DeleteChats(ctx); err != nil || gone.Chats != 1 {
+		t.Errorf("%+v, %v", gone, err)
+	}
+	if _, err := c.Chat(ctx, chat.ID); codeOf(err) != control.CodeNoChat {
+		t.Errorf("read what is gone: %v", err)
+	}
+}
+
+// TestChatBodies: what is wrong with a body is said, and reaches nobody.
+func TestChatBodies(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	for _, test := range []struct {
+		path, body string
+		status     int
+		code       control.Code
+	}{
+		{"/app/chats", `{"kind":"poem"}`, 400, control.CodeInvalid},
+		{"/app/chats", `{"kind":1}`, 400, control.CodeInvalid},
+		{"/app/chats", `{"options":[]}`, 400, control.CodeInvalid},
+		{"/app/chats", `{"options":{"a":1,"a":2}}`, 400, control.CodeInvalid},
+		{"/app/chats/0", `{}`, 404, control.CodeNoChat},
+		{"/app/chats/x", `{}`, 404, control.CodeNoChat},
+		{"/app/chats/99999999999999999999", `{}`, 404, control.CodeNoChat},
+		{"/app/chats/1", `{"leaf":"x"}`, 400, control.CodeInvalid},
+		{"/app/chats/1", `{"leaf":-1}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages", `{"role":"system"}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages", `{}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages", `{"role":"user","content":[]}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages", `{"role":"user","facts":"x"}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages/x", `{}`, 404, control.CodeNoChat},
+		{"/app/chats/keep", `{}`, 400, control.CodeInvalid},
+		{"/app/chats/keep", `{"keep":"yes"}`, 400, control.CodeInvalid},
+	} {
+		w := socketPost(s, test.path, test.body)
+		if w.Code != test.status || !strings.Contains(w.Body.String(), string(test.code)) {
+			t.Errorf("%s %s: %d %s, want %d %s", test.path, test.body, w.Code, w.Body, test.status, test.code)
+		}
+	}
+	for _, query := range []string{"limit=x", "limit=-1", "limit=201", "before=1.5"} {
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/app/chats?"+query, nil))
+		wantError(t, w, 400, control.CodeInvalid)
+	}
+	if len(fake.fakeChats.chats)+len(fake.messages) > 0 {
+		t.Error("something was kept")
+	}
+}
+
+// TestCancelByName: a request that its client named is stopped before there is
+// anything of its answer.
+func TestCancelByName(t *testing.T) {
+	fake := newFake()
+	started := make(chan struct{})
+	fake.model.generate = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {
+		return func(yield func(engine.Token, error) bool) {
+			close(started)
+			<-ctx.Done() // a long prefill
+			yield(engine.Token{}, ctx.Err())
+		}
+	}
+	s := New(fake, Options{})
+	answer := make(chan *httptest.ResponseRecorder)
+	go func() {
+		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
+		r.Header.Set(runNameHeader, "page-1")
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, r)
+		answer <- w
+	}()
+	<-started
+	wantError(t, socketPost(s, "/app/runs/page-2/cancel", "{}"), 404, control.CodeRunNotFound)
+	wantError(t, socketPost(s, "/app/runs/page/cancel", "{}"), 404, control.CodeRunNotFound)
+	if w := socketPost(s, "/app/runs/page-1/cancel", "{}"); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := <-answer; w.Code != 200 || !strings.HasSuffix(w.Body.String(), "data: [DONE]\n\n") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if run := fake.lastRun(); run.FinishReason != control.FinishCancel || run.CompletionTokens != 0 {
+		t.Errorf("%+v", run)
+	}
+	for _, name := range []string{"1", "-x", "a b", strings.Repeat("x", 65), "ä"} {
+		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+		r.Header.Set(runNameHeader, name)
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, r)
+		wantError(t, w, 400, control.CodeInvalid)
+	}
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"tandem/app/control"
+)
+
+// fakeChats keeps chats in memory. Ids count from 1 on, those of messages across
+// all chats. The zero value keeps.
+type fakeChats struct {
+	mu       sync.Mutex
+	none     bool
+	chats    []control.Chat // the last written to last
+	ids      int64
+	messages []control.Message
+}
+
+// find returns where a chat is. The caller holds mu.
+func (f *fakeChats) find(id int64) (int, error) {
+	i := slices.IndexFunc(f.chats, func(c control.Chat) bool { return c.ID == id })
+	if i < 0 {
+		return 0, control.Errorf(control.CodeNoChat, "There is no chat %d.", id)
+	}
+	return i, nil
+}
+
+func (f *fakeChats) Chats(_ context.Context, q control.ChatQuery) (list control.ChatList, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list.Keep, list.Count = !f.none, len(f.chats)
+	for _, c := range slices.Backward(f.chats) {
+		if strings.Contains(c.Title, q.Search) && (q.Before == 0 || c.Used < q.Before) && (q.Limit == 0 || len(list.Chats) < q.Limit) {
+			list.Chats = append(list.Chats, c)
+		}
+	}
+	return list, nil
+}
+
+func (f *fakeChats) Chat(_ context.Context, id int64) (whole control.WholeChat, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.find(id)
+	if err != nil {
+		return whole, err
+	}
+	whole.Chat = f.chats[i]
+	for _, m := range f.messages {
+		if m.Chat == id {
+			whole.Messages = append(whole.Messages, m)
+		}
+	}
+	return whole, nil
+}
+
+func (f *fakeChats) AddChat(_ context.Context, c control.Chat) (control.Chat, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.none {
+		return c, control.Errorf(control.CodeNotKept, "Chats are not kept.")
+	}
+	f.ids++
+	c.ID, c.Used = f.ids, f.ids
+	f.chats = append(f.chats, c)
+	return c, nil
+}
+
+func (f *fakeChats) ChangeChat(_ context.Context, id int64, change control.ChatChange) (control.Chat, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.find(id)
+	if err != nil {
+		return control.Chat{}, err
+	}
+	c := &f.chats[i]
+	if change.Title != nil {
+		c.Title = *change.Title
+	}
+	if change.System != nil {
+		c.System = *change.System
+	}
+	if change.Options != nil {
+		c.Options = change.Options
+	}
+	if change.Leaf != nil {
+		c.Leaf = *change.Leaf
+	}
+	return *c, nil
+}
+
+func (f *fakeChats) AddMessage(_ context.Context, m control.Message) (control.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.find(m.Chat)
+	if err != nil {
+		return m, err
+	}
+	m.ID = int64(len(f.messages) + 1)
+	f.messages = append(f.messages, m)
+	f.chats[i].Leaf = m.ID
+	return m, nil
+}
+
+func (f *fakeChats) ChangeMessage(_ context.Context, m control.Message) (control.Message, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.messages, func(x control.Message) bool { return x.ID == m.ID && x.Chat == m.Chat })
+	if i < 0 {
+		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", m.Chat, m.ID)
+	}
+	old := &f.messages[i]
+	if old.Finish != "" || !strings.HasPrefix(m.Content, old.Content) {
+		return m, control.Errorf(control.CodeInvalid, "It has ended.")
+	}
+	old.Content, old.Finish, old.Run, old.Facts, old.Model = m.Content, m.Finish, m.Run, m.Facts, m.Model
+	return *old, nil
+}
+
+func (f *fakeChats) DeleteChat(_ context.Context, id int64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, err := f.find(id)
+	if err == nil {
+		f.chats = slices.Delete(f.chats, i, i+1)
+	}
+	return err
+}
+
+func (f *fakeChats) DeleteChats(context.Context) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := len(f.chats)
+	f.chats = nil
+	return n, nil
+}
+
+func (f *fakeChats) KeepChats(_ context.Context, keep bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.none = !keep
+	return nil
+}
