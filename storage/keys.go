@@ -1,0 +1,65 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A Key lets a program in. What it is called is told in the history of its runs.
+type Key struct {
+	ID        int64
+	Name      string
+	Hash      string // SHA-256, in hexadecimal
+	CreatedAt time.Time
+	UsedAt    time.Time // zero until it is
+}
+
+// Keys lists them, the oldest first.
+func (db *DB) Keys(ctx context.Context) ([]Key, error) {
+	const op = "list keys"
+	rows, err := db.r.QueryContext(ctx, "SELECT id, name, hash, created_at, used_at FROM keys ORDER BY id")
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	var list []Key
+	for rows.Next() {
+		var k Key
+		if err := rows.Scan(&k.ID, &k.Name, &k.Hash, (*stamp)(&k.CreatedAt), (*stamp)(&k.UsedAt)); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		list = append(list, k)
+	}
+	return list, db.wrap(op, rows.Err())
+}
+
+// AddKey stores a key and returns its row. Error: [Conflict] if another has the name.
+func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
+	op := fmt.Sprintf("add key %q", name)
+	k := Key{Name: name, Hash: hash, CreatedAt: db.clock()}
+	res, err := db.w.ExecContext(ctx, "INSERT INTO keys (name, hash, created_at) VALUES (?, ?, ?)", name, hash, stamp(k.CreatedAt))
+	if err == nil {
+		k.ID, err = res.LastInsertId()
+	}
+	return k, db.wrap(op, err)
+}
+
+// UseKey notes that a key was used now.
+func (db *DB) UseKey(ctx context.Context, id int64) error {
+	_, err := db.w.ExecContext(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()), id)
+	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
+}
+
+// DeleteKey removes a key, or returns [NotFound].
+func (db *DB) DeleteKey(ctx context.Context, id int64) error {
+	op := fmt.Sprintf("delete key %d", id)
+	res, err := db.w.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)
+	if err != nil {
+		return db.wrap(op, err)
+	}
+	if n, _ := res.RowsAffected(); n == 0 {
+		return &Error{Code: NotFound, Op: op, Message: "no such key"}
+	}
+	return nil
+}

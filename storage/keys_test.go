@@ -1,0 +1,41 @@
+package storage
+
+import (
+	"testing"
+	"time"
+)
+
+func TestKeys(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	db, err := Open("", Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := t.Context()
+	zed, err := db.AddKey(ctx, "zed", "aa")
+	if err != nil || zed.ID == 0 || !zed.CreatedAt.Equal(now) {
+		t.Fatalf("%+v %v", zed, err)
+	}
+	_, err = db.AddKey(ctx, "zed", "bb")
+	wantCode(t, err, Conflict)
+	phone, err := db.AddKey(ctx, "phone", "cc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Hour)
+	if err := db.UseKey(ctx, phone.ID); err != nil {
+		t.Fatal(err)
+	}
+	list, err := db.Keys(ctx)
+	if err != nil || len(list) != 2 || list[0] != zed || list[1].Name != "phone" || list[1].Hash != "cc" || !list[1].UsedAt.Equal(now) {
+		t.Errorf("%+v %v", list, err)
+	}
+	if err := db.DeleteKey(ctx, zed.ID); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, db.DeleteKey(ctx, zed.ID), NotFound)
+	if list, err := db.Keys(ctx); err != nil || len(list) != 1 || list[0].ID != phone.ID {
+		t.Errorf("%+v %v", list, err)
+	}
+}
