@@ -281,6 +281,21 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	return sanitize, nil
 }
 
+// Layers checks a config.json and returns what each layer keeps of a text.
+func Layers(config []byte) ([]nn.Kept, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	layers := make([]nn.Kept, a.NumHiddenLayers)
+	for i := range layers {
+		if layers[i] = a.KeptRows(0); a.sliding(i) {
+			layers[i].Window = a.SlidingWindow
+		}
+	}
+	return layers, nil
+}
+
 // sanitize drops the vision half of a checkpoint and the prefix of the text half.
 func sanitize(name string) (string, bool) {
 	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "multi_modal_projector.") {

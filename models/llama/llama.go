@@ -187,6 +187,19 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	return a.sanitize, nil
 }
 
+// Layers checks a config.json and returns what each layer keeps of a text.
+func Layers(config []byte) ([]nn.Kept, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	layers := make([]nn.Kept, a.NumHiddenLayers)
+	for i := range layers {
+		layers[i] = a.KeptRows(a.window(i))
+	}
+	return layers, nil
+}
+
 // sanitize drops rotary frequencies that old converters stored, and the head
 // where it is tied.
 func (a *Args) sanitize(name string) (string, bool) {

@@ -160,6 +160,19 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	return a.sanitize, nil
 }
 
+// Layers checks a config.json and returns what each layer keeps of a text.
+func Layers(config []byte) ([]nn.Kept, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	layers := make([]nn.Kept, a.NumHiddenLayers)
+	for i := range layers {
+		layers[i] = a.KeptRows(0)
+	}
+	return layers, nil
+}
+
 // sanitize drops the head where it is tied.
 func (a *Args) sanitize(name string) (string, bool) {
 	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))

@@ -173,3 +173,18 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	}
 	return a.sanitize, nil
 }
+
+// Layers checks a config.json and returns what each layer keeps of a text.
+func Layers(config []byte) ([]nn.Kept, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	layers := make([]nn.Kept, a.NumHiddenLayers)
+	for i := range layers {
+		if layers[i] = a.KeptRows(0); a.linear(i) {
+			layers[i] = nn.Kept{State: a.LinearNumValueHeads*a.LinearValueHeadDim*a.LinearKeyHeadDim + (a.LinearConvKernelDim-1)*a.convWidth()}
+		}
+	}
+	return layers, nil
+}
