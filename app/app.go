@@ -31,8 +31,9 @@ type Options struct {
 	// takes the last choice.
 	Model string
 
-	ContextLength int    // positions; zero = the model's
+	ContextLength int    // positions; zero = the model's, or as many as there is memory for
 	Dtype         string // auto, float32 or checkpoint; empty = auto
+	Memory        int64  // of the machine, in bytes; 0 asks the system
 
 	// Speculation is the drafter of requests that do not name one: auto or
 	// none; empty = auto.

@@ -12,7 +12,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine"
-	"tandem/engine/checkpoint"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -213,13 +212,14 @@ func whyNone(err error) string {
 	return "the drafter cannot be used: " + err.Error()
 }
 
-// engineFor starts the engine of a model with its drafter, which may be nil.
+// newEngine starts the engine of a model with its drafter, which may be nil.
 // What a client predicts goes before it, for it costs nothing, as does looking up
 // what the text has said before, which stands behind it.
-func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, reason string, store *checkpoint.Store) *engine.Engine {
+func (m *loaded) newEngine(d *drafter, reason string) *engine.Engine {
+	a := m.app
 	o := engine.Options{
-		ContextLength: a.opts.ContextLength, Logger: a.log,
-		Name: row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
+		ContextLength: m.context, Logger: a.log,
+		Name: m.row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
 		Drafters: []draft.Drafter{draft.Prediction{}},
 	}
 	if d != nil {
@@ -228,9 +228,9 @@ func (a *App) engineFor(row storage.Model, bundle *models.Bundle, d *drafter, re
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !a.opts.NoCheckpoints {
-		o.Checkpoints, o.Store = cmp.Or(a.settings.current().CheckpointMemory, physicalMemory()/checkpointMemory), store
+		o.Checkpoints, o.Store = cmp.Or(a.settings.current().CheckpointMemory, physicalMemory()/checkpointMemory), m.store
 	}
-	return engine.New(a.thread, bundle.Model, bundle.Tokenizer, o)
+	return engine.New(a.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }
 
 // drafterFolder turns what somebody writes for a drafter into a choice. A folder
@@ -355,7 +355,7 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	if err := m.drafter.close(); err != nil {
 		a.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
-	next := &loaded{app: a, row: m.row, bundle: m.bundle, took: m.took, longest: m.longest}
+	next := &loaded{app: a, row: m.row, bundle: m.bundle, context: m.context, took: m.took, longest: m.longest}
 	next.startDrafting(d, reason)
 	return next, nil
 }

@@ -28,6 +28,7 @@ type loaded struct {
 	bundle  *models.Bundle
 	engine  *engine.Engine
 	store   *checkpoint.Store // of the engine; nil if there is none
+	context int               // tokens of the engine's; 0 = the model's
 	key     string            // that its files are kept by
 	took    time.Duration
 	longest int // bytes of the longest token

@@ -180,9 +180,13 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 			return nil, invalidModel(err)
 		}
 	}
+	need, err := a.demand(a.life, row)
+	if err != nil {
+		return nil, err
+	}
 	kept = nil
 	// The load goes on if this client leaves: the next one will want it.
-	m, err = a.replace(old, row, progress)
+	m, err = a.replace(old, row, need.context, progress)
 	if err == nil {
 		a.keepChoice(ctx, row.ID)
 	}
@@ -207,9 +211,9 @@ func (a *App) keepChoice(ctx context.Context, id string) {
 	}
 }
 
-// replace frees the old model, if any, before it loads the new one: both may
-// not fit.
-func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded, error) {
+// replace frees the old model, if any, before it loads the new one, with a context
+// of so many tokens: both may not fit.
+func (a *App) replace(old *loaded, row storage.Model, length int, progress *coming) (*loaded, error) {
 	if old != nil {
 		if err := old.close(); err != nil {
 			return nil, fmt.Errorf("unload %s: %w", old.row.ID, err)
@@ -245,7 +249,7 @@ func (a *App) replace(old *loaded, row storage.Model, progress *coming) (*loaded
 	if err := a.db.TimeModel(a.life, row.ID, took); err != nil {
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m := &loaded{app: a, row: row, bundle: bundle, took: took, longest: longestToken(bundle.Tokenizer)}
+	m := &loaded{app: a, row: row, bundle: bundle, context: length, took: took, longest: longestToken(bundle.Tokenizer)}
 	m.startDrafting(d, reason)
 	return m, nil
 }

@@ -26,14 +26,22 @@ func (a *App) Load(ctx context.Context, id string) error {
 			return invalidModel(err)
 		}
 	}
-	if err := a.switchTo(ctx, row); err != nil {
+	need, err := a.demand(ctx, row)
+	if err != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.noteFailure(id, err)
+		return err
+	}
+	if err := a.switchTo(ctx, row, need.context); err != nil {
 		return err
 	}
 	return a.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 }
 
-// switchTo brings a model in place of the one in memory, and makes it the choice.
-func (a *App) switchTo(ctx context.Context, row storage.Model) error {
+// switchTo brings a model in place of the one in memory, with a context of so many
+// tokens, and makes it the choice.
+func (a *App) switchTo(ctx context.Context, row storage.Model, length int) error {
 	if err := a.turn(ctx); err != nil {
 		return err
 	}
@@ -67,7 +75,7 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 		a.loaded = nil
 	}
 	a.mu.Unlock()
-	if m, err = a.replace(old, row, progress); err == nil {
+	if m, err = a.replace(old, row, length, progress); err == nil {
 		a.mu.Lock()
 		a.choice, a.failure = row.ID, ""
 		a.mu.Unlock()
@@ -79,7 +87,7 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 	if old == nil {
 		return err
 	}
-	back, backErr := a.replace(nil, old.row, &coming{id: old.row.ID})
+	back, backErr := a.replace(nil, old.row, old.context, &coming{id: old.row.ID})
 	if backErr != nil {
 		a.mu.Lock()
 		a.noteFailure(old.row.ID, backErr)

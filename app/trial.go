@@ -171,7 +171,7 @@ func (m *loaded) startDrafting(d *drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.app.settings.current()
 	m.store, m.key = m.app.openStore(m.row, m.bundle, d)
-	m.engine = m.app.engineFor(m.row, m.bundle, d, reason, m.store)
+	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.endTrial = cancel
 	if d == nil || !d.open {

@@ -21,6 +21,7 @@ const (
 	CodeForbidden     Code = "forbidden"            // the door is closed to this caller
 	CodeGated         Code = "model_gated"          // the hub wants a token or a licence accepted
 	CodeDiskFull      Code = "disk_full"            // not enough room for the download
+	CodeMemory        Code = "memory_short"         // the model does not fit the machine's memory
 	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
 	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
 	CodeCrashed       Code = "server_crashed"       // the process that serves ended too often to be started again

@@ -53,6 +53,7 @@ var outcomes = map[string]outcome{
 	string(control.CodeForbidden):     {http.StatusForbidden, "permission_error", false},
 	string(control.CodeGated):         {http.StatusForbidden, "permission_error", false},
 	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeMemory):        {http.StatusInsufficientStorage, "server_error", false},
 	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
 	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
 

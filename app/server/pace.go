@@ -5,14 +5,19 @@ import (
 	"time"
 )
 
-// A longer gap between two tokens is no pace of the model's: the machine slept, or
-// another request was in the way.
-const maxGap = 2 * time.Second
+// A gap between two tokens that is longer, and far longer than the mean, is no pace
+// of the model's: the machine slept, or another request was in the way.
+const (
+	maxGap   = 2 * time.Second
+	farGap   = 8 // means
+	firstGap = 10 * time.Second
+)
 
 // A pace is how fast tokens have come of late. Its methods may be called by many
 // goroutines; what two of them add at once may count as one.
 type pace struct {
 	gap atomic.Int64 // nanoseconds between two tokens, a mean that forgets; 0 before the second
+	far atomic.Bool  // the last gap did not count; two in a row are no sleep
 }
 
 // paceMemory is of how many tokens about the mean is.
@@ -20,10 +25,16 @@ const paceMemory = 32
 
 // add notes how long a token came after the one before it.
 func (p *pace) add(gap time.Duration) {
-	now, mean := int64(min(gap, maxGap)), p.gap.Load()
-	if mean != 0 {
+	now, mean := int64(gap), p.gap.Load()
+	switch {
+	case mean == 0:
+		now = min(now, int64(firstGap))
+	case gap > maxGap && now > farGap*mean && p.far.CompareAndSwap(false, true):
+		return
+	default:
 		now = mean + (now-mean)/paceMemory
 	}
+	p.far.Store(false)
 	p.gap.Store(max(1, now))
 }
 

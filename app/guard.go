@@ -1,0 +1,147 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// What the system and other programs keep of the machine's memory: a part in so
+// many, and so much at least.
+const (
+	systemPart  = 4
+	systemBytes = 2 << 30
+)
+
+// shortContext is what a model is cut to, in tokens, where a longer one does not
+// fit and nobody asked for a length; contextStep is what lengths are multiples of
+// then.
+const (
+	shortContext = 4096
+	contextStep  = 1024
+)
+
+// roomFor returns how much of a machine's memory a model may take. Of a machine
+// whose memory is not known it is all that can be.
+func roomFor(memory int64) int64 {
+	if memory <= 0 {
+		return math.MaxInt64
+	}
+	return max(0, memory-max(memory/systemPart, systemBytes))
+}
+
+// A demand is what a model takes once it is loaded and its context is full.
+type demand struct {
+	weights int64 // bytes, its drafter's included
+	text    int64 // bytes
+	context int   // tokens; 0 = the model's
+}
+
+func (d demand) bytes() int64 { return d.weights + d.text }
+
+// A loadable is what fit has to know of a model.
+type loadable struct {
+	models.Footprint
+	drafter int64 // bytes of its weights
+	wide    bool  // it computes in float32
+}
+
+// fit returns what a model takes with the context that was asked for, or, where
+// none was, with the longest that there is room for. ok says whether it fits.
+func fit(m loadable, asked int, room int64) (d demand, ok bool) {
+	with := func(context int) demand {
+		return demand{m.Weights(m.wide) + m.drafter, m.Text(context, m.wide), context}
+	}
+	whole := m.ContextLength
+	if asked > 0 {
+		whole = min(asked, cmp.Or(whole, asked))
+	}
+	if d = with(whole); d.bytes() <= room || asked > 0 {
+		return d, d.bytes() <= room
+	}
+	least := min(whole, shortContext)
+	// More than the shortest, but so that a step more would not fit.
+	n := sort.Search(whole/contextStep+1, func(n int) bool { return with(n*contextStep).bytes() > room }) - 1
+	d = with(max(least, n*contextStep))
+	return d, d.bytes() <= room
+}
+
+// memory is the machine's, in bytes; 0 if it is not known.
+func (a *App) memory() int64 { return cmp.Or(a.opts.Memory, physicalMemory()) }
+
+// demand returns what a model would take, as far as that can be told before it is
+// loaded. Error: CodeMemory if it does not fit, with the demand that does not.
+func (a *App) demand(ctx context.Context, row storage.Model) (demand, error) {
+	asked, err := a.askedContext(ctx, row)
+	if err != nil {
+		return demand{}, err
+	}
+	f, err := models.Measure(row.Path)
+	if err != nil {
+		return demand{}, invalidModel(err)
+	}
+	m := loadable{Footprint: f, wide: a.computesWide()}
+	if choice, err := a.drafterChoice(ctx, row); err == nil {
+		// A drafter that cannot be used costs nothing: the model is served without.
+		if dir, err := a.drafterSource(row, choice); err == nil && dir != "" && dir != embedded {
+			m.drafter, _ = models.MeasureDrafter(dir)
+		}
+	}
+	room := roomFor(a.memory())
+	d, ok := fit(m, asked, room)
+	if ok || row.Source == storage.SourcePocket { // which is there so that something answers
+		return d, nil
+	}
+	return d, shortOfMemory(row.ID, d, asked > 0, room, a.memory())
+}
+
+// computesWide reports whether models are computed in float32, see models.DtypeAuto.
+func (a *App) computesWide() bool {
+	switch models.DtypePolicy(a.opts.Dtype) {
+	case models.DtypeFloat32:
+		return true
+	case models.DtypeCheckpoint:
+		return false
+	}
+	return !a.thread.GPU()
+}
+
+// askedContext is the context length that somebody chose for a model, 0 if nobody
+// did.
+func (a *App) askedContext(ctx context.Context, row storage.Model) (int, error) {
+	return a.opts.ContextLength, nil
+}
+
+// shortOfMemory tells why a model is not loaded, with the figures, and what to do.
+func shortOfMemory(id string, d demand, asked bool, room, memory int64) *control.Error {
+	advice := "choose a smaller model"
+	if asked && d.text > 0 && d.weights < room {
+		advice = "give it a shorter context, or choose a smaller model"
+	}
+	return control.Errorf(control.CodeMemory,
+		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s: %s.",
+		id, gigabytes(d.bytes()), gigabytes(d.weights), gigabytes(d.text), grouped(d.context), gigabytes(memory), gigabytes(room), advice)
+}
+
+// gigabytes writes an amount of memory as the makers of machines do.
+func gigabytes(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/(1<<30)) }
+
+// grouped writes a number with commas between thousands.
+func grouped(n int) string {
+	text := fmt.Sprint(n)
+	var b strings.Builder
+	for i, c := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
