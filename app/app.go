@@ -57,6 +57,10 @@ type Options struct {
 	// The zero value is control.DefaultSettings.
 	Settings control.Settings
 	Given    map[string]control.Given
+
+	// ModelFolders are where models are looked for beside the hub's cache and the
+	// folders that are set.
+	ModelFolders []ModelFolder
 }
 
 // settingChoice names the setting that holds the id behind control.Alias.
@@ -91,6 +95,7 @@ type App struct {
 
 	downloads downloads
 	settings  settings
+	sizes     sizes
 }
 
 var _ server.Backend = (*App)(nil)

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -100,6 +101,27 @@ func (a *App) demand(ctx context.Context, row storage.Model) (demand, error) {
 		return d, nil
 	}
 	return d, shortOfMemory(row.ID, d, asked > 0, room, a.memory())
+}
+
+// Memory implements server.Library.
+func (a *App) Memory(ctx context.Context) (control.Memory, error) {
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return control.Memory{}, err
+	}
+	out := control.Memory{Total: a.memory(), Models: []control.ModelNeeds{}}
+	if out.Total > 0 {
+		out.Room = roomFor(out.Total)
+	}
+	for _, row := range rows {
+		d, err := a.demand(ctx, row)
+		e, ok := errors.AsType[*control.Error](err)
+		short := ok && e.Code == control.CodeMemory
+		if err == nil || short { // of one that cannot be loaded at all nothing is known
+			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID, Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
+		}
+	}
+	return out, nil
 }
 
 // computesWide reports whether models are computed in float32, see models.DtypeAuto.

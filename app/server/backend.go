@@ -20,6 +20,7 @@ type Backend interface {
 	Admin
 	Settings
 	Chats
+	Library
 }
 
 // A Catalogue knows the models by name.

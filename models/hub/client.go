@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,24 @@ type client struct {
 	name     string // for errors
 	id       string
 	log      *slog.Logger
+}
+
+// newClient returns the one for a model. Error: [BadOption].
+func newClient(name, id string, opts Options) (client, error) {
+	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
+	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
+		return client{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+	}
+	c := client{
+		endpoint: endpoint, token: opts.Token, stall: cmp.Or(opts.Stall, defaultStall),
+		name: name, id: id, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
+	}
+	if opts.Client != nil {
+		c.http = *opts.Client
+	}
+	c.http.Timeout = 0
+	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return c, nil
 }
 
 // A transient error is worth another attempt.
@@ -241,9 +260,9 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// info asks for the commit and the files of a revision.
-func (c *client) info(ctx context.Context, revision string, waiting func(time.Duration, error)) (info, error) {
-	address := c.endpoint.JoinPath("api", "models", c.id, "revision").String() + "/" + url.PathEscape(revision)
+// info asks for the commit and the files of a revision, with their sizes if query is "?blobs=true".
+func (c *client) info(ctx context.Context, revision, query string, waiting func(time.Duration, error)) (info, error) {
+	address := c.endpoint.JoinPath("api", "models", c.id, "revision").String() + "/" + url.PathEscape(revision) + query
 	var in info
 	err := c.retry(ctx, infoAttempts, waiting, func() (bool, error) {
 		r, err := c.do(ctx, http.MethodGet, address, nil)

@@ -125,6 +125,9 @@ func (h *fakeHub) serveHub(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	if _, ok := strings.CutPrefix(path, "api/models/org/name/revision/"); ok {
 		var siblings any = siblingList(h.names())
+		if r.URL.Query().Get("blobs") == "true" {
+			siblings = h.sized()
+		}
 		if h.siblings != nil {
 			siblings = h.siblings(h.names())
 		}
@@ -156,6 +159,14 @@ func (h *fakeHub) serveHub(w http.ResponseWriter, r *http.Request) {
 
 // names is the list of files as the hub gives it. The caller holds the lock.
 func (h *fakeHub) names() []string { return slices.Sorted(maps.Keys(h.files)) }
+
+// sized is the list with sizes. The caller holds the lock.
+func (h *fakeHub) sized() (list []map[string]any) {
+	for _, name := range h.names() {
+		list = append(list, map[string]any{"rfilename": name, "size": len(h.files[name])})
+	}
+	return list
+}
 
 func (h *fakeHub) serveStorage(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()

@@ -13,7 +13,8 @@ const maxFiles = 20_000
 // An info is what the hub says of one revision.
 type info struct {
 	commit string
-	files  []string // every file of the repository, sorted
+	files  []string         // every file of the repository, sorted
+	sizes  map[string]int64 // of those whose size the hub told
 }
 
 // parseInfo reads the answer of /api/models/ID/revision/REV. One hostile name refuses it all.
@@ -22,6 +23,7 @@ func parseInfo(name string, data []byte) (info, error) {
 		SHA      string `json:"sha"`
 		Siblings []struct {
 			Name string `json:"rfilename"`
+			Size *int64 `json:"size"`
 		} `json:"siblings"`
 	}
 	if len(data) > maxInfoBytes {
@@ -36,12 +38,15 @@ func parseInfo(name string, data []byte) (info, error) {
 	if len(reply.Siblings) > maxFiles {
 		return info{}, errorf(Unsupported, name, "the repository has more than %d files, which no model has", maxFiles)
 	}
-	in := info{commit: reply.SHA}
+	in := info{commit: reply.SHA, sizes: map[string]int64{}}
 	for _, s := range reply.Siblings {
 		if !safeFile(s.Name) {
 			return info{}, errorf(Unsafe, name, "the repository names a file outside its own folder, %q: nothing was downloaded, do not trust it", s.Name)
 		}
 		in.files = append(in.files, s.Name)
+		if s.Size != nil && *s.Size >= 0 {
+			in.sizes[s.Name] = *s.Size
+		}
 	}
 	slices.Sort(in.files)
 	in.files = slices.Compact(in.files)

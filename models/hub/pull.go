@@ -1,13 +1,11 @@
 package hub
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,31 +84,22 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 		}
 		return Snapshot{Dir: dir, Commit: filepath.Base(dir)}, nil
 	}
-	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
-		return Snapshot{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+	c, err := newClient(name, id, opts)
+	if err != nil {
+		return Snapshot{}, err
 	}
 	p := &pull{
-		name: name,
-		repo: repo{cache: opts.CacheDir, id: id},
-		client: client{
-			endpoint: endpoint, token: opts.Token, stall: cmp.Or(opts.Stall, defaultStall),
-			name: name, id: id, log: cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
-		},
-		meter: newMeter(progress),
-		write: opts.write,
+		name:   name,
+		repo:   repo{cache: opts.CacheDir, id: id},
+		client: c,
+		meter:  newMeter(progress),
+		write:  opts.write,
 	}
 	defer p.meter.close()
 	if p.write == nil {
 		p.write = (*os.File).Write
 	}
-	if opts.Client != nil {
-		p.client.http = *opts.Client
-	}
-	p.client.http.Timeout = 0
-	p.client.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
-	in, err := p.client.info(ctx, revision, p.waiting)
+	in, err := p.client.info(ctx, revision, "", p.waiting)
 	if err != nil {
 		return p.cached(revision, err)
 	}

@@ -61,6 +61,9 @@ func (m *Main) options(log *slog.Logger) app.Options {
 			o.Hub.Token = strings.TrimSpace(string(b))
 		}
 	}
+	for _, dir := range []string{".lmstudio/models", ".cache/lm-studio/models"} {
+		o.ModelFolders = append(o.ModelFolders, app.ModelFolder{Path: filepath.Join(m.userHome(), dir), Place: control.PlaceLMStudio})
+	}
 	return o
 }
 

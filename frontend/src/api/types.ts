@@ -161,6 +161,71 @@ export interface Trial {
   blocks: number
 }
 
+// Found is the answer of GET /app/found: models on this machine, whoever put them
+// there. Nothing of them is registered unless somebody chooses it.
+export interface Found {
+  models: FoundModel[]
+  cut?: boolean // there is more than was looked at
+}
+
+// FoundModel is the folder of a model.
+export interface FoundModel {
+  id: string // that it has, or would get
+  path: string
+  place: string
+  bytes: number // of its weights; 0 where they are not known
+  architecture: string
+  quantization: string
+  context_length: number
+  registered?: boolean
+  why?: string // it cannot be served, one sentence; empty if it can
+  needs?: Needs | null // nil if it cannot be served
+}
+
+// Needs is what a model takes of memory with a context of that length.
+export interface Needs {
+  bytes: number
+  context: number // tokens: those asked for, or as many as there is room for
+  fits: boolean
+}
+
+// Memory is the answer of GET /app/memory: what the registered models need of
+// this machine.
+export interface Memory {
+  total: number // bytes of the machine; 0 = not known
+  room: number // of them for models; 0 = not known
+  models: ModelNeeds[]
+}
+
+// ModelNeeds is what one of them needs.
+export interface ModelNeeds {
+  id: string
+  needs: Needs
+}
+
+// Catalogue is the answer of GET /app/catalogue: a short list of models that are
+// worth downloading, by the memory that they want.
+export interface Catalogue {
+  memory: number // bytes of the machine; 0 = not known
+  class: number // of the machine: the largest From that it has the memory for; 0 = none
+  models: Suggested[] // the smallest class first, and in a class the first choice first
+  why?: string // sizes are not known, one sentence
+}
+
+// Suggested is one model of the catalogue.
+export interface Suggested {
+  id: string
+  revision?: string // commit; empty = the branch main as it is
+  what: string // it is good for, a few words
+  from: number // GB of memory that the machine should have
+  drafter?: string // id of the one that was made for it
+  drafter_revision?: string
+  bytes?: number // to download; 0 = not known
+  drafter_bytes?: number // likewise
+  registered?: boolean // it is there already
+  has_drafter?: boolean // and so is its drafter
+}
+
 // Settings are what a person can set, by their names in JSON. The hub's token is
 // not among them: it is written and never read, see SettingHubToken.
 export interface Settings {
@@ -408,7 +473,7 @@ export interface Session {
   session: string
 }
 
-export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
 export type KeepRequests = "off" | "7d" | "30d"
 

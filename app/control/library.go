@@ -1,0 +1,77 @@
+package control
+
+// What of models lies on this machine, what of it may be had, and what that takes.
+
+// Places where models are found.
+const (
+	PlaceHub      = "hub"      // the Hugging Face cache
+	PlaceLMStudio = "lmstudio" // LM Studio's folder
+	PlaceFolder   = "folder"   // one that the user added
+)
+
+// Found is the answer of GET /app/found: models on this machine, whoever put them
+// there. Nothing of them is registered unless somebody chooses it.
+type Found struct {
+	Models []FoundModel `json:"models"`
+	Cut    bool         `json:"cut,omitempty"` // there is more than was looked at
+}
+
+// FoundModel is the folder of a model.
+type FoundModel struct {
+	ID            string `json:"id"` // that it has, or would get
+	Path          string `json:"path"`
+	Place         string `json:"place"`
+	Bytes         int64  `json:"bytes"` // of its weights; 0 where they are not known
+	Architecture  string `json:"architecture"`
+	Quantization  string `json:"quantization"`
+	ContextLength int    `json:"context_length"`
+	Registered    bool   `json:"registered,omitempty"`
+
+	Why string `json:"why,omitempty"` // it cannot be served, one sentence; empty if it can
+
+	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served
+}
+
+// Needs is what a model takes of memory with a context of that length.
+type Needs struct {
+	Bytes   int64 `json:"bytes"`
+	Context int   `json:"context"` // tokens: those asked for, or as many as there is room for
+	Fits    bool  `json:"fits"`
+}
+
+// Memory is the answer of GET /app/memory: what the registered models need of
+// this machine.
+type Memory struct {
+	Total  int64        `json:"total"` // bytes of the machine; 0 = not known
+	Room   int64        `json:"room"`  // of them for models; 0 = not known
+	Models []ModelNeeds `json:"models"`
+}
+
+// ModelNeeds is what one of them needs.
+type ModelNeeds struct {
+	ID    string `json:"id"`
+	Needs Needs  `json:"needs"`
+}
+
+// Catalogue is the answer of GET /app/catalogue: a short list of models that are
+// worth downloading, by the memory that they want.
+type Catalogue struct {
+	Memory int64       `json:"memory"`        // bytes of the machine; 0 = not known
+	Class  int         `json:"class"`         // of the machine: the largest From that it has the memory for; 0 = none
+	Models []Suggested `json:"models"`        // the smallest class first, and in a class the first choice first
+	Why    string      `json:"why,omitempty"` // sizes are not known, one sentence
+}
+
+// Suggested is one model of the catalogue.
+type Suggested struct {
+	ID              string `json:"id"`
+	Revision        string `json:"revision,omitempty"` // commit; empty = the branch main as it is
+	What            string `json:"what"`               // it is good for, a few words
+	From            int    `json:"from"`               // GB of memory that the machine should have
+	Drafter         string `json:"drafter,omitempty"`  // id of the one that was made for it
+	DrafterRevision string `json:"drafter_revision,omitempty"`
+	Bytes           int64  `json:"bytes,omitempty"`         // to download; 0 = not known
+	DrafterBytes    int64  `json:"drafter_bytes,omitempty"` // likewise
+	Registered      bool   `json:"registered,omitempty"`    // it is there already
+	HasDrafter      bool   `json:"has_drafter,omitempty"`   // and so is its drafter
+}

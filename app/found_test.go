@@ -1,0 +1,160 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/models/hub"
+)
+
+// cachedModel lays a tiny model into a hub's cache, and returns its snapshot.
+func cachedModel(t *testing.T, cache, id, arch string) string {
+	t.Helper()
+	dir := filepath.Join(cache, "models--"+strings.ReplaceAll(id, "/", "--"), "snapshots", strings.Repeat("a", 40))
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(enginetest.TinyModel(t, arch), dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestFound: models lie in the hub's cache, below LM Studio's folder and in folders
+// of the user's. What cannot be served is listed with the reason; nothing is
+// registered unless it is chosen.
+func TestFound(t *testing.T) {
+	cache, studio, own := t.TempDir(), t.TempDir(), t.TempDir()
+	cachedModel(t, cache, "org/good", "llama")
+	half := cachedModel(t, cache, "org/half", "qwen3")
+	if err := os.Remove(filepath.Join(half, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	mkdir := func(parts ...string) string {
+		dir := filepath.Join(parts...)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Rename(enginetest.TinyModel(t, "gemma3_text"), filepath.Join(mkdir(studio, "maker"), "gem")); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join(mkdir(studio, "maker", "old"), "old.Q4_K_M.gguf"), "")
+	write(filepath.Join(mkdir(studio, "maker", "new"), "config.json"), `{"model_type":"tomorrow"}`)
+	write(filepath.Join(mkdir(own, "a", "b", "c", "d"), "config.json"), `{}`) // too deep
+	if err := os.Symlink(own, filepath.Join(own, "round")); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Hub: hub.Options{CacheDir: cache}, ModelFolders: []ModelFolder{
+		{studio, control.PlaceLMStudio}, {own, control.PlaceFolder}, {filepath.Join(own, "nowhere"), control.PlaceFolder},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	look := func() map[string]control.FoundModel {
+		t.Helper()
+		f, err := a.Found(t.Context())
+		if err != nil || f.Cut {
+			t.Fatalf("%+v, %v", f, err)
+		}
+		byID := map[string]control.FoundModel{}
+		for _, m := range f.Models {
+			byID[m.ID] = m
+		}
+		if len(byID) != 5 || len(f.Models) != 5 {
+			t.Fatalf("found %+v", f.Models)
+		}
+		return byID
+	}
+	found := look()
+	for id, why := range map[string]string{
+		"org/good": "", "gem": "",
+		"org/half": "model.safetensors is missing", "old": "GGUF", "new": `model_type "tomorrow"`,
+	} {
+		m := found[id]
+		if why == "" && (m.Why != "" || m.Needs == nil || !m.Needs.Fits || m.Needs.Context != 4096 || m.Bytes == 0 || m.Architecture == "" || m.Registered) {
+			t.Errorf("%s is %+v", id, m)
+		}
+		if why != "" && (!strings.Contains(m.Why, why) || strings.Contains(m.Why, m.Path+":") || m.Needs != nil) {
+			t.Errorf("%s: why is %q", id, m.Why)
+		}
+	}
+	if found["gem"].Place != control.PlaceLMStudio || found["org/good"].Place != control.PlaceHub {
+		t.Errorf("places %+v", found)
+	}
+	if list, err := a.Models(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("looking registered %+v, %v", list, err)
+	}
+	m, err := a.AddModel(t.Context(), control.AddRequest{Path: found["gem"].Path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := look()[m.ID]; !now.Registered {
+		t.Errorf("chosen it is %+v", now)
+	}
+}
+
+// TestFoundIsBounded: a folder with more names than anybody has models is not read
+// to its end.
+func TestFoundIsBounded(t *testing.T) {
+	many := t.TempDir()
+	for i := range 50 {
+		if err := os.Mkdir(filepath.Join(many, fmt.Sprint(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &finder{ctx: t.Context(), left: 20, seen: map[string]bool{}}
+	f.folder(many, control.PlaceFolder, foundDepth)
+	if !f.out.Cut || f.left != 0 {
+		t.Errorf("%d names left of 20, cut %t", f.left, f.out.Cut)
+	}
+}
+
+// TestSuggested: every model of the catalogue can be named at the hub, its revision
+// is a whole commit, and its drafter is one that it would take by itself.
+func TestSuggested(t *testing.T) {
+	list, err := suggested()
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := []int{8, 16, 24, 36, 64}
+	last, seen := 0, map[string]bool{}
+	for _, m := range list {
+		for id, revision := range map[string]string{m.ID: m.Revision, m.Drafter: m.DrafterRevision} {
+			if id == "" {
+				continue
+			}
+			if _, _, err := hub.Parse(hubName(id, revision)); err != nil || seen[id] {
+				t.Errorf("%s: %v", id, err)
+			}
+			if seen[id] = true; revision != "" && (len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
+				t.Errorf("%s: %q is no commit", id, revision)
+			}
+		}
+		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
+			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
+		}
+		if !slices.Contains(classes, m.From) || m.From < last || m.What == "" {
+			t.Errorf("%+v", m)
+		}
+		last = m.From
+	}
+	for _, class := range classes {
+		if !slices.ContainsFunc(list, func(m control.Suggested) bool { return m.From == class }) {
+			t.Errorf("nothing for %d GB", class)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/app/control"
+)
+
+// A Library knows of models that are not registered, and what models need.
+type Library interface {
+	// Found looks for models on this machine.
+	Found(ctx context.Context) (control.Found, error)
+	// Catalogue lists models worth downloading, with their sizes as far as they
+	// are known; ask says that the hub is to be asked.
+	Catalogue(ctx context.Context, ask bool) (control.Catalogue, error)
+	// Memory says what the registered models need of this machine.
+	Memory(ctx context.Context) (control.Memory, error)
+}
+
+func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.backend.Found(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, f)
+}
+
+func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.backend.Catalogue(r.Context(), r.URL.Query().Get("sizes") == "true")
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, c)
+}
+
+func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
+	m, err := s.backend.Memory(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, m)
+}

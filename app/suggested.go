@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// suggestedJSON is the catalogue: by memory class, the first choice first. A model
+// with a revision is pulled at that commit, one without at whatever main is.
+//
+//go:embed suggested.json
+var suggestedJSON []byte
+
+// suggested reads the catalogue.
+func suggested() ([]control.Suggested, error) {
+	var list []control.Suggested
+	return list, json.Unmarshal(suggestedJSON, &list)
+}
+
+// How long the hub may take to tell sizes, how many models it is asked about at
+// once, and after what time it is asked again about one that it said nothing of.
+const (
+	sizesTime  = 6 * time.Second
+	sizesAtOne = 4
+	sizesAgain = time.Minute
+)
+
+// sizes are what the hub said of how much there is to download.
+type sizes struct {
+	mu    sync.Mutex
+	bytes map[string]int64 // by name
+	tried time.Time        // the last time that it did not answer
+	why   string           // it did not, one sentence
+}
+
+// Catalogue implements server.Library. The hub is asked for sizes if ask says so.
+func (a *App) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error) {
+	list, err := suggested()
+	if err != nil {
+		return control.Catalogue{}, err
+	}
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return control.Catalogue{}, err
+	}
+	out := control.Catalogue{Memory: a.memory(), Models: list}
+	var names []string
+	o := a.hub()
+	for i := range list {
+		m := &list[i]
+		if int64(m.From)<<30 <= out.Memory {
+			out.Class = max(out.Class, m.From)
+		}
+		m.Registered = slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == m.ID })
+		names = append(names, hubName(m.ID, m.Revision))
+		if m.Drafter != "" {
+			_, err := hub.Resolve(o.CacheDir, m.Drafter)
+			m.HasDrafter = err == nil
+			names = append(names, hubName(m.Drafter, m.DrafterRevision))
+		}
+	}
+	if ask {
+		out.Why = a.sizes.ask(ctx, o, names)
+	}
+	a.sizes.mu.Lock()
+	defer a.sizes.mu.Unlock()
+	for i := range list {
+		m := &list[i]
+		m.Bytes = a.sizes.bytes[hubName(m.ID, m.Revision)]
+		if m.Drafter != "" {
+			m.DrafterBytes = a.sizes.bytes[hubName(m.Drafter, m.DrafterRevision)]
+		}
+	}
+	return out, nil
+}
+
+// hubName is what the hub calls a model at a revision, which may be empty.
+func hubName(id, revision string) string {
+	return pullName(control.PullRequest{ID: id, Revision: revision})
+}
+
+// ask learns the sizes that are not known yet, and returns why some still are not.
+func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why string) {
+	s.mu.Lock()
+	if s.bytes == nil {
+		s.bytes = map[string]int64{}
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.bytes[name] > 0 })
+	why = s.why
+	asked := time.Since(s.tried) < sizesAgain
+	s.mu.Unlock()
+	if len(names) == 0 || asked {
+		return why
+	}
+	ctx, cancel := context.WithTimeout(ctx, sizesTime)
+	defer cancel()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, sizesAtOne)
+	why = ""
+	for _, name := range names {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			n, err := hub.Size(ctx, name, o)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err == nil {
+				s.bytes[name] = n
+			} else if why == "" {
+				why = err.Error()
+			}
+		})
+	}
+	wg.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why = why; why != "" {
+		s.tried = time.Now()
+	}
+	return why
+}

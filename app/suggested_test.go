@@ -1,0 +1,75 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tandem/models/hub"
+)
+
+// TestCatalogue: sizes are the hub's, asked for once, and not known where it does
+// not answer.
+func TestCatalogue(t *testing.T) {
+	var asked atomic.Int32
+	var down atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if down.Load() || r.URL.Query().Get("blobs") != "true" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40), "siblings": []map[string]any{
+			{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}, {"rfilename": "picture.png", "size": 5},
+		}})
+	}))
+	defer server.Close()
+	open := func() *App {
+		a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * gib, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { a.Close() })
+		return a
+	}
+	a := open()
+	c, err := a.Catalogue(t.Context(), false)
+	if err != nil || c.Class != 16 || c.Memory != 16*gib || asked.Load() > 0 || c.Models[0].Bytes != 0 {
+		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
+	}
+	for range 2 {
+		c, err = a.Catalogue(t.Context(), true)
+		if err != nil || c.Why != "" {
+			t.Fatal(c.Why, err)
+		}
+	}
+	names := int32(0)
+	for _, m := range c.Models {
+		names++
+		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered || m.HasDrafter {
+			t.Errorf("%+v", m)
+		}
+		if m.Drafter != "" {
+			names++
+		}
+	}
+	if asked.Load() != names {
+		t.Errorf("the hub was asked %d times of %d names", asked.Load(), names)
+	}
+
+	down.Store(true)
+	b := open()
+	for range 2 {
+		asked.Store(0)
+		c, err = b.Catalogue(t.Context(), true)
+		if err != nil || c.Why == "" || c.Models[0].Bytes != 0 {
+			t.Errorf("of a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
+		}
+	}
+	if asked.Load() > 0 {
+		t.Error("a hub that did not answer is asked again at once")
+	}
+}

@@ -1,0 +1,45 @@
+package hub
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+)
+
+// Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. Name is as for [Pull]. Nothing is
+// written. Where a model has the same weights in several sets of files the answer may be too large: the index that tells
+// them apart is not fetched. Errors: [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline],
+// [RateLimited], [Unavailable], [BadReply].
+func Size(ctx context.Context, name string, opts Options) (bytes int64, err error) {
+	id, revision, err := Parse(name)
+	if err != nil {
+		return 0, err
+	}
+	if opts.Offline {
+		return 0, errorf(Offline, name, "HF_HUB_OFFLINE forbids to ask the hub: unset it to see sizes")
+	}
+	c, err := newClient(name, id, opts)
+	if err != nil {
+		return 0, err
+	}
+	in, err := c.info(ctx, revision, "?blobs=true", func(time.Duration, error) {})
+	if err != nil {
+		return 0, err
+	}
+	files, err := in.choose(name, nil)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		n, known := in.sizes[f]
+		switch {
+		case !known && strings.HasSuffix(f, ".safetensors"):
+			return 0, errorf(BadReply, name, "the hub does not say how large %s is", f)
+		case n > math.MaxInt64-bytes:
+			return 0, errorf(BadReply, name, "the hub's sizes make no sense: check the hub endpoint")
+		}
+		bytes += n
+	}
+	return bytes, nil
+}
