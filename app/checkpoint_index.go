@@ -46,8 +46,8 @@ func (x checkpointIndex) Add(e checkpoint.Entry) error {
 }
 
 // Use implements checkpoint.Index.
-func (x checkpointIndex) Use(ids []string) error {
-	return x.db.UseCheckpoints(context.Background(), ids)
+func (x checkpointIndex) Use(u checkpoint.Use) error {
+	return x.db.UseCheckpoints(context.Background(), storage.Restoration(u))
 }
 
 // Lose implements checkpoint.Index.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"tandem/app/control"
@@ -32,7 +33,7 @@ func (a *App) Run(ctx context.Context, id int64) (control.Run, error) {
 
 // Runs implements server.Recorder.
 func (a *App) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
-	rows, _, err := a.db.Runs(ctx, storage.RunFilter{Limit: q.Limit, Model: q.Model, Before: q.Before})
+	rows, _, err := a.db.Runs(ctx, storage.RunFilter(q))
 	if err != nil {
 		return nil, err
 	}
@@ -41,4 +42,19 @@ func (a *App) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, erro
 		runs[i] = control.Run(r)
 	}
 	return runs, nil
+}
+
+// RunValues implements server.Recorder.
+func (a *App) RunValues(ctx context.Context) (control.RunValues, error) {
+	v, err := a.db.RunValues(ctx)
+	return control.RunValues(v), err
+}
+
+// KeepVerdict implements server.Recorder.
+func (a *App) KeepVerdict(ctx context.Context, v control.Replayed) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return a.db.SetRunVerdict(ctx, v.Run, text)
 }

@@ -31,20 +31,24 @@ type Checkpoint struct {
 	Gone      string    `json:"gone"` // why there is no such file any more; empty while there is
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"` // restored, or made, or gone
+
+	// SavedMS is what its uses saved in all: the time that its tokens would have taken to evaluate, at the pace of the
+	// model's latest runs, less its share of what restoring took. It is below 0 where that took longer.
+	SavedMS float64 `json:"saved_ms"`
 }
 
 // KeepGone is how many checkpoints are remembered that are no more, the latest: to say why a text had to be evaluated.
 const KeepGone = 10_000
 
-const checkpointColumns = `id, parent, model, key, context, kind, from_token, to_token, bytes, digest, run, hits, name, pinned, gone, created_at, used_at`
+const checkpointColumns = `id, parent, model, key, context, kind, from_token, to_token, bytes, digest, run, hits, name, pinned, gone, created_at, used_at, saved_ms`
 
 // fields are the columns in the order of checkpointColumns, for reading and for writing.
 func (c *Checkpoint) fields() []any {
 	return []any{&c.ID, &c.Parent, &c.Model, &c.Key, &c.Context, &c.Kind, &c.FromToken, &c.ToToken, &c.Bytes, &c.Digest, &c.Run,
-		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt)}
+		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt), &c.SavedMS}
 }
 
-// AddCheckpoint stores a checkpoint in place of an older one, whose name, pin and hits it keeps. CreatedAt is set unless
+// AddCheckpoint stores a checkpoint in place of an older one, whose name, pin, hits and savings it keeps. CreatedAt is set unless
 // the caller did, UsedAt is.
 func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 	if c.CreatedAt.IsZero() {
@@ -59,17 +63,53 @@ func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 	return db.wrap("keep a checkpoint", err)
 }
 
-// UseCheckpoints notes that a text was restored from files.
-func (db *DB) UseCheckpoints(ctx context.Context, ids []string) error {
+// A Restoration is the use of files for the beginning of a text.
+type Restoration struct {
+	IDs    []string // of the files, the text's first tokens first
+	Tokens int      // that were restored
+	Took   time.Duration
+}
+
+// UseCheckpoints notes that a text was restored from files, and what that saved: see Checkpoint.SavedMS. Of a model without
+// measured runs that is not known, and not counted.
+func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
 	return db.wrap("note the use of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
 		now := stamp(db.clock())
-		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET hits = hits + 1, used_at = ? WHERE id = ?", now, id); err != nil {
+		end := r.Tokens
+		for _, id := range slices.Backward(r.IDs) {
+			var model string
+			var from int
+			err := tx.QueryRowContext(ctx, "SELECT model, from_token FROM checkpoints WHERE id = ?", id).Scan(&model, &from)
+			if errors.Is(err, sql.ErrNoRows) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			pace, err := prefillPace(ctx, tx, model)
+			if err != nil {
+				return err
+			}
+			// Others may go on from the midst of a file: of its tokens those count that nobody behind it has.
+			tokens := max(0, end-from)
+			end = min(end, from)
+			saved := 0.0
+			if pace > 0 {
+				saved = float64(tokens) * (pace - float64(r.Took)/float64(time.Millisecond)/float64(max(r.Tokens, 1)))
+			}
+			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET hits = hits + 1, used_at = ?, saved_ms = saved_ms + ? WHERE id = ?", now, saved, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	}))
+}
+
+// prefillPace returns the milliseconds that a model's latest runs took to evaluate a token of a prompt, 0 if there are none.
+func prefillPace(ctx context.Context, tx *sql.Tx, model string) (ms float64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT coalesce(max(0, sum(prefill_ms - restore_ms) / sum(prompt_tokens - cached_tokens)), 0) FROM
+		(SELECT prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs WHERE model = ? AND prompt_tokens > cached_tokens ORDER BY id DESC LIMIT 100)`, model).Scan(&ms)
+	return ms, err
 }
 
 // LoseCheckpoints notes why the files of checkpoints are gone. The rows lose their names and their pins.

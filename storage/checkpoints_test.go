@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func TestCheckpointsGone(t *testing.T) {
 	if err != nil || checkpointIDs(all) != "a b c" || all[1].Gone != "was deleted" {
 		t.Errorf("all are %s, %+v, %v", checkpointIDs(all), all, err)
 	}
-	if err := db.UseCheckpoints(t.Context(), []string{"a", "a", "nothing"}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "a", "nothing"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a, _ := db.Checkpoint(t.Context(), "a"); a.Hits != 2 {
@@ -131,7 +132,7 @@ func TestCheckpointsByWorth(t *testing.T) {
 	}
 	keep(t, db, "a", "b<a", "c<b", "d<a", "e")
 	worth("c b d a e") // equal, so that the deepest goes first, and by id
-	if err := db.UseCheckpoints(t.Context(), []string{"a", "b", "c"}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "b", "c"}}); err != nil {
 		t.Fatal(err)
 	}
 	worth("d e c b a")
@@ -154,7 +155,7 @@ func TestCheckpointsByWorth(t *testing.T) {
 	}
 	worth("d e c f h g")
 	// Even where what goes on from them is worth more, none comes before it.
-	if err := db.UseCheckpoints(t.Context(), slices.Repeat([]string{"d"}, 50)); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"}, 50)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.PinCheckpoint(t.Context(), "b", false); err != nil {
@@ -173,7 +174,7 @@ func TestWorthOfAFork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.UseCheckpoints(t.Context(), slices.Repeat([]string{"c"}, 50)); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"c"}, 50)}); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := db.CheckpointsByWorth(t.Context())
@@ -327,4 +328,47 @@ func TestForgetLeavesNothing(t *testing.T) {
 	if got := holding(); len(got) > 0 {
 		t.Errorf("%v still have the text", got)
 	}
+}
+
+// TestSavings: a use saves the time of the tokens at the model's own pace, each
+// counted once, less what restoring took; of a model that nobody measured nothing is
+// known.
+func TestSavings(t *testing.T) {
+	db := mustOpen(t, "")
+	for _, c := range []Checkpoint{{ID: "a", Model: "m", ToToken: 100}, {ID: "b", Model: "m", FromToken: 60, ToToken: 160}, {ID: "x", Model: "new", ToToken: 100}} {
+		if err := db.AddCheckpoint(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// 10 ms a token; what was restored says nothing of that, nor do runs in flight.
+	for _, r := range []Run{{Model: "m", PromptTokens: 300, CachedTokens: 200, PrefillMS: 1050, RestoreMS: 50}, {Model: "m"}, {Model: "other", PromptTokens: 1, PrefillMS: 1e6}} {
+		if _, err := db.BeginRun(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saved := func(want map[string]float64) {
+		t.Helper()
+		for id, ms := range want {
+			if c, err := db.Checkpoint(t.Context(), id); err != nil || math.Abs(c.SavedMS-ms) > 1e-6 {
+				t.Errorf("%s saved %v ms, %v, want %v", id, c.SavedMS, err, ms)
+			}
+		}
+	}
+	use := func(tokens int, took time.Duration, ids ...string) {
+		t.Helper()
+		if err := db.UseCheckpoints(t.Context(), Restoration{IDs: ids, Tokens: tokens, Took: took}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(150, 150*time.Millisecond, "a", "b") // 60 tokens of a, 90 of b, 1 ms each to restore
+	saved(map[string]float64{"a": 540, "b": 810})
+	use(40, 800*time.Millisecond, "a") // slower than evaluating them
+	saved(map[string]float64{"a": 140, "b": 810})
+	use(100, time.Second, "x")
+	saved(map[string]float64{"x": 0})
+	// A file that is written anew goes on counting.
+	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60, ToToken: 160}); err != nil {
+		t.Fatal(err)
+	}
+	saved(map[string]float64{"b": 810})
 }

@@ -115,11 +115,15 @@ func TestRunRoundTrip(t *testing.T) {
 func TestRuns(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range 10 {
-		r, err := db.BeginRun(t.Context(), Run{Model: []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3], Endpoint: "/v1/completions"})
+		r, err := db.BeginRun(t.Context(), Run{
+			StartedAt: time.Date(2026, 11, 21, 18+i, 0, 0, 0, time.UTC),
+			Model:     []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3], Endpoint: "/v1/completions",
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i < 8 {
+			r.FinishReason, r.Error = []string{"error", "length"}[i%2], []string{"queue_full", ""}[i%2]
 			if err := db.FinishRun(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
@@ -140,6 +144,19 @@ func TestRuns(t *testing.T) {
 		{"a model without runs", RunFilter{Model: "c"}, nil, 0},
 		{"a limit beyond the largest", RunFilter{Limit: 1 << 40, Model: "b", Before: 5}, []int64{4, 2}, 0},
 		{"quotes are data", RunFilter{Model: "a' OR '1'='1"}, nil, 0},
+		{"client", RunFilter{Client: "curl"}, []int64{9, 6, 3}, 0},
+		{"a part of a client", RunFilter{Client: "cur"}, nil, 0},
+		{"endpoint", RunFilter{Endpoint: "/v1/completions", Before: 3}, []int64{2, 1}, 0},
+		{"finish reason", RunFilter{Finish: "length"}, []int64{8, 6, 4, 2}, 0},
+		{"in flight", RunFilter{Finish: FinishRunning}, []int64{10, 9}, 0},
+		{"day", RunFilter{Day: "2026-11-22"}, []int64{10, 9, 8, 7}, 0},
+		{"model and day", RunFilter{Day: "2026-11-21", Model: "b"}, []int64{6, 4, 2}, 0},
+		{"search in a client", RunFilter{Search: "AIDE"}, []int64{8, 5, 2}, 0},
+		{"search in an error", RunFilter{Search: "queue"}, []int64{7, 5, 3, 1}, 0},
+		{"search in the time", RunFilter{Search: "22t01"}, []int64{8}, 0},
+		{"search across columns", RunFilter{Search: "zed/v1"}, nil, 0},
+		{"marks of patterns are data", RunFilter{Search: "%"}, nil, 0},
+		{"search pages too", RunFilter{Search: "zed", Limit: 2}, []int64{10, 7}, 7},
 	}
 	for _, test := range tests {
 		runs, next, err := db.Runs(t.Context(), test.f)
@@ -154,10 +171,41 @@ func TestRuns(t *testing.T) {
 			t.Errorf("%s: runs %v, next %d, want %v, %d", test.name, ids, next, test.want, test.next)
 		}
 	}
+	values, err := db.RunValues(t.Context())
+	want := RunValues{
+		Models: []string{"b", "a"}, Clients: []string{"zed", "curl", "aider"}, Endpoints: []string{"/v1/completions"},
+		Finishes: []string{"length", "error"}, Days: []string{"2026-11-22", "2026-11-21"},
+	}
+	if err != nil || !reflect.DeepEqual(values, want) {
+		t.Errorf("values %+v, %v, want %+v", values, err, want)
+	}
 	for _, f := range []RunFilter{{Limit: -1}, {Before: -1}} {
 		_, _, err := db.Runs(t.Context(), f)
 		wantCode(t, err, Invalid)
 	}
+}
+
+// TestVerdict: the latest is kept, by the list and by the run itself.
+func TestVerdict(t *testing.T) {
+	db := mustOpen(t, "")
+	r, err := db.BeginRun(t.Context(), Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.FinishRun(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	for _, verdict := range []string{`{"same":1}`, `{"same":2}`} {
+		if err := db.SetRunVerdict(t.Context(), r.ID, json.RawMessage(verdict)); err != nil {
+			t.Fatal(err)
+		}
+		one, err := db.Run(t.Context(), r.ID)
+		list, _, errList := db.Runs(t.Context(), RunFilter{})
+		if err != nil || errList != nil || string(one.Verdict) != verdict || string(list[0].Verdict) != verdict {
+			t.Errorf("%s, %v; %+v, %v", one.Verdict, err, list, errList)
+		}
+	}
+	wantCode(t, db.SetRunVerdict(t.Context(), 99, json.RawMessage("{}")), NotFound)
 }
 
 func TestModelRoundTrip(t *testing.T) {

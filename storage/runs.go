@@ -51,6 +51,7 @@ type Run struct {
 	MatchedTokens int             `json:"matched_tokens"`        // of the prompt, that some text in memory or on disk begins with
 	Parted        json.RawMessage `json:"parted,omitempty"`      // where the prompt parts from that text, and how; nil if it does not
 	Resumes       int64           `json:"resumes"`               // id of the run whose answer this one completes; 0 = of none
+	Verdict       json.RawMessage `json:"verdict,omitempty"`     // how the answer compared when it was last computed again; nil if it never was
 }
 
 // FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
@@ -60,11 +61,6 @@ const FinishInterrupted = "interrupted"
 // KeepRounds is of how many runs, the newest, Speculation and the [RunText] are kept: they can be a hundred times as large
 // as the rest.
 const KeepRounds = 1000
-
-const (
-	DefaultRunsLimit = 100
-	MaxRunsLimit     = 1000
-)
 
 const (
 	runColumns = "id, started_at, " + runOutcome
@@ -77,8 +73,8 @@ const (
 	drafted, accepted, rounds, syncs, load_ms, restore_ms, prefill_ms, first_token_ms, draft_ms, verify_ms, total_ms, peak_bytes,
 	finish_reason, miss_reason, error, seed, queue_ms, no_drafter, verifies, prediction_accepted, prediction_rejected, repeats`
 
-	// runTexts are those of what the prompt was compared with.
-	runTexts = "matched_tokens, parted, resumes"
+	// runTexts are those of what the prompt and the answer were compared with.
+	runTexts = "matched_tokens, parted, resumes, verdict"
 )
 
 // fields are the columns in the order of runColumns, for reading and for writing.
@@ -88,7 +84,7 @@ func (r *Run) fields() []any {
 		&r.LoadMS, &r.RestoreMS, &r.PrefillMS, &r.FirstTokenMS, &r.DraftMS, &r.VerifyMS, &r.TotalMS, &r.PeakBytes,
 		&r.FinishReason, &r.MissReason, &r.Error, &r.Seed,
 		&r.QueueMS, &r.NoDrafter, &r.Verifies, &r.PredictionAccepted, &r.PredictionRejected, &r.Repeats, (*text)(&r.Speculation),
-		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes}
+		&r.MatchedTokens, (*text)(&r.Parted), &r.Resumes, (*text)(&r.Verdict)}
 }
 
 // BeginRun records that a request arrived and returns its row, with ID and, unless the caller set it, StartedAt.
@@ -165,50 +161,16 @@ func (db *DB) Run(ctx context.Context, id int64) (Run, error) {
 	return r, db.wrap(op, err)
 }
 
-// A RunFilter chooses runs. The zero value means the newest of all.
-type RunFilter struct {
-	Model  string // exact, if not empty
-	Before int64  // cursor: only runs with a smaller id, if not 0
-	Limit  int    // DefaultRunsLimit if 0, at most MaxRunsLimit
-}
-
-// Runs returns the chosen runs, newest first and without Speculation, and the cursor to pass as Before for the next page: 0 at the end.
-func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
-	const op = "list runs"
-	if f.Limit < 0 || f.Before < 0 {
-		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
-	}
-	limit := min(f.Limit, MaxRunsLimit)
-	if limit == 0 {
-		limit = DefaultRunsLimit
-	}
-	where, args := []string{"1"}, []any{}
-	and := func(cond string, arg any) { where, args = append(where, cond), append(args, arg) }
-	if f.Model != "" {
-		and("model = ?", f.Model)
-	}
-	if f.Before != 0 {
-		and("id < ?", f.Before)
-	}
-	// One row more than asked for tells whether there is a next page.
-	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+// SetRunVerdict keeps how a run's answer compared when it was computed again, in place of what was kept before, or returns
+// [NotFound].
+func (db *DB) SetRunVerdict(ctx context.Context, id int64, verdict json.RawMessage) error {
+	op := fmt.Sprintf("keep the verdict on run %d", id)
+	res, err := db.w.ExecContext(ctx, "UPDATE runs SET verdict = ? WHERE id = ?", text(verdict), id)
 	if err != nil {
-		return nil, 0, db.wrap(op, err)
+		return db.wrap(op, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanRun(rows)
-		if err != nil {
-			return nil, 0, db.wrap(op, err)
-		}
-		runs = append(runs, r)
+	if n, _ := res.RowsAffected(); n == 0 {
+		return &Error{Code: NotFound, Op: op, Message: "there is no such run"}
 	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, db.wrap(op, err)
-	}
-	if len(runs) > limit {
-		runs = runs[:limit]
-		next = runs[limit-1].ID
-	}
-	return runs, next, nil
+	return nil
 }

@@ -20,6 +20,7 @@ type Checkpoint struct {
 	Pinned    bool      `json:"pinned"`
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"`
+	SavedMS   float64   `json:"saved_ms"` // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
 
 	// Text is the end of the text. Only one checkpoint by itself has it, and
 	// only while its model is in memory.
@@ -86,20 +87,4 @@ type RunText struct {
 	Tokens  int             // of the text that are in it
 	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended
 	Replay  json.RawMessage // how they were generated
-}
-
-// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
-// compares to what the model says with nothing restored and nothing drafted.
-type Replayed struct {
-	Run    int64 `json:"run"`
-	Tokens int   `json:"tokens"` // of the answer
-	Same   int   `json:"same"`   // of them, from the first on
-
-	// Where they differ: the token that was answered, and the one that comes now.
-	Answered string `json:"answered,omitempty"`
-	Now      string `json:"now,omitempty"`
-
-	// Tie says that the model takes both for as likely but for rounding. It is
-	// known of greedy answers without penalties.
-	Tie bool `json:"tie,omitempty"`
 }

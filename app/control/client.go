@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -114,22 +113,6 @@ func (c *Client) RemoveModel(ctx context.Context, id string) error {
 // Drafter asks what drafts for a model, or sets it.
 func (c *Client) Drafter(ctx context.Context, r DrafterRequest) (Drafter, error) {
 	return call[Drafter](ctx, c, http.MethodPost, "/app/drafter", r)
-}
-
-// Runs lists the history, newest first.
-func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
-	v := url.Values{}
-	if q.Limit != 0 {
-		v.Set("limit", strconv.Itoa(q.Limit))
-	}
-	if q.Before != 0 {
-		v.Set("before", strconv.FormatInt(q.Before, 10))
-	}
-	if q.Model != "" {
-		v.Set("model", q.Model)
-	}
-	list, err := call[struct{ Runs []Run }](ctx, c, http.MethodGet, "/app/runs?"+v.Encode(), nil)
-	return list.Runs, err
 }
 
 // Run returns one row of the history, with its rounds.

@@ -125,7 +125,8 @@ type Model struct {
 }
 
 // Run is one row of the history, field for field that of package storage:
-// what one request cost. It holds no text but that of two tokens, in Parted. Of a request with several choices
+// what one request cost. It holds no text but that of two tokens, in Parted and
+// in Verdict. Of a request with several choices
 // the counts are sums, except that a prompt shared by choices counts once;
 // durations are the longest choice's.
 type Run struct {
@@ -179,6 +180,10 @@ type Run struct {
 	Parted json.RawMessage `json:"parted,omitempty"`
 
 	Resumes int64 `json:"resumes"` // id of the run whose answer this one completes; 0 = of none
+
+	// Verdict is a Replayed: how the answer compared when it was last computed
+	// again. It is nil if it never was.
+	Verdict json.RawMessage `json:"verdict,omitempty"`
 }
 
 // TokensPerVerify returns how many tokens a round with drafts gave: those that
@@ -196,13 +201,6 @@ const (
 	FinishError       = "error"
 	FinishInterrupted = "interrupted" // the program ended before it did
 )
-
-// RunQuery narrows GET /app/runs. The zero value means the newest 100.
-type RunQuery struct {
-	Limit  int    // at most 1000; 0 = 100
-	Model  string // this id only
-	Before int64  // runs older than this id
-}
 
 // ModelRequest names a model: the body of POST /app/load.
 type ModelRequest struct {

@@ -114,6 +114,11 @@ type Recorder interface {
 	// Runs lists finished and running runs, newest first, without their
 	// Speculation.
 	Runs(context.Context, control.RunQuery) ([]control.Run, error)
+	// RunValues lists what there is to narrow Runs by.
+	RunValues(context.Context) (control.RunValues, error)
+	// KeepVerdict keeps how a run's answer compared, in place of what was kept
+	// before.
+	KeepVerdict(context.Context, control.Replayed) error
 }
 
 // A Keeper has what runs left behind: states of texts on disk, and what is

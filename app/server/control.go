@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"tandem/app/control"
@@ -207,59 +206,4 @@ func (s *Server) stopDownload(stop func(ctx context.Context, id string) error) h
 		}
 		return writeJSON(w, s.currentState())
 	}
-}
-
-// runs is the body of GET /app/runs.
-type runs struct {
-	Runs []control.Run `json:"runs"`
-}
-
-func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
-	query := r.URL.Query()
-	q := control.RunQuery{Model: query.Get("model")}
-	number := func(name string, most int64) (n int64, err error) {
-		v := query.Get(name)
-		if v == "" {
-			return 0, nil
-		}
-		if n, err = strconv.ParseInt(v, 10, 64); err != nil || n < 0 || n > most {
-			return 0, invalid(name, "%s must be a whole number between 0 and %d.", name, most)
-		}
-		return n, nil
-	}
-	limit, err := number("limit", 1000)
-	if err != nil {
-		return err
-	}
-	if q.Before, err = number("before", 1<<62); err != nil {
-		return err
-	}
-	q.Limit = int(limit)
-	list, err := s.backend.Runs(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, runs{append([]control.Run{}, list...)})
-}
-
-func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
-	id, err := runID(r)
-	if err != nil {
-		return err
-	}
-	run, err := s.backend.Run(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, run)
-}
-
-func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
-		return err
-	}
-	if !s.cancelRun(r.PathValue("id")) {
-		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
-	}
-	return writeJSON(w, struct{}{})
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ type fakeBackend struct {
 	texts  map[int64]control.RunText
 	left   []int32 // on disk, by whatever run
 
+	query      control.RunQuery // the last
 	checkpoint control.Checkpoint
 	downloads  []control.Download
 	set        control.Settings
@@ -215,20 +215,6 @@ func (f *fakeBackend) Run(_ context.Context, id int64) (control.Run, error) {
 		return control.Run{}, control.Errorf(control.CodeRunNotFound, "There is no run %d in the history.", id)
 	}
 	return f.runs[id-1], nil
-}
-
-func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	list := slices.Clone(f.runs)
-	slices.Reverse(list)
-	for i := range list {
-		list[i].Speculation = nil
-	}
-	if q.Limit > 0 {
-		list = list[:min(q.Limit, len(list))]
-	}
-	return list, nil
 }
 
 // lastRun waits for the newest row to be finished.

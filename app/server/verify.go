@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -51,7 +53,7 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	answer := text[min(kept.Prompt, len(text)):]
 	out := control.Replayed{Run: id, Tokens: len(answer)}
 	if len(answer) == 0 {
-		return writeJSON(w, out)
+		return s.verdict(w, r, out)
 	}
 	req := engine.Request{
 		Prompt: text[:kept.Prompt], MaxTokens: new(len(answer)),
@@ -71,7 +73,16 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Same++
 	}
-	return writeJSON(w, out)
+	return s.verdict(w, r, out)
+}
+
+// verdict keeps how a run's answer compares, and answers with it.
+func (s *Server) verdict(w http.ResponseWriter, r *http.Request, v control.Replayed) error {
+	v.At = time.Now().UTC()
+	if err := s.backend.KeepVerdict(context.WithoutCancel(r.Context()), v); err != nil {
+		s.log.Warn("the history does not take a verdict", "run", v.Run, "err", err)
+	}
+	return writeJSON(w, v)
 }
 
 // tied reports whether a greedy request's token and another one are the model's

@@ -38,6 +38,13 @@ type Entry struct {
 	Gone string // of Known: why there is no such file; empty if there should be
 }
 
+// A Use is the restoration of a text's beginning.
+type Use struct {
+	IDs    []string // of the files it is in, the first tokens' first
+	Tokens int      // restored
+	Took   time.Duration
+}
+
 // An Index keeps what is known of files where it can be asked for. Its methods
 // are called by goroutines of the store. An error is logged, and nothing else
 // comes of it.
@@ -48,7 +55,7 @@ type Index interface {
 	// Add says that a file is on disk from now on.
 	Add(Entry) error
 	// Use says that a text was restored from files.
-	Use(ids []string) error
+	Use(Use) error
 	// Lose says that a file is gone or of no use, and why.
 	Lose(id, why string) error
 	// ByWorth returns the files that may be deleted to make room, of all keys,

@@ -47,10 +47,10 @@ func (x *notebook) Add(e Entry) error {
 }
 
 // Use implements Index.
-func (x *notebook) Use(ids []string) error {
+func (x *notebook) Use(u Use) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.used = append(x.used, ids)
+	x.used = append(x.used, u.IDs)
 	return nil
 }
 

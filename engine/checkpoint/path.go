@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/mlx"
@@ -130,6 +131,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	if p.Restored == 0 {
 		return fresh(), nil
 	}
+	began := time.Now()
 	last := p.last()
 	stack := p.trie.unpark(last)
 	if stack == nil {
@@ -154,7 +156,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 		return nil, err
 	}
 	if p.trie.store != nil {
-		p.trie.store.use(p.trie.files(last))
+		p.trie.store.use(Use{IDs: p.trie.files(last), Tokens: p.Restored, Took: time.Since(began)})
 	}
 	return stack, nil
 }

@@ -189,11 +189,11 @@ func (d *Store) tell(what string, f func(Index) error) {
 }
 
 // use notes that a text was restored from files.
-func (d *Store) use(ids []string) {
-	if d.o.Index == nil || len(ids) == 0 {
+func (d *Store) use(u Use) {
+	if d.o.Index == nil || len(u.IDs) == 0 {
 		return
 	}
-	d.later(func() { d.tell("using checkpoints", func(x Index) error { return x.Use(ids) }) })
+	d.later(func() { d.tell("using checkpoints", func(x Index) error { return x.Use(u) }) })
 }
 
 // later has the writer do what may wait, and may be left out when there is too

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -87,32 +88,31 @@ func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSO
 			return err
 		}
 	}
-	switch {
-	case v.Same == v.Tokens && !asJSON:
-		fmt.Fprintf(m.Stdout, "run %d: all %s come again, with nothing restored and nothing drafted\n", id, plural(v.Tokens, "token"))
-		return nil
-	case v.Same == v.Tokens:
-		return nil
+	text := fmt.Sprintf("run %d: %s", id, v)
+	if v.Same != v.Tokens {
+		return errors.New(text)
 	}
-	text := fmt.Sprintf("run %d: %s of %d come again", id, plural(v.Same, "token"), v.Tokens)
-	switch {
-	case v.Now == "" && v.Answered == "":
-		return fmt.Errorf("%s; then it ends", text)
-	case v.Tie:
-		return fmt.Errorf("%s; then %q was answered, and now comes %q: the model takes both for as likely but for rounding", text, v.Answered, v.Now)
+	if !asJSON {
+		fmt.Fprintln(m.Stdout, text)
 	}
-	return fmt.Errorf("%s; then %q was answered, and now comes %q", text, v.Answered, v.Now)
+	return nil
 }
 
 func listRuns(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	model := f.String("model", "", "of this model only")
-	limit := f.Int("limit", 20, "at most so many, up to 1000; 0 lists 100")
+	var q control.RunQuery
+	f.StringVar(&q.Model, "model", "", "of this model only")
+	f.StringVar(&q.Client, "client", "", "of this client only, as the list of `runs --json` has it")
+	f.StringVar(&q.Endpoint, "endpoint", "", "of this endpoint only, such as /v1/completions")
+	f.StringVar(&q.Finish, "finish", "", "that ended so only, such as stop, length, error or running")
+	f.StringVar(&q.Day, "day", "", "of this day only, in UTC, such as 2026-11-22")
+	f.StringVar(&q.Search, "search", "", "with this text in any of these only")
+	f.IntVar(&q.Limit, "limit", 20, "at most so many, up to 1000; 0 lists 100")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	if *limit < 0 {
+	if q.Limit < 0 {
 		return mistake(f, "--limit must be at least 0")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
@@ -121,7 +121,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		list, err := c.Runs(ctx, control.RunQuery{Limit: *limit, Model: *model})
+		list, err := c.Runs(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -145,22 +145,19 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 			if r.Verifies > 0 {
 				perVerify = fmt.Sprintf("%.2f", r.TokensPerVerify())
 			}
+			verified := "-"
+			if v, err := r.Replayed(); err != nil {
+				return err
+			} else if v != nil {
+				verified = v.Word()
+			}
 			rows = append(rows, []string{fmt.Sprint(r.ID), clock(r.StartedAt), r.Model, r.Endpoint,
 				fmt.Sprint(r.PromptTokens), fmt.Sprint(r.CompletionTokens), cmp.Or(r.Drafter, "-"), perVerify,
-				fmt.Sprintf("%.0f", r.FirstTokenMS), pace(r), r.FinishReason})
+				fmt.Sprintf("%.0f", r.FirstTokenMS), r.Pace(), verified, r.FinishReason})
 		}
 		if *asJSON {
 			return nil
 		}
-		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "FINISH"}, rows)
+		return table(m.Stdout, []string{"ID", "STARTED", "MODEL", "ENDPOINT", "PROMPT", "COMPLETION", "DRAFTER", "PER VERIFY", "FIRST MS", "TOKENS/S", "VERIFIED", "FINISH"}, rows)
 	})
-}
-
-// pace is a run's tokens per second after the first one, - where it has none.
-func pace(r control.Run) string {
-	decode := r.TotalMS - r.FirstTokenMS
-	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // of a resumed one nobody knows which tokens were new
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
 }

@@ -77,6 +77,7 @@ export interface Checkpoint {
   pinned: boolean
   created_at: string
   used_at: string
+  saved_ms: number // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
   text?: string
 }
 
@@ -121,17 +122,6 @@ export interface Parted {
   answer: boolean // the other text is an answer there
 }
 
-// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
-// compares to what the model says with nothing restored and nothing drafted.
-export interface Replayed {
-  run: number
-  tokens: number // of the answer
-  same: number // of them, from the first on
-  answered?: string
-  now?: string
-  tie?: boolean
-}
-
 // DrafterRequest asks what drafts for a model, or sets it: the body of POST
 // /app/drafter.
 export interface DrafterRequest {
@@ -159,6 +149,17 @@ export interface Trial {
   sliding?: string
   tokens_per_verify: number // greedy, of whole blocks
   blocks: number
+}
+
+// RunValues are what there is to narrow a RunQuery by: the answer of GET
+// /app/runs/values. Each lists the values that occur, the latest first, a hundred
+// at most.
+export interface RunValues {
+  models: string[]
+  clients: string[]
+  endpoints: string[]
+  finishes: string[] // of runs that have ended
+  days: string[]
 }
 
 // Found is the answer of GET /app/found: models on this machine, whoever put them
@@ -224,6 +225,40 @@ export interface Suggested {
   drafter_bytes?: number // likewise
   registered?: boolean // it is there already
   has_drafter?: boolean // and so is its drafter
+}
+
+// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
+// compares to what the model says with nothing restored and nothing drafted. The
+// run keeps the latest.
+export interface Replayed {
+  run: number
+  at: string // when they were compared
+  tokens: number // of the answer
+  same: number // of them, from the first on
+  answered?: string
+  now?: string
+  tie?: boolean
+}
+
+// A Report says in plain words what one run cost and how it was decoded: the
+// answer of GET /app/runs/{id}/report, and what `tandem runs show` prints.
+export interface Report {
+  run: Run
+  facts: Fact[] // empty while it is in flight
+  phases: PhaseTime[] // in order; together they are the whole run
+  speculation: Speculation | null // nil where its rounds are not kept
+}
+
+// A Fact is a sentence about something.
+export interface Fact {
+  name: string
+  text: string
+}
+
+// A PhaseTime is what one part of a run took.
+export interface PhaseTime {
+  name: string
+  ms: number
 }
 
 // Settings are what a person can set, by their names in JSON. The hub's token is
@@ -388,7 +423,8 @@ export interface Model {
 }
 
 // Run is one row of the history, field for field that of package storage:
-// what one request cost. It holds no text but that of two tokens, in Parted. Of a request with several choices
+// what one request cost. It holds no text but that of two tokens, in Parted and
+// in Verdict. Of a request with several choices
 // the counts are sums, except that a prompt shared by choices counts once;
 // durations are the longest choice's.
 export interface Run {
@@ -428,6 +464,7 @@ export interface Run {
   matched_tokens: number // of the prompt, that some text in memory or on disk begins with
   parted?: unknown
   resumes: number // id of the run whose answer this one completes; 0 = of none
+  verdict?: unknown
 }
 
 // ModelRequest names a model: the body of POST /app/load.

@@ -1,0 +1,65 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// RunQuery narrows GET /app/runs. The zero value means the newest 100; each
+// field that is not empty narrows it.
+type RunQuery struct {
+	Limit  int   // at most 1000; 0 = 100
+	Before int64 // runs older than this id
+
+	Model, Client, Endpoint string // exact
+	Finish                  string // finish reason, or FinishRunning
+	Day                     string // of the start, as YYYY-MM-DD in UTC
+	Search                  string // in these, the drafter, the error and the time of the start, whatever its case
+}
+
+// FinishRunning stands for runs in flight in a RunQuery.
+const FinishRunning = "running"
+
+// MaxRunText bounds each text of a RunQuery, in bytes.
+const MaxRunText = 256
+
+// RunValues are what there is to narrow a RunQuery by: the answer of GET
+// /app/runs/values. Each lists the values that occur, the latest first, a hundred
+// at most.
+type RunValues struct {
+	Models    []string `json:"models"`
+	Clients   []string `json:"clients"`
+	Endpoints []string `json:"endpoints"`
+	Finishes  []string `json:"finishes"` // of runs that have ended
+	Days      []string `json:"days"`
+}
+
+// Texts are the fields that a URL's query has by the same names.
+func (q *RunQuery) Texts() map[string]*string {
+	return map[string]*string{"model": &q.Model, "client": &q.Client, "endpoint": &q.Endpoint, "finish": &q.Finish, "day": &q.Day, "search": &q.Search}
+}
+
+// Runs lists the history, newest first.
+func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
+	v := url.Values{}
+	if q.Limit != 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Before != 0 {
+		v.Set("before", strconv.FormatInt(q.Before, 10))
+	}
+	for name, text := range q.Texts() {
+		if *text != "" {
+			v.Set(name, *text)
+		}
+	}
+	list, err := call[struct{ Runs []Run }](ctx, c, http.MethodGet, "/app/runs?"+v.Encode(), nil)
+	return list.Runs, err
+}
+
+// RunValues lists what there is to narrow Runs by.
+func (c *Client) RunValues(ctx context.Context) (RunValues, error) {
+	return call[RunValues](ctx, c, http.MethodGet, "/app/runs/values", nil)
+}

@@ -1,0 +1,63 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
+// compares to what the model says with nothing restored and nothing drafted. The
+// run keeps the latest.
+type Replayed struct {
+	Run    int64     `json:"run"`
+	At     time.Time `json:"at"`     // when they were compared
+	Tokens int       `json:"tokens"` // of the answer
+	Same   int       `json:"same"`   // of them, from the first on
+
+	// Where they differ: the token that was answered, and the one that comes now.
+	Answered string `json:"answered,omitempty"`
+	Now      string `json:"now,omitempty"`
+
+	// Tie says that the model takes both for as likely but for rounding. It is
+	// known of greedy answers without penalties.
+	Tie bool `json:"tie,omitempty"`
+}
+
+// String is the verdict in plain words.
+func (r Replayed) String() string {
+	text := fmt.Sprintf("%s of %d come again", plural(r.Same, "token"), r.Tokens)
+	switch {
+	case r.Same == r.Tokens:
+		return fmt.Sprintf("all %s come again, with nothing restored and nothing drafted", plural(r.Tokens, "token"))
+	case r.Now == "" && r.Answered == "":
+		return text + "; then it ends"
+	case r.Tie:
+		return fmt.Sprintf("%s; then %q was answered, and now comes %q: the model takes both for as likely but for rounding", text, r.Answered, r.Now)
+	}
+	return fmt.Sprintf("%s; then %q was answered, and now comes %q", text, r.Answered, r.Now)
+}
+
+// Word is the verdict in one: same, tie or differs.
+func (r Replayed) Word() string {
+	switch {
+	case r.Same == r.Tokens:
+		return "same"
+	case r.Tie:
+		return "tie"
+	}
+	return "differs"
+}
+
+// Replayed returns the verdict that the run keeps, nil if it was never computed
+// again.
+func (r Run) Replayed() (*Replayed, error) {
+	if r.Verdict == nil {
+		return nil, nil
+	}
+	v := new(Replayed)
+	if err := json.Unmarshal(r.Verdict, v); err != nil {
+		return nil, fmt.Errorf("the verdict on run %d: %w", r.ID, err)
+	}
+	return v, nil
+}

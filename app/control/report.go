@@ -1,0 +1,172 @@
+package control
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A Report says in plain words what one run cost and how it was decoded: the
+// answer of GET /app/runs/{id}/report, and what `tandem runs show` prints.
+type Report struct {
+	Run         Run          `json:"run"`
+	Facts       []Fact       `json:"facts"`       // empty while it is in flight
+	Phases      []PhaseTime  `json:"phases"`      // in order; together they are the whole run
+	Speculation *Speculation `json:"speculation"` // nil where its rounds are not kept
+}
+
+// A Fact is a sentence about something.
+type Fact struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// A PhaseTime is what one part of a run took.
+type PhaseTime struct {
+	Name string  `json:"name"`
+	MS   float64 `json:"ms"`
+}
+
+// NewReport reads what the history has of a run.
+func NewReport(r Run) (Report, error) {
+	report := Report{Run: r, Facts: []Fact{}, Phases: []PhaseTime{}}
+	if r.Speculation != nil {
+		report.Speculation = new(Speculation)
+		if err := json.Unmarshal(r.Speculation, report.Speculation); err != nil {
+			return report, fmt.Errorf("the rounds of run %d: %w", r.ID, err)
+		}
+	}
+	if r.EndedAt.IsZero() {
+		return report, nil
+	}
+	var parted *Parted
+	if r.Parted != nil {
+		parted = new(Parted)
+		if err := json.Unmarshal(r.Parted, parted); err != nil {
+			return report, fmt.Errorf("where run %d parts: %w", r.ID, err)
+		}
+	}
+	report.fact("finish", "%s", r.FinishReason)
+	if r.Error != "" {
+		report.Facts[0].Text += ": " + r.Error
+	}
+	if r.FinishReason == FinishInterrupted {
+		return report, nil // its figures went with the program
+	}
+	report.prompt(parted)
+	report.decoding()
+	if err := report.verdict(); err != nil {
+		return report, err
+	}
+	report.times()
+	return report, nil
+}
+
+func (r *Report) fact(name, format string, args ...any) {
+	r.Facts = append(r.Facts, Fact{name, fmt.Sprintf(format, args...)})
+}
+
+// prompt tells what was read and what of it was known.
+func (r *Report) prompt(parted *Parted) {
+	run := &r.Run
+	r.fact("tokens", "prompt %d, completion %d", run.PromptTokens, run.CompletionTokens)
+	r.fact("prompt", "matched %d, restored %d, computed %d", run.MatchedTokens, run.CachedTokens, run.PromptTokens-run.CachedTokens)
+	if run.MissReason != "" {
+		r.fact("cache", "%s", run.MissReason)
+	}
+	if parted != nil {
+		where := "a text that was kept"
+		if parted.Answer {
+			where = "an earlier answer, which the client or the chat template wrote otherwise than it was generated, unless it was edited"
+		}
+		r.fact("parts", "at token %d from %s: there %q follows, here %q", parted.At, where, parted.Kept, parted.Given)
+	}
+	if run.Resumes > 0 {
+		r.fact("resumes", "run %d", run.Resumes)
+	}
+}
+
+// decoding tells how the answer came about.
+func (r *Report) decoding() {
+	run := &r.Run
+	if run.Repeats > 0 {
+		r.fact("loops", "from token %d of the completion on; what drafts gain there says little of other texts", run.Repeats)
+	}
+	r.fact("seed", "%d", run.Seed)
+	if r.Speculation != nil && r.Speculation.Asked != nil {
+		r.fact("asked for", "%s", r.Speculation.Asked)
+	}
+	r.fact("drafter", "%s", cmp.Or(run.Drafter, "none"))
+	if run.NoDrafter != "" {
+		r.fact("reason", "%s", run.NoDrafter)
+	}
+	if run.Drafted > 0 {
+		r.fact("drafts", "%d, of which %d stood (%s)", run.Drafted, run.Accepted, Share(run.Accepted, run.Drafted))
+	}
+	if n := run.PredictionAccepted + run.PredictionRejected; n > 0 {
+		r.fact("prediction", "%s tried, of which %d stood (%s)", plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
+	}
+	rounds := plural(run.Rounds, "forward") + " after the prompt's"
+	if run.Verifies > 0 {
+		rounds += fmt.Sprintf(", %d with drafts: %.2f tokens per verify", run.Verifies, run.TokensPerVerify())
+	}
+	r.fact("rounds", "%s; %s", rounds, plural(run.Syncs, "sync"))
+}
+
+// verdict tells how the answer compared when it was computed again.
+func (r *Report) verdict() error {
+	v, err := r.Run.Replayed()
+	if v != nil {
+		r.fact("verified", "%s", v)
+	}
+	return err
+}
+
+// times tells what it took.
+func (r *Report) times() {
+	run := &r.Run
+	// Restoring is a part of the engine's prefill; decoding is what is left.
+	read := max(0, run.PrefillMS-run.RestoreMS)
+	r.Phases = []PhaseTime{
+		{"queue", run.QueueMS}, {"load", run.LoadMS}, {"restore", run.RestoreMS}, {"prefill", read},
+		{"decode", max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)},
+	}
+	var took []string
+	for _, t := range []PhaseTime{
+		{"load", run.LoadMS}, {"queue", run.QueueMS}, {"restore", run.RestoreMS}, {"prefill", run.PrefillMS}, {"first token", run.FirstTokenMS},
+		{"draft", run.DraftMS}, {"verify", run.VerifyMS}, {"total", run.TotalMS},
+	} {
+		if t.MS > 0 {
+			took = append(took, fmt.Sprintf("%s %.1f", t.Name, t.MS))
+		}
+	}
+	r.fact("ms", "%s", strings.Join(took, ", "))
+	if r.Speculation != nil && r.Speculation.BlockMS != nil {
+		b := r.Speculation.BlockMS
+		r.fact("block ms", "%.1f on average, %.1f in the first eight, %.1f at most", b.Mean, b.First8, b.Max)
+	}
+	r.fact("tokens/s", "%s after the first", run.Pace())
+}
+
+// Pace is a run's tokens per second after the first one, - where it has none.
+func (r Run) Pace() string {
+	decode := r.TotalMS - r.FirstTokenMS
+	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // of a resumed one nobody knows which tokens were new
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
+}
+
+// Share is a part in percent.
+func Share(part, whole int) string {
+	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(max(whole, 1)))
+}
+
+// plural writes a number of things, each called by that noun.
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,82 @@
+package control
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReportPhases: restoring is counted once, the phases add up to the whole,
+// and clocks that disagree make none of them negative.
+func TestReportPhases(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  Run
+		want []float64
+	}{
+		{"all", Run{QueueMS: 1, LoadMS: 20, RestoreMS: 5, PrefillMS: 35, TotalMS: 100}, []float64{1, 20, 5, 30, 44}},
+		{"nothing restored", Run{PrefillMS: 35, TotalMS: 100}, []float64{0, 0, 0, 35, 65}},
+		{"ended while it waited", Run{QueueMS: 3, TotalMS: 3}, []float64{3, 0, 0, 0, 0}},
+		{"more than the whole", Run{PrefillMS: 12, TotalMS: 10}, []float64{0, 0, 0, 12, 0}},
+	} {
+		c.run.EndedAt = time.Unix(1, 0)
+		r, err := NewReport(c.run)
+		if err != nil || len(r.Phases) != len(c.want) {
+			t.Fatalf("%s: %+v, %v", c.name, r.Phases, err)
+		}
+		for i, p := range r.Phases {
+			if math.Abs(p.MS-c.want[i]) > 1e-9 {
+				t.Errorf("%s: %s takes %v ms, want %v", c.name, p.Name, p.MS, c.want[i])
+			}
+		}
+	}
+}
+
+func TestReportFacts(t *testing.T) {
+	end := time.Unix(1, 0)
+	for _, c := range []struct {
+		name       string
+		run        Run
+		fact, text string // of the report; an empty text: there is none
+	}{
+		{"an error", Run{EndedAt: end, FinishReason: FinishError, Error: "queue_full"}, "finish", "error: queue_full"},
+		{"cut off", Run{EndedAt: end, FinishReason: FinishInterrupted}, "tokens", ""},
+		{"in flight", Run{}, "finish", ""},
+		{"prompt", Run{EndedAt: end, PromptTokens: 10, MatchedTokens: 8, CachedTokens: 6}, "prompt", "matched 8, restored 6, computed 4"},
+		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
+		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a text that was kept: there "a" follows, here "b"`},
+		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},
+		{"a verdict", Run{EndedAt: end, Verdict: json.RawMessage(`{"run":1,"tokens":3,"same":1,"answered":"x","now":"y"}`)}, "verified", `1 token of 3 come again; then "x" was answered, and now comes "y"`},
+		{"none", Run{EndedAt: end}, "verified", ""},
+	} {
+		r, err := NewReport(c.run)
+		got := ""
+		for _, f := range r.Facts {
+			if f.Name == c.fact {
+				got = f.Text
+			}
+		}
+		if err != nil || got != c.text {
+			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.text)
+		}
+	}
+	for _, bad := range []Run{{EndedAt: end, Parted: json.RawMessage(`[]`)}, {Speculation: json.RawMessage(`"x"`)}, {EndedAt: end, Verdict: json.RawMessage(`3`)}} {
+		if _, err := NewReport(bad); err == nil || !strings.Contains(err.Error(), "run 0") {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+}
+
+func TestReplayedWord(t *testing.T) {
+	for want, v := range map[string]Replayed{
+		"same":    {Tokens: 2, Same: 2},
+		"tie":     {Tokens: 2, Same: 1, Tie: true, Answered: "a", Now: "b"},
+		"differs": {Tokens: 2, Same: 1},
+	} {
+		if got := v.Word(); got != want {
+			t.Errorf("%+v: %s, want %s", v, got, want)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"tandem/app/control"
+)
+
+// The fake notes by what the history was narrowed, and lists the models of its
+// runs.
+
+func (f *fakeBackend) Runs(_ context.Context, q control.RunQuery) ([]control.Run, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.query = q
+	list := slices.Clone(f.runs)
+	slices.Reverse(list)
+	for i := range list {
+		list[i].Speculation = nil
+	}
+	if q.Limit > 0 {
+		list = list[:min(q.Limit, len(list))]
+	}
+	return list, nil
+}
+
+func (f *fakeBackend) RunValues(context.Context) (v control.RunValues, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.runs {
+		v.Models = append(v.Models, r.Model)
+	}
+	return v, nil
+}
+
+func (f *fakeBackend) KeepVerdict(_ context.Context, v control.Replayed) (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.runs[v.Run-1].Verdict, err = json.Marshal(v)
+	return err
+}

@@ -1,0 +1,110 @@
+package server
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"tandem/app/control"
+)
+
+// runs is the body of GET /app/runs.
+type runs struct {
+	Runs []control.Run `json:"runs"`
+}
+
+func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
+	q, err := runQuery(r)
+	if err != nil {
+		return err
+	}
+	list, err := s.backend.Runs(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, runs{append([]control.Run{}, list...)})
+}
+
+// runQuery reads what the history is narrowed by.
+func runQuery(r *http.Request) (q control.RunQuery, err error) {
+	query := r.URL.Query()
+	number := func(name string, most int64) (n int64, err error) {
+		v := query.Get(name)
+		if v == "" {
+			return 0, nil
+		}
+		if n, err = strconv.ParseInt(v, 10, 64); err != nil || n < 0 || n > most {
+			return 0, invalid(name, "%s must be a whole number between 0 and %d.", name, most)
+		}
+		return n, nil
+	}
+	limit, err := number("limit", 1000)
+	if err != nil {
+		return q, err
+	}
+	if q.Before, err = number("before", 1<<62); err != nil {
+		return q, err
+	}
+	q.Limit = int(limit)
+	texts := q.Texts()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if *texts[name] = query.Get(name); len(*texts[name]) > control.MaxRunText {
+			return q, invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
+		}
+	}
+	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
+		return q, invalid("day", "day must be a day such as 2026-11-22, not %q.", clip(q.Day))
+	}
+	return q, nil
+}
+
+func (s *Server) runValues(w http.ResponseWriter, r *http.Request) error {
+	v, err := s.backend.RunValues(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
+		*list = append([]string{}, *list...) // none is a list too
+	}
+	return writeJSON(w, v)
+}
+
+func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
+	id, err := runID(r)
+	if err != nil {
+		return err
+	}
+	run, err := s.backend.Run(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, run)
+}
+
+func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
+	id, err := runID(r)
+	if err != nil {
+		return err
+	}
+	run, err := s.backend.Run(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	report, err := control.NewReport(run)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, report)
+}
+
+func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
+	if _, err := s.readObject(w, r); err != nil {
+		return err
+	}
+	if !s.cancelRun(r.PathValue("id")) {
+		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
+	}
+	return writeJSON(w, struct{}{})
+}

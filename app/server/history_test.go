@@ -1,0 +1,99 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// getOf asks a control route on the socket.
+func getOf(s *Server, path string) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w
+}
+
+// TestHistoryIsNarrowed: every field reaches the backend, and what no run could
+// match is refused.
+func TestHistoryIsNarrowed(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	all := control.RunQuery{
+		Limit: 7, Before: 9, Model: "acme/coder", Client: "zed/1.0 (linux)", Endpoint: "/v1/completions", Finish: control.FinishRunning,
+		Day: "2026-11-22", Search: `50%_"quoted"`,
+	}
+	query := url.Values{"limit": {"7"}, "before": {"9"}}
+	for name, text := range all.Texts() {
+		query.Set(name, *text)
+	}
+	if w := getOf(s, "/app/runs?"+query.Encode()); w.Code != http.StatusOK || fake.query != all || w.Body.String() != `{"runs":[]}` {
+		t.Errorf("%d %s, narrowed by %+v", w.Code, w.Body, fake.query)
+	}
+	for name := range all.Texts() {
+		if name == "day" {
+			continue
+		}
+		w := getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x", control.MaxRunText)}}.Encode())
+		if w.Code != http.StatusOK {
+			t.Errorf("%s of %d bytes: %d %s", name, control.MaxRunText, w.Code, w.Body)
+		}
+		w = getOf(s, "/app/runs?"+url.Values{name: {strings.Repeat("x", control.MaxRunText+1)}}.Encode())
+		if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != name {
+			t.Errorf("%s of a byte more: %d %s", name, w.Code, w.Body)
+		}
+	}
+	for _, bad := range []string{"day=yesterday", "day=2026-13-01", "limit=1001", "limit=x", "before=-1"} {
+		if w := getOf(s, "/app/runs?"+bad); w.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", bad, w.Code, w.Body)
+		}
+	}
+	if w := getOf(s, "/app/runs/values"); w.Body.String() != `{"models":[],"clients":[],"endpoints":[],"finishes":[],"days":[]}` {
+		t.Errorf("values of no runs: %s", w.Body)
+	}
+}
+
+// TestReport: of a run that ended there are facts and phases; a verdict is kept, and
+// told.
+func TestReport(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	if w := getOf(s, "/app/runs/1/report"); w.Code != http.StatusNotFound {
+		t.Errorf("no such run: %d %s", w.Code, w.Body)
+	}
+	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	run := fake.lastRun()
+	read := func() (r control.Report, facts map[string]string) {
+		t.Helper()
+		w := getOf(s, "/app/runs/1/report")
+		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		facts = map[string]string{}
+		for _, f := range r.Facts {
+			facts[f.Name] = f.Text
+		}
+		return r, facts
+	}
+	r, facts := read()
+	if len(r.Phases) != 5 || r.Run.ID != run.ID {
+		t.Errorf("of run %d phases %+v", r.Run.ID, r.Phases)
+	}
+	if facts["finish"] != "stop" || facts["tokens"] == "" || facts["verified"] != "" {
+		t.Errorf("facts %v", facts)
+	}
+	if w := socketPost(s, "/app/runs/1/verify", `{}`); w.Code != http.StatusOK {
+		t.Fatalf("verify: %d %s", w.Code, w.Body)
+	}
+	r, facts = read()
+	v, err := r.Run.Replayed()
+	if err != nil || v == nil || v.Run != 1 || v.At.IsZero() || facts["verified"] != v.String() || v.Word() != "same" {
+		t.Errorf("verdict %+v, %v, told as %q", v, err, facts["verified"])
+	}
+}

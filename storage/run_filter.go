@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"context"
+	"strings"
+)
+
+const (
+	DefaultRunsLimit = 100
+	MaxRunsLimit     = 1000
+)
+
+// MaxRunValues bounds what is listed of one column to filter by, the latest.
+const MaxRunValues = 100
+
+// FinishRunning stands for runs in flight where runs are chosen by their finish reason.
+const FinishRunning = "running"
+
+// A RunFilter chooses runs. The zero value means the newest of all; each field that is not empty narrows it.
+type RunFilter struct {
+	Limit  int   // DefaultRunsLimit if 0, at most MaxRunsLimit
+	Before int64 // cursor: only runs with a smaller id
+
+	Model, Client, Endpoint string // exact
+	Finish                  string // finish reason, or FinishRunning
+	Day                     string // of the start, as YYYY-MM-DD in UTC
+	Search                  string // in any column of words, or in the time of the start, whatever its case
+}
+
+// where is the condition on runs.
+func (f RunFilter) where() (string, []any) {
+	list, args := []string{"1"}, []any{}
+	and := func(condition, arg string) {
+		if arg != "" {
+			list, args = append(list, condition), append(args, arg)
+		}
+	}
+	and("model = ?", f.Model)
+	and("client = ?", f.Client)
+	and("endpoint = ?", f.Endpoint)
+	and("iif(ended_at IS NULL, '"+FinishRunning+"', finish_reason) = ?", f.Finish)
+	and("substr(started_at, 1, 10) = ?", f.Day)
+	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, started_at)), lower(?)) > 0", f.Search)
+	if f.Before != 0 {
+		list, args = append(list, "id < ?"), append(args, f.Before)
+	}
+	return strings.Join(list, " AND "), args
+}
+
+// Runs returns the chosen runs, newest first and without Speculation, and the cursor to pass as Before for the next page: 0 at the end.
+func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
+	const op = "list runs"
+	if f.Limit < 0 || f.Before < 0 {
+		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+	}
+	limit := min(f.Limit, MaxRunsLimit)
+	if limit == 0 {
+		limit = DefaultRunsLimit
+	}
+	where, args := f.where()
+	// One row more than asked for tells whether there is a next page.
+	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+	if err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		r, err := scanRun(rows)
+		if err != nil {
+			return nil, 0, db.wrap(op, err)
+		}
+		runs = append(runs, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, db.wrap(op, err)
+	}
+	if len(runs) > limit {
+		runs = runs[:limit]
+		next = runs[limit-1].ID
+	}
+	return runs, next, nil
+}
+
+// RunValues are what there is to choose runs by: of each column the values that occur, the latest first, MaxRunValues at most.
+type RunValues struct {
+	Models, Clients, Endpoints, Finishes, Days []string
+}
+
+// RunValues returns those of the history.
+func (db *DB) RunValues(ctx context.Context) (v RunValues, err error) {
+	for _, c := range []struct {
+		column string
+		values *[]string
+	}{
+		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {"substr(started_at, 1, 10)", &v.Days},
+	} {
+		if *c.values, err = db.texts(ctx, "SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?", MaxRunValues); err != nil {
+			return RunValues{}, db.wrap("list what runs differ in", err)
+		}
+	}
+	return v, nil
+}
+
+// texts returns the one column of a query.
+func (db *DB) texts(ctx context.Context, query string, args ...any) (list []string, err error) {
+	rows, err := db.r.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
