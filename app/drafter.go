@@ -355,7 +355,7 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	if err := m.drafter.close(); err != nil {
 		a.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
-	next := &loaded{app: a, row: m.row, bundle: m.bundle, context: m.context, took: m.took, longest: m.longest}
+	next := &loaded{app: a, row: m.row, bundle: m.bundle, context: m.context, own: m.ownSettings(), uses: m.uses, took: m.took, longest: m.longest}
 	next.startDrafting(d, reason)
 	return next, nil
 }

@@ -115,9 +115,7 @@ func (a *App) Memory(ctx context.Context) (control.Memory, error) {
 	}
 	for _, row := range rows {
 		d, err := a.demand(ctx, row)
-		e, ok := errors.AsType[*control.Error](err)
-		short := ok && e.Code == control.CodeMemory
-		if err == nil || short { // of one that cannot be loaded at all nothing is known
+		if short := isShort(err); err == nil || short { // of one that cannot be loaded at all nothing is known
 			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID, Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
 		}
 	}
@@ -135,10 +133,10 @@ func (a *App) computesWide() bool {
 	return !a.thread.GPU()
 }
 
-// askedContext is the context length that somebody chose for a model, 0 if nobody
-// did.
-func (a *App) askedContext(ctx context.Context, row storage.Model) (int, error) {
-	return a.opts.ContextLength, nil
+// isShort reports whether a model does not fit the memory.
+func isShort(err error) bool {
+	e, ok := errors.AsType[*control.Error](err)
+	return ok && e.Code == control.CodeMemory
 }
 
 // shortOfMemory tells why a model is not loaded, with the figures, and what to do.

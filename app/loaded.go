@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,8 +32,10 @@ type loaded struct {
 	took    time.Duration
 	longest int // bytes of the longest token
 	users   int // requests that hold it; guarded by app.mu
+	uses    int // requests that ever held it; guarded by app.mu
 
-	settings control.Settings // of when the engine was started
+	own      control.ModelSettings // guarded by app.mu
+	settings control.Settings      // of when the engine was started
 
 	released chan struct{} // closed when nobody holds it any more; nil if nobody waits for that; guarded by app.mu
 
@@ -78,16 +79,8 @@ func (m *loaded) Key() string        { return m.key }
 func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
 func (m *loaded) VocabSize() int     { return m.bundle.Model.Config().VocabSize }
 
-func (m *loaded) Defaults() server.Defaults {
-	d := m.bundle.Defaults
-	return server.Defaults{
-		Temperature: d.Temperature, TopK: d.TopK, TopP: d.TopP, MinP: d.MinP,
-		RepetitionPenalty: d.RepetitionPenalty,
-	}
-}
-
 func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	r.Speculation.Drafter = cmp.Or(r.Speculation.Drafter, m.app.opts.Speculation)
+	r.Speculation = m.speculate(r.Speculation)
 	return m.engine.Generate(ctx, r)
 }
 

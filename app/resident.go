@@ -144,6 +144,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 	switch {
 	case old != nil && sameFiles(old.row, row):
 		old.users += b.users
+		old.uses += b.users
 		a.mu.Unlock()
 		return old, nil
 	case old != nil && old.users > 0 && old.row.ID == row.ID:
@@ -244,12 +245,16 @@ func (a *App) replace(old *loaded, row storage.Model, length int, progress *comi
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
+	own, err := a.modelSettings(a.life, row.ID)
+	if err != nil {
+		return nil, errors.Join(err, d.close(), bundle.Close())
+	}
 	took := time.Since(start)
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds())
 	if err := a.db.TimeModel(a.life, row.ID, took); err != nil {
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m := &loaded{app: a, row: row, bundle: bundle, context: length, took: took, longest: longestToken(bundle.Tokenizer)}
+	m := &loaded{app: a, row: row, bundle: bundle, context: length, own: own, took: took, longest: longestToken(bundle.Tokenizer)}
 	m.startDrafting(d, reason)
 	return m, nil
 }

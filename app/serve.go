@@ -144,6 +144,8 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		a.starting = false
 	})
 
+	running.Go(func() { a.unloadIdle(a.life) })
+
 	var result error
 	select {
 	case <-ctx.Done():

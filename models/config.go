@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"tandem/models/nn"
+	"tandem/models/pocket"
 )
 
 // MaxFileBytes bounds every file of a model except its weights.
@@ -137,6 +139,15 @@ type Defaults struct {
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 
 	eos tokenIDs
+}
+
+// ReadDefaults reads those of the model in a folder, of the pocket model for an
+// empty one. Errors are of type *Error.
+func ReadDefaults(dir string) (Defaults, error) {
+	if dir == "" {
+		return readDefaults(pocket.Files())
+	}
+	return readDefaults(os.DirFS(dir))
 }
 
 // readDefaults reads generation_config.json, which may be absent.

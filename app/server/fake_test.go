@@ -32,6 +32,7 @@ type fakeBackend struct {
 	query      control.RunQuery // the last
 	checkpoint control.Checkpoint
 	downloads  []control.Download
+	own        control.ModelSettings
 	set        control.Settings
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)

@@ -16,6 +16,10 @@ type Library interface {
 	Catalogue(ctx context.Context, ask bool) (control.Catalogue, error)
 	// Memory says what the registered models need of this machine.
 	Memory(ctx context.Context) (control.Memory, error)
+	// ModelSettings returns those of a registered model.
+	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
+	// SetModelSettings stores them in place of what was set.
+	SetModelSettings(context.Context, control.ModelSettings) (control.ModelSettingsState, error)
 }
 
 func (s *Server) found(w http.ResponseWriter, r *http.Request) error {

@@ -26,6 +26,21 @@ func (f *fakeBackend) Memory(context.Context) (control.Memory, error) {
 	return control.Memory{Total: 16 << 30, Models: []control.ModelNeeds{{ID: "acme/coder", Needs: control.Needs{Bytes: 5, Fits: true}}}}, nil
 }
 
+func (f *fakeBackend) ModelSettings(_ context.Context, id string) (control.ModelSettingsState, error) {
+	if id != f.model.id {
+		return control.ModelSettingsState{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+	}
+	return control.ModelSettingsState{Settings: f.own}, nil
+}
+
+func (f *fakeBackend) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
+	if _, err := f.ModelSettings(ctx, set.Model); err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	f.own = set
+	return f.ModelSettings(ctx, set.Model)
+}
+
 // socketGet asks the control routes.
 func socketGet(s *Server, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
@@ -46,5 +61,43 @@ func TestLibrary(t *testing.T) {
 		if w := socketGet(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s in it", path, w.Code, w.Body, want)
 		}
+	}
+}
+
+// TestModelSettings: they are taken whole or refused with the field at fault, and
+// what is not there is not set.
+func TestModelSettings(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	for body, param := range map[string]string{
+		`{}`: "model", `{"model":5}`: "model",
+		`{"model":"acme/coder","context":255}`:             "context",
+		`{"model":"acme/coder","context":1e12}`:            "context",
+		`{"model":"acme/coder","depth":32}`:                "depth",
+		`{"model":"acme/coder","depth":-1}`:                "depth",
+		`{"model":"acme/coder","rule":"luck"}`:             "rule",
+		`{"model":"acme/coder","temperature":-1}`:          "temperature",
+		`{"model":"acme/coder","top_p":1.5}`:               "top_p",
+		`{"model":"acme/coder","top_k":-2}`:                "top_k",
+		`{"model":"acme/coder","min_p":"x"}`:               "min_p",
+		`{"model":"acme/coder","repetition_penalty":0}`:    "repetition_penalty",
+		`{"model":"acme/coder","keep_loaded":"certainly"}`: "keep_loaded",
+	} {
+		w := socketPost(s, "/app/model-settings", body)
+		wantError(t, w, http.StatusBadRequest, control.CodeInvalid)
+		if !strings.Contains(w.Body.String(), `"param":"`+param+`"`) {
+			t.Errorf("%s: %s", body, w.Body)
+		}
+	}
+	wantError(t, socketPost(s, "/app/model-settings", `{"model":"acme/none"}`), http.StatusNotFound, control.CodeModelNotFound)
+	wantError(t, socketGet(s, "/app/model-settings?model=acme/none"), http.StatusNotFound, control.CodeModelNotFound)
+	wantError(t, socketGet(s, "/app/model-settings"), http.StatusBadRequest, control.CodeInvalid)
+
+	const body = `{"model":"acme/coder","context":4096,"depth":0,"rule":"rejection","temperature":0,"top_p":0.5,"top_k":-1,"min_p":0.1,"repetition_penalty":1.1,"keep_loaded":true}`
+	if w := socketPost(s, "/app/model-settings", body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), body) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := socketPost(s, "/app/model-settings", `{"model":"acme/coder","temperature":null}`); w.Code != http.StatusOK || fake.own != (control.ModelSettings{Model: "acme/coder"}) {
+		t.Errorf("%d %s, set is %+v", w.Code, w.Body, fake.own)
 	}
 }

@@ -171,6 +171,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	get("/app/found", s.found)
 	get("/app/catalogue", s.catalogue)
 	get("/app/memory", s.memory)
+	route("/app/model-settings", map[string]handler{http.MethodGet: s.modelSettings, http.MethodPost: s.setModelSettings})
 	get("/app/runs", s.history)
 	get("/app/runs/values", s.runValues)
 	get("/app/runs/{id}", s.oneRun)

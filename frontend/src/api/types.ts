@@ -227,6 +227,45 @@ export interface Suggested {
   has_drafter?: boolean // and so is its drafter
 }
 
+// ModelSettings are what a person set for one model: the body of POST
+// /app/model-settings, which stands in place of what was set before. What is nil
+// or empty is as if nothing were set: a request decides, then these, then the
+// model's generation_config.json.
+export interface ModelSettings {
+  model: string
+  context?: number | null // tokens, from the next load on
+  depth?: number | null // drafts in each round; nil adapts
+  rule?: string // of acceptance
+  temperature?: number | null
+  top_p?: number | null
+  top_k?: number | null
+  min_p?: number | null
+  repetition_penalty?: number | null
+  keep_loaded?: boolean // it does not leave the memory for being idle
+}
+
+// SamplingDefaults are what a model's authors recommend; nil where they say
+// nothing.
+export interface SamplingDefaults {
+  temperature?: number | null
+  top_p?: number | null
+  top_k?: number | null
+  min_p?: number | null
+  repetition_penalty?: number | null
+}
+
+// ModelSettingsState is the answer of /app/model-settings.
+export interface ModelSettingsState {
+  settings: ModelSettings
+  defaults: SamplingDefaults // where nothing is set
+  context_length: number // of the model, in tokens
+  needs?: Needs | null // with these settings; nil where that is not known
+  serving?: number // tokens of the context in memory; 0 if the model is not loaded
+  later?: boolean // what is in memory has another context: Settings count from the next load on
+  drafter: string // auto, none or a folder: see /app/drafter
+  drafters?: string[] // ids in the hub's cache that could be chosen
+}
+
 // Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
 // compares to what the model says with nothing restored and nothing drafted. The
 // run keeps the latest.

@@ -1,0 +1,46 @@
+package control
+
+// ModelSettings are what a person set for one model: the body of POST
+// /app/model-settings, which stands in place of what was set before. What is nil
+// or empty is as if nothing were set: a request decides, then these, then the
+// model's generation_config.json.
+type ModelSettings struct {
+	Model             string   `json:"model"`
+	Context           *int     `json:"context,omitempty"` // tokens, from the next load on
+	Depth             *int     `json:"depth,omitempty"`   // drafts in each round; nil adapts
+	Rule              string   `json:"rule,omitempty"`    // of acceptance
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              *float64 `json:"top_p,omitempty"`
+	TopK              *int     `json:"top_k,omitempty"`
+	MinP              *float64 `json:"min_p,omitempty"`
+	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty"`
+	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it does not leave the memory for being idle
+}
+
+// Bounds of a context that somebody sets, in tokens.
+const (
+	LeastContext = 256
+	MostContext  = 1 << 26
+)
+
+// SamplingDefaults are what a model's authors recommend; nil where they say
+// nothing.
+type SamplingDefaults struct {
+	Temperature       *float64 `json:"temperature,omitempty"`
+	TopP              *float64 `json:"top_p,omitempty"`
+	TopK              *int     `json:"top_k,omitempty"`
+	MinP              *float64 `json:"min_p,omitempty"`
+	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty"`
+}
+
+// ModelSettingsState is the answer of /app/model-settings.
+type ModelSettingsState struct {
+	Settings      ModelSettings    `json:"settings"`
+	Defaults      SamplingDefaults `json:"defaults"`           // where nothing is set
+	ContextLength int              `json:"context_length"`     // of the model, in tokens
+	Needs         *Needs           `json:"needs,omitempty"`    // with these settings; nil where that is not known
+	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
+	Later         bool             `json:"later,omitempty"`    // what is in memory has another context: Settings count from the next load on
+	Drafter       string           `json:"drafter"`            // auto, none or a folder: see /app/drafter
+	Drafters      []string         `json:"drafters,omitempty"` // ids in the hub's cache that could be chosen
+}

@@ -1,0 +1,135 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// modelSettings are what was set for a model.
+func (a *App) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
+	set, err := a.db.ModelSettings(ctx, id)
+	if isNotFound(err) {
+		return control.ModelSettings{Model: id}, nil
+	}
+	return control.ModelSettings(set), err
+}
+
+// ModelSettings implements server.Library.
+func (a *App) ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error) {
+	row, err := a.named(ctx, id)
+	if err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	out := control.ModelSettingsState{ContextLength: row.ContextLength}
+	if out.Settings, err = a.modelSettings(ctx, row.ID); err != nil {
+		return out, err
+	}
+	if out.Drafter, err = a.drafterChoice(ctx, row); err != nil {
+		return out, err
+	}
+	if d, err := models.ReadDefaults(row.Path); err == nil { // otherwise its load tells what is wrong
+		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP, TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
+	}
+	d, err := a.demand(ctx, row)
+	if short := isShort(err); err == nil || short {
+		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
+	}
+	if cache := a.hub().CacheDir; cache != "" {
+		ids, _ := hub.List(cache) // what cannot be listed cannot be chosen
+		for _, id := range ids {
+			if strings.Contains(strings.ToLower(id), "-dflash") {
+				out.Drafters = append(out.Drafters, id)
+			}
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if m := a.loaded; m != nil && m.row.ID == row.ID {
+		out.Serving = m.engine.ContextLength()
+		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving
+	}
+	return out, nil
+}
+
+// SetModelSettings implements server.Library.
+func (a *App) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
+	row, err := a.named(ctx, set.Model)
+	if err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	set.Model = row.ID
+	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: "context",
+			Message: "The context of " + row.ID + " can be " + grouped(row.ContextLength) + " tokens at most; it was made for no more."}
+	}
+	if err := a.db.SetModelSettings(context.WithoutCancel(ctx), storage.ModelSettings(set)); err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	a.mu.Lock()
+	if a.loaded != nil && a.loaded.row.ID == row.ID {
+		a.loaded.own = set
+	}
+	a.mu.Unlock()
+	return a.ModelSettings(ctx, row.ID)
+}
+
+// named returns the row of a registered model; the alias means the choice.
+func (a *App) named(ctx context.Context, id string) (storage.Model, error) {
+	if id == control.Alias {
+		a.mu.Lock()
+		id = a.choice
+		a.mu.Unlock()
+	}
+	row, err := a.db.Model(ctx, id)
+	if err != nil {
+		return row, a.notRegistered(err, id)
+	}
+	return row, nil
+}
+
+// askedContext is the context length that somebody chose for a model, 0 if nobody
+// did. What the program was told when it was started bounds it.
+func (a *App) askedContext(ctx context.Context, row storage.Model) (int, error) {
+	set, err := a.modelSettings(ctx, row.ID)
+	if err != nil || set.Context == nil {
+		return a.opts.ContextLength, err
+	}
+	return min(*set.Context, cmp.Or(a.opts.ContextLength, *set.Context)), nil
+}
+
+// ownSettings are the model's, as they are now.
+func (m *loaded) ownSettings() control.ModelSettings {
+	m.app.mu.Lock()
+	defer m.app.mu.Unlock()
+	return m.own
+}
+
+// Defaults implements server.Model.
+func (m *loaded) Defaults() server.Defaults {
+	d, own := m.bundle.Defaults, m.ownSettings()
+	return server.Defaults{
+		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK, d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
+		MinP: cmp.Or(own.MinP, d.MinP), RepetitionPenalty: cmp.Or(own.RepetitionPenalty, d.RepetitionPenalty),
+	}
+}
+
+// speculate fills in how to decode where a request says nothing of it.
+func (m *loaded) speculate(s engine.Speculation) engine.Speculation {
+	if s.Drafter != "" {
+		return s
+	}
+	own := m.ownSettings()
+	if s.Drafter = m.app.opts.Speculation; s.Drafter != engine.None && s.Depth == nil {
+		s.Depth = own.Depth
+	}
+	s.Rule = cmp.Or(s.Rule, engine.Rule(own.Rule))
+	return s
+}

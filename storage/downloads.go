@@ -1,0 +1,62 @@
+package storage
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// A Download is a pull from the hub that has not come to its end.
+type Download struct {
+	ID        string    `json:"id"`       // at the hub
+	Revision  string    `json:"revision"` // empty = main
+	Paused    bool      `json:"paused"`   // a person stopped it
+	Error     string    `json:"error"`    // why it failed; empty if it did not
+	Done      int64     `json:"done"`     // bytes, when it stopped last
+	Total     int64     `json:"total"`    // bytes; 0 = not known
+	Blobs     []string  `json:"blobs"`    // names of the files that it began
+	StartedAt time.Time `json:"started_at"`
+}
+
+// SetDownload stores a download in place of an older row. StartedAt is set unless the caller did.
+func (db *DB) SetDownload(ctx context.Context, d Download) error {
+	if d.StartedAt.IsZero() {
+		d.StartedAt = db.clock()
+	}
+	blobs, err := json.Marshal(append([]string{}, d.Blobs...))
+	if err != nil {
+		return err
+	}
+	_, err = db.w.ExecContext(ctx, "INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt))
+	return db.wrap(fmt.Sprintf("note the download of %q", d.ID), err)
+}
+
+// RemoveDownload takes one off the list, if it is there.
+func (db *DB) RemoveDownload(ctx context.Context, id string) error {
+	_, err := db.w.ExecContext(ctx, "DELETE FROM downloads WHERE id = ?", id)
+	return db.wrap(fmt.Sprintf("forget the download of %q", id), err)
+}
+
+// Downloads returns all of them, the first begun first.
+func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
+	const op = "list downloads"
+	rows, err := db.r.QueryContext(ctx, "SELECT id, revision, paused, error, done, total, blobs, started_at FROM downloads ORDER BY started_at, id")
+	if err != nil {
+		return nil, db.wrap(op, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var d Download
+		var blobs string
+		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs, (*stamp)(&d.StartedAt)); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		if err := json.Unmarshal([]byte(blobs), &d.Blobs); err != nil {
+			return nil, db.wrap(op, err)
+		}
+		list = append(list, d)
+	}
+	return list, db.wrap(op, rows.Err())
+}

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestModelSettings(t *testing.T) {
+	db := mustOpen(t, "")
+	_, err := db.ModelSettings(t.Context(), "m")
+	wantCode(t, err, NotFound)
+	wantCode(t, db.SetModelSettings(t.Context(), ModelSettings{Model: "m"}), Invalid) // no such model
+	if _, err := db.RegisterModel(t.Context(), Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []ModelSettings{
+		{Model: "m", Context: new(1), Depth: new(2), Rule: "rejection", Temperature: new(0.25), TopP: new(0.5), TopK: new(3), MinP: new(0.125), RepetitionPenalty: new(1.5), KeepLoaded: true},
+		{Model: "m", Depth: new(0), Temperature: new(0.0)}, // nothing is not none
+		{Model: "m"},
+	} {
+		if err := db.SetModelSettings(t.Context(), want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.ModelSettings(t.Context(), "m"); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("set %+v, read %+v, %v", want, got, err)
+		}
+	}
+	if err := db.RemoveModel(t.Context(), "m"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ModelSettings(t.Context(), "m")
+	wantCode(t, err, NotFound)
+}
+
+func TestDownloads(t *testing.T) {
+	db := mustOpen(t, "")
+	first := Download{ID: "b/b", Revision: "r", Paused: true, Error: "why", Done: 1, Total: 2, Blobs: []string{"x", "y"}, StartedAt: noon}
+	second := Download{ID: "a/a", Blobs: []string{}, StartedAt: noon.Add(time.Second)}
+	for _, d := range []Download{second, {ID: "b/b"}, first} {
+		if err := db.SetDownload(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := db.Downloads(t.Context()); err != nil || !reflect.DeepEqual(got, []Download{first, second}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for range 2 {
+		if err := db.RemoveDownload(t.Context(), "b/b"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := db.Downloads(t.Context()); err != nil || len(got) != 1 || got[0].ID != "a/a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
