@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,13 +90,18 @@ type App struct {
 	changing   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting   bool          // Serve has yet to load the choice
 	draining   bool
-	leaving    bool   // Serve takes no more work but has not begun to drain
-	failure    string // why the choice could not be loaded
-	noPort     string // why no endpoint was opened
+	leaving    bool            // Serve takes no more work but has not begun to drain
+	failure    string          // why the choice could not be loaded
+	noPort     *portTakenError // why no endpoint was opened; nil if it was
+	server     *server.Server  // while Serve runs, and after
+	listeners  *listeners      // of Serve; nil if it serves the socket alone
+
+	listen func(place) ([]net.Listener, error) // of the endpoint
 
 	downloads downloads
 	settings  settings
 	sizes     sizes
+	keys      keys
 }
 
 var _ server.Backend = (*App)(nil)
@@ -106,7 +112,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &App{opts: o, log: o.Logger, started: time.Now()}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen}
 	a.life, a.end = context.WithCancel(context.Background())
 	// Undone in reverse if a later step fails.
 	defer func() {
@@ -129,7 +135,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
-	if err := a.openSettings(ctx); err != nil {
+	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {
@@ -222,17 +228,20 @@ func (a *App) Close() error {
 
 // State implements server.Admin.
 func (a *App) State() control.State {
-	choosable := a.choosable()
+	choosable, now := a.choosable(), a.settings.current()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	mem := a.thread.Memory()
 	st := control.State{
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
 		Address: a.address, StartedAt: a.started,
-		Phase: control.PhaseNoModel, Choice: a.choice, Error: cmp.Or(a.noPort, a.failure),
+		Phase: control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
 		ContextLimit: a.opts.ContextLength,
 		Models:       choosable, Downloads: a.downloads.states(),
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
+	}
+	if p := a.noPort; p != nil {
+		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.port, Owner: cmp.Or(p.owner, otherProgram), Next: p.next}
 	}
 	switch {
 	case a.draining, a.leaving:

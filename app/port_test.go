@@ -1,43 +1,332 @@
 package app
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
-// TestPortErrors: only a port that is in use is told as taken.
-func TestPortErrors(t *testing.T) {
-	other, err := net.Listen("tcp", "127.0.0.1:0")
+// another holds a port in both families, as another program would, until the
+// test ends or it is closed.
+type another struct {
+	port int
+	list []net.Listener
+}
+
+func holdPort(t *testing.T, port int) *another {
+	t.Helper()
+	list, err := listen(place{port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
-	port := other.Addr().(*net.TCPAddr).Port
-	_, err = listenPort(port)
-	e, ok := errors.AsType[*portTakenError](err)
-	if !ok || e.port != port || !strings.Contains(e.Error(), fmt.Sprintf("port %d is taken", port)) {
-		t.Errorf("a port in use: %v", err)
+	o := &another{list[0].Addr().(*net.TCPAddr).Port, list}
+	t.Cleanup(o.close)
+	for _, l := range list { // who asks what this is hears at once that it says nothing
+		go func() {
+			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+				c.Close()
+			}
+		}()
 	}
+	return o
+}
 
+func (o *another) close() {
+	for _, l := range o.list {
+		l.Close()
+	}
+}
+
+// TestPortErrors: only a port that is in use is told as taken.
+func TestPortErrors(t *testing.T) {
+	port := holdPort(t, 0).port
+	for _, network := range []bool{false, true} {
+		_, err := listenPort(place{port, network})
+		e, ok := errors.AsType[*portTakenError](err)
+		if !ok || e.port != port || !strings.Contains(e.Error(), fmt.Sprintf("port %d is taken", port)) {
+			t.Errorf("a port in use: %v", err)
+		}
+	}
 	const none = 70000 // refused before anybody is asked who has it
-	_, err = listenPort(none)
+	_, err := listenPort(place{port: none})
 	if _, ok := errors.AsType[*portTakenError](err); err == nil || ok || !strings.Contains(err.Error(), "port 70000 cannot be opened") {
 		t.Errorf("a port that cannot be opened: %v", err)
 	}
 }
 
-// TestOtherPort: the port that is proposed exists.
-func TestOtherPort(t *testing.T) {
-	for port, want := range map[int]string{
-		8263:  "--addr 127.0.0.1:8264",
-		65534: "--addr 127.0.0.1:65535",
-		65535: "--addr 127.0.0.1:0",
+// TestAddresses: other machines reach the endpoint only where that is asked for.
+func TestAddresses(t *testing.T) {
+	for at, want := range map[place][2]address{
+		{8263, false}: {{"tcp4", "127.0.0.1:8263"}, {"tcp6", "[::1]:8263"}},
+		{9000, true}:  {{"tcp4", "0.0.0.0:9000"}, {"tcp6", "[::]:9000"}},
 	} {
-		if got := (&portTakenError{port: port}).Error(); !strings.HasSuffix(got, want) {
-			t.Errorf("%d: %s, want %s", port, got, want)
+		if got := at.addresses(); got != want {
+			t.Errorf("%+v: %v, want %v", at, got, want)
 		}
 	}
+}
+
+// TestOtherPort: what is proposed was free, and is a port.
+func TestOtherPort(t *testing.T) {
+	first := holdPort(t, 0)
+	e := &portTakenError{port: first.port}
+	e.look(t.Context(), false)
+	if e.next <= e.port || e.next > 65535 || !strings.HasSuffix(e.Error(), fmt.Sprintf("or use port %d", e.next)) {
+		t.Errorf("%+v: %v", e, e)
+	}
+	self := filepath.Base(os.Args[0])
+	if want := fmt.Sprintf("%s (pid %d)", self[:min(len(self), 15)], os.Getpid()); e.owner != want {
+		t.Errorf("the owner is %q, want %q", e.owner, want)
+	}
+	last := &portTakenError{port: 65535}
+	if last.look(t.Context(), false); last.next != 0 || !strings.HasSuffix(last.Error(), "try again") {
+		t.Errorf("behind the last port: %v", last)
+	}
+}
+
+// health asks the endpoint at a port on which others may have connections.
+func health(t *testing.T, port int) (int, error) {
+	t.Helper()
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := c.Get(fmt.Sprintf("http://127.0.0.1:%d/health", port))
+	if err != nil {
+		return 0, err
+	}
+	return resp.StatusCode, resp.Body.Close()
+}
+
+// TestPortTaken: who finds the port taken stays there, says by whom, and serves
+// the endpoint when somebody says where, or that the other has gone.
+func TestPortTaken(t *testing.T) {
+	for _, flag := range []bool{false, true} {
+		t.Run(fmt.Sprintf("flag %t", flag), func(t *testing.T) {
+			other := holdPort(t, 0)
+			home := t.TempDir()
+			a, err := Open(t.Context(), Options{Home: home, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := ServeOptions{Endpoint: true}
+			if flag {
+				o.Addr = fmt.Sprintf("127.0.0.1:%d", other.port)
+			}
+			r := serving(t, a, o)
+			c := r.client(t)
+			st, err := c.State(t.Context())
+			if err != nil || st.Address != "" || st.PortTaken == nil || st.PortTaken.Port != other.port || st.PortTaken.Next == 0 || st.Error == "" {
+				t.Fatalf("%+v: %v", st, err)
+			}
+			if _, err := c.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
+				t.Errorf("again, while it is taken: %v", err)
+			}
+			other.close()
+			if st, err = c.SetPort(t.Context(), 0); err != nil || st.Address != fmt.Sprintf("http://127.0.0.1:%d", other.port) || st.PortTaken != nil || st.Error != "" {
+				t.Errorf("again, once it is free: %+v %v", st, err)
+			}
+			if status, err := health(t, other.port); err != nil {
+				t.Errorf("%d %v", status, err)
+			}
+		})
+	}
+}
+
+// TestUsePort: another port is taken on request, and stays after a restart unless
+// a flag says otherwise.
+func TestUsePort(t *testing.T) {
+	other, home := holdPort(t, 0), t.TempDir()
+	o := Options{Home: home, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}}
+	next := 0
+	t.Run("use", func(t *testing.T) {
+		a, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := serving(t, a, ServeOptions{Endpoint: true}).client(t)
+		st, err := c.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = st.PortTaken.Next
+		if st, err = c.SetPort(t.Context(), next); err != nil || st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
+			t.Fatalf("%+v %v", st, err)
+		}
+		if owner, err := Owner(home); err != nil || !strings.HasSuffix(owner, st.Address) {
+			t.Errorf("the lock says %q: %v", owner, err)
+		}
+	})
+	a, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := serving(t, a, ServeOptions{Endpoint: true}); r.url != fmt.Sprintf("http://127.0.0.1:%d", next) {
+		t.Errorf("after a restart it serves %s, not port %d", r.url, next)
+	}
+}
+
+// TestMovePort: a change of the port moves the endpoint while it answers; an
+// answer that is under way goes on to its end. A port that is taken changes
+// nothing.
+func TestMovePort(t *testing.T) {
+	first := holdPort(t, 0)
+	first.close()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: writeModel(t, "tiny"), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serving(t, a, ServeOptions{Endpoint: true, Preload: true})
+	stream, err := r.post(t, t.Context(), 3, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+
+	taken := holdPort(t, 0)
+	_, err = r.change(t, fmt.Sprintf(`{"port": %d, "idle_unload_minutes": 5}`, taken.port))
+	if codeOf(err) != control.CodePortTaken {
+		t.Errorf("a taken port: %v", err)
+	}
+	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Port != first.port || st.Settings.IdleUnloadMinutes != 0 {
+		t.Errorf("half of a change is done: %+v %v", st.Settings, err)
+	}
+	if status, err := health(t, first.port); err != nil {
+		t.Errorf("at the first port: %d %v", status, err)
+	}
+
+	second := holdPort(t, 0)
+	second.close()
+	st, err := r.change(t, fmt.Sprintf(`{"port": %d}`, second.port))
+	if err != nil || !strings.HasPrefix(st.Link, fmt.Sprintf("http://127.0.0.1:%d/#", second.port)) {
+		t.Fatalf("%+v %v", st, err)
+	}
+	if status, err := health(t, second.port); err != nil {
+		t.Errorf("at the new port: %d %v", status, err)
+	}
+	if _, err := health(t, first.port); err == nil {
+		t.Error("the old port still answers")
+	}
+	text, err := io.ReadAll(stream.Body)
+	if err != nil || !strings.Contains(string(text), "[DONE]") {
+		t.Errorf("the answer under way ended with %q: %v", text, err)
+	}
+}
+
+// TestNetworkSwitch: the switch is refused without a key, listens anew on the
+// same port, and keeps the key that it needs.
+func TestNetworkSwitch(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []place
+	a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+		asked = append(asked, at)
+		return listen(place{port: at.port})
+	}
+	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
+	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "network" {
+		t.Errorf("without a key: %v", err)
+	}
+	if _, err := r.change(t, `{"require_key": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "require_key" {
+		t.Errorf("without a key: %v", err)
+	}
+	c := r.client(t)
+	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "phone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"network": true}`); err != nil {
+		t.Fatal(err)
+	}
+	port := asked[0].port
+	if port == 0 {
+		port = asked[len(asked)-1].port
+	}
+	if last := asked[len(asked)-1]; !last.network || last.port != port {
+		t.Errorf("listens at %+v, then %+v", asked[0], last)
+	}
+	if status, err := health(t, port); err != nil {
+		t.Errorf("%d %v", status, err)
+	}
+	if err := c.DeleteKey(t.Context(), key.Key.ID); codeOf(err) != control.CodeInvalid {
+		t.Errorf("the last key goes: %v", err)
+	}
+	if _, err := r.change(t, `{"network": false}`); err != nil {
+		t.Fatal(err)
+	}
+	if last := asked[len(asked)-1]; last.network || last.port != port {
+		t.Errorf("listens at %+v when it is off", last)
+	}
+	if err := c.DeleteKey(t.Context(), key.Key.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSwitchFails: where the network cannot be listened to, this machine is served
+// as before.
+func TestSwitchFails(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.listen = func(at place) ([]net.Listener, error) {
+		if at.network {
+			return nil, errors.New("not on this machine")
+		}
+		return listen(at)
+	}
+	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
+	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "not on this machine") {
+		t.Errorf("%v", err)
+	}
+	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network {
+		t.Errorf("%+v %v", st, err)
+	}
+	if resp, err := http.Get(r.url + "/health"); err != nil {
+		t.Error(err)
+	} else {
+		resp.Body.Close()
+	}
+}
+
+// TestNoEndpoint: a process that serves the socket alone moves no port, and keeps
+// what is set for the one that does.
+func TestNoEndpoint(t *testing.T) {
+	r := start(t, Options{}, "")
+	if _, err := r.client(t).SetPort(context.Background(), 0); codeOf(err) != control.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+	b, err := json.Marshal(control.DefaultPort + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, err := r.client(t).ChangeSettings(t.Context(), control.SettingsChange{"port": b}); err != nil || st.Settings.Port != control.DefaultPort+1 || st.Link != "" {
+		t.Errorf("%+v %v", st, err)
+	}
+}
+
+func codeOf(err error) control.Code {
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+func paramOf(err error) string {
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		return e.Param
+	}
+	return ""
 }

@@ -2,18 +2,13 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"tandem/app/control"
@@ -70,61 +65,39 @@ type ServeOptions struct {
 // drains. A port that is taken is not an error: the socket is served all the
 // same, and the state says who has the port.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
-	set := a.serveSettings(o)
-	srv := server.New(a, server.Options{
-		Logger: a.log, Pages: o.Pages, AllowedHosts: set.AllowedHosts, AllowedOrigins: set.AllowedOrigins,
-	})
-	if o.Endpoint && o.Addr == "" {
-		o.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(set.Port))
+	set, err := a.serveSettings(o)
+	if err != nil {
+		return err
 	}
+	srv := server.New(a, server.Options{Logger: a.log, Pages: o.Pages, Rules: rules(set)})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err
 	}
-	listeners := []net.Listener{socket}
-	handlers := []http.Handler{srv.Socket()}
-	if o.Addr != "" {
-		tcp, err := listenLoopback(o.Addr)
-		if e, ok := errors.AsType[*portTakenError](err); ok {
-			e.tandem = isTandem(ctx, e.port)
-			a.mu.Lock()
-			a.noPort = e.Error()
-			a.mu.Unlock()
-		} else if err != nil {
-			return errors.Join(err, socket.Close())
-		}
-		for _, l := range tcp {
-			listeners = append(listeners, l)
-			handlers = append(handlers, srv.Endpoint())
-		}
-		if len(tcp) > 0 {
-			a.mu.Lock()
-			a.address = "http://" + tcp[0].Addr().String()
-			a.mu.Unlock()
-			if err := a.home.announce(a.address); err != nil {
-				a.log.Warn("writing the address into the lock", "error", err)
-			}
-		}
-	}
-
-	a.mu.Lock()
-	a.starting = o.Preload
-	a.mu.Unlock()
-	var servers []*http.Server
 	var inside gate
 	var fresh newConns
 	var running sync.WaitGroup
-	failed := make(chan error, len(listeners))
-	for i, l := range listeners {
-		h := server.HTTP(inside.guard(handlers[i]), a.log)
-		h.ConnState = fresh.note
-		servers = append(servers, h)
-		running.Go(func() {
-			if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
-			}
-		})
+	failed := make(chan error, 1)
+	door := server.HTTP(inside.guard(srv.Socket()), a.log)
+	door.ConnState = fresh.note
+	tcp := &listeners{handler: inside.guard(srv.Endpoint()), state: fresh.note, log: a.log, listen: a.listen, running: &running, failed: failed}
+	a.mu.Lock()
+	a.server, a.starting = srv, o.Preload
+	if o.Endpoint || o.Addr != "" {
+		a.listeners = tcp
 	}
+	a.mu.Unlock()
+	if err := a.openEndpoint(ctx, place{set.Port, set.Network}); err != nil {
+		return errors.Join(err, socket.Close())
+	}
+	running.Go(func() {
+		if err := door.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case failed <- fmt.Errorf("serve %s: %w", socket.Addr(), err):
+			default: // another was first
+			}
+		}
+	})
 	if o.Ready != nil {
 		link := ""
 		if a.State().Address != "" {
@@ -162,21 +135,23 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if n := inside.count(); n > 0 && o.Draining != nil {
 		o.Draining(n)
 	}
-	a.drain(srv, servers, &fresh)
+	a.drain(srv, append(tcp.stop(), door), &fresh)
 	inside.close()
 	running.Wait()
 	return result
 }
 
 // serveSettings returns the settings, in which the options win.
-func (a *App) serveSettings(o ServeOptions) control.Settings {
+func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	flag := func(name, by string, set func(*control.Settings)) {
 		a.settings.give(name, control.Given{Source: control.FromFlag, By: by}, set)
 	}
-	if _, text, err := net.SplitHostPort(o.Addr); err == nil {
-		if port, err := strconv.Atoi(text); err == nil {
-			flag("port", "--addr", func(s *control.Settings) { s.Port = port })
+	if o.Addr != "" {
+		port, err := loopbackPort(o.Addr)
+		if err != nil {
+			return control.Settings{}, err
 		}
+		flag("port", "--addr", func(s *control.Settings) { s.Port = port })
 	}
 	if o.AllowedHosts != nil {
 		flag("allowed_hosts", "--allow-host", func(s *control.Settings) { s.AllowedHosts = o.AllowedHosts })
@@ -184,7 +159,12 @@ func (a *App) serveSettings(o ServeOptions) control.Settings {
 	if o.AllowedOrigins != nil {
 		flag("allowed_origins", "--allow-origin", func(s *control.Settings) { s.AllowedOrigins = o.AllowedOrigins })
 	}
-	return a.settings.current()
+	return a.settings.current(), nil
+}
+
+// rules are what settings say of the endpoint's door.
+func rules(s control.Settings) server.Rules {
+	return server.Rules{AllowedHosts: s.AllowedHosts, AllowedOrigins: s.AllowedOrigins, Network: s.Network, RequireKey: s.RequireKey}
 }
 
 // drain lets requests in flight end by themselves, then cancels the rest.
@@ -327,117 +307,4 @@ func (g *gate) close() {
 	g.inside.Lock()
 	defer g.inside.Unlock()
 	g.closed = true
-}
-
-// portTakenError says that another program has the endpoint's port.
-type portTakenError struct {
-	port   int
-	tandem bool // and that it is a Tandem
-	err    error
-}
-
-func (e *portTakenError) Error() string {
-	other := e.port + 1
-	if other > 65535 {
-		other = 0 // any
-	}
-	owner := "another program"
-	if e.tandem {
-		owner = "another Tandem"
-	}
-	return fmt.Sprintf("port %d is taken by %s; stop it, or start Tandem with --addr 127.0.0.1:%d", e.port, owner, other)
-}
-
-func (e *portTakenError) Unwrap() error { return e.err }
-
-// isTandem asks the endpoint on a port whether it is one of ours.
-func isTandem(ctx context.Context, port int) bool {
-	const patience = time.Second // whatever listens there need not answer
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/v1/models/%s", port, control.Alias), nil)
-	if err != nil {
-		return false
-	}
-	direct := &http.Transport{DisableKeepAlives: true} // by no proxy
-	resp, err := direct.RoundTrip(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	var model struct {
-		OwnedBy string `json:"owned_by"`
-	}
-	return json.NewDecoder(io.LimitReader(resp.Body, 4<<10)).Decode(&model) == nil && model.OwnedBy == control.Alias
-}
-
-// listenLoopback opens addr on both loopback families. Error:
-// *portTakenError.
-func listenLoopback(addr string) ([]net.Listener, error) {
-	host, portText, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("address %q: write HOST:PORT, for example 127.0.0.1:%d", addr, control.DefaultPort)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil || port < 0 || port > 65535 {
-		return nil, fmt.Errorf("address %q: the port is a number from 0 to 65535", addr)
-	}
-	// Both families are opened whichever is named, and no other address.
-	if !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, host) {
-		return nil, fmt.Errorf("address %q: Tandem serves this machine alone, on 127.0.0.1 and ::1; use 127.0.0.1:%d", addr, port)
-	}
-	if port != 0 {
-		return listenPort(port)
-	}
-	// A port that is free in one family may be taken in the other.
-	for range 20 {
-		if probe, err := net.Listen("tcp4", "127.0.0.1:0"); err == nil {
-			port = probe.Addr().(*net.TCPAddr).Port
-			probe.Close()
-			if list, err := listenPort(port); err == nil {
-				return list, nil
-			}
-		}
-	}
-	return nil, errors.New("no port is free in both loopback families")
-}
-
-// listenPort opens one port. The wildcard address is probed first: macOS
-// would let us bind the loopback address of a port that another program has
-// on all addresses, and clients would reach either.
-func listenPort(port int) ([]net.Listener, error) {
-	taken := func(err error) ([]net.Listener, error) {
-		if !errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("port %d cannot be opened: %w", port, err)
-		}
-		return nil, &portTakenError{port: port, err: err}
-	}
-	probe, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-	if err != nil {
-		return taken(err)
-	}
-	probe.Close()
-	v4, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return taken(err)
-	}
-	v6, err := net.Listen("tcp6", fmt.Sprintf("[::1]:%d", port))
-	if err != nil {
-		if hasIPv6() {
-			v4.Close()
-			return taken(err)
-		}
-		return []net.Listener{v4}, nil
-	}
-	return []net.Listener{v4, v6}, nil
-}
-
-// hasIPv6 reports whether the machine has an IPv6 loopback address at all.
-func hasIPv6() bool {
-	l, err := net.Listen("tcp6", "[::1]:0")
-	if err != nil {
-		return false
-	}
-	l.Close()
-	return true
 }

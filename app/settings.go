@@ -102,6 +102,14 @@ func (s *settings) settle() {
 	}
 }
 
+// givenBy returns what decides a setting beside a person.
+func (s *settings) givenBy(name string) (control.Given, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	g, ok := s.given[name]
+	return g, ok
+}
+
 // current returns the settings in force.
 func (s *settings) current() control.Settings {
 	s.mu.RLock()
@@ -175,6 +183,8 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	s := &a.settings
 	s.changing.Lock()
 	defer s.changing.Unlock()
+	a.keys.changing.Lock() // the last one must not go meanwhile
+	defer a.keys.changing.Unlock()
 	// Nobody else changes what is read here.
 	token, changesToken, rest, err := splitToken(change)
 	if err != nil {
@@ -187,6 +197,10 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	}
 	next, err := s.now.With(rest, s.base)
 	if err != nil {
+		return err
+	}
+	before := s.now
+	if err := a.checkKeyed(before, next); err != nil {
 		return err
 	}
 	rows := map[string]*string{}
@@ -207,7 +221,17 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 			return homeError(err)
 		}
 	}
+	_, asks := rest["port"]
+	moves := a.hasEndpoint() && (asks || next.Port != before.Port || a.State().Address != "" && next.Network != before.Network)
+	if moves {
+		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
+			return errors.Join(portError(err), removeIfThere(path+".new"))
+		}
+	}
 	if err := a.db.ChangeSettings(ctx, rows); err != nil {
+		if moves {
+			err = errors.Join(err, a.move(ctx, place{before.Port, before.Network}))
+		}
 		return errors.Join(err, removeIfThere(path+".new"))
 	}
 	if changesToken {
@@ -221,7 +245,6 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		}
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for name, value := range rows {
 		delete(s.saved, name)
 		if value != nil {
@@ -232,7 +255,30 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		s.token = token
 	}
 	s.settle()
+	now := s.now
+	s.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.server != nil {
+		a.server.SetRules(rules(now))
+	}
 	return nil
+}
+
+// checkKeyed refuses what asks for keys while there are none.
+func (a *App) checkKeyed(before, next control.Settings) error {
+	name := ""
+	switch {
+	case a.HasKeys():
+	case next.Network && !before.Network:
+		name = "network"
+	case next.RequireKey && !before.RequireKey:
+		name = "require_key"
+	}
+	if name == "" {
+		return nil
+	}
+	return &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " needs a key first, or nobody could call: make one for each program that is to."}
 }
 
 // splitToken takes the hub's token out of a change.

@@ -180,6 +180,28 @@ func (c *Client) ChangeSettings(ctx context.Context, change SettingsChange) (Set
 	return call[SettingsState](ctx, c, http.MethodPost, "/app/settings", change)
 }
 
+// SetPort serves the endpoint at a port; 0 is the one that was asked for before.
+func (c *Client) SetPort(ctx context.Context, port int) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/port", PortRequest{port})
+}
+
+// Keys lists the keys.
+func (c *Client) Keys(ctx context.Context) ([]Key, error) {
+	list, err := call[struct{ Keys []Key }](ctx, c, http.MethodGet, "/app/keys", nil)
+	return list.Keys, err
+}
+
+// AddKey makes a key.
+func (c *Client) AddKey(ctx context.Context, r KeyRequest) (NewKey, error) {
+	return call[NewKey](ctx, c, http.MethodPost, "/app/keys", r)
+}
+
+// DeleteKey takes a key away.
+func (c *Client) DeleteKey(ctx context.Context, id int64) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/keys/%d", id), nil)
+	return err
+}
+
 // CheckpointPath is the route of a checkpoint. A name that none can have leads
 // to none.
 func CheckpointPath(name string) string {

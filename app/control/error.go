@@ -14,6 +14,8 @@ const (
 	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
 	CodeNoChat        Code = "chat_not_found"       // there is none by that id
 	CodeNotKept       Code = "not_kept"             // what the request needs was not kept, or is gone
+	CodeKeyNotFound   Code = "key_not_found"        // there is no such key
+	CodePortTaken     Code = "port_taken"           // another program has the port
 	CodeModelBusy     Code = "model_busy"           // another model is answering requests
 	CodeNotReady      Code = "not_ready"            // starting, loading, or no model chosen
 	CodeModelInvalid  Code = "model_invalid"        // the model's folder cannot be loaded

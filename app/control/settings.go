@@ -97,6 +97,9 @@ type SettingsState struct {
 	Settings Settings       `json:"settings"`  // that are in force, or will be: see Sources
 	Sources  []SettingState `json:"sources"`   // of each, and of the hub's token
 	HubToken bool           `json:"hub_token"` // there is one
+
+	// Link opens the page with a session where it is now, if a change moved it.
+	Link string `json:"link,omitempty"`
 }
 
 // DefaultSettings returns those of a program that nobody has set anything of.

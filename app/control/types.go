@@ -39,6 +39,12 @@ type State struct {
 	Error   string   `json:"error,omitempty"`   // what failed, one sentence
 	Warning string   `json:"warning,omitempty"` // what is not as it should be while all works, one sentence
 
+	// PortTaken says who has the endpoint's port, and is nil if nobody else does.
+	PortTaken *PortTaken `json:"port_taken,omitempty"`
+
+	// MenuSpeed shows tokens per second beside the icon in the menu bar.
+	MenuSpeed bool `json:"menu_speed,omitempty"`
+
 	// ContextLimit cuts every model's context, in tokens; zero does not.
 	ContextLimit int `json:"context_limit,omitempty"`
 

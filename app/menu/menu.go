@@ -37,6 +37,7 @@ const (
 	SetDrafting // to what it is not
 	OpenWindow
 	SetLogin // to what it is not
+	SetPort  // About; the one that was taken if it is empty
 	Restart  // the server
 	Leave
 )

@@ -51,7 +51,7 @@ func (p *paper) visible() string {
 
 // random is any view, whether it can be or not.
 func random(r *rand.Rand) View {
-	v := View{ShowSpeed: r.IntN(2) == 0, Login: []Login{LoginUnknown, LoginOff, LoginOn}[r.IntN(3)]}
+	v := View{Login: []Login{LoginUnknown, LoginOff, LoginOn}[r.IntN(3)]}
 	if r.IntN(4) == 0 {
 		v.Failure = "the last click failed"
 	}
@@ -64,8 +64,11 @@ func random(r *rand.Rand) View {
 	}
 	phases := []control.Phase{control.PhaseStarting, control.PhaseNoModel, control.PhaseLoading, control.PhaseReady, control.PhaseFailed, control.PhaseDraining}
 	st := &control.State{Phase: phases[r.IntN(len(phases))], Choice: fmt.Sprintf("m%d", r.IntN(30))}
+	st.MenuSpeed = r.IntN(2) == 0
 	if r.IntN(2) == 0 {
 		st.Address = "http://127.0.0.1:8263"
+	} else if r.IntN(2) == 0 {
+		st.PortTaken = &control.PortTaken{Port: 8263, Owner: "another program", Next: r.IntN(2) * 8264}
 	}
 	if r.IntN(3) == 0 {
 		st.Error = strings.Repeat("no good ", r.IntN(20))
@@ -131,7 +134,7 @@ func TestStates(t *testing.T) {
 		{"loading", "Loading org/coder-8b, 40 %", "", Loading},
 		{"ready", "Ready", "", Idle},
 		{"generating", "Answering 2 requests, 61 tokens/s", "", Generating},
-		{"port_taken", "Ready", "port 8263 is taken by another program", Failed},
+		{"port_taken", "Ready", "port 8263 is taken by python3", Failed},
 		{"load_failed", "No model", "there is no such folder", Failed},
 		{"disk_full", "Ready", "no space left on device", Idle},
 		{"download_failed", "Ready", "", Idle},
@@ -154,12 +157,27 @@ func TestStates(t *testing.T) {
 		if m.Icon != c.icon {
 			t.Errorf("%s: icon %s, want %s", c.file, m.Icon, c.icon)
 		}
+		if use, try := m.Rows[UsePort], m.Rows[TryPort]; c.file == "port_taken" && (use.Title != "Use port 8264" || use.About != "8264" || use.Do != SetPort || try.Do != SetPort || try.About != "" || !try.Enabled) {
+			t.Errorf("%s: %+v %+v", c.file, use, try)
+		} else if c.file != "port_taken" && (use.Shown || try.Shown) {
+			t.Errorf("%s: a port is offered", c.file)
+		}
 		if c.file == "download_failed" && !strings.Contains(m.Rows[Downloads].Title, "no room") {
 			t.Errorf("%s: %q", c.file, m.Rows[Downloads].Title)
 		}
 	}
 	if m := Of(View{Crashed: "it was killed"}); !m.Rows[StartAgain].Enabled || m.Rows[Problem].Title != "it was killed" || m.Icon != Failed {
 		t.Errorf("crashed: %+v", m.Rows[:Endpoint])
+	}
+}
+
+// TestSpeed: tokens per second stand beside the icon where the settings say so.
+func TestSpeed(t *testing.T) {
+	for on, want := range map[bool]string{false: "", true: "40 t/s"} {
+		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263", MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
+		if got := Of(View{State: st}).Title; got != want {
+			t.Errorf("%t: %q", on, got)
+		}
 	}
 }
 

@@ -15,6 +15,8 @@ const (
 	Status     Slot = iota // what Tandem is doing
 	Problem                // what failed, in plain words
 	StartAgain             // where it crashed too often
+	TryPort                // where the endpoint's port was taken: once more
+	UsePort                // or another one
 	Endpoint               // the address, which a click copies
 	line1
 	Models // the first of maxModels

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,9 +19,8 @@ type View struct {
 	// nil and Crashed is empty, the process is being started.
 	Crashed string
 
-	Login     Login
-	ShowSpeed bool   // tokens per second beside the icon
-	Failure   string // of the last click, in plain words
+	Login   Login
+	Failure string // of the last click, in plain words
 }
 
 // Login says whether Tandem starts at login.
@@ -78,11 +78,17 @@ func (m *Menu) status(v View) {
 		m.Icon = Loading
 		m.show(Status, "Starting…")
 	default:
-		m.phase(st, v.ShowSpeed)
+		m.phase(st, st.MenuSpeed)
 		if st.Error != "" {
 			problem = st.Error
 		} else if problem == "" {
 			problem = st.Warning
+		}
+		if p := st.PortTaken; p != nil {
+			m.offer(TryPort, fmt.Sprintf("Try port %d again", p.Port), SetPort, "")
+			if p.Next != 0 {
+				m.offer(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
+			}
 		}
 		if st.Address != "" {
 			m.offer(Endpoint, "Copy address "+strings.TrimPrefix(st.Address, "http://"), Copy, st.Address+"/v1")

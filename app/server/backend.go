@@ -19,6 +19,7 @@ type Backend interface {
 	Keeper
 	Admin
 	Settings
+	Keys
 	Chats
 	Library
 }

@@ -21,7 +21,7 @@ func postTo(t testing.TB, s *Server, path, contentType, body string) *httptest.R
 
 // postOf is a request from this machine.
 func postOf(path, contentType, body string) *http.Request {
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	r := localRequest(http.MethodPost, path, strings.NewReader(body))
 	r.Host = "localhost:8263"
 	r.Header.Set("Content-Type", contentType)
 	return r

@@ -140,7 +140,7 @@ func TestChatBodies(t *testing.T) {
 	}
 	for _, query := range []string{"limit=x", "limit=-1", "limit=201", "before=1.5"} {
 		w := httptest.NewRecorder()
-		s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/app/chats?"+query, nil))
+		s.Socket().ServeHTTP(w, localRequest(http.MethodGet, "/app/chats?"+query, nil))
 		wantError(t, w, 400, control.CodeInvalid)
 	}
 	if len(fake.fakeChats.chats)+len(fake.messages) > 0 {

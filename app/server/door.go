@@ -11,32 +11,59 @@ import (
 	"tandem/app/control"
 )
 
+// Rules say whom the endpoint answers. The zero value is for this machine alone.
+type Rules struct {
+	// AllowedHosts are names a client may call the endpoint by, beside the
+	// loopback names and the address it reached.
+	AllowedHosts []string
+
+	// AllowedOrigins are pages and apps that may call the standard routes
+	// from a browser, e.g. app://obsidian.md. The control routes are never
+	// open to them.
+	AllowedOrigins []string
+
+	// Network lets other machines call the standard routes with a key.
+	Network bool
+
+	// RequireKey asks programs on this machine for one as well.
+	RequireKey bool
+}
+
 // A door decides who may speak to the endpoint over TCP. It keeps web pages
 // out: those of other names that resolve to this machine by the Host header,
 // those that call across sites by Origin and Sec-Fetch-Site.
 type door struct {
-	hosts   []string // lower case, without port
-	origins []string
-	cross   *http.CrossOriginProtection
+	Rules
+	hosts []string // lower case, without port
+	cross *http.CrossOriginProtection
 }
 
-func newDoor(o Options) door {
-	d := door{origins: o.AllowedOrigins, cross: http.NewCrossOriginProtection()}
-	for _, h := range o.AllowedHosts {
+// SetRules changes them for the requests to come.
+func (s *Server) SetRules(r Rules) {
+	d := &door{Rules: r, cross: http.NewCrossOriginProtection()}
+	for _, h := range r.AllowedHosts {
 		d.hosts = append(d.hosts, hostname(h))
 	}
-	return d
+	s.door.Store(d)
 }
 
 // check refuses a request or lets it in. done means that it was answered: a
 // preflight of an allowed origin.
 func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	if !isLocal(r) {
+		if !d.Network {
+			return false, control.Errorf(control.CodeForbidden, "This endpoint answers the machine it runs on only; Network access in Tandem's settings changes that.")
+		}
+		if !isShared(r.URL.Path) {
+			return false, control.Errorf(codeNoRoute, "There is no %s here; the routes begin at /v1/models.", clip(r.URL.Path))
+		}
+	}
 	if !d.knowsHost(r) {
 		return false, control.Errorf(control.CodeForbidden,
-			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or serve with --allow-host.", clip(r.Host))
+			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or add the name in Tandem's settings, or by --allow-host of `tandem serve`.", clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
-	if len(origins) == 1 && slices.Contains(d.origins, origins[0]) && !isControl(r.URL.Path) {
+	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origins[0])
 		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
@@ -54,7 +81,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	for _, o := range origins {
 		if !sameOrigin(o, r) {
 			return false, control.Errorf(control.CodeForbidden,
-				"The origin %q may not call this endpoint; --allow-origin of `tandem serve` opens /v1 to it.", clip(o))
+				"The origin %q may not call this endpoint; Tandem's settings, or --allow-origin of `tandem serve`, open /v1 to it.", clip(o))
 		}
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {
@@ -106,15 +133,22 @@ func opensPage(r *http.Request) bool {
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
+// isLocal reports whether a request comes from this machine.
+func isLocal(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// isShared reports whether other machines can be let in there at all.
+func isShared(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || path == "/health" || path == "/metrics"
+}
+
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }
 
 // checkControl guards the control routes over TCP.
 func (s *Server) checkControl(r *http.Request) error {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() {
-		return control.Errorf(control.CodeForbidden, "The control routes answer this machine only.")
-	}
-	if err := s.door.cross.Check(r); err != nil {
+	if err := s.door.Load().cross.Check(r); err != nil {
 		return control.Errorf(control.CodeForbidden, "Pages of other sites may not call this endpoint.")
 	}
 	if r.URL.Path == "/app/session" {

@@ -70,12 +70,12 @@ func TestDoor(t *testing.T) {
 		{"POST", "/app/load", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 		{"POST", "/app/session", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 	} {
-		s := New(newFake(), Options{AllowedHosts: []string{"Mac.example:8263"}, AllowedOrigins: []string{"app://obsidian.md"}})
+		s := New(newFake(), Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"}, AllowedOrigins: []string{"app://obsidian.md"}}})
 		body := ""
 		if c.method == http.MethodPost {
 			body = `{"model":"tandem","prompt":"x"}`
 		}
-		r := httptest.NewRequest(c.method, "/", strings.NewReader(body))
+		r := localRequest(c.method, "/", strings.NewReader(body))
 		r.URL.Path, r.Host, r.RemoteAddr = c.path, c.host, "127.0.0.1:50000"
 		r.Header.Set("Content-Type", "application/json")
 		for k, v := range c.headers {
@@ -102,7 +102,7 @@ func TestDoor(t *testing.T) {
 
 // TestControlPeers: a session opens the control routes to this machine only.
 func TestControlPeers(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake(), Options{Rules: Rules{Network: true}})
 	code := s.NewCode().Code
 	session, ok := s.sessions.exchange(code)
 	if !ok {
@@ -112,11 +112,11 @@ func TestControlPeers(t *testing.T) {
 		"127.0.0.1:50000":          200,
 		"[::1]:50000":              200,
 		"[::ffff:127.0.0.1]:50000": 200,
-		"192.168.7.9:50000":        403,
-		"[fe80::1%eth0]:50000":     403,
-		"@":                        403,
+		"192.168.7.9:50000":        404,
+		"[fe80::1%eth0]:50000":     404,
+		"@":                        404,
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/app/state", nil)
+		r := localRequest(http.MethodGet, "/app/state", nil)
 		r.Host, r.RemoteAddr = "localhost", peer
 		r.Header.Set("Authorization", "Bearer "+session)
 		w := httptest.NewRecorder()

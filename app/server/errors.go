@@ -46,6 +46,8 @@ var outcomes = map[string]outcome{
 	string(control.CodeNoCheckpoint):  {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNoChat):        {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNotKept):       {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeKeyNotFound):   {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodePortTaken):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
 	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},

@@ -34,6 +34,7 @@ type fakeBackend struct {
 	downloads  []control.Download
 	own        control.ModelSettings
 	set        control.Settings
+	keyed      bool
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
 }

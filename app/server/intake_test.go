@@ -26,7 +26,7 @@ func TestClaimedLength(t *testing.T) {
 	s := New(newFake(), Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	r := httptest.NewRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
+	r := localRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
 	r.Host, r.ContentLength = "localhost", maxBody
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -127,7 +127,7 @@ func TestBodyTimeouts(t *testing.T) {
 		if want == http.StatusServiceUnavailable {
 			s.Drain()
 		}
-		r := httptest.NewRequest(http.MethodPost, "/v1/completions", errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
+		r := localRequest(http.MethodPost, "/v1/completions", errReader{fmt.Errorf("read: %w", os.ErrDeadlineExceeded)})
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
@@ -233,7 +233,7 @@ func TestPullEnds(t *testing.T) {
 		return control.Model{}, ctx.Err()
 	}
 	pull := func(s *Server, w http.ResponseWriter) {
-		r := httptest.NewRequest(http.MethodPost, "/app/pull", strings.NewReader(`{"id":"a/b"}`))
+		r := localRequest(http.MethodPost, "/app/pull", strings.NewReader(`{"id":"a/b"}`))
 		r.Header.Set("Content-Type", "application/json")
 		s.Socket().ServeHTTP(w, r)
 	}
@@ -276,7 +276,7 @@ func (w *timedWriter) Write(b []byte) (int, error) {
 // leaves its deadline to the next.
 func TestWriteDeadlines(t *testing.T) {
 	for _, path := range []string{"/", "/page.js", "/health", "/metrics", "/v1/models", "/nowhere", "/app/state"} {
-		r := httptest.NewRequest(http.MethodGet, path, nil)
+		r := localRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
 		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
 		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)

@@ -10,7 +10,7 @@ import (
 )
 
 func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
+	r := localRequest(method, path, nil)
 	r.Host = "localhost:8263"
 	w := httptest.NewRecorder()
 	s.Endpoint().ServeHTTP(w, r)

@@ -99,8 +99,11 @@ func (s *Server) begin(r *http.Request, endpoint, name string) *run {
 	return u
 }
 
-// clientName is the User-Agent, made fit for a table.
+// clientName is the name of the key, or else the User-Agent, made fit for a table.
 func clientName(r *http.Request) string {
+	if name, ok := r.Context().Value(callerKey{}).(string); ok {
+		return name
+	}
 	name := strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
 			return -1

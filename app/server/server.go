@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tandem/app/control"
@@ -19,14 +20,8 @@ import (
 type Options struct {
 	Logger *slog.Logger // nil discards
 
-	// AllowedHosts are names a client may call the endpoint by, beside the
-	// loopback names and the address it reached.
-	AllowedHosts []string
-
-	// AllowedOrigins are pages and apps that may call the standard routes
-	// from a browser, e.g. app://obsidian.md. The control routes are never
-	// open to them.
-	AllowedOrigins []string
+	// Rules of the door until SetRules.
+	Rules Rules
 
 	// Pages is the interface: index.html and what lies under assets. Where
 	// it has no index.html, or is nil, the built-in page is served.
@@ -38,7 +33,7 @@ type Options struct {
 type Server struct {
 	backend  Backend
 	log      *slog.Logger
-	door     door
+	door     atomic.Pointer[door]
 	runs     runTable
 	sessions sessions
 	metrics  *metrics
@@ -51,7 +46,8 @@ type Server struct {
 
 // New returns a Server for the backend.
 func New(b Backend, o Options) *Server {
-	s := &Server{backend: b, log: o.Logger, door: newDoor(o), large: make(chan struct{}, largePlace)}
+	s := &Server{backend: b, log: o.Logger, large: make(chan struct{}, largePlace)}
+	s.SetRules(o.Rules)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -89,15 +85,22 @@ func HTTP(h http.Handler, log *slog.Logger) *http.Server {
 func (s *Server) Endpoint() http.Handler {
 	mux := s.mux(s.exchangeCode)
 	return s.wrap(func(w http.ResponseWriter, r *http.Request) error {
-		if done, err := s.door.check(w, r); done || err != nil {
+		door := s.door.Load()
+		if done, err := door.check(w, r); done || err != nil {
 			return err
 		}
 		if isControl(r.URL.Path) {
 			if err := s.checkControl(r); err != nil {
 				return err
 			}
+			mux.ServeHTTP(w, r)
+			return nil
 		}
-		mux.ServeHTTP(w, r)
+		client, err := s.checkKey(door, r)
+		if err != nil {
+			return err
+		}
+		mux.ServeHTTP(w, called(r, client))
 		return nil
 	})
 }
@@ -184,6 +187,9 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/checkpoints/{name}/verify", s.verifyCheckpoint)
 	post("/app/checkpoints/{name}/branch", s.branch)
 	post("/app/forget", s.forget)
+	route("/app/keys", map[string]handler{http.MethodGet: s.keys, http.MethodPost: s.addKey})
+	route("/app/keys/{id}", map[string]handler{http.MethodDelete: s.deleteKey})
+	post("/app/port", s.port)
 	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
 

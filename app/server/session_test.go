@@ -15,7 +15,7 @@ import (
 // exchange spends a code over TCP and returns the status and the session.
 func exchange(t *testing.T, s *Server, code string) (int, string) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, "/app/session", strings.NewReader(`{"code":"`+code+`"}`))
+	r := localRequest(http.MethodPost, "/app/session", strings.NewReader(`{"code":"`+code+`"}`))
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
@@ -28,7 +28,7 @@ func exchange(t *testing.T, s *Server, code string) (int, string) {
 }
 
 func askState(s *Server, session string) int {
-	r := httptest.NewRequest(http.MethodGet, "/app/state", nil)
+	r := localRequest(http.MethodGet, "/app/state", nil)
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	r.Header.Set("Authorization", "Bearer "+session)
 	w := httptest.NewRecorder()

@@ -14,6 +14,9 @@ type Settings interface {
 	// ChangeSettings does all of a change or nothing. What makes no sense, or is
 	// decided elsewhere, is CodeInvalid with the field's name.
 	ChangeSettings(context.Context, control.SettingsChange) (control.SettingsState, error)
+	// SetPort serves the endpoint at a port; 0 is the one that was asked for before.
+	// One that another program has is CodePortTaken, and nothing moves.
+	SetPort(ctx context.Context, port int) error
 }
 
 func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
@@ -29,9 +32,31 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	before := s.backend.State().Address
 	st, err := s.backend.ChangeSettings(r.Context(), control.SettingsChange(f.values))
 	if err != nil {
 		return err
 	}
+	if s.backend.State().Address != before {
+		st.Link = s.NewCode().URL
+	}
 	return writeJSON(w, st)
+}
+
+func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	port := f.int("port", 1, 65535)
+	if f.err != nil {
+		return f.err
+	}
+	if port == nil {
+		port = new(0)
+	}
+	if err := s.backend.SetPort(r.Context(), *port); err != nil {
+		return err
+	}
+	return writeJSON(w, s.currentState())
 }

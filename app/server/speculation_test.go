@@ -136,7 +136,7 @@ func TestDraftInfoAddsUp(t *testing.T) {
 		t.Errorf("%d verifies of %d rounds", run.Verifies, run.Rounds)
 	}
 	// What a person asks for is the same row.
-	r := httptest.NewRequest(http.MethodGet, "/app/runs/1", nil)
+	r := localRequest(http.MethodGet, "/app/runs/1", nil)
 	got := httptest.NewRecorder()
 	s.Socket().ServeHTTP(got, r)
 	if !strings.Contains(got.Body.String(), `"speculation":`+string(run.Speculation)) {

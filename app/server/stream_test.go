@@ -63,7 +63,7 @@ func (w *scriptedWriter) FlushError() error {
 }
 
 func streamRequest(ctx context.Context) *http.Request {
-	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
+	r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`)).WithContext(ctx)
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", "application/json")
 	return r
@@ -346,7 +346,7 @@ func TestCancelRun(t *testing.T) {
 		s := New(fake, Options{})
 		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("kept", nil)
-			r := httptest.NewRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
+			r := localRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
 			r.Header.Set("Content-Type", "application/json")
 			w := httptest.NewRecorder()
 			s.Socket().ServeHTTP(w, r)

@@ -88,7 +88,7 @@ func exchangeText(t *testing.T, s *Server, request string, socket bool) string {
 	if !ok {
 		t.Fatalf("bad request line %q", lines[0])
 	}
-	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r := localRequest(method, path, strings.NewReader(body))
 	r.Host, r.RemoteAddr = "127.0.0.1:8263", "127.0.0.1:50000"
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

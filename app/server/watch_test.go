@@ -69,7 +69,7 @@ func TestWatch(t *testing.T) {
 func TestWatchIsForLooking(t *testing.T) {
 	s := New(newFake(), Options{})
 	for _, path := range []string{"/app/unload", "/app/downloads"} {
-		r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(`{"id":"a/b"}`))
+		r := localRequest(http.MethodPost, path, strings.NewReader(`{"id":"a/b"}`))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "text/event-stream")
 		w := httptest.NewRecorder()

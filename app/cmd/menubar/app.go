@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"time"
 
@@ -122,6 +123,9 @@ func (a *app) clicked(s menu.Slot) {
 			choice = control.DrafterNone
 		}
 		_, err = a.client.Drafter(ctx, control.DrafterRequest{Model: row.About, Drafter: choice})
+	case menu.SetPort:
+		port, _ := strconv.Atoi(row.About) // empty is 0
+		_, err = a.client.SetPort(ctx, port)
 	case menu.OpenWindow:
 		err = a.openWindow()
 	case menu.Restart:

@@ -89,7 +89,7 @@ func TestServeTakenPort(t *testing.T) {
 	}
 	p.stop(t)
 	if text := p.stderr.String(); !strings.HasPrefix(text, "tandem: running without an endpoint") || strings.Count(text, "\n") != 2 ||
-		!strings.Contains(text, "is taken by another Tandem; stop it, or start Tandem with --addr 127.0.0.1:") || !strings.Contains(text, "\nCtrl-C stops it") {
+		!strings.Contains(text, "is taken by another Tandem; stop it and try again, or use port ") || !strings.Contains(text, "\nCtrl-C stops it") {
 		t.Errorf("standard error: %s", text)
 	}
 }

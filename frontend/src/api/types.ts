@@ -162,6 +162,39 @@ export interface RunValues {
   days: string[]
 }
 
+// A Key lets a program in that calls the endpoint from another machine, or
+// anywhere where one is asked for. Its name is told as the client of its runs.
+export interface Key {
+  id: number
+  name: string
+  created_at: string
+  used_at?: string // to the minute; zero until it is
+}
+
+// KeyRequest makes a key: the body of POST /app/keys.
+export interface KeyRequest {
+  name: string
+}
+
+// NewKey is the answer: the only time that the key itself is told.
+export interface NewKey {
+  key: Key
+  secret: string // goes into Authorization: Bearer
+}
+
+// PortTaken says that another program has the endpoint's port.
+export interface PortTaken {
+  port: number
+  owner: string // "another Tandem", "python3 (pid 812)", "another program"
+  next?: number // a port that was free; 0 = none was found
+}
+
+// PortRequest is the body of POST /app/port: the port to serve at, 0 for the one
+// that was asked for before.
+export interface PortRequest {
+  port?: number
+}
+
 // Found is the answer of GET /app/found: models on this machine, whoever put them
 // there. Nothing of them is registered unless somebody chooses it.
 export interface Found {
@@ -334,6 +367,7 @@ export interface SettingsState {
   settings: Settings // that are in force, or will be: see Sources
   sources: SettingState[] // of each, and of the hub's token
   hub_token: boolean // there is one
+  link?: string
 }
 
 // Speculation says how a request was decoded, round by round.
@@ -383,6 +417,8 @@ export interface State {
   loaded: Loaded | null // nil unless a model is in memory
   error?: string // what failed, one sentence
   warning?: string // what is not as it should be while all works, one sentence
+  port_taken?: PortTaken | null
+  menu_speed?: boolean
   context_limit?: number
   models: Choosable[] // the registry, the last used first
   downloads: Download[] // oldest first
@@ -549,7 +585,7 @@ export interface Session {
   session: string
 }
 
-export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
 export type KeepRequests = "off" | "7d" | "30d"
 

@@ -1,0 +1,64 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestKeys: a key is found while it is there, also after a restart, and is
+// nowhere on disk.
+func TestKeys(t *testing.T) {
+	home := t.TempDir()
+	var secret string
+	t.Run("made", func(t *testing.T) {
+		r := start(t, Options{Home: home}, "")
+		c := r.client(t)
+		made, err := c.AddKey(t.Context(), control.KeyRequest{Name: " Zed "})
+		if err != nil || made.Key.Name != "Zed" || !strings.HasPrefix(made.Secret, keyPrefix) || len(made.Secret) < 30 {
+			t.Fatalf("%+v %v", made, err)
+		}
+		secret = made.Secret
+		for _, bad := range []string{"", "  ", "Zed", "a\nb", strings.Repeat("x", maxKeyName+1)} {
+			if _, err := c.AddKey(t.Context(), control.KeyRequest{Name: bad}); codeOf(err) != control.CodeInvalid || paramOf(err) != "name" {
+				t.Errorf("name %q: %v", bad, err)
+			}
+		}
+		if name, ok := r.FindKey(secret); !ok || name != "Zed" {
+			t.Errorf("the key is %q, %t", name, ok)
+		}
+		if _, ok := r.FindKey(strings.ToUpper(secret)); ok {
+			t.Error("another key is found")
+		}
+	})
+	files, err := filepath.Glob(filepath.Join(home, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s has the key", f)
+		}
+	}
+	r := start(t, Options{Home: home}, "")
+	if name, ok := r.FindKey(secret); !ok || name != "Zed" {
+		t.Errorf("after a restart the key is %q, %t", name, ok)
+	}
+	list, err := r.client(t).Keys(t.Context())
+	if err != nil || len(list) != 1 || list[0].UsedAt.IsZero() {
+		t.Fatalf("%+v %v", list, err)
+	}
+	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.FindKey(secret); ok || r.HasKeys() {
+		t.Error("a deleted key is found")
+	}
+	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); codeOf(err) != control.CodeKeyNotFound {
+		t.Errorf("deleted twice: %v", err)
+	}
+}

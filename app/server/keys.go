@@ -1,0 +1,107 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// Keys let programs in.
+type Keys interface {
+	// Keys lists them, the oldest first.
+	Keys(context.Context) ([]control.Key, error)
+	// AddKey makes one. A name that another has is CodeInvalid.
+	AddKey(context.Context, control.KeyRequest) (control.NewKey, error)
+	// DeleteKey takes one away. The last one stays while the settings ask for it,
+	// which is CodeInvalid; one that is not there is CodeKeyNotFound.
+	DeleteKey(ctx context.Context, id int64) error
+
+	// FindKey returns the name of the key that a program shows, and notes its use.
+	FindKey(secret string) (name string, ok bool)
+	// HasKeys reports whether there is any.
+	HasKeys() bool
+}
+
+// callerKey is the context's key of the name that a program's key has.
+type callerKey struct{}
+
+// called notes in a request who calls; empty = by no key.
+func called(r *http.Request, name string) *http.Request {
+	if name == "" {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
+}
+
+// checkKey returns the name of the key that a request shows, if it shows one of
+// ours, and refuses a request that needs one and has none. Elsewhere whatever a
+// program shows will do: editors insist on sending something.
+func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
+	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if shown == "" {
+		shown = r.Header.Get("X-Api-Key")
+	}
+	if shown != "" {
+		if name, ok := s.backend.FindKey(shown); ok {
+			return name, nil
+		}
+	}
+	local := isLocal(r)
+	switch {
+	case !local, r.URL.Path == "/metrics" && s.backend.HasKeys():
+	case d.RequireKey && strings.HasPrefix(r.URL.Path, "/v1/"):
+	default:
+		return "", nil
+	}
+	if local && s.sessions.valid(shown) { // the page
+		return "", nil
+	}
+	if shown == "" {
+		return "", control.Errorf(control.CodeUnauthorized, "This needs a key: make one in the settings of Tandem, and send it as Authorization: Bearer KEY.")
+	}
+	return "", control.Errorf(control.CodeUnauthorized, "This key is not known; make one in the settings of Tandem.")
+}
+
+// keys is the body of GET /app/keys.
+type keys struct {
+	Keys []control.Key `json:"keys"`
+}
+
+func (s *Server) keys(w http.ResponseWriter, r *http.Request) error {
+	list, err := s.backend.Keys(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, keys{append([]control.Key{}, list...)})
+}
+
+func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	name := f.string("name")
+	if f.err != nil {
+		return f.err
+	}
+	k, err := s.backend.AddKey(r.Context(), control.KeyRequest{Name: name})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return writeJSON(w, k)
+}
+
+func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", clip(r.PathValue("id")))
+	}
+	if err := s.backend.DeleteKey(r.Context(), id); err != nil {
+		return err
+	}
+	return writeJSON(w, struct{}{})
+}

@@ -1,0 +1,183 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestKeyDoor: who needs a key, where it opens, and what it never opens.
+func TestKeyDoor(t *testing.T) {
+	const local, other = "127.0.0.1:50000", "192.168.7.9:50000"
+	var (
+		alone    = Rules{}
+		network  = Rules{Network: true}
+		required = Rules{RequireKey: true}
+	)
+	type h = map[string]string
+	bearer := h{"Authorization": "Bearer " + fakeKey}
+	for _, c := range []struct {
+		name    string
+		rules   Rules
+		keyed   bool // there is a key
+		peer    string
+		path    string
+		headers h
+		want    int
+	}{
+		{"no key is needed here", alone, false, local, "/v1/models", nil, 200},
+		{"nor where there are some", network, true, local, "/v1/models", nil, 200},
+		{"whatever an editor sends will do", alone, true, local, "/v1/models", h{"Authorization": "Bearer anything"}, 200},
+		{"a key does no harm", alone, true, local, "/v1/models", bearer, 200},
+
+		{"elsewhere, off", alone, true, other, "/v1/models", nil, 403},
+		{"elsewhere, off, with a key", alone, true, other, "/v1/models", bearer, 403},
+		{"elsewhere, without a key", network, true, other, "/v1/models", nil, 401},
+		{"elsewhere, with another", network, true, other, "/v1/models", h{"Authorization": "Bearer " + fakeKey + "x"}, 401},
+		{"elsewhere, with none left", network, false, other, "/v1/models", bearer, 401},
+		{"elsewhere, with a key", network, true, other, "/v1/models", bearer, 200},
+		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": fakeKey}, 200},
+		{"elsewhere, another spelling", network, true, other, "//models", nil, 401},
+		{"elsewhere, health", network, true, other, "/health", nil, 401},
+		{"elsewhere, health with a key", network, true, other, "/health", bearer, 200},
+		{"elsewhere, the page", network, true, other, "/", bearer, 404},
+		{"elsewhere, a file of it", network, true, other, "/page.js", bearer, 404},
+		{"elsewhere, the state", network, true, other, "/app/state", bearer, 404},
+		{"elsewhere, a session", network, true, other, "/app/session", bearer, 404},
+		{"elsewhere, the state in disguise", network, true, other, "/v1/../app/state", bearer, 404},
+		{"a peer without an address", network, true, "@", "/v1/models", nil, 401},
+
+		{"a key is asked for here", required, true, local, "/v1/models", nil, 401},
+		{"and given", required, true, local, "/v1/models", bearer, 200},
+		{"the page stays", required, true, local, "/", nil, 200},
+		{"health stays", required, true, local, "/health", nil, 200},
+
+		{"figures without keys", alone, false, local, "/metrics", nil, 200},
+		{"figures behind the key", alone, true, local, "/metrics", nil, 401},
+		{"figures with the key", alone, true, local, "/metrics", bearer, 200},
+		{"figures elsewhere", network, true, other, "/metrics", nil, 401},
+		{"figures elsewhere with the key", network, true, other, "/metrics", bearer, 200},
+
+		{"a key is no session", alone, true, local, "/app/state", bearer, 401},
+	} {
+		fake := newFake()
+		fake.keyed = c.keyed
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.URL.Path, r.Host, r.RemoteAddr = c.path, "192.168.7.5:8263", c.peer
+		for k, v := range c.headers {
+			r.Header.Set(k, v)
+		}
+		reached := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
+		w := httptest.NewRecorder()
+		New(fake, Options{Rules: c.rules}).Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(reached))))
+		if w.Code != c.want {
+			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.want, w.Body)
+		}
+		if w.Code >= 400 {
+			decodeError(t, w)
+		}
+	}
+}
+
+// TestSessionInPlaceOfKey: the page needs no key, also where programs do.
+func TestSessionInPlaceOfKey(t *testing.T) {
+	fake := newFake()
+	fake.keyed = true
+	s := New(fake, Options{Rules: Rules{RequireKey: true, Network: true}})
+	session, _ := s.sessions.exchange(s.NewCode().Code)
+	for peer, want := range map[string]int{"127.0.0.1:50000": 200, "192.168.7.9:50000": 401} {
+		r := httptest.NewRequest(http.MethodGet, "/v1/models", nil)
+		r.Host, r.RemoteAddr = "localhost", peer
+		r.Header.Set("Authorization", "Bearer "+session)
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d: %s", peer, w.Code, want, w.Body)
+		}
+	}
+}
+
+// TestKeyNamesClient: a run says by whose key it was asked for, and neither the
+// history nor the log has the key.
+func TestKeyNamesClient(t *testing.T) {
+	for key, want := range map[string]string{fakeKey: "zed", "anything": "curl/8.0"} {
+		fake := newFake()
+		fake.keyed = true
+		var log strings.Builder
+		s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("User-Agent", "curl/8.0")
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
+			t.Errorf("%s: %d, the client is %q, want %q", key, w.Code, run.Client, want)
+		}
+		if strings.Contains(log.String(), key) {
+			t.Errorf("the log has the key: %s", &log)
+		}
+	}
+}
+
+// TestSetRules: new rules count from the next request on.
+func TestSetRules(t *testing.T) {
+	s := New(newFake(), Options{})
+	ask := func(host string) int {
+		r := localRequest(http.MethodGet, "/v1/models", nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		return w.Code
+	}
+	if got := ask("mac.example"); got != 403 {
+		t.Errorf("before: %d", got)
+	}
+	s.SetRules(Rules{AllowedHosts: []string{"mac.example"}})
+	if got := ask("mac.example"); got != 200 {
+		t.Errorf("after: %d", got)
+	}
+}
+
+// TestKeyRoutes: a key is told once.
+func TestKeyRoutes(t *testing.T) {
+	s := New(newFake(), Options{})
+	ask := func(method, path, body string) (int, string) {
+		r := localRequest(method, path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		says               string
+	}{
+		{"GET", "/app/keys", "", 200, `{"keys":[]}`},
+		{"POST", "/app/keys", `{"name":"zed"}`, 200, `"secret":"` + fakeKey + `"`},
+		{"GET", "/app/keys", "", 200, `"name":"zed"`},
+		{"POST", "/app/keys", `{"name":5}`, 400, "name must be a string"},
+		{"DELETE", "/app/keys/7", "", 404, string(control.CodeKeyNotFound)},
+		{"DELETE", "/app/keys/x", "", 404, string(control.CodeKeyNotFound)},
+		{"DELETE", "/app/keys/1", "", 200, "{}"},
+		{"POST", "/app/port", `{"port":80}`, 409, string(control.CodePortTaken)},
+		{"POST", "/app/port", `{"port":0}`, 400, "port must lie between 1 and 65535"},
+		{"POST", "/app/port", `{}`, 200, `"phase":"ready"`},
+	} {
+		status, body := ask(c.method, c.path, c.body)
+		if status != c.status || !strings.Contains(body, c.says) {
+			t.Errorf("%s %s %s: %d %s", c.method, c.path, c.body, status, body)
+		}
+		if c.method == "GET" && strings.Contains(body, fakeKey) {
+			t.Errorf("the key is told again: %s", body)
+		}
+	}
+}

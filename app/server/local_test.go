@@ -1,0 +1,15 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+)
+
+// localRequest is httptest.NewRequest for a request from this machine: that one's
+// comes from elsewhere.
+func localRequest(method, target string, body io.Reader) *http.Request {
+	r := httptest.NewRequest(method, target, body)
+	r.RemoteAddr = "127.0.0.1:50000"
+	return r
+}
