@@ -30,3 +30,10 @@ export function ago(time: string, now = Date.now()): string {
   if (s < 86_400) return `${Math.floor(s / 3600)} h ago`
   return `${count(Math.floor(s / 86_400), 'day')} ago`
 }
+
+// moment is a time of the day, with its date unless that is today.
+export function moment(time: string, now = new Date()): string {
+  const at = new Date(time)
+  const clock = at.toLocaleTimeString('en-GB')
+  return at.toDateString() === now.toDateString() ? clock : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })}, ${clock}`
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import type { RoundRun } from '../api/types.ts'
+import { positions, rounds, share, stretches } from './rounds.ts'
+
+test('rounds one by one', () => {
+  const runs: RoundRun[] = [[4, 2, 2], [0, 0, 1]]
+  assert.deepEqual(stretches(runs, 10), [
+    { from: 1, to: 1, drafted: 4, stood: 2 },
+    { from: 2, to: 2, drafted: 4, stood: 2 },
+    { from: 3, to: 3, drafted: 0, stood: 0 },
+  ])
+})
+
+test('rounds in stretches, cut across runs', () => {
+  const list = stretches([[4, 4, 3], [2, 1, 4]], 3)
+  assert.deepEqual(list, [
+    { from: 1, to: 3, drafted: 12, stood: 12 },
+    { from: 4, to: 6, drafted: 6, stood: 3 },
+    { from: 7, to: 7, drafted: 2, stood: 1 },
+  ])
+  assert.deepEqual(list.map(rounds), [3, 3, 1])
+})
+
+test('many rounds stay few stretches', () => {
+  const runs: RoundRun[] = Array.from({ length: 1000 }, (_, i) => [i % 8, 0, 3])
+  const list = stretches(runs, 60)
+  assert.ok(list.length <= 60)
+  assert.equal(list.at(-1)?.to, 3000)
+  assert.equal(list.reduce((n, s) => n + s.drafted, 0), 3 * runs.reduce((n, [d]) => n + d, 0))
+})
+
+test('no rounds', () => assert.deepEqual(stretches([], 60), []))
+
+test('positions', () => {
+  assert.deepEqual(positions({ rounds: [], drafted_at: [5, 3], accepted_at: [4] }), [
+    { at: 1, tried: 5, stood: 4 },
+    { at: 2, tried: 3, stood: 0 },
+  ])
+  assert.equal(share(4, 5), '80 %')
+  assert.equal(share(0, 0), '–')
+})

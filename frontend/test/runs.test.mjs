@@ -1,0 +1,108 @@
+// The history: found by what it is narrowed by, page by page; and one run, with
+// its phases, its rounds and a verdict that is kept.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { launch, link, open, shot } from './browser.mjs'
+
+let browser
+const address = new URL(link()).origin
+const own = `runs${Date.now()}` // clients of this test alone
+
+// complete sends what an editor would, under that name.
+async function complete(client, body) {
+  const answer = await fetch(`${address}/v1/completions`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'User-Agent': client },
+    body: JSON.stringify({ model: 'tandem', ...body }),
+  })
+  assert.equal(answer.status, 200)
+  return (await answer.json()).timings.run_id
+}
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+test('the history is narrowed and searched', async () => {
+  const short = await complete(`${own}-editor/1.0`, { prompt: 'func A(', max_tokens: 2, ignore_eos: true })
+  const long = await complete(`${own}-agent/2.0`, { prompt: 'func B(', max_tokens: 3, ignore_eos: true })
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'Runs' }).click()
+  const row = (id) => page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) })
+  await row(short).waitFor()
+  await row(long).waitFor()
+  await page.getByLabel('Client').selectOption(`${own}-editor/1.0`)
+  await row(long).waitFor({ state: 'detached' })
+  assert.equal(await page.locator('tbody tr').count(), 1)
+  await page.getByLabel('Ended by').selectOption('running')
+  await page.getByText('No run is like that.').waitFor()
+  await page.getByRole('button', { name: 'Show all' }).click()
+  await row(long).waitFor()
+  await page.getByLabel('Search').fill(`${own}-AGENT`.toUpperCase())
+  await row(short).waitFor({ state: 'detached' })
+  assert.equal(await row(long).count(), 1)
+  await shot(page, 'runs-search')
+  // A look at one run does not lose what the list is narrowed by.
+  await row(long).getByRole('link').click()
+  await page.getByRole('heading', { name: `Run ${long}` }).waitFor()
+  await page.getByRole('link', { name: 'All runs' }).click()
+  await row(long).waitFor()
+  assert.equal(await page.getByLabel('Search').inputValue(), `${own}-AGENT`.toUpperCase())
+  assert.equal(await row(short).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('older runs are a page away', async () => {
+  for (let i = 0; i < 52; i++) await complete(`${own}-many`, { prompt: 'x', max_tokens: 1 })
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'Runs' }).click()
+  await page.getByLabel('Search').fill(`${own}-many`)
+  const rows = page.locator('tbody tr')
+  const shows = (n) => page.waitForFunction((n) => document.querySelectorAll('tbody tr').length === n, n)
+  await shows(50)
+  assert.ok(await page.getByRole('button', { name: 'Newer' }).isDisabled())
+  await page.getByRole('button', { name: 'Older' }).click()
+  await shows(2)
+  assert.ok(await page.getByRole('button', { name: 'Older' }).isDisabled())
+  await page.getByRole('button', { name: 'Newer' }).click()
+  await shows(50)
+  assert.equal(await rows.count(), 50)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test("a run's page, and a verdict that stays", async () => {
+  const prompt = 'package main\n\n// Reverse returns s with its runes in the opposite order.\nfunc Reverse(s string) string {\n'
+  const speculation = { drafter: 'dflash', depth: 4 } // by itself a busy machine may decide that drafts do not pay
+  const id = await complete(`${own}-verify`, { prompt, max_tokens: 60, ignore_eos: true, speculation })
+  const exact = await complete(`${own}-verify`, { prompt, max_tokens: 2, speculation: { exact: true } })
+  const { context, page, problems } = await open(browser)
+  await page.goto(`${page.url().split('#')[0]}#/runs/${id}`)
+  await page.getByRole('heading', { name: 'Where the time went' }).waitFor()
+  const shares = await page.locator('section[aria-labelledby="phases"] td:last-child').allTextContents()
+  const sum = shares.reduce((n, s) => n + Number.parseInt(s), 0)
+  assert.ok(shares.length === 5 && sum >= 97 && sum <= 103, `shares ${shares}`)
+  assert.match(await page.locator('.sentences').textContent(), /dflash/)
+  assert.equal(await page.locator('section[aria-labelledby="rounds"] canvas').count(), 2)
+  await page.getByText('The same as a table').click()
+  assert.ok((await page.locator('section[aria-labelledby="rounds"] tbody tr').count()) > 5)
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.locator('.tools .badge').getByText('same').waitFor({ timeout: 30_000 })
+  await shot(page, 'run')
+  await page.reload()
+  await page.locator('.tools .badge').getByText('same').waitFor()
+  await page.getByText(/all 60 tokens come again/).waitFor()
+  await page.getByRole('link', { name: 'All runs' }).click()
+  await page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) }).getByRole('cell', { name: 'same' }).waitFor()
+  // Why nothing was restored stands there in plain words.
+  await page.goto(`${page.url().split('#')[0]}#/runs/${exact}`)
+  await page.getByText('exact requests evaluate their whole text').waitFor()
+  await page.goto(`${page.url().split('#')[0]}#/runs/999999`)
+  await page.getByRole('alert').getByText('There is no run 999999').waitFor()
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
+  await context.close()
+})
