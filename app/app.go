@@ -135,7 +135,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
-	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx)); err != nil {
+	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {

@@ -254,12 +254,19 @@ func pullName(r control.PullRequest) string {
 
 // Pull implements server.Admin.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+	return a.pull(ctx, r, nil, progress)
+}
+
+// pull is Pull, and tells of each blob that it begins, see hub.Options.
+func (a *App) pull(ctx context.Context, r control.PullRequest, began func(blob string), progress func(control.Progress)) (control.Model, error) {
 	name := pullName(r)
 	id, _, err := hub.Parse(name)
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	snapshot, err := hub.Pull(ctx, name, a.hub(), func(p hub.Progress) {
+	o := a.hub()
+	o.Began = began
+	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate), Waiting: p.Waiting})
 	})
 	if err != nil {

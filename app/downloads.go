@@ -1,16 +1,22 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"tandem/app/control"
 	"tandem/models/hub"
+	"tandem/storage"
 )
 
-// downloads are the pulls that go on whoever watches: they end with the program,
-// or when somebody says so. What has arrived stays on disk for the next attempt.
+// downloads are the pulls that go on whoever watches: until they are whole, or
+// somebody says so. What has arrived stays on disk for the next attempt. They are in
+// the database as well: the next process that serves goes on with those that were
+// under way, for that is what was asked for, and those that a person stopped stay
+// stopped.
 type downloads struct {
 	mu      sync.Mutex
 	list    []*download // oldest first
@@ -21,7 +27,10 @@ type downloads struct {
 type download struct {
 	control.Download
 	revision string
+	began    time.Time
+	blobs    []string           // that it began in the cache, see hub.Options
 	stop     context.CancelFunc // nil while nothing is fetched
+	ended    chan struct{}      // closed when nothing is fetched any more; nil before the first time
 	wish     wish               // of who spoke last
 }
 
@@ -76,29 +85,87 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 	}
 	x := d.find(r.ID)
 	if x == nil {
-		x = &download{Download: control.Download{ID: r.ID}}
+		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		d.list = append(d.list, x)
 	}
 	x.wish = wishRun
 	if x.stop == nil {
-		x.revision = r.Revision
+		x.revision = cmp.Or(r.Revision, x.revision)
 		a.beginFetch(x)
 	}
 	return nil
+}
+
+// openDownloads reads those that an earlier process left. None of them is fetched
+// before resumeDownloads.
+func (a *App) openDownloads(ctx context.Context) error {
+	rows, err := a.db.Downloads(ctx)
+	if err != nil {
+		return err
+	}
+	d := &a.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range rows {
+		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Error == ""}, revision: r.Revision, began: r.StartedAt, blobs: r.Blobs}
+		if x.wish = wishRun; r.Paused {
+			x.wish = wishPause
+		}
+		d.list = append(d.list, x)
+	}
+	return nil
+}
+
+// resumeDownloads goes on with those that were under way when the process before
+// this one ended.
+func (a *App) resumeDownloads() {
+	d := &a.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, x := range d.list {
+		if x.wish == wishRun && x.stop == nil && x.Error == "" && a.life.Err() == nil {
+			a.beginFetch(x)
+		}
+	}
+}
+
+// keepDownload notes in the database where one stands. The caller holds
+// downloads.mu.
+func (a *App) keepDownload(x *download) {
+	err := a.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
+		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Blobs: x.blobs, StartedAt: x.began})
+	if err != nil {
+		a.log.Warn("noting a download", "model", x.ID, "error", err)
+	}
+}
+
+// dropDownload takes one off the list. The caller holds downloads.mu.
+func (a *App) dropDownload(x *download) {
+	a.downloads.drop(x)
+	if err := a.db.RemoveDownload(context.Background(), x.ID); err != nil {
+		a.log.Warn("forgetting a download", "model", x.ID, "error", err)
+	}
 }
 
 // beginFetch has a download fetched. The caller holds downloads.mu.
 func (a *App) beginFetch(x *download) {
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(a.life)
-	x.Paused, x.Error = false, ""
+	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
+	a.keepDownload(x)
 	a.downloads.running.Go(func() { a.fetch(ctx, x) })
 }
 
 // fetch pulls, and takes the download off the list when it is whole.
 func (a *App) fetch(ctx context.Context, x *download) {
 	d := &a.downloads
-	_, err := a.Pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, func(p control.Progress) {
+	began := func(blob string) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		x.blobs = append(x.blobs, blob)
+		a.keepDownload(x)
+	}
+	_, err := a.pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, began, func(p control.Progress) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		x.Done, x.Total, x.PerSecond, x.Waiting = max(x.Done, p.Done), max(x.Total, p.Total), p.PerSecond, p.Waiting
@@ -108,18 +175,23 @@ func (a *App) fetch(ctx context.Context, x *download) {
 	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	stopped := ctx.Err() != nil && a.life.Err() == nil
+	stopped := ctx.Err() != nil
 	x.stop()
+	close(x.ended)
 	x.stop, x.PerSecond, x.Waiting = nil, 0, ""
 	switch {
 	case err == nil, x.wish == wishDrop:
-		d.drop(x)
+		a.dropDownload(x)
 	case x.wish == wishPause:
 		x.Paused = true
+		a.keepDownload(x)
+	case stopped && a.life.Err() != nil: // the next process goes on with it
+		a.keepDownload(x)
 	case stopped: // and gone on with before it had
 		a.beginFetch(x)
 	default:
 		x.Error = err.Error()
+		a.keepDownload(x)
 	}
 }
 
@@ -128,9 +200,42 @@ func (a *App) PauseDownload(_ context.Context, id string) error {
 	return a.stopDownload(id, wishPause)
 }
 
-// DropDownload implements server.Admin: what has arrived stays in the cache.
-func (a *App) DropDownload(_ context.Context, id string) error {
-	return a.stopDownload(id, wishDrop)
+// DropDownload implements server.Admin.
+func (a *App) DropDownload(ctx context.Context, r control.DropRequest) error {
+	d := &a.downloads
+	d.mu.Lock()
+	x := d.find(r.ID)
+	d.mu.Unlock()
+	if err := a.stopDownload(r.ID, wishDrop); err != nil || !r.Discard {
+		return err
+	}
+	return a.discard(ctx, x)
+}
+
+// discard deletes what a download began in the cache and did not bring to an end.
+func (a *App) discard(ctx context.Context, x *download) error {
+	d := &a.downloads
+	d.mu.Lock()
+	ended := x.ended
+	d.mu.Unlock()
+	if ended != nil {
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.find(x.ID) != nil {
+		return control.Errorf(control.CodeModelBusy, "The download of %s has begun again, so nothing of it was deleted.", x.ID)
+	}
+	freed, err := hub.Discard(a.hub().CacheDir, x.ID, x.blobs)
+	if err != nil {
+		return hubError(err)
+	}
+	a.log.Info("download discarded", "model", x.ID, "bytes", freed)
+	return nil
 }
 
 func (a *App) stopDownload(id string, w wish) error {
@@ -146,7 +251,9 @@ func (a *App) stopDownload(id string, w wish) error {
 	case x.stop != nil:
 		x.stop()
 	case w == wishDrop:
-		d.drop(x)
+		a.dropDownload(x)
+	default:
+		a.keepDownload(x)
 	}
 	return nil
 }

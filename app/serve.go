@@ -87,6 +87,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		a.listeners = tcp
 	}
 	a.mu.Unlock()
+	if o.Preload { // otherwise it serves for a purpose of its own, and not for long
+		a.resumeDownloads()
+	}
 	if err := a.openEndpoint(ctx, place{set.Port, set.Network}); err != nil {
 		return errors.Join(err, socket.Close())
 	}
@@ -116,7 +119,6 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		defer a.mu.Unlock()
 		a.starting = false
 	})
-
 	running.Go(func() { a.unloadIdle(a.life) })
 
 	var result error

@@ -254,10 +254,9 @@ func (c *Client) PauseDownload(ctx context.Context, id string) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/downloads/pause", PullRequest{ID: id})
 }
 
-// DropDownload stops one and takes it out of the state. What has arrived stays in
-// the cache.
-func (c *Client) DropDownload(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/downloads/drop", PullRequest{ID: id})
+// DropDownload stops one and takes it out of the state.
+func (c *Client) DropDownload(ctx context.Context, r DropRequest) (State, error) {
+	return call[State](ctx, c, http.MethodPost, "/app/downloads/drop", r)
 }
 
 // Do sends body as JSON and returns the answer, whose body the caller closes.

@@ -225,6 +225,12 @@ type PullRequest struct {
 	Revision string `json:"revision,omitempty"` // empty = main
 }
 
+// DropRequest is the body of POST /app/downloads/drop.
+type DropRequest struct {
+	ID      string `json:"id"`
+	Discard bool   `json:"discard,omitempty"` // what Tandem fetched of it is deleted; otherwise it stays in the cache
+}
+
 // Progress is one event of a pull. The stream ends with an event that has
 // Model set, or with an error event. What is pulled is registered, unless it
 // is a drafter.

@@ -179,5 +179,5 @@ type Admin interface {
 	// PauseDownload stops one, which stays in the state.
 	PauseDownload(ctx context.Context, id string) error
 	// DropDownload stops one and takes it out of the state.
-	DropDownload(ctx context.Context, id string) error
+	DropDownload(context.Context, control.DropRequest) error
 }

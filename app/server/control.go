@@ -195,15 +195,31 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, s.currentState())
 }
 
-func (s *Server) stopDownload(stop func(ctx context.Context, id string) error) handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		req, err := s.pullRequest(w, r)
-		if err != nil {
-			return err
-		}
-		if err := stop(r.Context(), req.ID); err != nil {
-			return err
-		}
-		return writeJSON(w, s.currentState())
+func (s *Server) pauseDownload(w http.ResponseWriter, r *http.Request) error {
+	req, err := s.pullRequest(w, r)
+	if err != nil {
+		return err
 	}
+	if err := s.backend.PauseDownload(r.Context(), req.ID); err != nil {
+		return err
+	}
+	return writeJSON(w, s.currentState())
+}
+
+func (s *Server) dropDownload(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	req := control.DropRequest{ID: f.string("id"), Discard: f.bool("discard")}
+	if f.err == nil && req.ID == "" {
+		f.fail("id", "is missing: name a download.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if err := s.backend.DropDownload(r.Context(), req); err != nil {
+		return err
+	}
+	return writeJSON(w, s.currentState())
 }

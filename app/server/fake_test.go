@@ -243,8 +243,8 @@ func (f *fakeBackend) PauseDownload(_ context.Context, id string) error {
 	return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
 }
 
-func (f *fakeBackend) DropDownload(ctx context.Context, id string) error {
-	return f.PauseDownload(ctx, id)
+func (f *fakeBackend) DropDownload(ctx context.Context, r control.DropRequest) error {
+	return f.PauseDownload(ctx, r.ID)
 }
 
 func (f *fakeBackend) setPhase(p control.Phase) {

@@ -233,9 +233,9 @@ func (c *client) statusError(r *reply, what string) error {
 		return errorf(NotFound, c.name, "there is no such model at %s: check the spelling; if it is private, set a token that may read it", c.endpoint)
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		if c.token == "" {
-			return errorf(Gated, c.name, "the model asks for permission: open %s, accept its terms, and set a token (HF_TOKEN)", page)
+			return errorf(Gated, c.name, "the model asks for permission: open %s, accept its terms, and set a token (in the settings, or as HF_TOKEN)", page)
 		}
-		return errorf(Gated, c.name, "the token may not read the model: open %s, accept its terms with the token's account, or set another token (HF_TOKEN)", page)
+		return errorf(Gated, c.name, "the token may not read the model: open %s, accept its terms with the token's account, or set another token (in the settings, or as HF_TOKEN)", page)
 	case s == http.StatusTooManyRequests:
 		after := retryAfter(r.Header.Get("Retry-After"))
 		if after > maxRetryAfter {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,6 +70,9 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 		return nil
 	}
 	d := &download{p: p, f: f}
+	if _, err := os.Stat(p.repo.partial(f.etag)); errors.Is(err, fs.ErrNotExist) && p.began != nil {
+		p.began(f.etag)
+	}
 	if d.out, err = os.OpenFile(p.repo.partial(f.etag), os.O_RDWR|os.O_CREATE, 0o666); err != nil {
 		return diskError(p.name, err)
 	}

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"fmt"
 	"sync"
 	"time"
 )
@@ -8,6 +9,7 @@ import (
 const (
 	progressEvery = 100 * time.Millisecond
 	progressIdle  = time.Second      // when nothing moves, so that the rate falls in sight
+	stalledAfter  = 10 * time.Second // that nothing moved, it is said so
 	rateWindow    = 10 * time.Second // over which the rate is taken, so that a time left taken from it does not jump
 )
 
@@ -28,6 +30,7 @@ type meter struct {
 	waiting string
 	changed bool
 	last    time.Time // of the last report
+	moved   time.Time // the last time that something arrived, or was planned
 	marks   []mark    // bytes that arrived, for the rate
 	arrived int64
 
@@ -88,6 +91,9 @@ func (m *meter) flush() {
 		p.Done += f.done
 		p.Total += f.total
 	}
+	if still := now.Sub(m.moved); m.waiting == "" && p.Done < p.Total && still >= stalledAfter {
+		p.Waiting = fmt.Sprintf("stalled: nothing has arrived for %d s", int(still.Seconds()))
+	}
 	if since := m.marks[0]; now.After(since.at) {
 		p.Rate = float64(m.arrived-since.bytes) / now.Sub(since.at).Seconds()
 	}
@@ -99,7 +105,7 @@ func (m *meter) flush() {
 func (m *meter) plan(files []*file) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.files = make([]arrival, len(files))
+	m.files, m.moved = make([]arrival, len(files)), time.Now()
 	for i, f := range files {
 		f.slot = i
 		m.files[i] = arrival{f.have, f.size}
@@ -112,6 +118,7 @@ func (m *meter) set(f *file, done, arrived int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.arrived += arrived
+	m.moved = time.Now()
 	if arrived > 0 {
 		m.waiting = ""
 	}

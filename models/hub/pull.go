@@ -33,6 +33,7 @@ type Options struct {
 	Logger    *slog.Logger                            // discards if nil
 	FreeSpace func(dir string) (bytes int64, _ error) // of the folder's disk; asks the system if nil
 	Stall     time.Duration                           // without a byte, after which a request is given up; 30 s if 0
+	Began     func(blob string)                       // is told, before its first byte is written, of each blob that this pull begins, rather than continues; may be nil
 
 	write func(f *os.File, p []byte) (int, error) // (*os.File).Write if nil; tests fill the disk by it
 }
@@ -45,6 +46,7 @@ type pull struct {
 	meter  *meter
 	commit string
 	write  func(f *os.File, p []byte) (int, error)
+	began  func(blob string)
 }
 
 // A Snapshot is one commit of a model, complete in the cache.
@@ -94,6 +96,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 		client: c,
 		meter:  newMeter(progress),
 		write:  opts.write,
+		began:  opts.Began,
 	}
 	defer p.meter.close()
 	if p.write == nil {

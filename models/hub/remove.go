@@ -215,15 +215,9 @@ func (r repo) sweep() (freed int64, err error) {
 	if err != nil {
 		return 0, diskError(r.id, err)
 	}
-	kept := make(map[string]bool)
-	for _, commit := range commits {
-		names, _, err := r.blobsOf(commit)
-		if err != nil {
-			return 0, diskError(r.id, err)
-		}
-		for _, name := range names {
-			kept[name] = true
-		}
+	kept, err := r.linked()
+	if err != nil {
+		return 0, diskError(r.id, err)
 	}
 	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
 	if err = ignoreMissing(err); err != nil {

@@ -60,7 +60,9 @@ func TestDownloads(t *testing.T) {
 	if !strings.Contains(st.Downloads[0].Error, "lab/unknown") {
 		t.Errorf("failed as %+v", st.Downloads[0])
 	}
-	if st := ask(func() (control.State, error) { return c.DropDownload(t.Context(), "lab/unknown") }); len(st.Downloads) > 0 {
+	if st := ask(func() (control.State, error) {
+		return c.DropDownload(t.Context(), control.DropRequest{ID: "lab/unknown"})
+	}); len(st.Downloads) > 0 {
 		t.Errorf("dropped, and there is %+v", st.Downloads)
 	}
 	for _, id := range []string{"lab/unknown", "../x"} {

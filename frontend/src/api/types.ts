@@ -559,6 +559,12 @@ export interface PullRequest {
   revision?: string // empty = main
 }
 
+// DropRequest is the body of POST /app/downloads/drop.
+export interface DropRequest {
+  id: string
+  discard?: boolean // what Tandem fetched of it is deleted; otherwise it stays in the cache
+}
+
 // Progress is one event of a pull. The stream ends with an event that has
 // Model set, or with an error event. What is pulled is registered, unless it
 // is a drafter.
