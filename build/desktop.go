@@ -56,12 +56,16 @@ func (b *builder) buildDesktop(ctx context.Context) (programs, error) {
 	if err := b.setupFrontend(ctx); err != nil {
 		return p, err
 	}
+	product, err := b.product()
+	if err != nil {
+		return p, err
+	}
 	for _, x := range []struct{ what, tags, out, pkg string }{
 		{"tandem: build", "ui", p.tandem, "./app/cmd/tandem"},
 		{"menu bar: build", desktopTags(), p.menubar, "./app/cmd/menubar"},
 		{"window: build", desktopTags(), p.window, "./app/cmd/desktop"},
 	} {
-		cmd := b.command(ctx, "go", "build", "-tags", x.tags, "-o", x.out, x.pkg)
+		cmd := b.command(ctx, "go", "build", "-tags", x.tags, "-ldflags", product.versionFlag(), "-o", x.out, x.pkg)
 		if runtime.GOOS == "darwin" {
 			cmd.Env = append(cmd.Env, "CGO_LDFLAGS=-framework UniformTypeIdentifiers")
 		}

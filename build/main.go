@@ -39,9 +39,10 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
-		{"test", "[--race] [ui]", "everything deterministic, the openai client included; ui: the interface, in a browser and on a display", testVerb},
+		{"test", "[--race] [ui|mac]", "everything deterministic, the openai client included; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine can build it", testVerb},
 		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
+		{"app", "[--url URL]", "Tandem.app, its archive and, on a Mac, its disk image", appVerb},
 		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},
 		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; all benches without a name", benchVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},

@@ -64,34 +64,13 @@ func (b *builder) nativeHash() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// setupNative builds the crate's static library into the cache and links its folder into the checkout under the
-// crate's version. Dependencies are compiled in one target folder that all versions and checkouts share, so that folder
-// is one's alone from the build until its library is copied.
+// nativeLib is the crate's static library.
+const nativeLib = "libtandem_native.a"
+
+// setupNative builds the crate's static library for this machine and links its folder into the checkout under the
+// crate's version.
 func (b *builder) setupNative(ctx context.Context) error {
-	version, err := b.nativeVersion()
-	if err != nil {
-		return err
-	}
-	hash, err := b.nativeHash()
-	if err != nil {
-		return err
-	}
-	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
-	dir, err := b.cache.ensure(ctx, e, func(dir string) error {
-		target := filepath.Join(b.cache.dir, "native-target")
-		alone, err := b.cache.lock(ctx, "native-target.lock", syscall.LOCK_EX)
-		if err != nil {
-			return err
-		}
-		defer alone.Close()
-		cmd := b.command(ctx, "cargo", "build", "--release", "--locked",
-			"--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target)
-		if err := b.step("Rust crate "+version+": build", cmd); err != nil {
-			return err
-		}
-		const name = "libtandem_native.a"
-		return copyFile(filepath.Join(dir, name), filepath.Join(target, "release", name))
-	})
+	version, hash, dir, err := b.buildNative(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -99,6 +78,44 @@ func (b *builder) setupNative(ctx context.Context) error {
 		return err
 	}
 	return b.recordNative(version, hash)
+}
+
+// buildNative builds the crate's static library into a folder of the cache, for one of Rust's targets, or for this
+// machine if none is named. Dependencies are compiled in one target folder that all versions and checkouts share, so
+// that folder is one's alone from the build until its library is copied.
+func (b *builder) buildNative(ctx context.Context, triple string) (version, hash, dir string, err error) {
+	if version, err = b.nativeVersion(); err != nil {
+		return "", "", "", err
+	}
+	if hash, err = b.nativeHash(); err != nil {
+		return "", "", "", err
+	}
+	what, release := "Rust crate "+version, "release"
+	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
+	if triple != "" {
+		what, release = what+" for "+triple, filepath.Join(triple, "release")
+		e = entry{name: "native-" + version + "-" + triple, inputs: []string{version, hash, triple}}
+	}
+	dir, err = b.cache.ensure(ctx, e, func(dir string) error {
+		target := filepath.Join(b.cache.dir, "native-target")
+		alone, err := b.cache.lock(ctx, "native-target.lock", syscall.LOCK_EX)
+		if err != nil {
+			return err
+		}
+		defer alone.Close()
+		args := []string{"build", "--release", "--locked", "--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target}
+		if triple != "" {
+			if err := b.step("Rust for "+triple+": install", b.command(ctx, "rustup", "target", "add", triple)); err != nil {
+				return err
+			}
+			args = append(args, "--target", triple)
+		}
+		if err := b.step(what+": build", b.command(ctx, "cargo", args...)); err != nil {
+			return err
+		}
+		return copyFile(filepath.Join(dir, nativeLib), filepath.Join(target, release, nativeLib))
+	})
+	return version, hash, dir, err
 }
 
 // recordNative writes the record of a version that has none yet; check refuses any other difference.

@@ -57,6 +57,7 @@ func TestPinsInCgoLines(t *testing.T) {
 func TestPinsInManifests(t *testing.T) {
 	for file, want := range map[string][]string{
 		"mlx/wheels.txt":            {"mlx-cpu==" + mlxVersion, "mlx-metal==" + mlxVersion},
+		"mlx/metal.txt":             {"mlx-metal==" + mlxVersion},
 		"mlx/Cargo.toml":            {`mlx-sys = "=` + mlxcVersion + `"`},
 		"fixtures/requirements.txt": {"mlx==" + mlxVersion, "mlx-lm==" + mlxVersion, "mlx-cpu==" + mlxVersion, "mlx-metal==" + mlxVersion},
 	} {

@@ -17,7 +17,11 @@ import (
 // buildTandem builds the command line program and returns its path.
 func (b *builder) buildTandem(ctx context.Context) (string, error) {
 	path := b.programs().tandem
-	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-o", path, "./app/cmd/tandem"))
+	product, err := b.product()
+	if err != nil {
+		return "", err
+	}
+	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-ldflags", product.versionFlag(), "-o", path, "./app/cmd/tandem"))
 }
 
 // runVerb builds tandem and serves in the foreground.

@@ -25,8 +25,10 @@ func testVerb(ctx context.Context, b *builder, args []string) error {
 	case "":
 	case "ui":
 		return testUI(ctx, b)
+	case "mac":
+		return testMac(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there is ui\n", set.Name(), set.Arg(0))
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are ui and mac\n", set.Name(), set.Arg(0))
 		return errUsage
 	}
 	start := time.Now()

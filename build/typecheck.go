@@ -38,8 +38,11 @@ type listedPackage struct {
 // target, and go/types can take every C.name on trust. So Go code behind darwin build tags is checked, C names in it
 // are not, and a Go type must not be declared as a C type (type Dtype C.mlx_dtype), for nothing is known of that.
 // Function bodies of dependencies are left out.
-func (b *builder) checkDarwin(ctx context.Context) error {
-	cmd := b.command(ctx, "go", "list", "-e", "-deps", "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
+func (b *builder) checkDarwin(ctx context.Context) error { return b.checkDarwinTags(ctx, "") }
+
+// checkDarwinTags does so with build tags.
+func (b *builder) checkDarwinTags(ctx context.Context, tags string) error {
+	cmd := b.command(ctx, "go", "list", "-e", "-deps", "-tags", tags, "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
 	text, err := b.output(cmd)
 	if err != nil {

@@ -30,6 +30,7 @@
 //
 // `go run ./build setup` builds the crate with cargo from the committed Cargo.lock and links
 // .deps/VERSION/libtandem_native.a, where VERSION is the crate's; it stands in the #cgo line, so
-// that a new version relinks. Sources that change without a new version are an error of
+// that a new version relinks. The library itself is named by -l, so that a link for another system
+// can put a folder before that one. Sources that change without a new version are an error of
 // `go run ./build check`.
 package native

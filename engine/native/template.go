@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: ${SRCDIR}/.deps/0.1.2/libtandem_native.a
+#cgo LDFLAGS: -L${SRCDIR}/.deps/0.1.2 -ltandem_native
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -212,16 +213,25 @@ func (m *Main) logger(verbose bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(m.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// version is the module's version, or the commit it was built from.
+// release is the version in wails.json, which the linker writes here. A build by
+// hand has none.
+var release string
+
+// version is the release and the commit it was built from, or whatever is known of
+// the two.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return cmp.Or(release, "unknown")
 	}
+	commit := info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return s.Value[:12]
+			commit = s.Value[:12]
 		}
 	}
-	return info.Main.Version
+	if release == "" {
+		return commit
+	}
+	return release + " (" + commit + ")"
 }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// appVerb makes Tandem.app and what it is handed on as.
+func appVerb(ctx context.Context, b *builder, args []string) error {
+	set := newFlags("app")
+	goos := set.String("os", "darwin", "the system the app is for: darwin")
+	arch := set.String("arch", "arm64", "the processor it is for: arm64")
+	url := set.String("url", "", "where the archive will be downloaded from, for the Homebrew cask (default: where it lies here)")
+	if err := parse(set, args, 0); err != nil {
+		return err
+	}
+	if *goos != "darwin" || *arch != "arm64" {
+		fmt.Fprintf(set.Output(), "%s: there is an app for darwin on arm64 alone: MLX has no use for other Macs, and other systems have no bundles\n", set.Name())
+		return errUsage
+	}
+	start := time.Now()
+	a, err := b.makeApp(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.handOn(ctx, a, *url); err != nil {
+		return err
+	}
+	a.report(b)
+	fmt.Fprintf(b.out, "app: %s\n", seconds(time.Since(start)))
+	return nil
+}
+
+// An appBundle is a Tandem.app that was made, and what the validator found in it.
+type appBundle struct {
+	path     string
+	product  product
+	expected expectation
+	result   *validation
+	lacks    []string // what only a Mac adds, in words
+}
+
+// appOut is the folder that everything about the app goes to.
+func (b *builder) appOut() string { return filepath.Join(b.root, "build", "out", "darwin-arm64") }
+
+// makeApp builds the programs, puts the bundle together, signs it and looks at it.
+func (b *builder) makeApp(ctx context.Context) (*appBundle, error) {
+	p, err := b.appParts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product}
+	if p.menubar == "" {
+		a.lacks = append(a.lacks, "the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK")
+	}
+	if err := b.assemble(a.path, p); err != nil {
+		return nil, err
+	}
+	signed, err := b.sign(ctx, a.path, p.menubar != "")
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.menubar == "":
+		a.lacks = append(a.lacks, "the bundle's own signature, which hangs on the menu bar")
+	case !signed:
+		a.lacks = append(a.lacks, noSigner)
+	}
+	if runtime.GOOS != "darwin" {
+		a.lacks = append(a.lacks, "the disk image, which hdiutil makes")
+	}
+	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: !signed}
+	a.result, err = validate(os.DirFS(a.path), a.expected)
+	return a, err
+}
+
+// appParts builds what goes into the bundle.
+func (b *builder) appParts(ctx context.Context) (parts, error) {
+	var p parts
+	if err := b.setup(ctx); err != nil {
+		return p, err
+	}
+	if err := b.setupFrontend(ctx); err != nil {
+		return p, err
+	}
+	pip, err := b.pipPython(ctx)
+	if err != nil {
+		return p, err
+	}
+	cc, err := b.crossCC(ctx)
+	if err != nil {
+		return p, err
+	}
+	if p.product, err = b.product(); err != nil {
+		return p, err
+	}
+	if p.metal, err = b.metal(ctx, pip, cc); err != nil {
+		return p, err
+	}
+	if p.licences, err = b.licences(ctx, p.metal); err != nil {
+		return p, err
+	}
+	if p.tandem, err = b.macTandem(ctx, cc, p); err != nil {
+		return p, err
+	}
+	if runtime.GOOS == "darwin" {
+		p.menubar, p.window, err = b.macFaces(ctx, p)
+	}
+	return p, err
+}
+
+// macTandem links the command line program for the bundle.
+func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
+	_, _, native, err := b.buildNative(ctx, macTriple)
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(b.appOut(), "bundle", "tandem")
+	// Its own folder is where a Mac looks last: without the rpath of development builds, which the tag bundle leaves out,
+	// the bundle's is the only one.
+	cmd := b.command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", "-s -w "+p.product.versionFlag(), "-o", out, "./app/cmd/tandem")
+	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native, "-Wl,-rpath,@executable_path/../mlx")...)
+	return out, b.step("tandem for macOS: build", cmd)
+}
+
+// macFaces builds the menu bar and the window, on a Mac.
+func (b *builder) macFaces(ctx context.Context, p parts) (menubar, window string, err error) {
+	for _, x := range []struct {
+		what, pkg, name string
+		path            *string
+	}{{"menu bar", "./app/cmd/menubar", "Tandem", &menubar}, {"window", "./app/cmd/desktop", windowName, &window}} {
+		*x.path = filepath.Join(b.appOut(), "bundle", "faces", x.name)
+		cmd := b.command(ctx, "go", "build", "-trimpath", "-tags", desktopTags()+",bundle", "-ldflags", "-s -w "+p.product.versionFlag(), "-o", *x.path, x.pkg)
+		cmd.Env = append(cmd.Env, "CGO_CFLAGS=-O2 -mmacosx-version-min="+macOSTarget,
+			"CGO_LDFLAGS=-framework UniformTypeIdentifiers -mmacosx-version-min="+macOSTarget+" -Wl,-headerpad_max_install_names")
+		if err := b.step(x.what+" for macOS: build", cmd); err != nil {
+			return "", "", err
+		}
+	}
+	return menubar, window, nil
+}
+
+// report lists what is inside, and what is not.
+func (a *appBundle) report(b *builder) {
+	fmt.Fprintf(b.out, "\n%s\n%s\n", a.path, a.result.table())
+	for i, what := range a.lacks {
+		if i == 0 {
+			fmt.Fprintln(b.out, "Only a Mac adds:")
+		}
+		fmt.Fprintf(b.out, "  %s\n", what)
+	}
+}
+
+// handOn packs the bundle: a zip, on a Mac a disk image too, and for a whole app the cask that installs it.
+func (b *builder) handOn(ctx context.Context, a *appBundle, url string) error {
+	if err := errors.Join(a.result.findings...); err != nil {
+		return err
+	}
+	// An archive of before is no longer what lies beside it.
+	old, err := filepath.Glob(filepath.Join(b.appOut(), "Tandem-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	name := "Tandem-" + a.product.Info.ProductVersion
+	if len(a.result.absent) > 0 {
+		name += "-incomplete"
+	}
+	archive := filepath.Join(b.appOut(), name+".zip")
+	start := time.Now()
+	sum, size, err := zipBundle(archive, a.path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "%s: %s, sha256 %s, %s\n", archive, megabytes(size), sum, seconds(time.Since(start)))
+	if runtime.GOOS == "darwin" {
+		if err := b.diskImage(ctx, filepath.Join(b.appOut(), name+".dmg"), a.path); err != nil {
+			return err
+		}
+	}
+	if len(a.result.absent) > 0 {
+		return nil
+	}
+	if url == "" {
+		url = "file://" + archive
+	}
+	path := filepath.Join(b.appOut(), "tandem.rb")
+	fmt.Fprintln(b.out, path)
+	return os.WriteFile(path, []byte(cask(a.product, url, sum)), 0o644)
+}

@@ -1,0 +1,3 @@
+/* zig carries no mach/mach_vm.h; this is the one function of it that we compile. */
+#include <mach/mach_types.h>
+kern_return_t mach_vm_region(vm_map_read_t, mach_vm_address_t *, mach_vm_size_t *, vm_region_flavor_t, vm_region_info_t, mach_msg_type_number_t *, mach_port_t *);
