@@ -276,7 +276,8 @@ func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 	if a.opts.NoCheckpoints {
 		return nil
 	}
-	if t.Request == nil && t.Tail == nil {
+	ended := t.Request == nil && a.settings.current().KeepRequests == control.KeepNone
+	if t.Request == nil && t.Tail == nil || ended {
 		return a.db.DropRunText(ctx, t.Run)
 	}
 	return a.db.SetRunText(ctx, storage.RunText(t))
@@ -287,7 +288,7 @@ func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	t, err := a.db.RunText(ctx, run)
 	if isNotFound(err) {
 		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
-			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, the latest of them.", run)}
+			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", run)}
 	}
 	return control.RunText(t), err
 }

@@ -120,6 +120,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		a.starting = false
 	})
 	running.Go(func() { a.unloadIdle(a.life) })
+	running.Go(func() { a.sweepTexts(a.life) })
 
 	var result error
 	select {

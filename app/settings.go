@@ -258,9 +258,12 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	now := s.now
 	s.mu.Unlock()
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.server != nil {
 		a.server.SetRules(rules(now))
+	}
+	a.mu.Unlock()
+	if now.KeepRequests != before.KeepRequests {
+		a.sweepOnce(ctx)
 	}
 	return nil
 }

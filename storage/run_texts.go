@@ -55,6 +55,20 @@ func (db *DB) DropRunText(ctx context.Context, run int64) error {
 	return db.wrap("forget the text of a run", err)
 }
 
+// SweepRunTexts removes the texts of runs that ended before a moment, and those of
+// runs that the end of the program cut off before another. It returns how many.
+func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (int64, error) {
+	const op = "sweep the texts of runs"
+	res, err := db.w.ExecContext(ctx, `DELETE FROM run_texts WHERE run IN (
+		SELECT id FROM runs JOIN run_texts ON run = id WHERE ended_at IS NOT NULL AND ended_at < CASE request WHEN '' THEN ? ELSE ? END)`,
+		stamp(ended), stamp(cutOff))
+	if err != nil {
+		return 0, db.wrap(op, err)
+	}
+	n, err := res.RowsAffected()
+	return n, db.wrap(op, err)
+}
+
 // A Scope is what to forget. What is not empty narrows it; one of them at least is not.
 type Scope struct {
 	Model  string

@@ -112,7 +112,7 @@ func bytesTokens(b []byte) []int32 {
 // runText returns the tokens of a run that has ended: its prompt and its answer.
 func (s *Server) runText(ctx context.Context, t control.RunText) (text []int32, err error) {
 	if t.Tail == nil {
-		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, the latest of them.", t.Run)
+		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", t.Run)
 	}
 	if t.File != "" {
 		_, file, err := s.backend.CheckpointText(ctx, t.File)

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+func TestKeptSince(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for k, want := range map[control.KeepRequests][2]time.Time{
+		control.KeepNone:  {now, now.Add(-24 * time.Hour)},
+		control.KeepWeek:  {now.AddDate(0, 0, -7), now.AddDate(0, 0, -7)},
+		control.KeepMonth: {now.AddDate(0, 0, -30), now.AddDate(0, 0, -30)},
+	} {
+		if ended, cutOff := keptSince(k, now); !ended.Equal(want[0]) || !cutOff.Equal(want[1]) {
+			t.Errorf("%s: %v and %v", k, ended, cutOff)
+		}
+	}
+}
+
+// TestKeepRequests: tokens stay with a run under the setting alone, go when it is
+// turned off, and a replay says so.
+func TestKeepRequests(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	c := r.client(t)
+	complete := func() int64 {
+		t.Helper()
+		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, body)
+		}
+		await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
+		runs, err := c.Runs(t.Context(), control.RunQuery{Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return runs[0].ID
+	}
+	kept := complete()
+	if v, err := c.VerifyRun(t.Context(), kept); err != nil || v.Same != v.Tokens {
+		t.Errorf("a run that was kept: %+v %v", v, err)
+	}
+	if _, err := r.change(t, `{"keep_requests": "off"}`); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []int64{kept, complete()} {
+		if _, err := c.VerifyRun(t.Context(), id); codeOf(err) != control.CodeNotKept {
+			t.Errorf("run %d, where none are kept: %v", id, err)
+		}
+	}
+	if _, err := r.change(t, `{"keep_requests": "30d"}`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.VerifyRun(t.Context(), complete()); err != nil {
+		t.Errorf("turned on again: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package storage
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestSweepRunTexts: what is older than it may be goes, what is in flight stays.
+func TestSweepRunTexts(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	start := now
+	db, err := Open("", Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := t.Context()
+	// Two runs a day: one that ended, one that was cut off; the last is in flight.
+	for day := range 5 {
+		now = start.AddDate(0, 0, day)
+		for _, request := range []string{"", `{"prompt":"x"}`} {
+			r, err := db.BeginRun(ctx, Run{Model: "m"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := RunText{Run: r.ID, Model: "m", Tail: []byte{1, 0, 0, 0}, Replay: json.RawMessage("{}")}
+			if request != "" {
+				text.Request = json.RawMessage(request)
+			}
+			if err := db.SetRunText(ctx, text); err != nil {
+				t.Fatal(err)
+			}
+			if r.ID == 10 {
+				continue
+			}
+			if err := db.FinishRun(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	left := func() (ids []int64) {
+		for id := range int64(10) {
+			if _, err := db.RunText(ctx, id+1); err == nil {
+				ids = append(ids, id+1)
+			} else if e, ok := errors.AsType[*Error](err); !ok || e.Code != NotFound {
+				t.Fatal(err)
+			}
+		}
+		return ids
+	}
+	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2), start.AddDate(0, 0, 1)); err != nil || n != 3 {
+		t.Errorf("%d %v", n, err)
+	}
+	if got, want := left(), []int64{4, 5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {
+		t.Errorf("left are %v, want %v", got, want)
+	}
+	if _, err := db.SweepRunTexts(ctx, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(); !slices.Equal(got, []int64{10}) {
+		t.Errorf("left are %v, and 10 is in flight", got)
+	}
+}
