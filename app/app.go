@@ -59,6 +59,13 @@ type Options struct {
 	Settings control.Settings
 	Given    map[string]control.Given
 
+	// What the command line tool is linked by: the folder of the user, the path of
+	// this program, and PATH.
+	UserHome, Program, Path string
+
+	// UpdateFeed is the address that tells of newer versions, empty for none.
+	UpdateFeed string
+
 	// ModelFolders are where models are looked for beside the hub's cache and the
 	// folders that are set.
 	ModelFolders []ModelFolder
@@ -102,6 +109,8 @@ type App struct {
 	settings  settings
 	sizes     sizes
 	keys      keys
+	updates   updates
+	lines     *logRing // of the log
 }
 
 var _ server.Backend = (*App)(nil)
@@ -112,7 +121,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen}
+	ring := newLogRing()
+	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
+	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, lines: ring}
 	a.life, a.end = context.WithCancel(context.Background())
 	// Undone in reverse if a later step fails.
 	defer func() {

@@ -121,6 +121,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	})
 	running.Go(func() { a.unloadIdle(a.life) })
 	running.Go(func() { a.sweepTexts(a.life) })
+	running.Go(func() { a.watchUpdates(a.life) })
 
 	var result error
 	select {

@@ -122,6 +122,7 @@ func (a *App) hub() hub.Options {
 	o, s := a.opts.Hub, &a.settings
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	o.Logger = a.log
 	o.CacheDir, o.Endpoint = s.now.HubCache, s.now.HubEndpoint
 	if s.token != "" && s.given[control.SettingHubToken] == (control.Given{}) {
 		o.Token = s.token
@@ -257,6 +258,11 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	s.settle()
 	now := s.now
 	s.mu.Unlock()
+	if now.StartHidden != before.StartHidden {
+		if err := a.markHidden(now.StartHidden); err != nil {
+			return err
+		}
+	}
 	a.mu.Lock()
 	if a.server != nil {
 		a.server.SetRules(rules(now))
@@ -266,6 +272,15 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		a.sweepOnce(ctx)
 	}
 	return nil
+}
+
+// markHidden leaves word for the menu bar, see control.StartsHidden.
+func (a *App) markHidden(hidden bool) error {
+	path := a.home.Path(control.HiddenFile)
+	if !hidden {
+		return homeError(removeIfThere(path))
+	}
+	return homeError(os.WriteFile(path, nil, 0o600))
 }
 
 // checkKeyed refuses what asks for keys while there are none.
@@ -323,5 +338,8 @@ func removeIfThere(path string) error {
 
 // homeError tells a client what is wrong with a file of the home folder.
 func homeError(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -122,6 +123,17 @@ func TestHubToken(t *testing.T) {
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the file stays: %v", err)
+	}
+}
+
+// TestStartHidden: the menu bar finds the setting before anybody serves.
+func TestStartHidden(t *testing.T) {
+	home := t.TempDir()
+	r := start(t, Options{Home: home}, "")
+	for _, on := range []bool{true, false} {
+		if _, err := r.change(t, fmt.Sprintf(`{"start_hidden": %t}`, on)); err != nil || control.StartsHidden(home) != on {
+			t.Errorf("%t: the menu bar starts hidden %t: %v", on, control.StartsHidden(home), err)
+		}
 	}
 }
 

@@ -202,6 +202,42 @@ func (c *Client) DeleteKey(ctx context.Context, id int64) error {
 	return err
 }
 
+// Log returns the latest lines of the log, the oldest first.
+func (c *Client) Log(ctx context.Context) ([]LogLine, error) {
+	list, err := call[struct{ Lines []LogLine }](ctx, c, http.MethodGet, "/app/log", nil)
+	return list.Lines, err
+}
+
+// SaveReport writes a Diagnosis where downloads go.
+func (c *Client) SaveReport(ctx context.Context) (Saved, error) {
+	return call[Saved](ctx, c, http.MethodPost, "/app/report", struct{}{})
+}
+
+// ExportSettings writes the settings, without secrets, where downloads go.
+func (c *Client) ExportSettings(ctx context.Context) (Saved, error) {
+	return call[Saved](ctx, c, http.MethodPost, "/app/settings/export", struct{}{})
+}
+
+// CommandLine says whether the command line tool can be called by its name.
+func (c *Client) CommandLine(ctx context.Context) (CommandLine, error) {
+	return call[CommandLine](ctx, c, http.MethodGet, "/app/command-line", nil)
+}
+
+// LinkCommandLine makes it so.
+func (c *Client) LinkCommandLine(ctx context.Context) (CommandLine, error) {
+	return call[CommandLine](ctx, c, http.MethodPost, "/app/command-line", struct{}{})
+}
+
+// Updates says what is known of newer versions.
+func (c *Client) Updates(ctx context.Context) (Updates, error) {
+	return call[Updates](ctx, c, http.MethodGet, "/app/updates", nil)
+}
+
+// CheckUpdates asks for the newest version.
+func (c *Client) CheckUpdates(ctx context.Context) (Updates, error) {
+	return call[Updates](ctx, c, http.MethodPost, "/app/updates", struct{}{})
+}
+
 // CheckpointPath is the route of a checkpoint. A name that none can have leads
 // to none.
 func CheckpointPath(name string) string {

@@ -30,6 +30,17 @@ func home(getenv func(string) string) string {
 	return filepath.Join(UserHome(getenv), ".local", "share", "tandem")
 }
 
+// StartsHidden reports whether the settings say that the menu bar opens no window
+// as it starts. It does not wait for the process that serves, so that this is a
+// file of the home folder; see HiddenFile.
+func StartsHidden(home string) bool {
+	_, err := os.Stat(filepath.Join(home, HiddenFile))
+	return err == nil
+}
+
+// HiddenFile is in the home folder while the setting start_hidden is on.
+const HiddenFile = "start-hidden"
+
 // UserHome returns the folder that holds everything a user keeps.
 func UserHome(getenv func(string) string) string {
 	if dir := getenv("HOME"); dir != "" {

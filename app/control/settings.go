@@ -120,6 +120,27 @@ func SettingNames() []string {
 	return names
 }
 
+// SettingKind says what a setting is: text, list, number or switch; empty for what
+// is none.
+func SettingKind(name string) string {
+	if name == SettingHubToken {
+		return "text"
+	}
+	f := new(Settings).field(name)
+	if !f.IsValid() {
+		return ""
+	}
+	switch f.Kind() {
+	case reflect.Bool:
+		return "switch"
+	case reflect.Slice:
+		return "list"
+	case reflect.Int, reflect.Int64:
+		return "number"
+	}
+	return "text"
+}
+
 // field returns the field of a name, the zero Value if there is none.
 func (s *Settings) field(name string) reflect.Value {
 	if i := slices.Index(SettingNames(), name); i >= 0 {

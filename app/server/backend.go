@@ -20,6 +20,7 @@ type Backend interface {
 	Admin
 	Settings
 	Keys
+	Help
 	Chats
 	Library
 }

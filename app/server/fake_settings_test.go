@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 
 	"tandem/app/control"
 )
@@ -68,4 +70,49 @@ func (f *fakeBackend) HasKeys() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.keyed
+}
+
+func (f *fakeBackend) Log(after int64) ([]control.LogLine, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.more == nil {
+		f.more = make(chan struct{})
+	}
+	return slices.Clone(f.lines[min(int(after), len(f.lines)):]), f.more
+}
+
+func (f *fakeBackend) logs(text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lines = append(f.lines, control.LogLine{Seq: int64(len(f.lines) + 1), Level: "INFO", Text: text})
+	if f.more != nil {
+		close(f.more)
+	}
+	f.more = make(chan struct{})
+}
+
+func (f *fakeBackend) Report(context.Context) (json.RawMessage, error) {
+	return json.RawMessage(`{"version":"test"}`), nil
+}
+
+func (f *fakeBackend) SaveReport(context.Context) (control.Saved, error) {
+	return control.Saved{Path: "/downloads/report.json"}, nil
+}
+
+func (f *fakeBackend) ExportSettings(context.Context) (control.Saved, error) {
+	return control.Saved{Path: "/downloads/settings.json"}, nil
+}
+
+func (f *fakeBackend) CommandLine(context.Context) (control.CommandLine, error) {
+	return control.CommandLine{Path: "/home/.local/bin/tandem", Link: control.LinkForeign}, nil
+}
+
+func (f *fakeBackend) LinkCommandLine(context.Context) (control.CommandLine, error) {
+	return control.CommandLine{}, control.Errorf(control.CodeFolder, "something else is there")
+}
+
+func (f *fakeBackend) Updates() control.Updates { return control.Updates{Offered: true} }
+
+func (f *fakeBackend) CheckUpdates(context.Context) (control.Updates, error) {
+	return control.Updates{Offered: true, Newer: true, Version: "9.0.0"}, nil
 }

@@ -35,6 +35,8 @@ type fakeBackend struct {
 	own        control.ModelSettings
 	set        control.Settings
 	keyed      bool
+	lines      []control.LogLine
+	more       chan struct{} // closed with the next line
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
 }

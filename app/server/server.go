@@ -190,6 +190,11 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	route("/app/keys", map[string]handler{http.MethodGet: s.keys, http.MethodPost: s.addKey})
 	route("/app/keys/{id}", map[string]handler{http.MethodDelete: s.deleteKey})
 	post("/app/port", s.port)
+	get("/app/log", s.logRoute)
+	route("/app/report", map[string]handler{http.MethodGet: s.diagnosis, http.MethodPost: ask(s, s.backend.SaveReport)})
+	route("/app/updates", map[string]handler{http.MethodGet: s.updates, http.MethodPost: ask(s, s.backend.CheckUpdates)})
+	route("/app/command-line", map[string]handler{http.MethodGet: ask(s, s.backend.CommandLine), http.MethodPost: ask(s, s.backend.LinkCommandLine)})
+	post("/app/settings/export", ask(s, s.backend.ExportSettings))
 	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
 

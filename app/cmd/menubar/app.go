@@ -74,7 +74,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	running.Go(func() { a.follow(ctx) })
 	context.AfterFunc(ctx, func() { d.Close() })
 	a.change(func(*menu.View) {})
-	if !a.o.hidden {
+	if !a.o.hidden && !control.StartsHidden(a.o.home) {
 		show()
 	}
 	err := a.supervisor.Run(ctx)

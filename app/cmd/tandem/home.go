@@ -24,7 +24,7 @@ func (m *Main) userHome() string { return control.UserHome(m.Getenv) }
 // options gathers what the environment says. The names are those of the
 // Hugging Face libraries, whose cache is shared.
 func (m *Main) options(log *slog.Logger) app.Options {
-	o := app.Options{Home: m.home(), Version: version(), Logger: log, Settings: control.DefaultSettings(), Given: map[string]control.Given{}}
+	o := app.Options{Home: m.home(), UserHome: m.userHome(), Program: program(), Path: m.Getenv("PATH"), UpdateFeed: updateFeed, Version: version(), Logger: log, Settings: control.DefaultSettings(), Given: map[string]control.Given{}}
 	byEnv := func(name string, variables ...string) {
 		for _, v := range variables {
 			if m.Getenv(v) != "" {
@@ -65,6 +65,22 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		o.ModelFolders = append(o.ModelFolders, app.ModelFolder{Path: filepath.Join(m.userHome(), dir), Place: control.PlaceLMStudio})
 	}
 	return o
+}
+
+// updateFeed tells of newer versions; a build sets it with -X main.updateFeed=URL,
+// and without one nobody is asked.
+var updateFeed string
+
+// program is this program's own path, whatever links lead to it.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
 }
 
 // proxyVariables are those by which net/http finds the way to the hub.

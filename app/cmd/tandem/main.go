@@ -48,6 +48,8 @@ func verbs() []verb {
 		{"checkpoints", "[list] [--json] [--model ID] | show [--json] ID | name ID NAME | pin ID | unpin ID | branch [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] ID [PROMPT] | delete [--all] ID | verify [--json] [ID|RUN]", "the states of texts that are kept on disk; ID may be a name; branch answers from one, delete deletes it, with all that go on from it if they may, verify reads files whole, or does a run again", checkpointsVerb},
 		{"forget", "[--model ID] [--client NAME] [--day YYYY-MM-DD]", "delete the history of a model, a client or a day, and the states that its requests left", forget},
 		{"bench", "NAME [--model DIR] [--drafter DIR] [--context N,N,...] [--only TEXT] [--quick] [--full] [--json] [--wait]", "measure this machine", bench},
+		{"settings", "[list] [--json] | set NAME=VALUE ...", "what can be set, and what decides each; set changes it at once, and NAME=null puts the default back", settingsVerb},
+		{"keys", "[list] [--json] | add NAME | delete NAME", "the keys that let programs in from other machines; add prints a new one, once", keysVerb},
 		{"open", "[--print]", "open the page of the running endpoint", open},
 		{"doctor", "[--json]", "what works here and what does not", doctor},
 	}
@@ -198,6 +200,10 @@ func needs(name string) string {
 		return "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"
 	case "tandem models remove":
 		return "the model's id: tandem models remove ID"
+	case "tandem settings set":
+		return "what to set: tandem settings set NAME=VALUE; `tandem settings` lists the names"
+	case "tandem keys add", "tandem keys delete":
+		return "a key's name: tandem keys add NAME"
 	case "tandem bench":
 		return "the name of a bench: tandem bench NAME"
 	}

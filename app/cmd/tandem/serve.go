@@ -101,7 +101,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		Ready: func(address, link string) {
 			if address == "" {
 				fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+
-					"Ctrl-C stops it; until then `tandem run` and the other commands use it.\n", a.State().Error)
+					"Ctrl-C stops it; until then `tandem run` and the other commands use it, and the menu, the window and `tandem settings set port=N` move it.\n", a.State().Error)
 				return
 			}
 			fmt.Fprintf(m.Stdout, "%s\n%s\n", address, link)

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"tandem/app/control"
+)
+
+func keysVerb(ctx context.Context, m *Main, args []string) error {
+	sub := "list"
+	if len(args) > 0 {
+		sub, args = args[0], args[1:]
+	}
+	switch sub {
+	case "-h", "-help", "--help":
+		m.flags("keys").Usage()
+		return nil
+	case "list", "--json", "-json":
+		if sub != "list" {
+			args = append(args, sub)
+		}
+		return listKeys(ctx, m, args)
+	case "add":
+		rest, err := parse(m.flags("keys add"), args, 1, 1)
+		if err != nil {
+			return err
+		}
+		return m.withServer(ctx, func(c *control.Client) error {
+			k, err := c.AddKey(ctx, control.KeyRequest{Name: rest[0]})
+			if err == nil {
+				fmt.Fprintln(m.Stdout, k.Secret)
+				fmt.Fprintln(m.Stderr, "tandem: this is the only time that the key is shown")
+			}
+			return err
+		})
+	case "delete":
+		rest, err := parse(m.flags("keys delete"), args, 1, 1)
+		if err != nil {
+			return err
+		}
+		return m.withServer(ctx, func(c *control.Client) error {
+			list, err := c.Keys(ctx)
+			if err != nil {
+				return err
+			}
+			for _, k := range list {
+				if k.Name == rest[0] {
+					return c.DeleteKey(ctx, k.ID)
+				}
+			}
+			return fmt.Errorf("there is no key %q; `tandem keys` lists those there are", rest[0])
+		})
+	}
+	fmt.Fprintf(m.Stderr, "tandem keys: there is no verb %q; use list, add NAME or delete NAME\n", sub)
+	return errUsage
+}
+
+func listKeys(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("keys list")
+	asJSON := f.Bool("json", false, "one JSON object a line")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		list, err := c.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, k := range list {
+			if *asJSON {
+				if err := writeJSON(m.Stdout, k); err != nil {
+					return err
+				}
+				continue
+			}
+			rows = append(rows, []string{k.Name, clock(k.CreatedAt), clock(k.UsedAt)})
+		}
+		if *asJSON {
+			return nil
+		}
+		return table(m.Stdout, []string{"NAME", "MADE", "LAST USED"}, rows)
+	})
+}

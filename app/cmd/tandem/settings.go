@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tandem/app/control"
+)
+
+func settingsVerb(ctx context.Context, m *Main, args []string) error {
+	sub := "list"
+	if len(args) > 0 {
+		sub, args = args[0], args[1:]
+	}
+	switch sub {
+	case "-h", "-help", "--help":
+		m.flags("settings").Usage()
+		return nil
+	case "list", "--json", "-json":
+		if sub != "list" {
+			args = append(args, sub)
+		}
+		return listSettings(ctx, m, args)
+	case "set":
+		return setSettings(ctx, m, args)
+	}
+	fmt.Fprintf(m.Stderr, "tandem settings: there is no verb %q; use list, or set NAME=VALUE\n", sub)
+	return errUsage
+}
+
+func listSettings(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("settings list")
+	asJSON := f.Bool("json", false, "one JSON object")
+	if _, err := parse(f, args, 0, 0); err != nil {
+		return err
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		st, err := c.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(m.Stdout, st)
+		}
+		var rows [][]string
+		for _, s := range st.Sources {
+			value := "not set"
+			if s.Name != control.SettingHubToken {
+				raw, err := st.Settings.Value(s.Name)
+				if err != nil {
+					return err
+				}
+				value = string(raw)
+			} else if st.HubToken {
+				value = "set, and not shown"
+			}
+			source := string(s.Source)
+			if s.By != "" {
+				source += ", " + s.By
+			}
+			if s.Later == control.AtNextLoad {
+				source += "; counts when a model is loaded next"
+			}
+			rows = append(rows, []string{s.Name, value, source})
+		}
+		return table(m.Stdout, []string{"NAME", "VALUE", "DECIDED BY"}, rows)
+	})
+}
+
+func setSettings(ctx context.Context, m *Main, args []string) error {
+	f := m.flags("settings set")
+	rest, err := parse(f, args, 1, len(args))
+	if err != nil {
+		return err
+	}
+	change := control.SettingsChange{}
+	for _, arg := range rest {
+		name, text, ok := strings.Cut(arg, "=")
+		if !ok {
+			return mistake(f, fmt.Sprintf("%q is no setting; write NAME=VALUE, or NAME=null for the default", arg))
+		}
+		if name == control.SettingHubToken && text != "" && text != "null" {
+			return mistake(f, "a token does not belong on a command line, where others can read it; set it in the window, or by HF_TOKEN")
+		}
+		change[name] = settingValue(name, text)
+	}
+	return m.withServer(ctx, func(c *control.Client) error {
+		st, err := c.ChangeSettings(ctx, change)
+		if err == nil && st.Link != "" {
+			fmt.Fprintln(m.Stderr, "tandem: the endpoint has moved; editors need its new address, which `tandem doctor` shows")
+		}
+		return err
+	})
+}
+
+// settingValue reads what somebody writes for a setting: JSON where it is JSON and
+// the setting no text, a size, entries with commas between them, or a text.
+func settingValue(name, text string) json.RawMessage {
+	quoted := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // texts and numbers
+		}
+		return b
+	}
+	var size int64
+	switch kind := control.SettingKind(name); {
+	case text == "null":
+		return json.RawMessage(text)
+	case kind == "text":
+		return quoted(text)
+	case kind == "list" && !strings.HasPrefix(text, "["):
+		if text == "" {
+			return json.RawMessage("[]")
+		}
+		return quoted(strings.Split(text, ","))
+	case kind == "number" && sizeFlag(&size)(text) == nil:
+		return quoted(size)
+	case json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	}
+	return quoted(text)
+}

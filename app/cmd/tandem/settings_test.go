@@ -1,0 +1,118 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSettingValue(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"port", "9000", "9000"},
+		{"port", "null", "null"},
+		{"port", "high", `"high"`}, // which the server refuses by name
+		{"network", "true", "true"},
+		{"allowed_hosts", "a.example,b.example", `["a.example","b.example"]`},
+		{"allowed_hosts", `["a.example"]`, `["a.example"]`},
+		{"allowed_hosts", "", "[]"},
+		{"hub_cache", "/a b", `"/a b"`},
+		{"hub_cache", "7", `"7"`},
+		{"keep_requests", "30d", `"30d"`},
+		{"checkpoint_disk", "20GB", "20000000000"},
+		{"checkpoint_disk", "0", "0"},
+		{"nothing", "x", `"x"`},
+	} {
+		if got := string(settingValue(c.name, c.text)); got != c.want {
+			t.Errorf("%s=%s: %s, want %s", c.name, c.text, got, c.want)
+		}
+	}
+}
+
+// TestSettingsVerb: what is set is listed with what decides it, and is there for
+// the next process.
+func TestSettingsVerb(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	if code := c.tandem(t.Context(), "settings", "set", "idle_unload_minutes=30", "allowed_hosts=mac.example"); code != 0 {
+		t.Fatalf("exit %d: %s", code, c.stderr)
+	}
+	c = newConsole(t, home)
+	if code := c.tandem(t.Context(), "settings"); code != 0 {
+		t.Fatalf("exit %d: %s", code, c.stderr)
+	}
+	for _, want := range []string{"idle_unload_minutes 30 setting", `allowed_hosts ["mac.example"] setting`, "port 8263 default", "hub_token not set default"} {
+		if text := strings.Join(strings.Fields(c.stdout), " "); !strings.Contains(text, want) {
+			t.Errorf("%q is not in %s", want, text)
+		}
+	}
+	for _, bad := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"settings", "set"}, 2, "NAME=VALUE"},
+		{[]string{"settings", "set", "port"}, 2, "NAME=VALUE"},
+		{[]string{"settings", "set", "port=80"}, 1, "between 1024 and 65535"},
+		{[]string{"settings", "set", "colour=red"}, 1, `no setting "colour"`},
+		{[]string{"settings", "set", "hub_token=hf_x"}, 2, "HF_TOKEN"},
+		{[]string{"settings", "get"}, 2, "no verb"},
+		{[]string{"keys", "delete", "nobody"}, 1, "no key"},
+		{[]string{"keys", "add"}, 2, "a key's name"},
+	} {
+		c := newConsole(t, home)
+		if code := c.tandem(t.Context(), bad.args...); code != bad.code || !strings.Contains(c.stderr, bad.says) {
+			t.Errorf("%v: exit %d: %s", bad.args, code, c.stderr)
+		}
+	}
+}
+
+// TestKeysVerb: a key is printed once and listed by its name.
+func TestKeysVerb(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	if code := c.tandem(t.Context(), "keys", "add", "phone"); code != 0 {
+		t.Fatalf("exit %d: %s", code, c.stderr)
+	}
+	secret := strings.TrimSpace(c.stdout)
+	if !strings.HasPrefix(secret, "tandem-") || strings.Contains(c.stderr, secret) {
+		t.Errorf("it prints %q, and %q", secret, c.stderr)
+	}
+	c = newConsole(t, home)
+	if code := c.tandem(t.Context(), "keys"); code != 0 || !strings.Contains(c.stdout, "phone") || strings.Contains(c.stdout, secret) {
+		t.Errorf("exit %d: %s", code, c.stdout)
+	}
+	if code := newConsole(t, home).tandem(t.Context(), "keys", "delete", "phone"); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// TestSettingsFromOutside: a flag and the environment win over what is set, and the
+// list says so.
+func TestSettingsFromOutside(t *testing.T) {
+	home := newHome(t)
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=5GB"); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	t.Setenv("HF_ENDPOINT", "https://env.example")
+	t.Setenv("HTTPS_PROXY", "http://ada:secret@proxy.example:3128")
+	p := serveProcess(t, home, "--checkpoint-disk", "7GB")
+	defer p.stop(t)
+	st, err := client(t, home).Settings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := st.Settings
+	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e9 || s.HubProxy != "http://proxy.example:3128" {
+		t.Errorf("%+v", s)
+	}
+	by := map[string]string{}
+	for _, x := range st.Sources {
+		by[x.Name] = string(x.Source) + " " + x.By
+	}
+	for name, want := range map[string]string{
+		"hub_endpoint": "environment HF_ENDPOINT", "checkpoint_disk": "flag --checkpoint-disk", "hub_proxy": "environment HTTPS_PROXY", "port": "flag --addr", "keep_requests": "default ",
+	} {
+		if by[name] != want {
+			t.Errorf("%s is decided by %q, want %q", name, by[name], want)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// CommandLine implements server.Help.
+func (a *App) CommandLine(context.Context) (control.CommandLine, error) {
+	dir := filepath.Join(a.opts.UserHome, ".local", "bin")
+	c := control.CommandLine{
+		Path: filepath.Join(dir, "tandem"), Program: a.opts.Program, OnPath: slices.Contains(filepath.SplitList(a.opts.Path), dir),
+		PathLine: `export PATH="$HOME/.local/bin:$PATH"`,
+	}
+	var err error
+	c.Link, err = linkKind(c.Path, c.Program)
+	return c, err
+}
+
+// linkKind says what is at a path where a link to the program is wanted.
+func linkKind(path, program string) (control.LinkKind, error) {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return control.LinkAbsent, nil
+	case err != nil:
+		return "", homeError(err)
+	case info.Mode()&fs.ModeSymlink == 0:
+		return control.LinkForeign, nil
+	}
+	to, err := os.Readlink(path)
+	if err != nil {
+		return "", homeError(err)
+	}
+	if to == program {
+		return control.LinkOurs, nil
+	}
+	_, err = os.Stat(path)
+	gone := errors.Is(err, fs.ErrNotExist) && filepath.Base(to) == "tandem"
+	if gone || strings.HasSuffix(to, "/Tandem.app/Contents/Resources/bin/tandem") {
+		return control.LinkStale, nil
+	}
+	return control.LinkForeign, nil
+}
+
+// LinkCommandLine implements server.Help. What is there and is no link of
+// Tandem's stays.
+func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) {
+	c, err := a.CommandLine(ctx)
+	if err != nil {
+		return c, err
+	}
+	switch {
+	case c.Program == "" || a.opts.UserHome == "":
+		return c, control.Errorf(control.CodeFolder, "Where this program or your home folder is, is not known, so no link was made.")
+	case strings.Contains(c.Program, "/AppTranslocation/"):
+		return c, control.Errorf(control.CodeFolder, "macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
+	case c.Link == control.LinkForeign:
+		return c, control.Errorf(control.CodeFolder, "%s is something else and stays; move it away, or link %s by hand.", c.Path, c.Program)
+	case c.Link == control.LinkOurs:
+		return c, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
+		return c, linkError(c.Path, err)
+	}
+	if c.Link == control.LinkStale {
+		err = os.Remove(c.Path)
+	}
+	if err == nil {
+		err = os.Symlink(c.Program, c.Path) // never in place of what came there meanwhile
+	}
+	if err != nil {
+		return c, linkError(c.Path, err)
+	}
+	return a.CommandLine(ctx)
+}
+
+func linkError(path string, err error) error {
+	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("%s cannot be made: %v.", path, err)}
+}

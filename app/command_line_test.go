@@ -1,0 +1,72 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestCommandLine: the link is made where nothing is, renewed where it leads to
+// where Tandem was, and nothing of others is touched.
+func TestCommandLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		there func(path string) error // what is at the link's place
+		want  control.LinkKind
+	}{
+		"nothing":            {func(string) error { return nil }, control.LinkAbsent},
+		"a file":             {func(p string) error { return os.WriteFile(p, []byte("#!/bin/sh\n"), 0o755) }, control.LinkForeign},
+		"a folder":           {func(p string) error { return os.Mkdir(p, 0o755) }, control.LinkForeign},
+		"another's link":     {func(p string) error { return os.Symlink("/bin/sh", p) }, control.LinkForeign},
+		"another's old link": {func(p string) error { return os.Symlink("/nowhere/bicycle", p) }, control.LinkForeign},
+		"an old link":        {func(p string) error { return os.Symlink("/nowhere/tandem", p) }, control.LinkStale},
+		"an old bundle": {func(p string) error {
+			return os.Symlink("/Users/ada/Downloads/Tandem.app/Contents/Resources/bin/tandem", p)
+		}, control.LinkStale},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := t.TempDir()
+			bin := filepath.Join(user, ".local", "bin")
+			if err := os.MkdirAll(bin, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			path, program := filepath.Join(bin, "tandem"), filepath.Join(user, "tandem")
+			if err := c.there(path); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.Readlink(path)
+			client := start(t, Options{UserHome: user, Program: program, Path: "/bin:" + bin}, "").client(t)
+			got, err := client.CommandLine(t.Context())
+			if err != nil || got.Link != c.want || !got.OnPath || got.Path != path {
+				t.Fatalf("%+v %v", got, err)
+			}
+			made, err := client.LinkCommandLine(t.Context())
+			after, _ := os.Readlink(path)
+			if c.want == control.LinkForeign {
+				if codeOf(err) != control.CodeFolder || after != before {
+					t.Errorf("%+v %v, it leads to %q", made, err, after)
+				}
+				return
+			}
+			if err != nil || made.Link != control.LinkOurs || after != program {
+				t.Errorf("%+v %v, it leads to %q", made, err, after)
+			}
+			if made, err = client.LinkCommandLine(t.Context()); err != nil || made.Link != control.LinkOurs {
+				t.Errorf("made twice: %+v %v", made, err)
+			}
+		})
+	}
+}
+
+// TestTranslocated: no link leads to where macOS runs a program for one time.
+func TestTranslocated(t *testing.T) {
+	user := t.TempDir()
+	o := Options{UserHome: user, Program: "/private/var/folders/x/AppTranslocation/ABC/d/Tandem.app/Contents/Resources/bin/tandem"}
+	if _, err := start(t, o, "").client(t).LinkCommandLine(t.Context()); codeOf(err) != control.CodeFolder {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(user, ".local")); err == nil {
+		t.Error("something was made")
+	}
+}

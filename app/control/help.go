@@ -1,0 +1,67 @@
+package control
+
+import "time"
+
+// A LogLine is one line of the log of the process that serves. It holds nothing
+// that a client wrote but names: no prompt, no answer, no key.
+type LogLine struct {
+	Seq   int64     `json:"seq"` // counts from the start of the process, from 1 on
+	Time  time.Time `json:"time"`
+	Level string    `json:"level"` // INFO, WARN or ERROR
+	Text  string    `json:"text"`
+}
+
+// A Diagnosis is what helps others to help: no text of a request or an answer, no
+// secret, and the user's folder as ~.
+type Diagnosis struct {
+	MadeAt  time.Time `json:"made_at"`
+	Version string    `json:"version"`
+	Go      string    `json:"go"`
+	System  string    `json:"system"` // darwin/arm64
+	Cores   int       `json:"cores"`
+	Memory  int64     `json:"memory"` // bytes
+	Engine  string    `json:"engine"` // MLX's version and what it computes on
+
+	State    State         `json:"state"`
+	Settings SettingsState `json:"settings"`
+	Keys     int           `json:"keys"` // how many there are
+	Models   []Model       `json:"models"`
+	Runs     []Run         `json:"runs"` // the latest
+	Log      []LogLine     `json:"log"`  // the end of it
+}
+
+// Saved says where a file was written that somebody asked for.
+type Saved struct {
+	Path string `json:"path"`
+}
+
+// CommandLine says whether the command line tool can be called by its name.
+type CommandLine struct {
+	Path     string   `json:"path"`    // of the link, ~/.local/bin/tandem
+	Program  string   `json:"program"` // that it leads to, or would
+	Link     LinkKind `json:"link"`
+	OnPath   bool     `json:"on_path"`   // the link's folder is in PATH as this process knows it
+	PathLine string   `json:"path_line"` // puts it there, in a shell's profile
+}
+
+// LinkKind says what is at the place of the link.
+type LinkKind string
+
+// The values of LinkKind.
+const (
+	LinkAbsent  LinkKind = "absent"
+	LinkOurs    LinkKind = "ours"    // to this program
+	LinkStale   LinkKind = "stale"   // to where a Tandem was
+	LinkForeign LinkKind = "foreign" // something else, which is left alone
+)
+
+// Updates says whether there is a newer version. Nothing is asked of anybody
+// unless the settings say so, or a person does.
+type Updates struct {
+	Offered   bool      `json:"offered"`             // the program was built with an address to ask
+	Newer     bool      `json:"newer"`               // than this one
+	Version   string    `json:"version,omitempty"`   // that is the newest
+	Page      string    `json:"page,omitempty"`      // where to get it
+	CheckedAt time.Time `json:"checked_at,omitzero"` // zero = never since the start
+	Error     string    `json:"error,omitempty"`     // why that failed
+}

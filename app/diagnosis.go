@@ -1,0 +1,142 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/mlx"
+)
+
+var _ server.Help = (*App)(nil)
+
+// What a report has of each.
+const (
+	reportRuns  = 20
+	reportLines = 200
+)
+
+// Report implements server.Help.
+func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
+	st := a.State()
+	set, err := a.exported(ctx)
+	if err != nil {
+		return nil, err
+	}
+	models, err := a.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := a.Runs(ctx, control.RunQuery{Limit: reportRuns})
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		runs[i].Parted = nil // it has the text of two tokens
+	}
+	keys, err := a.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines, _ := a.Log(0)
+	device := "the CPU"
+	if a.thread.GPU() {
+		device = "the GPU"
+	}
+	b, err := json.MarshalIndent(control.Diagnosis{
+		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
+		Cores: runtime.NumCPU(), Memory: physicalMemory(), Engine: "MLX " + mlx.Version() + " on " + device,
+		State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines[max(0, len(lines)-reportLines):],
+	}, "", "  ")
+	return a.withoutHome(b), err
+}
+
+// withoutHome writes ~ for the user's folder, whose name is often theirs.
+func (a *App) withoutHome(b []byte) []byte {
+	home := strings.TrimRight(a.opts.UserHome, "/")
+	if home == "" {
+		return b
+	}
+	quoted, err := json.Marshal(home)
+	if err != nil {
+		return b
+	}
+	return bytes.ReplaceAll(b, quoted[1:len(quoted)-1], []byte("~"))
+}
+
+// exported are the settings without secrets: a proxy's address may have a password.
+func (a *App) exported(ctx context.Context) (control.SettingsState, error) {
+	set, err := a.Settings(ctx)
+	if u, perr := url.Parse(set.Settings.HubProxy); perr == nil && u.User != nil {
+		u.User = nil
+		set.Settings.HubProxy = u.String()
+	}
+	return set, err
+}
+
+// SaveReport implements server.Help.
+func (a *App) SaveReport(ctx context.Context) (control.Saved, error) {
+	b, err := a.Report(ctx)
+	if err != nil {
+		return control.Saved{}, err
+	}
+	return a.save("tandem-report-"+time.Now().Format(time.DateOnly), b)
+}
+
+// ExportSettings implements server.Help.
+func (a *App) ExportSettings(ctx context.Context) (control.Saved, error) {
+	set, err := a.exported(ctx)
+	if err != nil {
+		return control.Saved{}, err
+	}
+	b, err := json.MarshalIndent(set.Settings, "", "  ")
+	if err != nil {
+		return control.Saved{}, err
+	}
+	return a.save("tandem-settings", b)
+}
+
+// save writes a file for the user where downloads go, under a name that is free.
+func (a *App) save(name string, b []byte) (control.Saved, error) {
+	const most = 1000 // names that are tried
+	dir := cmp.Or(a.opts.UserHome, a.home.Dir)
+	if downloads := filepath.Join(dir, "Downloads"); isDir(downloads) {
+		dir = downloads
+	}
+	for n := 1; n <= most; n++ {
+		path := filepath.Join(dir, name+".json")
+		if n > 1 {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
+		}
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = f.Write(append(b, '\n'))
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil {
+			return control.Saved{}, &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("%s cannot be written: %v.", path, err)}
+		}
+		return control.Saved{Path: path}, nil
+	}
+	return control.Saved{}, control.Errorf(control.CodeFolder, "%s has %d files called %s already; move some away.", dir, most, name)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

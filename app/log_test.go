@@ -1,0 +1,171 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestLogRing: the latest lines are kept, in their order, with what a logger adds
+// to each, and who waits hears of the next.
+func TestLogRing(t *testing.T) {
+	ring := newLogRing()
+	log := slog.New(ringHandler{ring: ring})
+	_, more := ring.after(0)
+	log.Debug("not for a person")
+	select {
+	case <-more:
+		t.Error("a line of debugging is kept")
+	default:
+	}
+	log.With("model", "m").WithGroup("g").Warn("odd", "n", 1)
+	select {
+	case <-more:
+	default:
+		t.Error("nobody hears of a line")
+	}
+	lines, _ := ring.after(0)
+	if len(lines) != 1 || lines[0].Text != "odd model=m g.n=1" || lines[0].Level != "WARN" || lines[0].Seq != 1 || lines[0].Time.IsZero() {
+		t.Errorf("%+v", lines)
+	}
+	for i := range maxLogLines + 5 {
+		log.Info("line", "i", i)
+	}
+	lines, _ = ring.after(0)
+	if len(lines) != maxLogLines || lines[0].Seq != 7 || lines[len(lines)-1].Seq != maxLogLines+6 {
+		t.Errorf("%d lines, from %d to %d", len(lines), lines[0].Seq, lines[len(lines)-1].Seq)
+	}
+	if some, _ := ring.after(maxLogLines + 4); len(some) != 2 {
+		t.Errorf("%d lines behind the last but two", len(some))
+	}
+	log.Info(strings.Repeat("é", maxLogLine))
+	if lines, _ = ring.after(maxLogLines + 6); len(lines[0].Text) > maxLogLine+len("…") {
+		t.Errorf("a line has %d bytes", len(lines[0].Text))
+	}
+}
+
+// secret is in every prompt of the test below; the tokenizer of the tiny model
+// has its letters.
+const secret = "sesamesesame"
+
+// TestLogHasNoPrompt: whatever becomes of a request, neither the log nor a report
+// tells what it said, nor a token or a key.
+func TestLogHasNoPrompt(t *testing.T) {
+	user := t.TempDir()
+	home := filepath.Join(user, "tandem")
+	r := start(t, Options{Model: writeModel(t, "tiny"), Home: home, UserHome: user}, "127.0.0.1:0")
+	c := r.client(t)
+	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"hub_token": "hf_`+secret+`", "hub_proxy": "http://ada:`+secret+`@127.0.0.1:3128"}`); err != nil {
+		t.Fatal(err)
+	}
+	for _, body := range []string{
+		`{"model": "tandem", "prompt": "` + secret + `", "max_tokens": 4}`,
+		`{"model": "tandem", "prompt": "` + secret + `", "max_tokens": 4, "stream": true}`,
+		`{"model": "tandem", "prompt": "` + secret + strings.Repeat(secret, 3) + `", "max_tokens": 4}`,
+		`{"model": "tandem", "prompt": "` + secret + strings.Repeat("abc", 12) + `", "max_tokens": 4}`,
+		`{"model": "tandem", "prompt": "` + strings.Repeat(secret, 5000) + `"}`,
+		`{"model": "tandem", "prompt": "` + secret + `", "temperature": "` + secret + `"}`,
+		`{"model": "tandem", "prompt": "` + secret + `", "stop": ["` + secret + `"], "suffix": "` + secret + `"}`,
+		`{"model": "tandem", "prompt": "` + secret,
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+"/v1/completions", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+key.Secret)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
+
+	lines, err := c.Log(t.Context())
+	if err != nil || len(lines) < 6 {
+		t.Fatalf("%d lines: %v", len(lines), err)
+	}
+	saved, err := c.SaveReport(t.Context())
+	if err != nil || filepath.Dir(saved.Path) != user {
+		t.Fatalf("%+v %v", saved, err)
+	}
+	exported, err := c.ExportSettings(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, settings := readText(t, saved.Path), readText(t, exported.Path)
+	for name, text := range map[string]string{"the log": fmt.Sprint(lines), "the report": report, "the settings": settings} {
+		for _, s := range []string{secret, key.Secret, hashKey(key.Secret)} {
+			if strings.Contains(text, s) {
+				t.Errorf("%s: %s has %s", name, text, s)
+			}
+		}
+	}
+	if strings.Contains(report, user) || !strings.Contains(report, `"home": "~/tandem"`) {
+		t.Errorf("the report names the user's folder: %s", report)
+	}
+	var d control.Diagnosis
+	if err := json.Unmarshal([]byte(report), &d); err != nil || len(d.Runs) != 8 || d.Keys != 1 || len(d.Log) == 0 || d.Engine == "" || d.Settings.Settings.HubProxy != "http://127.0.0.1:3128" {
+		t.Errorf("%s: %v", report, err)
+	}
+	parted := 0
+	runs, err := c.Runs(t.Context(), control.RunQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range runs {
+		if len(r.Parted) > 0 {
+			parted++
+		}
+		if len(d.Runs[i].Parted) > 0 {
+			t.Errorf("run %d tells where its text parts from another: %s", r.ID, d.Runs[i].Parted)
+		}
+	}
+	if parted == 0 {
+		t.Error("no text parts from another, so that nothing was tested")
+	}
+	if st, err := c.Settings(t.Context()); err != nil || !strings.Contains(st.Settings.HubProxy, secret) {
+		t.Errorf("the proxy's password is lost: %+v %v", st.Settings, err)
+	}
+}
+
+// TestSaved: a file goes where downloads go, and takes nobody's place.
+func TestSaved(t *testing.T) {
+	user := t.TempDir()
+	downloads := filepath.Join(user, "Downloads")
+	if err := os.Mkdir(downloads, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, Options{UserHome: user}, "").client(t)
+	for _, want := range []string{"tandem-settings.json", "tandem-settings-2.json"} {
+		s, err := c.ExportSettings(t.Context())
+		if err != nil || s.Path != filepath.Join(downloads, want) {
+			t.Errorf("%+v %v, want %s", s, err, want)
+		}
+	}
+	var set control.Settings
+	if err := json.Unmarshal([]byte(readText(t, filepath.Join(downloads, "tandem-settings.json"))), &set); err != nil || set.Port != control.DefaultPort {
+		t.Errorf("%+v %v", set, err)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}

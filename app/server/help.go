@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// Help is what the pages of settings and of help ask for beside the settings.
+type Help interface {
+	// Log returns the lines behind the one that is numbered so, as far as they are
+	// kept, and what is closed when there is another.
+	Log(after int64) (lines []control.LogLine, more <-chan struct{})
+	// Report makes a control.Diagnosis.
+	Report(context.Context) (json.RawMessage, error)
+	// SaveReport and ExportSettings write a file where downloads go.
+	SaveReport(context.Context) (control.Saved, error)
+	ExportSettings(context.Context) (control.Saved, error)
+
+	// CommandLine says whether the command line tool can be called by its name, and
+	// LinkCommandLine makes it so, unless something else has the name, which is
+	// CodeFolder.
+	CommandLine(context.Context) (control.CommandLine, error)
+	LinkCommandLine(context.Context) (control.CommandLine, error)
+
+	// Updates says what is known, and CheckUpdates asks.
+	Updates() control.Updates
+	CheckUpdates(context.Context) (control.Updates, error)
+}
+
+// logLines is the body of GET /app/log.
+type logLines struct {
+	Lines []control.LogLine `json:"lines"`
+}
+
+// logRoute answers with the latest lines of the log; to who accepts text/event-stream
+// each is an event, and so are those to come.
+func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
+	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+		lines, _ := s.backend.Log(0)
+		return writeJSON(w, logLines{append([]control.LogLine{}, lines...)})
+	}
+	out := newEventStream(w)
+	out.first, out.next = heartbeat, heartbeat
+	ctx := r.Context()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var seen int64
+		for {
+			lines, more := s.backend.Log(seen)
+			for _, l := range lines {
+				if !out.send(mustJSON(l)) {
+					out.end(nil)
+					return
+				}
+				seen = l.Seq
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				out.end(nil)
+				return
+			case <-s.draining.Done():
+				out.end(nil)
+				return
+			}
+		}
+	}()
+	began, err := out.serve(ctx)
+	<-done
+	if began {
+		return nil // the client left, or was told
+	}
+	return err
+}
+
+func (s *Server) diagnosis(w http.ResponseWriter, r *http.Request) error {
+	b, err := s.backend.Report(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, b)
+}
+
+// ask answers with what a method of the backend does, on a POST whose body says
+// nothing.
+func ask[T any](s *Server, do func(context.Context) (T, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if r.Method == http.MethodPost {
+			if _, err := s.readObject(w, r); err != nil {
+				return err
+			}
+		}
+		v, err := do(r.Context())
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, v)
+	}
+}
+
+func (s *Server) updates(w http.ResponseWriter, _ *http.Request) error {
+	return writeJSON(w, s.backend.Updates())
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestLogStream: what was logged comes at once, and then each line as it is.
+func TestLogStream(t *testing.T) {
+	fake := newFake()
+	fake.logs("first")
+	fake.logs("second")
+	srv := httptest.NewServer(New(fake, Options{}).Socket())
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, srv.URL+"/app/log", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	next := func() (l control.LogLine) {
+		t.Helper()
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				if err := json.Unmarshal([]byte(data), &l); err != nil {
+					t.Fatal(err)
+				}
+				return l
+			}
+		}
+		t.Fatalf("the stream ended: %v", lines.Err())
+		return l
+	}
+	if a, b := next(), next(); a.Text != "first" || b.Text != "second" || b.Seq != 2 {
+		t.Errorf("%+v %+v", a, b)
+	}
+	fake.logs("third")
+	if c := next(); c.Text != "third" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestHelpRoutes(t *testing.T) {
+	s := New(newFake(), Options{})
+	for _, c := range []struct {
+		method, path string
+		status       int
+		says         string
+	}{
+		{"GET", "/app/log", 200, `{"lines":[]}`},
+		{"GET", "/app/report", 200, `{"version":"test"}`},
+		{"POST", "/app/report", 200, "/downloads/report.json"},
+		{"POST", "/app/settings/export", 200, "/downloads/settings.json"},
+		{"GET", "/app/updates", 200, `"offered":true`},
+		{"POST", "/app/updates", 200, `"version":"9.0.0"`},
+		{"GET", "/app/command-line", 200, `"link":"foreign"`},
+		{"POST", "/app/command-line", 507, "something else is there"},
+	} {
+		r := localRequest(c.method, c.path, strings.NewReader("{}"))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, r)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.says) {
+			t.Errorf("%s %s: %d %s", c.method, c.path, w.Code, w.Body)
+		}
+	}
+}

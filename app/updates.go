@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	updateEvery    = 24 * time.Hour
+	updateLook     = time.Hour // between two looks whether a check is due
+	updatePatience = 15 * time.Second
+	maxFeed        = 64 << 10 // bytes
+)
+
+// updates are what is known of newer versions.
+type updates struct {
+	mu    sync.Mutex
+	found control.Updates
+}
+
+// release is what the feed says: the newest version, and where people get it.
+type release struct {
+	Version string `json:"version"`
+	Page    string `json:"page"`
+}
+
+// Updates implements server.Help.
+func (a *App) Updates() control.Updates {
+	a.updates.mu.Lock()
+	defer a.updates.mu.Unlock()
+	u := a.updates.found
+	u.Offered = a.opts.UpdateFeed != ""
+	return u
+}
+
+// CheckUpdates implements server.Help.
+func (a *App) CheckUpdates(ctx context.Context) (control.Updates, error) {
+	if a.opts.UpdateFeed == "" {
+		return control.Updates{}, control.Errorf(control.CodeInvalid, "This Tandem was built without an address to ask for newer versions.")
+	}
+	found := control.Updates{CheckedAt: time.Now().UTC()}
+	r, err := fetchRelease(ctx, a.opts.UpdateFeed)
+	if err != nil {
+		found.Error = fmt.Sprintf("The newest version is not known: %v.", err)
+	} else {
+		found.Version, found.Page, found.Newer = r.Version, r.Page, newerVersion(r.Version, a.opts.Version)
+	}
+	a.updates.mu.Lock()
+	a.updates.found = found
+	a.updates.mu.Unlock()
+	return a.Updates(), nil
+}
+
+// watchUpdates checks once a day while the settings say so, until ctx ends.
+func (a *App) watchUpdates(ctx context.Context) {
+	if a.opts.UpdateFeed == "" {
+		return
+	}
+	tick := time.NewTicker(updateLook)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		if a.settings.current().CheckUpdates && time.Since(a.Updates().CheckedAt) >= updateEvery {
+			if u, err := a.CheckUpdates(ctx); err != nil || u.Error != "" {
+				a.log.Info("looking for a newer version", "error", errors.Join(err, errors.New(u.Error)))
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fetchRelease asks a feed. A page that is not https is none.
+func fetchRelease(ctx context.Context, feed string) (r release, err error) {
+	ctx, cancel := context.WithTimeout(ctx, updatePatience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, feed, nil)
+	if err != nil {
+		return r, err
+	}
+	req.Header.Set("User-Agent", "Tandem") // no version, no machine
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return r, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return r, fmt.Errorf("the feed answers %s", resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxFeed)).Decode(&r); err != nil {
+		return r, fmt.Errorf("the feed is not what it should be: %w", err)
+	}
+	if u, err := url.Parse(r.Page); err != nil || u.Scheme != "https" || u.Host == "" {
+		return r, errors.New("the feed names no page")
+	}
+	if _, ok := parseVersion(r.Version); !ok {
+		return r, errors.New("the feed names no version")
+	}
+	return r, nil
+}
+
+// newerVersion reports whether a version comes behind another. One that is no
+// version, as of a program that somebody built, has none behind it.
+func newerVersion(a, than string) bool {
+	x, ok := parseVersion(a)
+	y, known := parseVersion(than)
+	if !ok || !known {
+		return false
+	}
+	for i := range x.numbers {
+		if x.numbers[i] != y.numbers[i] {
+			return x.numbers[i] > y.numbers[i]
+		}
+	}
+	return x.before == "" && y.before != ""
+}
+
+// A version is MAJOR.MINOR.PATCH, or what comes before it: 1.2.0-beta.
+type version struct {
+	numbers [3]int
+	before  string
+}
+
+func parseVersion(text string) (v version, ok bool) {
+	text, _, _ = strings.Cut(strings.TrimPrefix(text, "v"), "+")
+	text, v.before, _ = strings.Cut(text, "-")
+	parts := strings.Split(text, ".")
+	if len(parts) > len(v.numbers) || len(parts) < 2 {
+		return v, false
+	}
+	for i, p := range parts {
+		n, err := strconv.Atoi(p)
+		if err != nil || n < 0 || p[0] == '+' {
+			return v, false
+		}
+		v.numbers[i] = n
+	}
+	return v, true
+}

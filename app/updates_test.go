@@ -1,0 +1,79 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"tandem/app/control"
+)
+
+func TestNewerVersion(t *testing.T) {
+	for _, c := range []struct {
+		a, than string
+		want    bool
+	}{
+		{"1.2.0", "1.1.9", true},
+		{"1.1.9", "1.2.0", false},
+		{"1.2.0", "1.2.0", false},
+		{"1.10.0", "1.9.0", true},
+		{"2.0", "1.9.9", true},
+		{"v1.2.1", "1.2.0", true},
+		{"1.2.0", "1.2.0-beta", true},
+		{"1.2.0-beta", "1.2.0", false},
+		{"1.2.0+build.7", "1.2.0", false},
+		{"9.9.9", "a92f4c0b61bc", false}, // built from a commit
+		{"9.9.9", "(devel)", false},
+		{"", "1.0.0", false},
+		{"1", "0.1.0", false},
+		{"1.-2.0", "0.1.0", false},
+		{"1.2.3.4", "0.1.0", false},
+	} {
+		if got := newerVersion(c.a, c.than); got != c.want {
+			t.Errorf("%q behind %q: %t", c.a, c.than, got)
+		}
+	}
+}
+
+// TestCheckUpdates: nobody is asked until a person or the settings say so, and
+// what a feed may not say is an error that is told.
+func TestCheckUpdates(t *testing.T) {
+	var asked atomic.Int64
+	var says atomic.Pointer[string]
+	says.Store(new(`{"version": "1.3.0", "page": "https://example.org/tandem"}`))
+	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if ua := r.Header.Get("User-Agent"); ua != "Tandem" {
+			t.Errorf("the feed is told %q", ua)
+		}
+		fmt.Fprint(w, *says.Load())
+	}))
+	defer feed.Close()
+	c := start(t, Options{Version: "1.2.0", UpdateFeed: feed.URL}, "").client(t)
+	if u, err := c.Updates(t.Context()); err != nil || !u.Offered || u.Newer || asked.Load() != 0 {
+		t.Errorf("%+v %v, asked %d times", u, err, asked.Load())
+	}
+	if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" || u.CheckedAt.IsZero() || u.Error != "" {
+		t.Errorf("%+v %v", u, err)
+	}
+	for _, bad := range []string{"", "<html>", `{"version": "1.3.0", "page": "javascript:alert(1)"}`, `{"version": "1.3.0", "page": "http://example.org"}`, `{"version": "new", "page": "https://example.org"}`} {
+		says.Store(&bad)
+		if u, err := c.CheckUpdates(t.Context()); err != nil || u.Newer || u.Page != "" || !strings.Contains(u.Error, "not known") {
+			t.Errorf("%q: %+v %v", bad, u, err)
+		}
+	}
+}
+
+// TestNoFeed: a program that was built without an address offers nothing.
+func TestNoFeed(t *testing.T) {
+	c := start(t, Options{Version: "1.2.0"}, "").client(t)
+	if u, err := c.Updates(t.Context()); err != nil || u.Offered {
+		t.Errorf("%+v %v", u, err)
+	}
+	if _, err := c.CheckUpdates(t.Context()); codeOf(err) != control.CodeInvalid {
+		t.Errorf("%v", err)
+	}
+}
