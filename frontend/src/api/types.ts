@@ -151,6 +151,58 @@ export interface Trial {
   blocks: number
 }
 
+// A LogLine is one line of the log of the process that serves. It holds nothing
+// that a client wrote but names: no prompt, no answer, no key.
+export interface LogLine {
+  seq: number // counts from the start of the process, from 1 on
+  time: string
+  level: string // INFO, WARN or ERROR
+  text: string
+}
+
+// A Diagnosis is what helps others to help: no text of a request or an answer, no
+// secret, and the user's folder as ~.
+export interface Diagnosis {
+  made_at: string
+  version: string
+  go: string
+  system: string // darwin/arm64
+  cores: number
+  memory: number // bytes
+  engine: string // MLX's version and what it computes on
+  state: State
+  settings: SettingsState
+  keys: number // how many there are
+  models: Model[]
+  runs: Run[] // the latest
+  log: LogLine[] // the end of it
+}
+
+// Saved says where a file was written that somebody asked for.
+export interface Saved {
+  path: string
+}
+
+// CommandLine says whether the command line tool can be called by its name.
+export interface CommandLine {
+  path: string // of the link, ~/.local/bin/tandem
+  program: string // that it leads to, or would
+  link: LinkKind
+  on_path: boolean // the link's folder is in PATH as this process knows it
+  path_line: string // puts it there, in a shell's profile
+}
+
+// Updates says whether there is a newer version. Nothing is asked of anybody
+// unless the settings say so, or a person does.
+export interface Updates {
+  offered: boolean // the program was built with an address to ask
+  newer: boolean // than this one
+  version?: string // that is the newest
+  page?: string // where to get it
+  checked_at?: string // zero = never since the start
+  error?: string // why that failed
+}
+
 // RunValues are what there is to narrow a RunQuery by: the answer of GET
 // /app/runs/values. Each lists the values that occur, the latest first, a hundred
 // at most.
@@ -596,6 +648,8 @@ export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | 
 export type KeepRequests = "off" | "7d" | "30d"
 
 export type Later = "load"
+
+export type LinkKind = "absent" | "ours" | "stale" | "foreign"
 
 export type Phase = "starting" | "no_model" | "loading" | "ready" | "failed" | "draining"
 
