@@ -116,6 +116,7 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		for _, r := range benchSuite {
 			fmt.Fprintf(set.Output(), "  %s\n", r)
 		}
+		fmt.Fprintf(set.Output(), "and by its name alone, where windows can be shown:\n  %s\n", desktopBench)
 		set.PrintDefaults()
 	}
 	if err := parse(set, args, 1); err != nil {
@@ -141,6 +142,9 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	}
 	if err := b.setup(ctx); err != nil {
 		return err
+	}
+	if set.Arg(0) == desktopBench {
+		return b.benchDesktop(ctx)
 	}
 	program, err := b.buildTandem(ctx)
 	if err != nil {

@@ -104,10 +104,16 @@ func (b *builder) desktopTests(ctx context.Context, p programs) error {
 	if err := os.MkdirAll(b.uiOut(), 0o755); err != nil {
 		return err
 	}
-	script := filepath.Join(b.root, "build", "ui", "desktop.sh")
-	cmd := b.command(ctx, "xvfb-run", "--auto-servernum", "--server-args=-screen 0 1280x900x24", "dbus-run-session", "--", "bash", script)
+	cmd := b.onDisplay(ctx, p, home, "desktop.sh")
+	return b.step("menu bar and window on a display", cmd)
+}
+
+// onDisplay is a script of build/ui on a display of its own, with a home folder for Tandem.
+func (b *builder) onDisplay(ctx context.Context, p programs, home, script string) *exec.Cmd {
+	cmd := b.command(ctx, "xvfb-run", "--auto-servernum", "--server-args=-screen 0 1280x900x24", "dbus-run-session", "--",
+		"bash", filepath.Join(b.root, "build", "ui", script))
 	// Without a locale WebKit calls its language C.
 	cmd.Env = append(cmd.Env, "LANG=en_US.UTF-8", "LANGUAGE=en_US", "TANDEM_HOME="+home, "OUT="+b.uiOut(),
 		"TANDEM="+p.tandem, "MENUBAR="+p.menubar, "WINDOW="+p.window)
-	return b.step("menu bar and window on a display", cmd)
+	return cmd
 }
