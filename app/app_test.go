@@ -237,7 +237,7 @@ func TestBadFolders(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := writeModel(t, "gone")
 	r := start(t, Options{Model: dir}, "")
-	if err := r.RemoveModel(t.Context(), "pocket"); err == nil {
+	if _, err := r.RemoveModel(t.Context(), "pocket"); err == nil {
 		t.Error("the pocket model was removed")
 	}
 	if err := r.Load(t.Context(), "gone"); err != nil {
@@ -247,12 +247,12 @@ func TestRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.RemoveModel(t.Context(), "gone")
+	_, err = r.RemoveModel(t.Context(), "gone")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 		t.Errorf("a model in use was removed: %v", err)
 	}
 	held.Release()
-	if err := r.RemoveModel(t.Context(), "gone"); err != nil {
+	if _, err := r.RemoveModel(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.State(); s.Loaded != nil {

@@ -136,29 +136,35 @@ func (a *App) checkID(ctx context.Context, id, dir string) error {
 }
 
 // RemoveModel implements server.Admin: it unloads the model if it is idle.
-func (a *App) RemoveModel(ctx context.Context, id string) error {
+func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
+	out.ID = id
 	row, err := a.db.Model(ctx, id)
 	if isNotFound(err) {
 		if f, err := a.db.DrafterFile(ctx, id); !isNotFound(err) {
-			return errors.Join(err, a.removeDrafterFile(ctx, f))
+			if err == nil {
+				out.Bytes, err = a.removeDrafterFile(ctx, f)
+			}
+			out.Deletes = f.DownloadedByUs
+			return out, err
 		}
 	}
 	if err != nil {
-		return a.notRegistered(err, id)
+		return out, a.notRegistered(err, id)
 	}
 	if row.Source == storage.SourcePocket {
-		return control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
+		return out, errPocketStays
 	}
+	out.Deletes = row.DownloadedByUs
 	if err := a.turn(ctx); err != nil {
-		return err
+		return out, err
 	}
 	defer a.mu.Unlock()
 	var idle *loaded
 	if a.loaded != nil && a.loaded.row.ID == id {
 		if idle = a.loaded; idle.users > 0 {
-			return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; remove it when it is idle.", id)
+			return out, control.Errorf(control.CodeModelBusy, "The model %s is answering requests; remove it when it is idle.", id)
 		}
-		a.loaded = nil
+		a.loaded, out.InMemory = nil, true
 	}
 	// Nobody may load it while its files go.
 	err = a.change(func() error {
@@ -167,42 +173,78 @@ func (a *App) RemoveModel(ctx context.Context, id string) error {
 				return fmt.Errorf("unload %s: %w", id, err)
 			}
 		}
-		return a.forget(ctx, row)
+		out.Bytes, err = a.forget(ctx, row)
+		return err
 	})
 	if err == nil && a.choice == id {
 		a.choice, a.failure = models.PocketID, ""
 		err = a.db.SetSetting(ctx, settingChoice, a.choice)
 	}
-	return err
+	return out, err
 }
 
-// forget deletes a model's files, if Tandem downloaded them, and its row.
-func (a *App) forget(ctx context.Context, row storage.Model) error {
-	if err := a.deleteFiles(row); err != nil {
-		return err
+// errPocketStays is what those get who want to remove the pocket model.
+var errPocketStays = control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
+
+// Removal implements server.Disk.
+func (a *App) Removal(ctx context.Context, id string) (control.Removal, error) {
+	out := control.Removal{ID: id}
+	row, err := a.db.Model(ctx, id)
+	if isNotFound(err) {
+		if f, err := a.db.DrafterFile(ctx, id); !isNotFound(err) {
+			out.Deletes, out.InMemory = f.DownloadedByUs, a.guessing(f.Path)
+			return sized(out, f.Path), err
+		}
 	}
-	return a.notRegistered(a.db.RemoveModel(ctx, row.ID), row.ID)
+	switch {
+	case err != nil:
+		return out, a.notRegistered(err, id)
+	case row.Source == storage.SourcePocket:
+		return out, errPocketStays
+	}
+	a.mu.Lock()
+	out.InMemory = a.loaded != nil && a.loaded.row.ID == id
+	a.mu.Unlock()
+	out.Deletes = row.DownloadedByUs
+	return sized(out, row.Path), nil
+}
+
+// sized adds to what a removal would be the bytes that it would free.
+func sized(r control.Removal, path string) control.Removal {
+	if r.Deletes {
+		r.Bytes, _ = hub.Freed(path) // nothing of what is not there
+	}
+	return r
+}
+
+// forget deletes a model's files, if Tandem downloaded them, and its row. It
+// returns the bytes that this freed.
+func (a *App) forget(ctx context.Context, row storage.Model) (freed int64, err error) {
+	if freed, err = a.deleteFiles(row); err != nil {
+		return freed, err
+	}
+	return freed, a.notRegistered(a.db.RemoveModel(ctx, row.ID), row.ID)
 }
 
 // deleteFiles deletes the snapshot of a row, if Tandem downloaded it.
-func (a *App) deleteFiles(row storage.Model) error {
+func (a *App) deleteFiles(row storage.Model) (freed int64, err error) {
 	if !row.DownloadedByUs {
-		return nil
+		return 0, nil
 	}
 	return a.deleteSnapshot(row.ID, row.Path, row.Revision)
 }
 
 // deleteSnapshot deletes one in the hub's cache.
-func (a *App) deleteSnapshot(id, path, revision string) error {
-	freed, err := hub.Remove(path)
+func (a *App) deleteSnapshot(id, path, revision string) (freed int64, err error) {
+	freed, err = hub.Remove(path)
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
-		return nil // somebody deleted the folder before
+		return 0, nil // somebody deleted the folder before
 	}
 	if err != nil {
-		return hubError(err)
+		return freed, hubError(err)
 	}
 	a.log.Info("model deleted", "model", id, "revision", revision, "bytes", freed)
-	return nil
+	return freed, nil
 }
 
 // keepDrafterFile notes where a drafter that was pulled lies. Nothing leads to
@@ -216,7 +258,7 @@ func (a *App) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error 
 		return err
 	}
 	if old.DownloadedByUs && old.Path != f.Path && !a.guessing(old.Path) {
-		if err := a.deleteSnapshot(old.ID, old.Path, old.Revision); err != nil {
+		if _, err := a.deleteSnapshot(old.ID, old.Path, old.Revision); err != nil {
 			a.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
 		}
 	}
@@ -232,16 +274,16 @@ func (a *App) guessing(path string) bool {
 
 // removeDrafterFile forgets a drafter that was pulled, and deletes it if Tandem
 // downloaded it.
-func (a *App) removeDrafterFile(ctx context.Context, f storage.DrafterFile) error {
+func (a *App) removeDrafterFile(ctx context.Context, f storage.DrafterFile) (freed int64, err error) {
 	if a.guessing(f.Path) {
-		return control.Errorf(control.CodeModelBusy, "The drafter %s guesses for the model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
+		return 0, control.Errorf(control.CodeModelBusy, "The drafter %s guesses for the model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)
 	}
 	if f.DownloadedByUs {
-		if err := a.deleteSnapshot(f.ID, f.Path, f.Revision); err != nil {
-			return err
+		if freed, err = a.deleteSnapshot(f.ID, f.Path, f.Revision); err != nil {
+			return freed, err
 		}
 	}
-	return a.db.RemoveDrafterFile(ctx, f.ID)
+	return freed, a.db.RemoveDrafterFile(ctx, f.ID)
 }
 
 // pullName is what a request names at the hub: ORG/NAME or ORG/NAME@REVISION.
@@ -307,7 +349,7 @@ func (a *App) pull(ctx context.Context, r control.PullRequest, began func(blob s
 	}, info)
 	if err == nil && model.ID == old.ID && model.Path != old.Path {
 		// Nothing leads to our earlier snapshot any more.
-		if err := a.deleteFiles(old); err != nil {
+		if _, err := a.deleteFiles(old); err != nil {
 			a.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
 		}
 	}

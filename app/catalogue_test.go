@@ -97,7 +97,7 @@ func TestRemovedFailure(t *testing.T) {
 	if s := r.State(); s.Phase != control.PhaseFailed {
 		t.Fatalf("state %+v", s)
 	}
-	if err := r.RemoveModel(t.Context(), "bad"); err != nil {
+	if _, err := r.RemoveModel(t.Context(), "bad"); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.Get(r.url + "/health")

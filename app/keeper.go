@@ -242,10 +242,16 @@ func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.
 			}
 			return a.deleteCheckpointFiles(append(strays, ids...))
 		})
-		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), InFlight: gone.InFlight}
+		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), Bytes: gone.Bytes, InFlight: gone.InFlight}
 		return err
 	})
 	return out, err
+}
+
+// WouldForget implements server.Disk.
+func (a *App) WouldForget(ctx context.Context, r control.ForgetRequest) (control.Forgotten, error) {
+	gone, checkpoints, err := a.db.WouldForget(ctx, storage.Scope(r))
+	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
 }
 
 // strays returns the files that no row names, after it deleted what is left of

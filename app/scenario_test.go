@@ -417,7 +417,8 @@ func TestChangesOfTheModel(t *testing.T) {
 					if s := r.State(); s.Loaded != nil && s.Loading != nil {
 						t.Errorf("one model in memory and one on its way: %+v", s)
 					}
-					allowed(r.RemoveModel(ctx, "three"))
+					_, err := r.RemoveModel(ctx, "three")
+					allowed(err)
 				}
 			}
 		})

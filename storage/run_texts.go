@@ -82,11 +82,41 @@ func (s Scope) where() (string, []any) {
 		[]any{s.Model, s.Model, s.Client, s.Client, s.Day, s.Day}
 }
 
+// tree is the query for the checkpoints that go with a scope, those of which the files are gone included: id, whether the
+// file is there, and its bytes.
+func (s Scope) tree() (string, []any) {
+	where, args := s.where()
+	// Rows of what is gone as well: they have a digest of the text.
+	seed := "SELECT id FROM checkpoints WHERE run IN (SELECT id FROM runs WHERE " + where + ")"
+	if s.Model != "" && s == (Scope{Model: s.Model}) {
+		seed += " UNION SELECT id FROM checkpoints WHERE model = ?"
+		args = append(args, s.Model)
+	}
+	return "WITH RECURSIVE tree (id) AS (" + seed +
+		" UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id, gone = '' AS there, bytes FROM checkpoints WHERE id IN tree", args
+}
+
 // Forgotten counts what is gone, or would be.
 type Forgotten struct {
 	Runs        int
 	Checkpoints []string // ids of those whose files were there
+	Bytes       int64    // of these files
 	InFlight    int      // runs that stay, for they have not ended
+}
+
+// WouldForget counts what [DB.Forget] would remove. Checkpoints are not named.
+func (db *DB) WouldForget(ctx context.Context, s Scope) (out Forgotten, checkpoints int, err error) {
+	const op = "look what would be forgotten"
+	if s == (Scope{}) {
+		return out, 0, &Error{Code: Invalid, Op: op, Message: "name a model, a client or a day"}
+	}
+	tree, args := s.tree()
+	err = db.r.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(bytes), 0) FROM ("+tree+") WHERE there", args...).Scan(&checkpoints, &out.Bytes)
+	if err == nil {
+		where, args := s.where()
+		err = db.r.QueryRowContext(ctx, "SELECT count(ended_at), count(*) - count(ended_at) FROM runs WHERE "+where, args...).Scan(&out.Runs, &out.InFlight)
+	}
+	return out, checkpoints, db.wrap(op, err)
 }
 
 // Forget removes the history of a scope, what was kept of its texts, and the rows of checkpoints: of those that its runs
@@ -100,15 +130,8 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 	}
 	var out Forgotten
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		where, args := s.where()
-		// Rows of what is gone as well: they have a digest of the text.
-		seed := "SELECT id FROM checkpoints WHERE run IN (SELECT id FROM runs WHERE " + where + ")"
-		if s.Model != "" && s == (Scope{Model: s.Model}) {
-			seed += " UNION SELECT id FROM checkpoints WHERE model = ?"
-			args = append(args, s.Model)
-		}
-		rows, err := tx.QueryContext(ctx, "WITH RECURSIVE tree (id) AS ("+seed+
-			" UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id, gone = '' FROM checkpoints WHERE id IN tree", args...)
+		tree, args := s.tree()
+		rows, err := tx.QueryContext(ctx, tree, args...)
 		if err != nil {
 			return err
 		}
@@ -117,11 +140,13 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 		for rows.Next() {
 			var id string
 			var there bool
-			if err := rows.Scan(&id, &there); err != nil {
+			var bytes int64
+			if err := rows.Scan(&id, &there, &bytes); err != nil {
 				return err
 			}
 			if all = append(all, id); there {
 				out.Checkpoints = append(out.Checkpoints, id)
+				out.Bytes += bytes
 			}
 		}
 		if err := rows.Err(); err != nil {
@@ -135,7 +160,7 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 				return err
 			}
 		}
-		where, args = s.where()
+		where, args := s.where()
 		res, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE ended_at IS NOT NULL AND "+where, args...)
 		if err != nil {
 			return err

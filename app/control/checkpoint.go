@@ -57,10 +57,12 @@ type ForgetRequest struct {
 	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, UTC
 }
 
-// Forgotten is the answer of POST /app/forget.
+// Forgotten is the answer of POST /app/forget, and of GET, which says what would go
+// and forgets nothing.
 type Forgotten struct {
-	Runs        int `json:"runs"`
-	Checkpoints int `json:"checkpoints"`
+	Runs        int   `json:"runs"`
+	Checkpoints int   `json:"checkpoints"`
+	Bytes       int64 `json:"bytes"` // of the files of these
 
 	// InFlight is how many runs of those have not ended, and stay in the history.
 	// What they compute is not kept.

@@ -100,14 +100,13 @@ func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 }
 
 // RemoveModel takes a model off the list, and deletes what Tandem downloaded.
-func (c *Client) RemoveModel(ctx context.Context, id string) error {
+func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
 	if path.Clean("/"+id) != "/"+id { // it would lead elsewhere
-		return Errorf(CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", id)
+		return Removal{}, Errorf(CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", id)
 	}
 	// An id may hold slashes, and anything else a folder's name may.
 	route := (&url.URL{Path: "/app/models/" + id}).EscapedPath()
-	_, err := call[struct{}](ctx, c, http.MethodDelete, route, nil)
-	return err
+	return call[Removal](ctx, c, http.MethodDelete, route, nil)
 }
 
 // Drafter asks what drafts for a model, or sets it.

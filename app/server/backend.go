@@ -23,6 +23,7 @@ type Backend interface {
 	Help
 	Chats
 	Library
+	Disk
 }
 
 // A Catalogue knows the models by name.
@@ -167,7 +168,7 @@ type Admin interface {
 	AddModel(context.Context, control.AddRequest) (control.Model, error)
 	// RemoveModel takes a model off the list; it deletes only files that
 	// Tandem downloaded.
-	RemoveModel(ctx context.Context, id string) error
+	RemoveModel(ctx context.Context, id string) (control.Removal, error)
 	// Drafter sets what drafts for a model, unless the request leaves that
 	// empty, and says what does.
 	Drafter(context.Context, control.DrafterRequest) (control.Drafter, error)

@@ -86,18 +86,26 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := control.ForgetRequest{Model: f.string("model"), Client: f.string("client"), Day: f.string("day")}
-	if f.err == nil && q == (control.ForgetRequest{}) {
-		f.fail("model", "is missing: name a model, a client or a day.")
-	}
-	if _, err := time.Parse(time.DateOnly, q.Day); f.err == nil && q.Day != "" && err != nil {
-		f.fail("day", "must be a day such as 2026-11-22, not %q.", clip(q.Day))
-	}
 	if f.err != nil {
 		return f.err
+	}
+	if err := checkForget(q); err != nil {
+		return err
 	}
 	gone, err := s.backend.Forget(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, gone)
+}
+
+// checkForget refuses what is too much, and what is no day.
+func checkForget(q control.ForgetRequest) error {
+	if q == (control.ForgetRequest{}) {
+		return invalid("model", "The field model is missing: name a model, a client or a day.")
+	}
+	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
+		return invalid("day", "The field day must be a day such as 2026-11-22, not %q.", clip(q.Day))
+	}
+	return nil
 }

@@ -58,10 +58,10 @@ func TestClient(t *testing.T) {
 	if m, err := c.AddModel(ctx, control.AddRequest{Path: "/models/new"}); err != nil || m.ID != "new" {
 		t.Errorf("add: %+v %v", m, err)
 	}
-	if err := c.RemoveModel(ctx, "acme/coder"); err != nil {
+	if _, err := c.RemoveModel(ctx, "acme/coder"); err != nil {
 		t.Errorf("remove: %v", err)
 	}
-	if err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "odd ?#%2F name") {
+	if _, err := c.RemoveModel(ctx, "odd ?#%2F name"); codeOf(err) != control.CodeModelNotFound || !strings.Contains(err.Error(), "odd ?#%2F name") {
 		t.Errorf("remove an odd name: %v", err)
 	}
 	if code, err := c.SessionCode(ctx); err != nil || !strings.HasSuffix(code.URL, "/#"+code.Code) {

@@ -106,10 +106,11 @@ func (s *Server) addModel(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeModel(w http.ResponseWriter, r *http.Request) error {
-	if err := s.backend.RemoveModel(r.Context(), r.PathValue("id")); err != nil {
+	out, err := s.backend.RemoveModel(r.Context(), r.PathValue("id"))
+	if err != nil {
 		return err
 	}
-	return writeJSON(w, struct{}{})
+	return writeJSON(w, out)
 }
 
 func (s *Server) drafter(w http.ResponseWriter, r *http.Request) error {

@@ -33,6 +33,7 @@ type fakeBackend struct {
 	checkpoint control.Checkpoint
 	downloads  []control.Download
 	own        control.ModelSettings
+	forgot     control.ForgetRequest // asked about
 	set        control.Settings
 	keyed      bool
 	lines      []control.LogLine
@@ -279,11 +280,11 @@ func (f *fakeBackend) AddModel(_ context.Context, r control.AddRequest) (control
 	return control.Model{ID: "new", Path: r.Path, Source: "folder"}, nil
 }
 
-func (f *fakeBackend) RemoveModel(_ context.Context, id string) error {
+func (f *fakeBackend) RemoveModel(_ context.Context, id string) (control.Removal, error) {
 	if id != f.model.id {
-		return control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
+		return control.Removal{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
 	}
-	return nil
+	return control.Removal{ID: id, Deletes: true, Bytes: 1000}, nil
 }
 
 func (f *fakeBackend) Drafter(_ context.Context, r control.DrafterRequest) (control.Drafter, error) {

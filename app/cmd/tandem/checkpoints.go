@@ -289,7 +289,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: forgot %s and %s\n", plural(gone.Runs, "run"), plural(gone.Checkpoints, "checkpoint"))
+		fmt.Fprintf(m.Stderr, "tandem: forgot %s and %s, which frees %s\n", plural(gone.Runs, "run"), plural(gone.Checkpoints, "checkpoint"), byteSize(gone.Bytes))
 		if gone.InFlight > 0 {
 			fmt.Fprintf(m.Stderr, "tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n", plural(gone.InFlight, "run"))
 		}

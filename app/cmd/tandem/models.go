@@ -109,8 +109,12 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := c.RemoveModel(ctx, id); err != nil {
+		gone, err := c.RemoveModel(ctx, id)
+		if err != nil {
 			return err
+		}
+		if gone.Deletes {
+			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id, byteSize(gone.Bytes))
 		}
 		if before.Loaded != nil && before.Loaded.ID == id {
 			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)

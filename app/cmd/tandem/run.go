@@ -150,7 +150,8 @@ func run(ctx context.Context, m *Main, args []string) error {
 		g.Model = id
 		err = m.generate(ctx, c, g, prompt, *raw, *asJSON)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
-			return errors.Join(err, c.RemoveModel(ctx, id))
+			_, undo := c.RemoveModel(ctx, id)
+			return errors.Join(err, undo)
 		}
 		return orFolder(err, *model)
 	})

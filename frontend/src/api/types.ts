@@ -107,10 +107,12 @@ export interface ForgetRequest {
   day?: string // YYYY-MM-DD, UTC
 }
 
-// Forgotten is the answer of POST /app/forget.
+// Forgotten is the answer of POST /app/forget, and of GET, which says what would go
+// and forgets nothing.
 export interface Forgotten {
   runs: number
   checkpoints: number
+  bytes: number // of the files of these
   in_flight: number
 }
 
@@ -120,6 +122,48 @@ export interface Parted {
   kept: string // the token that follows in the other text
   given: string // in the prompt
   answer: boolean // the other text is an answer there
+}
+
+// Removal is the answer of GET /app/removal, which says what removing a model or a
+// drafter would do, and of DELETE /app/models/{id}, which did it.
+export interface Removal {
+  id: string
+  deletes: boolean // its files, for Tandem downloaded them; otherwise they stay
+  bytes: number // that this frees on disk: of files that no other model has
+  in_memory?: boolean // it leaves the memory first
+}
+
+// Storage is the answer of GET /app/storage: what Tandem takes of the disk, and of
+// what. What lies elsewhere or was put there by others is not counted.
+export interface Storage {
+  home: string // folder of all but the models
+  free: number // bytes, on the disk of that folder
+  models: StoredModel[]
+  checkpoints: number
+  checkpoint_bytes: number
+  pinned_bytes: number // of these, of checkpoints that stay
+  runs: number
+  history_bytes: number // of the database: runs, chats and all else
+  by_model: Usage[] // the one with the most bytes first
+  by_client: Usage[] // likewise
+  by_day: Usage[] // UTC, the latest first
+}
+
+// StoredModel is a model, or a drafter, that lies on the disk.
+export interface StoredModel {
+  id: string
+  path: string
+  bytes: number // that removing it would free, if it is Ours; otherwise of its weights
+  ours: boolean // Tandem downloaded it
+  drafter?: boolean // it is none of its own
+}
+
+// Usage is what runs of one kind left behind.
+export interface Usage {
+  name: string
+  runs: number
+  checkpoints: number
+  bytes: number // of checkpoints
 }
 
 // DrafterRequest asks what drafts for a model, or sets it: the body of POST

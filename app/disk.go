@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sys/unix"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// Storage implements server.Disk.
+func (a *App) Storage(ctx context.Context) (control.Storage, error) {
+	out := control.Storage{Home: a.home.Dir, Models: []control.StoredModel{}}
+	var disk unix.Statfs_t
+	if unix.Statfs(a.home.Dir, &disk) == nil {
+		out.Free = int64(disk.Bavail) * int64(disk.Bsize)
+	}
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range rows {
+		if r.Source == storage.SourcePocket {
+			continue // in the program
+		}
+		m := control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes, Ours: r.DownloadedByUs}
+		if m.Ours {
+			m.Bytes, _ = hub.Freed(m.Path) // nothing of what is not there
+		}
+		out.Models = append(out.Models, m)
+	}
+	drafters, err := a.db.DrafterFiles(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, f := range drafters {
+		m := control.StoredModel{ID: f.ID, Path: f.Path, Ours: f.DownloadedByUs, Drafter: true}
+		if m.Ours {
+			m.Bytes, _ = hub.Freed(m.Path)
+		} else {
+			m.Bytes, _ = models.MeasureDrafter(m.Path)
+		}
+		out.Models = append(out.Models, m)
+	}
+	all, err := a.db.Totals(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Checkpoints, out.CheckpointBytes, out.PinnedBytes = all.Checkpoints, all.Bytes, all.Pinned
+	out.Runs, out.HistoryBytes = all.Runs, all.Database
+	usage := func(by storage.UsageBy) []control.Usage {
+		list, e := a.db.Usage(ctx, by)
+		err = errors.Join(err, e)
+		sums := make([]control.Usage, len(list))
+		for i, u := range list {
+			sums[i] = control.Usage(u)
+		}
+		return sums
+	}
+	out.ByModel, out.ByClient, out.ByDay = usage(storage.ByModel), usage(storage.ByClient), usage(storage.ByDay)
+	return out, err
+}

@@ -1,0 +1,73 @@
+package storage
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestUsage sums up what runs left behind, and says what would go with it.
+func TestUsage(t *testing.T) {
+	now := noon
+	db := mustOpen(t, "")
+	db.now = func() time.Time { return now }
+	add := func(model, client string, ended bool, files ...Checkpoint) {
+		t.Helper()
+		r, err := db.BeginRun(t.Context(), Run{Model: model, Client: client})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.FinishReason = "stop"; ended {
+			if err := db.FinishRun(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, c := range files {
+			c.Model, c.Kind = model, "prompt"
+			if c.Run == 0 {
+				c.Run = r.ID
+			}
+			if err := db.AddCheckpoint(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add("a", "zed", true, Checkpoint{ID: "a1", Bytes: 100}, Checkpoint{ID: "a2", Parent: "a1", Bytes: 10, Run: 99, Pinned: true}) // of a run long gone
+	add("b", "zed", true, Checkpoint{ID: "b1", Bytes: 1000})
+	now = now.Add(24 * time.Hour)
+	add("a", "curl", true, Checkpoint{ID: "a3", Bytes: 5}, Checkpoint{ID: "a4", Bytes: 7})
+	add("a", "curl", false)
+	if err := db.PinCheckpoint(t.Context(), "a2", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.LoseCheckpoints(t.Context(), []string{"a4"}, "was deleted"); err != nil {
+		t.Fatal(err)
+	}
+	for by, want := range map[UsageBy][]Usage{
+		ByModel:  {{"b", 1, 1, 1000}, {"a", 3, 3, 115}},
+		ByClient: {{"zed", 2, 2, 1100}, {"curl", 2, 1, 5}},
+		ByDay:    {{"2026-11-22", 2, 1, 5}, {"2026-11-21", 2, 2, 1100}},
+	} {
+		if got, err := db.Usage(t.Context(), by); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("by %s: %+v, %v; want %+v", by, got, err, want)
+		}
+	}
+	all, err := db.Totals(t.Context())
+	if err != nil || all != (Totals{Runs: 4, Checkpoints: 4, Bytes: 1115, Pinned: 10}) {
+		t.Errorf("in total %+v, %v", all, err)
+	}
+	// What is said to go is what goes.
+	for _, s := range []Scope{{Client: "curl"}, {Day: "2026-11-21", Client: "zed", Model: "b"}, {Model: "a"}} {
+		said, checkpoints, err := db.WouldForget(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone, err := db.Forget(t.Context(), s, func([]string) error { return nil })
+		if err != nil || gone.Bytes != said.Bytes || gone.Runs != said.Runs || gone.InFlight != said.InFlight || len(gone.Checkpoints) != checkpoints || gone.Bytes == 0 {
+			t.Errorf("%+v: said %+v and %d, gone %+v, %v", s, said, checkpoints, gone, err)
+		}
+	}
+	_, _, err = db.WouldForget(context.Background(), Scope{})
+	wantCode(t, err, Invalid)
+}
