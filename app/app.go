@@ -105,6 +105,9 @@ type App struct {
 
 	listen func(place) ([]net.Listener, error) // of the endpoint
 
+	endBench  context.CancelCauseFunc // of the bench that runs; nil if none does
+	benchPlan shortPlan
+
 	downloads downloads
 	settings  settings
 	sizes     sizes
@@ -123,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	ring := newLogRing()
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, lines: ring}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, lines: ring, benchPlan: twoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	// Undone in reverse if a later step fails.
 	defer func() {

@@ -96,6 +96,29 @@ type contest struct {
 	once    bool      // never doubles them
 	warm    int       // answers before an adaptive way is measured
 	log     io.Writer // progress, for a person
+	host    host      // nil: nothing else happens in the process
+}
+
+// A host is a process that has more to do than to measure.
+type host interface {
+	// alone runs a measurement while nothing else happens, and runs it again if
+	// something did.
+	alone(ctx context.Context, measure func(context.Context) error) error
+	// more is told how many pairs there are, and says whether there is time for
+	// another one.
+	more(pairs int) bool
+}
+
+// answer has a side continue a prompt.
+func (c *contest) answer(ctx context.Context, s *side, w *workload, i int, set setting) (a response, err error) {
+	if c.host == nil {
+		return s.answer(ctx, w, i, set)
+	}
+	err = c.host.alone(ctx, func(ctx context.Context) error {
+		a, err = s.answer(ctx, w, i, set)
+		return err
+	})
+	return a, err
 }
 
 // A side is a way of decoding with an engine of its own, and what that engine
@@ -272,7 +295,7 @@ func (c *contest) learn(ctx context.Context, w *workload, set setting, one, two 
 			return err
 		}
 		if ok {
-			if _, err := two.answer(ctx, w, i, set); err != nil {
+			if _, err := c.answer(ctx, two, w, i, set); err != nil {
 				return err
 			}
 			learned++
@@ -287,7 +310,7 @@ func (c *contest) usable(ctx context.Context, w *workload, set setting, i int, s
 	key := unusable{set, i}
 	why, known := w.unusable[key]
 	if !known {
-		a, err := s.answer(ctx, w, i, set)
+		a, err := c.answer(ctx, s, w, i, set)
 		if err != nil {
 			return false, err
 		}
@@ -306,7 +329,7 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 	}
 	s := c.open(way{})
 	defer s.close()
-	plain, err := s.answer(ctx, w, i, set)
+	plain, err := c.answer(ctx, s, w, i, set)
 	if err != nil {
 		return err
 	}
@@ -343,6 +366,9 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 		if turn-last > len(w.picks) {
 			break // there is nothing to measure, or no more
 		}
+		if c.host != nil && !c.host.more(len(result.pairs)) {
+			break
+		}
 		i := w.picks[turn%len(w.picks)]
 		key := unusable{set, i}
 		if w.unusable[key] != "" || dropped[i] {
@@ -350,14 +376,14 @@ func (c *contest) take(ctx context.Context, w *workload, set setting, one, two *
 		}
 		p := pair{index: i}
 		var err error
-		if p.one, err = one.answer(ctx, w, i, set); err != nil {
+		if p.one, err = c.answer(ctx, one, w, i, set); err != nil {
 			return nil, err
 		}
 		why := p.one.reject()
 		if w.unusable[key] = why; why != "" {
 			continue
 		}
-		if p.two, err = two.answer(ctx, w, i, set); err != nil {
+		if p.two, err = c.answer(ctx, two, w, i, set); err != nil {
 			return nil, err
 		}
 		if err := c.check(ctx, w, set, i, result, p.one, p.two); err != nil {

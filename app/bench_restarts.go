@@ -31,31 +31,11 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 		return t, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// with opens a store and an engine on the folder for as long as f runs.
-	with := func(f func(*engine.Engine, *checkpoint.Store) error) error {
-		store := b.store(dir)
-		defer store.Close()
-		e := b.open(engine.Options{Checkpoints: b.budget(), Store: store})
-		defer e.Close()
-		return f(e, store)
-	}
-	request := func(text []int32) engine.Request {
-		return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: plainly}
-	}
 	texts := make([][]int32, b.pairs)
-	if err := with(func(e *engine.Engine, store *checkpoint.Store) error {
-		for i := range texts {
-			texts[i] = b.text(length)
-			if _, err := b.ask(ctx, e, request(texts[i])); err != nil {
-				return err
-			}
-			if err := written(ctx, store); err != nil {
-				return err
-			}
-			fmt.Fprintf(b.log, "\rrestart, text %d ", i+1)
-		}
-		return nil
-	}); err != nil {
+	for i := range texts {
+		texts[i] = b.text(length)
+	}
+	if err := b.write(ctx, dir, texts...); err != nil {
 		return t, err
 	}
 	bytes, err := folderBytes(dir)
@@ -67,17 +47,7 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 	var again, restoring, anew []float64
 	ratios := make([][]float64, len(texts))
 	measure := func(i int) error {
-		var restored response
-		if err := with(func(e *engine.Engine, _ *checkpoint.Store) (err error) {
-			restored, err = b.ask(ctx, e, request(texts[i]))
-			return err
-		}); err != nil {
-			return err
-		}
-		if st := restored.stats; st.CachedTokens != length-1 {
-			return fmt.Errorf("after a restart %d of %d tokens were restored: %s", st.CachedTokens, length, st.Miss)
-		}
-		recomputed, err := b.ask(ctx, off, request(texts[i]))
+		restored, recomputed, err := b.restart(ctx, dir, off, texts[i])
 		if err != nil {
 			return err
 		}
@@ -102,6 +72,52 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)), whole(middle(restoring)), whole(middle(anew)),
 		e.median, e.low, e.high, e.n, e.prompts, restartBar.judge(e)})
 	return t, nil
+}
+
+// with opens a store and an engine on a folder for as long as f runs.
+func (b *checkpointBench) with(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
+	store := b.store(dir)
+	defer store.Close()
+	e := b.open(engine.Options{Checkpoints: b.budget(), Store: store})
+	defer e.Close()
+	return f(e, store)
+}
+
+// firstOnly asks for the first token behind a text.
+func firstOnly(text []int32) engine.Request {
+	return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: plainly}
+}
+
+// write leaves texts in files of a folder.
+func (b *checkpointBench) write(ctx context.Context, dir string, texts ...[]int32) error {
+	return b.with(dir, func(e *engine.Engine, store *checkpoint.Store) error {
+		for i, text := range texts {
+			if _, err := b.ask(ctx, e, firstOnly(text)); err != nil {
+				return err
+			}
+			if err := written(ctx, store); err != nil {
+				return err
+			}
+			fmt.Fprintf(b.log, "\rrestart, text %d ", i+1)
+		}
+		return nil
+	})
+}
+
+// restart asks for the first token behind a text twice: of an engine that knows
+// nothing but the files of a folder, and of one that computes it.
+func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
+	if err := b.with(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
+		restored, err = b.ask(ctx, e, firstOnly(text))
+		return err
+	}); err != nil {
+		return restored, recomputed, err
+	}
+	if st := restored.stats; st.CachedTokens != len(text)-1 {
+		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s", st.CachedTokens, len(text), st.Miss)
+	}
+	recomputed, err = b.ask(ctx, off, firstOnly(text))
+	return restored, recomputed, err
 }
 
 // folderBytes is what the files of a folder take.

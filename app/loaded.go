@@ -39,9 +39,10 @@ type loaded struct {
 
 	released chan struct{} // closed when nobody holds it any more; nil if nobody waits for that; guarded by app.mu
 
-	drafter   *drafter // nil if there is none
-	noDrafter string   // why there is none, if there should be
-	trial     sync.WaitGroup
+	drafter   *drafter        // nil if there is none
+	noDrafter string          // why there is none, if there should be
+	trial     sync.WaitGroup  // of what measures the model and stands back for requests
+	tried     context.Context // of that; ended by endTrial
 	endTrial  context.CancelFunc
 }
 

@@ -173,7 +173,7 @@ func (m *loaded) startDrafting(d *drafter, reason string) {
 	m.store, m.key = m.app.openStore(m.row, m.bundle, d)
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
-	m.endTrial = cancel
+	m.tried, m.endTrial = ctx, cancel
 	if d == nil || !d.open {
 		return
 	}
@@ -192,7 +192,7 @@ func (m *loaded) startDrafting(d *drafter, reason string) {
 	})
 }
 
-// stopDrafting ends both.
+// stopDrafting ends both, and a bench.
 func (m *loaded) stopDrafting() {
 	m.endTrial()
 	m.trial.Wait()

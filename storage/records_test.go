@@ -13,7 +13,7 @@ import (
 // TestColumns holds records and tables together: the JSON names are the columns, in their order.
 func TestColumns(t *testing.T) {
 	db := mustOpen(t, "")
-	for table, record := range map[string]any{"models": Model{}, "runs": Run{}, "checkpoints": Checkpoint{}, "chats": Chat{}, "chat_messages": Message{}, "model_settings": ModelSettings{}, "downloads": Download{}} {
+	for table, record := range map[string]any{"models": Model{}, "runs": Run{}, "checkpoints": Checkpoint{}, "benches": Bench{}, "chats": Chat{}, "chat_messages": Message{}, "model_settings": ModelSettings{}, "downloads": Download{}} {
 		rows, err := db.r.Query("SELECT name FROM pragma_table_info(?)", table)
 		if err != nil {
 			t.Fatal(err)

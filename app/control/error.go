@@ -13,6 +13,7 @@ const (
 	CodeRunNotFound   Code = "run_not_found"        // no such run is in flight, or in the history
 	CodeNoCheckpoint  Code = "checkpoint_not_found" // there is none by that id or name
 	CodeNoChat        Code = "chat_not_found"       // there is none by that id
+	CodeNoBench       Code = "bench_not_found"      // there is none by that id, or none runs
 	CodeNotKept       Code = "not_kept"             // what the request needs was not kept, or is gone
 	CodeKeyNotFound   Code = "key_not_found"        // there is no such key
 	CodePortTaken     Code = "port_taken"           // another program has the port

@@ -24,6 +24,7 @@ type Backend interface {
 	Chats
 	Library
 	Disk
+	Benches
 }
 
 // A Catalogue knows the models by name.

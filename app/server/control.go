@@ -139,36 +139,16 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := newEventStream(w)
-	send := func(p control.Progress) {
-		b, err := json.Marshal(p)
-		if err != nil {
-			panic(err) // numbers and strings only
-		}
-		out.send(b) // a reader this far behind is cut by serve
-	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	defer context.AfterFunc(s.draining, func() { cancel(errStopping) })()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		m, err := s.backend.Pull(ctx, req, send)
-		if err == nil {
+	return s.progress(w, r, func(ctx context.Context, send func(any)) error {
+		m, err := s.backend.Pull(ctx, req, func(p control.Progress) { send(p) })
+		switch {
+		case err == nil:
 			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
-		} else if context.Cause(ctx) == error(errStopping) {
-			err = control.Errorf(control.CodeNotReady, "Tandem is stopping; pull %s again to resume.", req.ID)
+		case context.Cause(ctx) == error(errStopping):
+			return control.Errorf(control.CodeNotReady, "Tandem is stopping; pull %s again to resume.", req.ID)
 		}
-		out.end(err)
-	}()
-	began, err := out.serve(ctx)
-	cancel(err) // nobody listens any more
-	<-done
-	if began {
-		s.logDefect(r, err)
-		return nil
-	}
-	return err
+		return err
+	})
 }
 
 // pullRequest reads what to download.

@@ -45,6 +45,7 @@ var outcomes = map[string]outcome{
 	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNoCheckpoint):  {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNoChat):        {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoBench):       {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeNotKept):       {http.StatusConflict, "invalid_request_error", false},
 	string(control.CodeKeyNotFound):   {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodePortTaken):     {http.StatusConflict, "invalid_request_error", false},

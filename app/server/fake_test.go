@@ -18,6 +18,7 @@ import (
 // A fakeBackend serves one scripted model, whose tokens are bytes, and keeps
 // runs in memory.
 type fakeBackend struct {
+	fakeBenches
 	fakeChats
 
 	mu     sync.Mutex

@@ -1,5 +1,92 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
+// A Bench is what two minutes of measuring found out about a model on this
+// machine.
+export interface Bench {
+  id: number
+  at: string
+  model: string
+  machine: string
+  version: string // of the program
+  result: BenchResult
+}
+
+// A Spread is the median of measurements, and the interval in which it lies with
+// 95 % by the bootstrap.
+export interface Spread {
+  median: number
+  low: number
+  high: number
+}
+
+// BenchResult holds the figures of a Bench.
+export interface BenchResult {
+  seconds: number // that it took, without those that it stood back
+  waited: number // seconds that it stood back for requests
+  again: number // measurements that were made again, for a request came in between
+  device: string // cpu or gpu
+  dtype: string
+  mlx: string // version
+  drafter: string // kind; empty if there was none but what looks up the text
+  decode: BenchDecode
+  restore: BenchRestore
+  verify: BenchVerify
+}
+
+// BenchDecode compares plain decoding with decoding with drafts as requests get
+// it, on code.
+export interface BenchDecode {
+  plain: Spread // tokens per second
+  drafted: Spread // tokens per second
+  times: Spread // as fast with drafts
+  tokens_per_verify: number // 0 if nothing was drafted
+  pairs: number // 0 if no prompt was of use
+  prompts: number // that the pairs come from
+  left: number // prompts that do not count, for their answers loop or are too short
+  differing: number // answers that parted from plain decoding's other than by rounding
+}
+
+// BenchRestore compares bringing back a prompt from disk with computing it.
+export interface BenchRestore {
+  tokens: number // of the prompt
+  bytes: number // of one prompt's files
+  recomputed: Spread // milliseconds to the first token
+  restored: Spread // milliseconds to the first token
+  times: Spread // as fast restored
+  pairs: number
+}
+
+// BenchVerify is what a forward over several tokens costs beside a plain step.
+export interface BenchVerify {
+  context: number // tokens before them
+  step: Spread // milliseconds of a plain step
+  rows: BenchRows[]
+  turns: number // measurements of each
+}
+
+// BenchRows is the cost of one number of tokens.
+export interface BenchRows {
+  rows: number
+  ms: Spread
+  steps: Spread // plain steps that it costs
+}
+
+// Benches is the answer of GET /app/benches.
+export interface Benches {
+  benches: Bench[] // the newest first
+  running: boolean
+}
+
+// BenchProgress is one event of POST /app/benches. The stream ends with one that
+// has Bench set, or with an error event.
+export interface BenchProgress {
+  part: string // decode, restore or verify
+  done: number // measurements of it
+  total: number // at most
+  waiting?: boolean // for requests to end
+  bench?: Bench | null
+}
+
 // A Chat is a conversation of Tandem's own window, field for field that of
 // package storage. Its messages are a tree: one that is edited, or answered
 // again, gets a sibling.
@@ -687,7 +774,7 @@ export interface Session {
   session: string
 }
 
-export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
+export type Code = "invalid_request" | "model_not_found" | "no_chat_template" | "run_not_found" | "checkpoint_not_found" | "chat_not_found" | "bench_not_found" | "not_kept" | "key_not_found" | "port_taken" | "model_busy" | "not_ready" | "model_invalid" | "unauthorized" | "forbidden" | "model_gated" | "disk_full" | "memory_short" | "folder_unusable" | "server_unavailable" | "server_crashed" | "internal"
 
 export type KeepRequests = "off" | "7d" | "30d"
 

@@ -1,0 +1,332 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// A shortPlan says how much a short bench measures. Each part ends with its
+// measurements or with its time, but not before it has the fewest.
+type shortPlan struct {
+	pairs, restores, turns int // at most
+	fewest                 int
+	warm                   int // answers before drafts are measured
+	tokens                 int // of a prompt that is restored
+	context                int // tokens before a block that is verified
+
+	decode, restore, verify time.Duration
+}
+
+// twoMinutes is about what the plan takes at most, unless the model is so slow that
+// even the fewest measurements take longer.
+var twoMinutes = shortPlan{
+	pairs: 40, restores: 16, turns: 15, fewest: 4, warm: 8, tokens: 2048, context: 512,
+	decode: 50 * time.Second, restore: 35 * time.Second, verify: 25 * time.Second,
+}
+
+// shortRows are the numbers of tokens whose verification is measured.
+var shortRows = []int{1, 2, 4, 8, 16}
+
+// lookEvery is how often a measurement looks whether a request has come.
+const lookEvery = 5 * time.Millisecond
+
+// A shortBench measures a model while it is served, on engines of its own that
+// borrow the weights. It stands back for requests: it measures only while none is
+// in flight, gives up a measurement when one comes, and makes it again.
+type shortBench struct {
+	m        *loaded
+	plan     shortPlan
+	progress func(control.BenchProgress)
+
+	part   control.BenchProgress
+	until  time.Time // the end of the part's time
+	waited time.Duration
+	again  int
+}
+
+var _ host = (*shortBench)(nil)
+
+// errDisturbed ends a measurement in which a request came.
+var errDisturbed = errors.New("a request came")
+
+// alone implements host.
+func (b *shortBench) alone(ctx context.Context, measure func(context.Context) error) error {
+	for {
+		if err := b.standBack(ctx); err != nil {
+			return err
+		}
+		err := b.once(ctx, measure)
+		if !errors.Is(err, errDisturbed) {
+			return err
+		}
+		b.again++
+	}
+}
+
+// standBack waits while requests are in flight, or while a drafter is tried.
+func (b *shortBench) standBack(ctx context.Context) error {
+	began := time.Now()
+	for !b.idle() {
+		b.report(true)
+		if err := b.m.awaitIdle(ctx); err != nil {
+			return context.Cause(ctx)
+		}
+		if !b.idle() { // its drafter is tried
+			select {
+			case <-time.After(trialPause):
+			case <-ctx.Done():
+			}
+		}
+	}
+	if took := time.Since(began); took > lookEvery {
+		b.waited += took
+		b.until = b.until.Add(took)
+		b.report(false)
+	}
+	return ctx.Err()
+}
+
+func (b *shortBench) idle() bool {
+	b.m.app.mu.Lock()
+	defer b.m.app.mu.Unlock()
+	return b.m.users == 0 && (b.m.drafter == nil || !b.m.drafter.open)
+}
+
+// once runs a measurement; the error is errDisturbed if it is of no use.
+func (b *shortBench) once(ctx context.Context, measure func(context.Context) error) error {
+	a := b.m.app
+	a.mu.Lock()
+	b.m.uses++ // it does not lie idle
+	uses := b.m.uses
+	a.mu.Unlock()
+	disturbed := func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return b.m.users > 0 || b.m.uses != uses
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if disturbed() {
+					cancel(errDisturbed)
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	err := measure(ctx)
+	close(done)
+	<-watched
+	defer cancel(nil)
+	switch {
+	case context.Cause(ctx) == errDisturbed, ctx.Err() == nil && disturbed():
+		return errDisturbed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// begin starts a part.
+func (b *shortBench) begin(part string, total int, limit time.Duration) {
+	b.part = control.BenchProgress{Part: part, Total: total}
+	b.until = time.Now().Add(limit)
+	b.report(false)
+}
+
+func (b *shortBench) report(waiting bool) {
+	b.part.Waiting = waiting
+	b.progress(b.part)
+}
+
+// more implements host.
+func (b *shortBench) more(n int) bool {
+	if n != b.part.Done {
+		b.part.Done = n
+		b.report(false)
+	}
+	return n < b.plan.fewest || n < b.part.Total && time.Now().Before(b.until)
+}
+
+// run measures part by part.
+func (b *shortBench) run(ctx context.Context) (r control.BenchResult, err error) {
+	began := time.Now()
+	shown := b.m.describe()
+	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(), Drafter: shown.Drafter}
+	texts, err := newWorkloads(b.m.bundle.Tokenizer)
+	if err != nil {
+		return r, err
+	}
+	if r.Decode, err = b.decode(ctx, texts.code); err != nil {
+		return r, err
+	}
+	if r.Restore, err = b.restore(ctx); err != nil {
+		return r, err
+	}
+	if r.Verify, err = b.verify(ctx); err != nil {
+		return r, err
+	}
+	r.Waited, r.Again = b.waited.Seconds(), b.again
+	r.Seconds = (time.Since(began) - b.waited).Seconds()
+	return r, nil
+}
+
+// decode lets plain decoding and what requests get take turns.
+func (b *shortBench) decode(ctx context.Context, code *workload) (r control.BenchDecode, err error) {
+	b.begin("decode", b.plan.pairs, b.plan.decode)
+	m := b.m
+	c := contest{
+		thread: m.app.thread, model: m.bundle.Model, pairs: b.plan.pairs, once: true, warm: b.plan.warm, log: io.Discard, host: b,
+		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(m.app.thread, model, m.bundle.Tokenizer, engine.Options{Drafters: drafters})
+		},
+	}
+	if m.drafter != nil {
+		c.drafts = append(c.drafts, m.drafter.Drafter)
+	}
+	c.drafts = append(c.drafts, draft.Ngram{})
+	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive}, bar{})
+	if err != nil {
+		return r, err
+	}
+	times := found.ratio()
+	b.more(times.n) // told as done
+	r = control.BenchDecode{
+		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
+		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
+		Times:           spread(times),
+		TokensPerVerify: found.figures().tokens,
+		Pairs:           times.n, Prompts: times.prompts, Differing: len(found.wrong),
+	}
+	for _, n := range found.rejected {
+		r.Left += n
+	}
+	return r, nil
+}
+
+// spread is an estimate as it is told.
+func spread(e estimate) control.Spread {
+	return control.Spread{Median: e.median, Low: e.low, High: e.high}
+}
+
+// spreadOf is that of measurements of their own.
+func spreadOf(values []float64) control.Spread {
+	each := make([][]float64, len(values))
+	for i, v := range values {
+		each[i] = []float64{v}
+	}
+	return spread(estimateOf(each))
+}
+
+// restore brings back prompts that nobody has sent from files, and computes them.
+func (b *shortBench) restore(ctx context.Context) (r control.BenchRestore, err error) {
+	b.begin("restore", b.plan.restores, b.plan.restore)
+	m := b.m
+	c := &checkpointBench{thread: m.app.thread, bundle: m.bundle, random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
+	r.Tokens = min(b.plan.tokens, m.bundle.Model.Config().ContextLength-8)
+	off := c.open(engine.Options{})
+	defer off.Close()
+	var anew, again, times []float64
+	for n := 0; b.more(n); n++ {
+		text := c.text(r.Tokens)
+		var restored, recomputed response
+		if err := b.alone(ctx, func(ctx context.Context) (err error) {
+			// A folder of its own, so that no more than one prompt's files lie on the
+			// disk.
+			dir, err := os.MkdirTemp("", "tandem-bench-")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			if err := c.write(ctx, dir, text); err != nil {
+				return err
+			}
+			if r.Bytes, err = folderBytes(dir); err != nil {
+				return err
+			}
+			restored, recomputed, err = c.restart(ctx, dir, off, text)
+			return err
+		}); err != nil {
+			return r, err
+		}
+		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
+		anew, again, times = append(anew, milliseconds(one)), append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+	}
+	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(anew), spreadOf(again), spreadOf(times), len(times)
+	return r, nil
+}
+
+// verify times forwards over several tokens, and plain steps, in turns.
+func (b *shortBench) verify(ctx context.Context) (r control.BenchVerify, err error) {
+	b.begin("verify", b.plan.turns, b.plan.verify)
+	const steps = 32
+	m := b.m
+	r.Context = min(b.plan.context, m.bundle.Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
+	if err := b.standBack(ctx); err != nil {
+		return r, err
+	}
+	d, err := newStand(ctx, m.app.thread, m.bundle, nil, r.Context, 0)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	e := engine.New(m.app.thread, m.bundle.Model, m.bundle.Tokenizer, engine.Options{})
+	defer e.Close()
+	turn := func() (step float64, rows []float64, err error) {
+		err = b.alone(ctx, func(ctx context.Context) (err error) {
+			rows = nil
+			if step, err = d.plain(ctx, e, steps); err != nil {
+				return err
+			}
+			for _, n := range shortRows {
+				ms, err := d.verify(ctx, n, 0)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, ms)
+			}
+			return nil
+		})
+		return step, rows, err
+	}
+	if _, _, err := turn(); err != nil { // kernels are compiled, memory is taken
+		return r, err
+	}
+	var plain []float64
+	rows, ratios := make([][]float64, len(shortRows)), make([][]float64, len(shortRows))
+	for n := 0; b.more(n); n++ {
+		step, ms, err := turn()
+		if err != nil {
+			return r, err
+		}
+		plain = append(plain, step)
+		for i, v := range ms {
+			rows[i], ratios[i] = append(rows[i], v), append(ratios[i], v/step)
+		}
+	}
+	r.Step, r.Turns = spreadOf(plain), len(plain)
+	for i, n := range shortRows {
+		r.Rows = append(r.Rows, control.BenchRows{Rows: n, MS: spreadOf(rows[i]), Steps: spreadOf(ratios[i])})
+	}
+	return r, nil
+}

@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/mlx"
+	"tandem/storage"
+)
+
+var _ server.Benches = (*App)(nil)
+
+// What ends a bench before its time.
+var (
+	errBenchCancelled = control.Errorf(control.CodeInvalid, "The bench was cancelled; nothing is kept of it.")
+	errBenchUnloaded  = control.Errorf(control.CodeModelBusy, "The model left the memory or changed its drafter, so the bench ended; run it again.")
+)
+
+// Benches implements server.Benches.
+func (a *App) Benches(ctx context.Context) (control.Benches, error) {
+	a.mu.Lock()
+	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil}
+	a.mu.Unlock()
+	rows, err := a.db.Benches(ctx)
+	if err != nil {
+		return out, err
+	}
+	for _, row := range rows {
+		b, err := describeBench(row)
+		if err != nil {
+			return out, err
+		}
+		out.Benches = append(out.Benches, b)
+	}
+	return out, nil
+}
+
+func describeBench(row storage.Bench) (control.Bench, error) {
+	b := control.Bench{ID: row.ID, At: row.At, Model: row.Model, Machine: row.Machine, Version: row.Version}
+	if err := json.Unmarshal(row.Result, &b.Result); err != nil {
+		return b, fmt.Errorf("bench %d: %w", row.ID, err)
+	}
+	return b, nil
+}
+
+// RunBench implements server.Benches. The bench does not hold the model: what wants
+// it unloaded or exchanged ends the bench.
+func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
+	_, m, err := a.acquire(ctx, control.Alias)
+	if err != nil {
+		return control.Bench{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var result control.BenchResult
+	released, done := make(chan struct{}), make(chan struct{})
+	a.mu.Lock()
+	if a.endBench != nil {
+		a.mu.Unlock()
+		m.Release()
+		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A bench is running; wait until it ends, or cancel it.")
+	}
+	a.endBench = cancel
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.endBench = nil
+	}()
+	// While the model is held nobody waits for its trials yet.
+	m.trial.Go(func() {
+		defer close(done)
+		<-released
+		defer context.AfterFunc(m.tried, func() { cancel(errBenchUnloaded) })()
+		b := &shortBench{m: m, plan: a.benchPlan, progress: progress}
+		result, err = b.run(ctx)
+		clear := func(s *mlx.Scope) error { s.ClearCache(); return nil }
+		err = errors.Join(err, a.thread.Do(context.Background(), clear))
+	})
+	a.mu.Unlock()
+	m.Release()
+	close(released)
+	<-done
+	if cause := context.Cause(ctx); cause != nil {
+		return control.Bench{}, cause
+	}
+	if err != nil {
+		return control.Bench{}, fmt.Errorf("bench: %w", err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return control.Bench{}, err
+	}
+	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.row.ID, Machine: machine(), Version: a.opts.Version, Result: text})
+	if err != nil {
+		return control.Bench{}, err
+	}
+	return describeBench(row)
+}
+
+// CancelBench implements server.Benches.
+func (a *App) CancelBench(context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.endBench == nil {
+		return control.Errorf(control.CodeNoBench, "No bench is running.")
+	}
+	a.endBench(errBenchCancelled)
+	return nil
+}
+
+// DeleteBench implements server.Benches.
+func (a *App) DeleteBench(ctx context.Context, id int64) error {
+	err := a.db.DeleteBench(ctx, id)
+	if isNotFound(err) {
+		return &control.Error{Code: control.CodeNoBench, Message: fmt.Sprintf("There is no bench %d.", id), Err: err}
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/models"
+)
+
+// quickPlan measures as little as there is to measure.
+var quickPlan = shortPlan{
+	pairs: 2, restores: 2, turns: 2, fewest: 2, warm: 1, tokens: 96, context: 32,
+	decode: time.Minute, restore: time.Minute, verify: time.Minute,
+}
+
+// benchable serves the pocket model, which is quickly measured.
+func benchable(t *testing.T) *running {
+	t.Helper()
+	r := start(t, Options{Model: models.PocketID}, "127.0.0.1:0")
+	r.benchPlan = quickPlan
+	return r
+}
+
+// TestBench: while it measures, a request is answered; what it found is kept, and
+// its figures agree with each other.
+func TestBench(t *testing.T) {
+	r := benchable(t)
+	c := r.client(t)
+	var request sync.Once
+	parts := map[string]int{}
+	b, err := c.Bench(t.Context(), func(p control.BenchProgress) {
+		parts[p.Part] = max(parts[p.Part], p.Done)
+		request.Do(func() {
+			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {
+				t.Errorf("a request meanwhile: %d %s", status, body)
+			}
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if parts["decode"] != 2 || parts["restore"] != 2 || parts["verify"] != 2 {
+		t.Errorf("progress %v", parts)
+	}
+	v := b.Result
+	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != len(shortRows) {
+		t.Errorf("counts: %+v", v)
+	}
+	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 || v.Restore.Bytes == 0 || v.Drafter == "" {
+		t.Errorf("%+v", b)
+	}
+	for name, s := range map[string]control.Spread{
+		"plain": v.Decode.Plain, "drafted": v.Decode.Drafted, "times": v.Decode.Times,
+		"recomputed": v.Restore.Recomputed, "restored": v.Restore.Restored, "step": v.Verify.Step, "rows": v.Verify.Rows[4].MS,
+	} {
+		if !(0 < s.Low && s.Low <= s.Median && s.Median <= s.High) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	list, err := c.Benches(t.Context())
+	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID || list.Benches[0].Result.Decode != v.Decode {
+		t.Errorf("kept: %+v, %v", list, err)
+	}
+	if err := c.DeleteBench(t.Context(), b.ID); err != nil {
+		t.Error(err)
+	}
+	if list, err := c.Benches(t.Context()); err != nil || len(list.Benches) != 0 {
+		t.Errorf("after its deletion: %+v, %v", list, err)
+	}
+}
+
+// TestBenchEnds: another one is refused while one runs; it ends when it is
+// cancelled, when its client leaves and when the model is unloaded, keeps nothing
+// then, and the next one may begin.
+func TestBenchEnds(t *testing.T) {
+	for _, end := range []struct {
+		name string
+		by   func(t *testing.T, r *running, leave context.CancelFunc) error
+		code control.Code
+	}{
+		{"cancel", func(t *testing.T, r *running, _ context.CancelFunc) error {
+			return r.client(t).CancelBench(t.Context())
+		}, control.CodeInvalid},
+		{"unload", func(t *testing.T, r *running, _ context.CancelFunc) error {
+			_, err := r.client(t).Unload(t.Context())
+			return err
+		}, control.CodeModelBusy},
+		{"leave", func(_ *testing.T, _ *running, leave context.CancelFunc) error { leave(); return nil }, ""},
+	} {
+		t.Run(end.name, func(t *testing.T) {
+			r := benchable(t)
+			r.benchPlan.pairs = 1 << 30
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			var once sync.Once
+			_, err := r.client(t).Bench(ctx, func(p control.BenchProgress) {
+				if p.Done == 0 {
+					return
+				}
+				once.Do(func() {
+					_, err := r.client(t).Bench(t.Context(), func(control.BenchProgress) {})
+					if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
+						t.Errorf("a second one: %v", err)
+					}
+					if err := end.by(t, r, leave); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+			e, ok := errors.AsType[*control.Error](err)
+			if err == nil || end.code != "" && (!ok || e.Code != end.code) {
+				t.Errorf("it ended with %v", err)
+			}
+			for list := (control.Benches{Running: true}); list.Running; {
+				if list, err = r.client(t).Benches(t.Context()); err != nil || len(list.Benches) != 0 {
+					t.Fatalf("kept: %+v, %v", list, err)
+				}
+			}
+			if status, body := r.complete(t, control.Alias, "func A("); status != http.StatusOK {
+				t.Errorf("a request behind it: %d %s", status, body)
+			}
+		})
+	}
+}
+
+// TestMeasuredAlone: a measurement in which a request came is made again, and what
+// the first attempt ended with does not count.
+func TestMeasuredAlone(t *testing.T) {
+	r := benchable(t)
+	if err := r.Load(t.Context(), models.PocketID); err != nil {
+		t.Fatal(err)
+	}
+	b := &shortBench{m: r.loaded, progress: func(control.BenchProgress) {}}
+	attempts := 0
+	err := b.alone(t.Context(), func(ctx context.Context) error {
+		attempts++
+		if attempts == 1 {
+			r.complete(t, control.Alias, "x")
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return ctx.Err()
+	})
+	if err != nil || attempts != 2 || b.again != 1 {
+		t.Errorf("%d attempts, %d again, %v", attempts, b.again, err)
+	}
+	failed := errors.New("failed")
+	if err := b.alone(t.Context(), func(context.Context) error { return failed }); err != failed {
+		t.Errorf("a failure became %v", err)
+	}
+}

@@ -1,0 +1,142 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// A Bench is what two minutes of measuring found out about a model on this
+// machine.
+type Bench struct {
+	ID      int64       `json:"id"`
+	At      time.Time   `json:"at"`
+	Model   string      `json:"model"`
+	Machine string      `json:"machine"`
+	Version string      `json:"version"` // of the program
+	Result  BenchResult `json:"result"`
+}
+
+// A Spread is the median of measurements, and the interval in which it lies with
+// 95 % by the bootstrap.
+type Spread struct {
+	Median float64 `json:"median"`
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+}
+
+// BenchResult holds the figures of a Bench.
+type BenchResult struct {
+	Seconds float64 `json:"seconds"` // that it took, without those that it stood back
+	Waited  float64 `json:"waited"`  // seconds that it stood back for requests
+	Again   int     `json:"again"`   // measurements that were made again, for a request came in between
+
+	Device  string `json:"device"` // cpu or gpu
+	Dtype   string `json:"dtype"`
+	MLX     string `json:"mlx"`     // version
+	Drafter string `json:"drafter"` // kind; empty if there was none but what looks up the text
+
+	Decode  BenchDecode  `json:"decode"`
+	Restore BenchRestore `json:"restore"`
+	Verify  BenchVerify  `json:"verify"`
+}
+
+// BenchDecode compares plain decoding with decoding with drafts as requests get
+// it, on code.
+type BenchDecode struct {
+	Plain           Spread  `json:"plain"`             // tokens per second
+	Drafted         Spread  `json:"drafted"`           // tokens per second
+	Times           Spread  `json:"times"`             // as fast with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"` // 0 if nothing was drafted
+	Pairs           int     `json:"pairs"`             // 0 if no prompt was of use
+	Prompts         int     `json:"prompts"`           // that the pairs come from
+	Left            int     `json:"left"`              // prompts that do not count, for their answers loop or are too short
+	Differing       int     `json:"differing"`         // answers that parted from plain decoding's other than by rounding
+}
+
+// BenchRestore compares bringing back a prompt from disk with computing it.
+type BenchRestore struct {
+	Tokens     int    `json:"tokens"`     // of the prompt
+	Bytes      int64  `json:"bytes"`      // of one prompt's files
+	Recomputed Spread `json:"recomputed"` // milliseconds to the first token
+	Restored   Spread `json:"restored"`   // milliseconds to the first token
+	Times      Spread `json:"times"`      // as fast restored
+	Pairs      int    `json:"pairs"`
+}
+
+// BenchVerify is what a forward over several tokens costs beside a plain step.
+type BenchVerify struct {
+	Context int         `json:"context"` // tokens before them
+	Step    Spread      `json:"step"`    // milliseconds of a plain step
+	Rows    []BenchRows `json:"rows"`
+	Turns   int         `json:"turns"` // measurements of each
+}
+
+// BenchRows is the cost of one number of tokens.
+type BenchRows struct {
+	Rows  int    `json:"rows"`
+	MS    Spread `json:"ms"`
+	Steps Spread `json:"steps"` // plain steps that it costs
+}
+
+// Benches is the answer of GET /app/benches.
+type Benches struct {
+	Benches []Bench `json:"benches"` // the newest first
+	Running bool    `json:"running"`
+}
+
+// BenchProgress is one event of POST /app/benches. The stream ends with one that
+// has Bench set, or with an error event.
+type BenchProgress struct {
+	Part    string `json:"part"`              // decode, restore or verify
+	Done    int    `json:"done"`              // measurements of it
+	Total   int    `json:"total"`             // at most
+	Waiting bool   `json:"waiting,omitempty"` // for requests to end
+	Bench   *Bench `json:"bench,omitempty"`
+}
+
+// Benches lists those that were kept.
+func (c *Client) Benches(ctx context.Context) (Benches, error) {
+	return call[Benches](ctx, c, http.MethodGet, "/app/benches", nil)
+}
+
+// Bench measures the chosen model, for about two minutes. Cancelling ctx ends it.
+func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
+	resp, err := c.Do(ctx, http.MethodPost, "/app/benches", struct{}{})
+	if err != nil {
+		return Bench{}, err
+	}
+	defer resp.Body.Close()
+	for data, err := range Events(resp.Body) {
+		if e, ok := errors.AsType[*Error](err); ok {
+			return Bench{}, e
+		}
+		var p BenchProgress
+		if err == nil {
+			err = json.Unmarshal(data, &p)
+		}
+		if err != nil {
+			return Bench{}, fmt.Errorf("bench: %w", err)
+		}
+		if p.Bench != nil {
+			return *p.Bench, nil
+		}
+		progress(p)
+	}
+	return Bench{}, Errorf(CodeUnavailable, "The bench was cut off; run it again.")
+}
+
+// CancelBench ends the one that runs.
+func (c *Client) CancelBench(ctx context.Context) error {
+	_, err := call[struct{}](ctx, c, http.MethodPost, "/app/benches/cancel", struct{}{})
+	return err
+}
+
+// DeleteBench forgets one.
+func (c *Client) DeleteBench(ctx context.Context, id int64) error {
+	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/benches/%d", id), nil)
+	return err
+}

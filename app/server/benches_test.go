@@ -1,0 +1,64 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestBenchStream: progress comes event by event, the result last; an error is
+// the last event, or the answer where nothing came before it.
+func TestBenchStream(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	fake.bench = func(_ context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
+		progress(control.BenchProgress{Part: "decode", Done: 1, Total: 2})
+		return control.Bench{ID: 7}, nil
+	}
+	w := socketPost(s, "/app/benches", `{}`)
+	if body := w.Body.String(); w.Code != http.StatusOK || !strings.HasPrefix(body, `data: {"part":"decode","done":1,"total":2}`+"\n\n") || !strings.Contains(body, `"bench":{"id":7,`) {
+		t.Errorf("%d %s", w.Code, body)
+	}
+	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) {
+		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A bench is running.")
+	}
+	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusConflict, control.CodeModelBusy)
+	wantError(t, socketPost(s, "/app/benches", `[]`), http.StatusBadRequest, control.CodeInvalid)
+}
+
+// TestBenchEndsWithItsClient: what nobody waits for is not measured.
+func TestBenchEndsWithItsClient(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	fake.bench = func(ctx context.Context, _ func(control.BenchProgress)) (control.Bench, error) {
+		leave()
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return control.Bench{}, ctx.Err()
+	}
+	s.Socket().ServeHTTP(httptest.NewRecorder(), postOf("/app/benches", "application/json", `{}`).WithContext(ctx))
+	if err := <-ended; err == nil {
+		t.Error("it went on")
+	}
+}
+
+func TestBenchRoutes(t *testing.T) {
+	s := New(newFake(), Options{})
+	if w := getOf(s, "/app/benches"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"running":false`) || !strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	wantError(t, socketPost(s, "/app/benches/cancel", `{}`), http.StatusNotFound, control.CodeNoBench)
+	for id, status := range map[string]int{"1": http.StatusOK, "2": http.StatusNotFound, "x": http.StatusNotFound} {
+		w := httptest.NewRecorder()
+		s.Socket().ServeHTTP(w, httptest.NewRequest(http.MethodDelete, "/app/benches/"+id, nil))
+		if w.Code != status {
+			t.Errorf("delete %s: %d %s", id, w.Code, w.Body)
+		}
+	}
+}
