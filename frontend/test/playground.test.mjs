@@ -1,7 +1,10 @@
-// What a newcomer does first: a completion that streams, a chat, a stop.
+// What a newcomer does first: a completion that streams, a chat that is kept, a
+// stop, an edit; and that nothing said is lost.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
 
 import { launch, open, shot } from './browser.mjs'
 
@@ -12,39 +15,235 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('a completion', async () => {
-  const { context, page, problems } = await open(browser)
-  // A fixed depth always drafts; by itself a busy machine may decide that it does not pay.
-  await page.route('**/v1/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), speculation: { drafter: 'dflash', depth: 4 } }) })
-  })
+// playground opens the page; what the control routes say is asked by ask.
+async function playground(options) {
+  const all = await open(browser, options)
+  const { page } = all
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByText('Demo model: completes code only.').waitFor()
+  const ask = (path, init) =>
+    page.evaluate(
+      async ([path, init]) => {
+        const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}`, 'Content-Type': 'application/json' }
+        return (await fetch(path, { headers, ...init })).json()
+      },
+      [path, init],
+    )
+  return { ...all, ask }
+}
+
+// talk sends a message of a chat and waits for the end of its answer, which is
+// short.
+async function talk(page, text) {
+  await page.getByLabel('Message').fill(text)
+  await page.getByLabel('Message').press('Enter')
+  await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
+}
+
+// short cuts answers and has them always the same.
+async function short(page, tokens) {
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: tokens, temperature: 0 }) })
+  })
+}
+
+async function healthy(page, problems) {
+  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  assert.ok(over <= 0, `the page is ${over} px too wide`)
+  assert.deepEqual(problems, [])
+}
+
+test('a completion', async () => {
+  const { context, page, problems } = await playground()
+  // A fixed depth always drafts; by itself a busy machine may decide that it does not pay.
+  await page.route('**/v1/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 100, speculation: { drafter: 'dflash', depth: 4 } }) })
+  })
   await page.getByRole('button', { name: 'Complete' }).click()
   await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
-  const text = await page.getByLabel('Completion', { exact: true }).textContent()
+  const completion = page.getByLabel('Completion', { exact: true })
+  const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
   await page.getByLabel('Tint drafted tokens').check()
   assert.ok((await page.locator('.drafted').count()) > 0, 'no token was drafted')
+  assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
+
+  // A second completion of the same code; both can be turned to.
+  await page.getByRole('button', { name: 'Complete again' }).click()
+  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'The one before' }).click()
+  await page.getByText('1 / 2').waitFor()
+  assert.equal(await completion.textContent(), text)
+
+  // It is taken over, and goes on; a reload shows it all again.
+  const code = await page.getByLabel('Code to go on with').inputValue()
+  await page.getByRole('button', { name: 'Take it over' }).click()
+  assert.equal(await page.getByLabel('Code to go on with').inputValue(), code + text)
+  await page.getByLabel('Code to go on with').press('Control+Enter')
+  await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
+  const next = await completion.textContent()
+  const drafted = await page.locator('.drafted').allTextContents()
+  await page.reload()
+  await page.getByRole('button', { name: 'Complete again' }).waitFor()
+  assert.equal(await completion.textContent(), next)
+  assert.equal(await page.getByLabel('Code to go on with').inputValue(), code + text)
+  assert.equal(await page.locator('.drafted').count(), 0)
+  await page.getByLabel('Tint drafted tokens').check()
+  assert.deepEqual(await page.locator('.drafted').allTextContents(), drafted)
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('a chat with branches is kept, found, renamed and deleted', async () => {
+  const { context, page, problems, ask } = await playground()
+  await short(page, 24)
+  await page.getByLabel('Chat', { exact: true }).check()
+  // With the demo model choosing one comes first.
+  await page.getByRole('link', { name: 'Choose a model' }).waitFor()
+  await page.getByText('System prompt and sampling').click()
+  await page.getByLabel('System prompt').fill('You write Go.')
+  await page.getByLabel('Temperature').fill('0.5')
+  await talk(page, 'Write Contains.')
+  const first = await page.locator('.chat .assistant .markdown').innerText()
+  await talk(page, 'Now Index.')
+  assert.equal(await page.locator('.chat > li').count(), 4)
+
+  // The first question is edited: what was said stays beside it.
+  await page.getByRole('button', { name: 'Edit' }).first().click()
+  await page.getByLabel('Edit the message').fill('Write Reverse.')
+  await page.getByRole('button', { name: 'Send it again' }).click()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor({ timeout: 60_000 })
+  assert.equal(await page.locator('.chat > li').count(), 2)
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
+  await page.getByRole('group', { name: 'Versions of this message' }).getByRole('button', { name: 'The one before' }).click()
+  await page.getByText('Now Index.').waitFor()
+  assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
+  await shot(page, 'chat')
+
+  // A reload brings back the branch that was shown, and the set-up.
+  await page.reload()
+  await page.getByText('Now Index.').waitFor()
+  assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
+  await page.getByText('System prompt and sampling').click()
+  assert.equal(await page.getByLabel('System prompt').inputValue(), 'You write Go.')
+  assert.equal(await page.getByLabel('Temperature').inputValue(), '0.5')
+  const id = Number(page.url().split('/').at(-1))
+  const { messages } = await ask(`/app/chats/${id}`)
+  assert.deepEqual(
+    messages.map((m) => [m.role, m.finish !== '']),
+    [['user', true], ['assistant', true], ['user', true], ['assistant', true], ['user', true], ['assistant', true], ['assistant', true]],
+  )
+  assert.ok(messages[1].run > 0 && messages[1].facts.timings.predicted_n > 0 && messages[1].model === 'pocket')
+  await healthy(page, problems)
+
+  // It is searched for by what was said in another branch, renamed and deleted.
+  await page.getByRole('searchbox').fill('nothing says this')
+  await page.getByText('No chat has that.').waitFor()
+  await page.getByRole('searchbox').fill('write reverse')
+  const entry = page.locator('.chats li')
+  await entry.filter({ hasText: 'Write Contains.' }).waitFor()
+  assert.equal(await entry.count(), 1)
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByLabel('Title').fill('About strings')
+  await page.getByLabel('Title').press('Enter')
+  await entry.filter({ hasText: 'About strings' }).waitFor()
+  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await page.getByRole('button', { name: 'Keep it' }).click()
+  assert.equal(await entry.filter({ hasText: 'About strings' }).count(), 1)
+  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No chat has that.').waitFor()
+  assert.equal(await page.locator('.chat > li').count(), 0)
+  assert.equal((await ask(`/app/chats/${id}`)).error.code, 'chat_not_found')
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
+  await context.close()
+})
+
+test('a stop, and what there was of an answer as the page went', async () => {
+  const { context, page, problems, ask } = await playground()
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByText('System prompt and sampling').click()
+  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Message').fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message').press('Control+Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
+  const [run] = (await ask('/app/runs?limit=1')).runs
+  if (run.finish_reason !== 'stop') {
+    await page.getByText('· stopped').waitFor()
+    assert.equal(run.finish_reason, 'cancel')
+  }
+
+  // It answers again, and the page is left in the midst of it.
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  await page.reload()
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor()
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
+  await page.getByText('Playground').first().waitFor()
+  assert.equal((await ask('/app/state')).active.length, 0)
   assert.deepEqual(problems, [])
   await context.close()
 })
 
-test('a chat, stopped', async () => {
-  const { context, page, problems } = await open(browser)
-  await page.getByRole('link', { name: 'Playground' }).click()
-  await page.getByLabel('Chat').check()
-  await page.getByLabel('Message').fill('Write a Go function named Reverse, and a long explanation.')
-  await page.getByLabel('Message').press('Enter')
-  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
-  const stop = page.getByRole('button', { name: 'Stop' })
-  if (await stop.isVisible()) await stop.click()
-  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
-  await shot(page, 'chat')
-  await page.getByRole('button', { name: 'Edit' }).click()
-  assert.match(await page.getByLabel('Message').inputValue(), /named Reverse/)
+test('nothing is kept', async () => {
+  const { context, page, problems, ask } = await playground()
+  await short(page, 16)
+  const before = (await ask('/app/chats')).count
+  await page.getByLabel('Keep chats').uncheck()
+  await page.getByText('This is not kept').waitFor()
+  await page.getByLabel('Chat', { exact: true }).check()
+  await talk(page, 'Write Contains.')
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  assert.equal((await ask('/app/chats')).count, before)
+  await page.getByLabel('Keep chats').check()
+  await page.getByRole('button', { name: 'Delete all…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
+  await page.getByText('No chat yet.').waitFor()
+  assert.equal((await ask('/app/chats')).count, 0)
   assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer does no harm', async () => {
+  const { context, page, problems } = await playground()
+  const said = [
+    '# Title', '<img src="https://example.com/x.png" onerror="alert(1)">', '<script>alert(2)</script>', '[bad](javascript:alert(3)) and [good](https://example.com/)',
+    '![alt](https://example.com/y.png)', '<div class="broken" style="position:fixed">over</div><input value="key"><form action="/x"><button>Go</button></form>',
+    'x'.repeat(3000), '| a | b |\n| --- | --- |\n| ' + 'wide '.repeat(80) + '| ' + 'y'.repeat(400) + ' |', '```go\nfunc f() { ' + 'z'.repeat(400) + ' }\n```', '- item\n  ```sh\n  make\n  ```', '- [x] done',
+  ].join('\n\n')
+  const requested = []
+  page.on('request', (r) => requested.push(r.url()))
+  await page.route('**/v1/chat/completions', (route) => {
+    const chunk = { id: 'x', model: 'pocket', choices: [{ index: 0, delta: { content: said }, finish_reason: 'stop' }] }
+    route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByLabel('Chat', { exact: true }).check()
+  await talk(page, 'Be bad.')
+  const answer = page.locator('.chat .markdown')
+  await answer.getByRole('heading', { name: 'Title' }).waitFor()
+  assert.equal(await answer.locator('img, script, form, style, [onerror], [style], .broken').count(), 0)
+  assert.deepEqual(await answer.locator('a').evaluateAll((list) => list.map((a) => [a.textContent, a.getAttribute('href'), a.target, a.rel])), [
+    ['bad', null, '_blank', 'noopener noreferrer'],
+    ['good', 'https://example.com/', '_blank', 'noopener noreferrer'],
+  ])
+  assert.deepEqual(await answer.locator('input').evaluateAll((list) => list.map((i) => [i.type, i.disabled, i.value])), [['checkbox', true, 'on'], ['checkbox', true, 'on']])
+  await answer.getByRole('button', { name: 'Copy' }).first().click()
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^func f\(\) \{ z+ \}$/)
+  await answer.getByRole('button', { name: 'Copy', exact: true }).last().click()
+  assert.equal((await page.evaluate(() => navigator.clipboard.readText())).trim(), 'make')
+  await page.setViewportSize({ width: 800, height: 800 })
+  await shot(page, 'markdown')
+  assert.deepEqual(requested.filter((u) => u.includes('example.com')), [])
+  // As it is taken apart the policy speaks up too.
+  await healthy(page, problems.filter((p) => !p.includes('Content Security Policy')))
   await context.close()
 })
 

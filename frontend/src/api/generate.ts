@@ -1,62 +1,75 @@
-import { stream } from './client.ts'
+import { Answer, type Timings } from './answer.ts'
+import { post, stream } from './client.ts'
 
-// A Message is one of a chat.
-export interface Message {
-  role: 'system' | 'user' | 'assistant'
+// A Said is a message as the endpoint takes it.
+export interface Said {
+  role: string
   content: string
 }
 
-// Timings is what a reply says of itself, in milliseconds and tokens.
-export interface Timings {
-  cache_n: number
-  prompt_n: number
-  prompt_ms: number
-  predicted_n: number
-  predicted_ms: number
-  predicted_per_second: number
-  draft_n: number
-  draft_n_accepted: number
-  tokens_per_verify: number
-  restore_ms: number
-  run_id: number
-}
-
-// An Answer grows while it is generated.
-export interface Answer {
-  pieces: Piece[]
-  finish: string // why it ended, empty while it has not
-  timings: Timings | null
-}
-
-// A Piece is text whose tokens were all drafted, or none.
-export interface Piece {
-  text: string
-  drafted: boolean
-}
-
 interface Chunk {
+  model: string
   choices: { text?: string; delta?: { content?: string }; finish_reason: string | null; draft?: { proposed: number; accepted: number } }[]
   timings?: Timings
 }
 
-// generate asks for an answer and calls changed as it grows.
-export async function generate(ask: { messages: Message[] } | { prompt: string }, signal: AbortSignal, changed: (a: Answer) => void): Promise<Answer> {
-  const answer: Answer = { pieces: [], finish: '', timings: null }
-  const path = 'messages' in ask ? '/v1/chat/completions' : '/v1/completions'
-  const body = { model: 'tandem', stream: true, stream_options: { include_usage: true }, return_draft_info: true, max_tokens: 1024, ...ask }
-  for await (const data of stream(path, { method: 'POST', body: JSON.stringify(body), signal })) {
-    const chunk = JSON.parse(data) as Chunk
-    if (chunk.timings) answer.timings = chunk.timings
-    const [choice] = chunk.choices
-    if (choice) {
-      const text = choice.text ?? choice.delta?.content ?? ''
-      const drafted = (choice.draft?.accepted ?? 0) > 0
-      const end = answer.pieces.at(-1)
-      if (end && end.drafted === drafted) end.text += text
-      else if (text !== '') answer.pieces.push({ text, drafted })
-      if (choice.finish_reason) answer.finish = choice.finish_reason
+// Ask is what to answer: messages, or a text to go on with.
+export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number }
+
+// A Generation is an answer in the making.
+export class Generation {
+  readonly answer = new Answer()
+  stopped = false
+  #begun = false
+  #ended = false
+  #name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
+  #abort = new AbortController()
+
+  // run generates to the end, and calls changed as the answer grows.
+  async run(ask: Ask, changed: () => void): Promise<void> {
+    if (this.stopped) return
+    this.#begun = true
+    const path = 'messages' in ask ? '/v1/chat/completions' : '/v1/completions'
+    const body = { model: 'tandem', stream: true, stream_options: { include_usage: true }, return_draft_info: true, ...ask }
+    const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name }, signal: this.#abort.signal }
+    const a = this.answer
+    try {
+      for await (const data of stream(path, init)) {
+        const chunk = JSON.parse(data) as Chunk
+        a.model = chunk.model
+        if (chunk.timings) a.timings = chunk.timings
+        const [choice] = chunk.choices
+        if (choice) {
+          a.add(choice.text ?? choice.delta?.content ?? '', (choice.draft?.accepted ?? 0) > 0)
+          if (choice.finish_reason) a.finish = choice.finish_reason
+        }
+        changed()
+      }
+    } catch (e) {
+      if (!this.stopped) throw e
+    } finally {
+      this.#ended = true
     }
-    changed(answer)
+    if (this.stopped) a.finish = 'stopped'
   }
-  return answer
+
+  // stop ends it. What the web view of the window asked for goes on when it is no
+  // longer read, so the request is stopped by its name, as soon as it has arrived.
+  async stop(): Promise<void> {
+    this.stopped = true
+    for (let tries = 0; this.#begun && !this.#ended && tries < 50; tries++) {
+      try {
+        await post(`/app/runs/${this.#name}/cancel`)
+        return
+      } catch {
+        await new Promise((done) => setTimeout(done, 100))
+      }
+    }
+    this.#abort.abort()
+  }
+
+  // leave stops it as the page ends.
+  leave(send: (path: string, body: unknown) => void): void {
+    if (this.#begun && !this.#ended) send(`/app/runs/${this.#name}/cancel`, {})
+  }
 }

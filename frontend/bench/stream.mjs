@@ -1,0 +1,113 @@
+// What it costs the page to show an answer that streams: 8,000 tokens of Markdown
+// at 200 a second, as a share of one core (TaskDuration of Chromium's main thread
+// by the wall clock). Below 30 % is wanted.
+//
+//   go run ./build test ui    # once, for what it builds
+//   cd frontend && TANDEM=../build/out/linux-amd64/cli/tandem node bench/stream.mjs [--tokens 8000] [--rate 200] [--tinted]
+//
+// The page is the real one, of a server with a home of its own; only what is asked
+// of /v1/chat/completions is answered here. The rate and the load of the machine
+// are printed beside the figure: a busy machine makes it worse.
+
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+
+import { launch } from '../test/browser.mjs'
+
+const { values } = parseArgs({ options: { tokens: { type: 'string', default: '8000' }, rate: { type: 'string', default: '200' }, tinted: { type: 'boolean', default: false } } })
+const tokens = Number(values.tokens)
+const rate = Number(values.rate)
+
+// answer is Markdown as models write it: headings, prose, lists, code, tables, in
+// pieces of about four letters, as tokens are.
+function answer(count) {
+  const parts = (n) => [
+    `## Step ${n}: read the *input*\n\n`,
+    `The function takes a slice and returns **another** one; see [the documentation](https://example.com/${n}) for what \`len\` means here. It never panics, and what it returns is the caller's to keep. ${'That is so for every element, whatever its place. '.repeat(3)}\n\n`,
+    `- first, check the **length** of item ${n}\n- then walk over it, \`for i := range xs\`\n  - the inner list says more\n  - and more still\n- last, return what there is\n\n`,
+    '```go\n' + `// Step${n} does what step ${n} says.\nfunc Step${n}(xs []int) (sum int, err error) {\n\tfor i, x := range xs {\n\t\tif x < 0 {\n\t\t\treturn 0, fmt.Errorf("item %d is negative: %d", i, x)\n\t\t}\n\t\tsum += x\n\t}\n\treturn sum, nil\n}\n`.repeat(2) + '```\n\n',
+    `| case | input | result |\n| --- | --- | ---: |\n${Array.from({ length: 6 }, (_, i) => `| ${i} | \`[]int{${i}, ${n}}\` | ${i + n} |\n`).join('')}\n`,
+    `> Note: what was said in step ${n} holds for maps too.\n\n1. Build it.\n2. Run it.\n3. Compare.\n\n`,
+  ]
+  const list = []
+  for (let n = 1; list.length < count; n++) list.push(...(parts(n).join('').match(/[\s\S]{1,4}/g) ?? []))
+  return list.slice(0, count)
+}
+
+// stream answers a chat at the rate, a token an event, as Tandem does.
+async function stream(res) {
+  res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-cache' })
+  const send = (delta, finish, extra = {}) =>
+    res.write(`data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'pocket', choices: [{ index: 0, delta, logprobs: null, finish_reason: finish, draft: { proposed: 1, accepted: Number(Math.random() < 0.6) } }], usage: null, ...extra })}\n\n`)
+  const began = performance.now()
+  const list = answer(tokens)
+  for (const [i, content] of list.entries()) {
+    const wait = began + (1000 * i) / rate - performance.now()
+    if (wait > 0) await new Promise((done) => setTimeout(done, wait))
+    send({ content }, null)
+  }
+  const took = performance.now() - began
+  const timings = { cache_n: 0, prompt_n: 9, prompt_ms: 9, predicted_n: tokens, predicted_ms: took, predicted_per_second: (1000 * tokens) / took, draft_n: 0, draft_n_accepted: 0, tokens_per_verify: 0, restore_ms: 0, run_id: 1 }
+  send({}, 'stop', { timings })
+  res.end('data: [DONE]\n\n')
+}
+
+// front stands before the server and answers chats itself.
+function front(target) {
+  return createServer((req, res) => {
+    if (req.url === '/v1/chat/completions') return void req.resume().on('end', () => void stream(res))
+    const headers = { ...req.headers, host: new URL(target).host }
+    delete headers.origin
+    const on = request(target + req.url, { method: req.method, headers }, (answer) => {
+      res.writeHead(answer.statusCode, answer.headers)
+      answer.pipe(res)
+    })
+    on.on('error', () => res.destroy())
+    res.on('close', () => on.destroy())
+    req.pipe(on)
+  })
+}
+
+const home = mkdtempSync(join(tmpdir(), 'tandem-home-'))
+const serve = spawn(process.env.TANDEM ?? 'tandem', ['serve', '--addr', '127.0.0.1:0', '--model', 'pocket'], { env: { ...process.env, TANDEM_HOME: home }, stdio: ['ignore', 'pipe', 'inherit'] })
+const lines = createInterface({ input: serve.stdout })[Symbol.asyncIterator]()
+const target = (await lines.next()).value
+const code = new URL((await lines.next()).value).hash
+const server = front(target).listen(0, '127.0.0.1')
+await new Promise((done) => server.on('listening', done))
+
+const browser = await launch()
+try {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  await page.goto(`http://127.0.0.1:${server.address().port}/${code}`)
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByLabel('Chat', { exact: true }).check()
+  if (values.tinted) await page.getByLabel('Tint drafted tokens').check()
+  const cdp = await page.context().newCDPSession(page)
+  await cdp.send('Performance.enable')
+  const metrics = async () => Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]))
+  await page.getByLabel('Message').fill('Explain.')
+  const load = loadavg()[0]
+  const before = await metrics()
+  const began = performance.now()
+  await page.getByLabel('Message').press('Enter')
+  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 600_000 })
+  const wall = (performance.now() - began) / 1000
+  const after = await metrics()
+  const end = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight - scrollY)
+  if (end > 100) throw new Error(`the page does not follow the answer: its end is ${end} px away`)
+  const share = (name) => `${((100 * (after[name] - before[name])) / wall).toFixed(1)} %`
+  console.log(`${tokens} tokens of Markdown in ${wall.toFixed(1)} s, ${(tokens / wall).toFixed(0)} a second; load ${load.toFixed(1)} before, ${loadavg()[0].toFixed(1)} after`)
+  console.log(`of one core: ${share('TaskDuration')} in all; ${share('ScriptDuration')} script, ${share('LayoutDuration')} layout, ${share('RecalcStyleDuration')} style`)
+} finally {
+  await browser.close()
+  server.closeAllConnections()
+  server.close()
+  serve.kill()
+  rmSync(home, { recursive: true, force: true })
+}

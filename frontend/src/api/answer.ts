@@ -1,0 +1,73 @@
+// Timings is what a reply says of itself, in milliseconds and tokens.
+export interface Timings {
+  cache_n: number
+  prompt_n: number
+  prompt_ms: number
+  predicted_n: number
+  predicted_ms: number
+  predicted_per_second: number
+  draft_n: number
+  draft_n_accepted: number
+  tokens_per_verify: number
+  restore_ms: number
+  run_id: number
+}
+
+// An Answer grows while it is generated. Nothing follows it: who shows it looks
+// at it now and then.
+export class Answer {
+  text = ''
+  spans: number[] = [] // lengths of its parts, in turn not drafted and drafted
+  model = '' // that answers
+  finish = '' // why it ended, empty while it has not
+  timings: Timings | null = null
+
+  add(text: string, drafted: boolean): void {
+    if (text === '') return
+    this.text += text
+    const last = this.spans.length - 1
+    if (last >= 0 && (last % 2 === 1) === drafted) this.spans[last]! += text.length
+    else if (last < 0 && drafted) this.spans.push(0, text.length)
+    else this.spans.push(text.length)
+  }
+}
+
+// A Piece is text whose tokens were all drafted, or none.
+export interface Piece {
+  text: string
+  drafted: boolean
+}
+
+// pieces cuts a text by spans as an Answer has them. What they do not cover was
+// not drafted.
+export function pieces(text: string, spans: number[]): Piece[] {
+  const list: Piece[] = []
+  let at = 0
+  spans.forEach((n, i) => {
+    if (n > 0) list.push({ text: text.slice(at, at + n), drafted: i % 2 === 1 })
+    at += n
+  })
+  if (at < text.length) list.push({ text: text.slice(at), drafted: false })
+  return list
+}
+
+const partSize = 1000 // characters
+
+// parts groups pieces by whole lines, so that a text which grows is laid out anew
+// in its last part alone.
+export function parts(list: Piece[]): Piece[][] {
+  const all: Piece[][] = [[]]
+  let size = 0
+  for (const { text, drafted } of list) {
+    const end = size + text.length < partSize ? -1 : text.indexOf('\n')
+    if (end < 0) {
+      all.at(-1)!.push({ text, drafted })
+      size += text.length
+      continue
+    }
+    all.at(-1)!.push({ text: text.slice(0, end + 1), drafted })
+    all.push(end + 1 < text.length ? [{ text: text.slice(end + 1), drafted }] : [])
+    size = text.length - end - 1
+  }
+  return all.filter((part) => part.length > 0)
+}

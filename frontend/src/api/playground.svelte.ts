@@ -1,0 +1,142 @@
+import { get, post, remove, why } from './client.ts'
+import { Talk } from './talk.svelte.ts'
+import type { Chat, ChatList } from './types.ts'
+
+// draftKey names what is being typed in a chat, which outlives the page.
+const draftKey = (t: Talk): string => `tandem-draft-${t.chat?.id ?? t.kind}`
+
+// A Playground is the list of the chats that are kept, and the one that is shown.
+// It outlives its page, so that an answer goes on while another page is looked at.
+export class Playground {
+  talk = $state.raw<Talk | null>(null) // null until a kind is chosen
+  list = $state.raw<Chat[]>([])
+  next = $state(0) // see ChatList
+  keep = $state(true)
+  count = $state(0)
+  search = $state('')
+  failure = $state('')
+  tinted = $state(false) // drafted tokens are shown as such
+
+  #talks = new Set<Talk>() // that answers may be growing in
+
+  constructor() {
+    addEventListener('pagehide', () => {
+      for (const t of this.#talks) t.leave()
+    })
+  }
+
+  // read reads the list anew, from its beginning.
+  read = (): Promise<void> => this.#page(0)
+  more = (): Promise<void> => this.#page(this.next)
+
+  async #page(before: number): Promise<void> {
+    const search = this.search
+    await this.#try(async () => {
+      const page = await get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`)
+      if (search !== this.search) return // typed on meanwhile
+      this.list = before ? [...this.list, ...page.chats] : page.chats
+      this.next = page.next
+      this.keep = page.keep
+      this.count = page.count
+    })
+  }
+
+  async #try(what: () => Promise<void>): Promise<boolean> {
+    this.failure = ''
+    try {
+      await what()
+      return true
+    } catch (e) {
+      this.failure = why(e)
+      return false
+    }
+  }
+
+  // begin shows an empty chat of a kind.
+  begin(kind: 'chat' | 'code', input = ''): Talk {
+    const t = new Talk(kind, this.keep, () => this.#changed(t))
+    t.input = sessionStorage.getItem(draftKey(t)) ?? input
+    this.#show(t)
+    return t
+  }
+
+  #show(t: Talk): void {
+    for (const x of this.#talks) if (!x.busy) this.#talks.delete(x)
+    this.#talks.add(t)
+    this.talk = t
+  }
+
+  // remember keeps what is being typed.
+  remember(t: Talk): void {
+    const typed = t.input !== (t.kind === 'code' ? t.sent?.content : '')
+    if (typed) sessionStorage.setItem(draftKey(t), t.input)
+    else sessionStorage.removeItem(draftKey(t))
+  }
+
+  #changed(t: Talk): void {
+    void this.read()
+    if (this.talk === t) this.#address()
+  }
+
+  // #address has the page's address name the chat, if the page is shown.
+  #address(): void {
+    if (!location.hash.startsWith('#/playground')) return
+    history.replaceState(null, '', `#/playground${this.talk?.chat ? `/${this.talk.chat.id}` : ''}`)
+  }
+
+  // open shows a chat that is kept.
+  async open(id: number): Promise<void> {
+    if (this.talk?.chat?.id === id) return
+    const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
+    if (known) return this.#show(known)
+    const there = await this.#try(async () => {
+      const t: Talk = await Talk.open(id, () => this.#changed(t))
+      t.input = sessionStorage.getItem(draftKey(t)) ?? t.input
+      this.#show(t)
+    })
+    if (!there) this.#address()
+  }
+
+  // answering reports whether an answer grows in a chat.
+  answering(id: number): boolean {
+    return this.talk?.chat?.id === id ? this.talk.busy : [...this.#talks].some((t) => t.chat?.id === id && t.busy)
+  }
+
+  async rename(c: Chat, title: string): Promise<void> {
+    await this.#try(async () => void (await post(`/app/chats/${c.id}`, { title })))
+    await this.read()
+  }
+
+  // remove deletes a chat.
+  async remove(c: Chat): Promise<void> {
+    await this.#try(async () => {
+      this.#drop((t) => t.chat?.id === c.id)
+      await remove(`/app/chats/${c.id}`)
+    })
+    await this.read()
+  }
+
+  async removeAll(): Promise<void> {
+    await this.#try(async () => {
+      this.#drop((t) => t.chat !== null)
+      await remove('/app/chats')
+    })
+    await this.read()
+  }
+
+  // #drop ends what is generated in chats that go, and shows none of them.
+  #drop(goes: (t: Talk) => boolean): void {
+    for (const t of this.#talks) if (goes(t)) t.stop()
+    if (this.talk && goes(this.talk)) {
+      this.begin(this.talk.kind)
+      this.#address()
+    }
+  }
+
+  // setKeep says whether chats are kept from now on.
+  async setKeep(keep: boolean): Promise<void> {
+    await this.#try(async () => void (await post('/app/chats/keep', { keep })))
+    await this.read()
+    if (this.talk && !this.talk.chat && this.talk.messages.length === 0) this.begin(this.talk.kind, this.talk.input)
+  }
+}

@@ -1,0 +1,218 @@
+import { branch, latest, siblings } from '../parts/thread.ts'
+import type { Timings } from './answer.ts'
+import { get, post, request, why } from './client.ts'
+import { Generation, type Ask, type Said } from './generate.ts'
+import type { Chat, Message, WholeChat } from './types.ts'
+
+// Options is how to sample; what is missing is the model's own.
+export interface Options {
+  temperature?: number
+  max_tokens?: number
+}
+
+// Facts is what is kept of an answer beside its text.
+export interface Facts {
+  timings?: Timings
+  spans?: number[] // see Answer
+}
+
+export const usualTokens = 1024 // of an answer, at most, where nothing else was said
+const shownEvery = 100 // milliseconds between two looks at an answer that grows
+const savedEvery = 2000 // milliseconds between two savings of it
+const lastWords = 60 << 10 // bytes that a request may have which outlives the page
+
+// A Talk is a conversation that is shown or that an answer is generated in. It is
+// kept message by message, unless nothing is to be kept: then it lives in the page.
+export class Talk {
+  readonly kind: 'chat' | 'code'
+  chat = $state.raw<Chat | null>(null) // once it is kept
+  messages = $state.raw<Message[]>([]) // ids below 0 are not kept, or not yet
+  leaf = $state(0)
+  system = $state('')
+  options = $state<Options>({})
+  input = $state('') // what is being typed
+  failure = $state('')
+  busy = $state(false) // an answer is coming
+  growing = $state.raw<{ id: number; text: string; spans: number[] } | null>(null) // as it was at the last look
+
+  #generation: Generation | null = null
+  #keep: boolean
+  #ids = 0 // counts down
+  #changed: () => void
+
+  // changed is called when what is kept has changed.
+  constructor(kind: 'chat' | 'code', keep: boolean, changed: () => void) {
+    this.kind = kind
+    this.#keep = keep
+    this.#changed = changed
+  }
+
+  // open reads a chat.
+  static async open(id: number, changed: () => void): Promise<Talk> {
+    const { chat, messages } = await get<WholeChat>(`/app/chats/${id}`)
+    const t = new Talk(chat.kind === 'code' ? 'code' : 'chat', true, changed)
+    t.chat = chat
+    t.messages = messages
+    t.leaf = chat.leaf
+    t.system = chat.system
+    t.options = (chat.options ?? {}) as Options
+    if (t.kind === 'code') t.input = t.sent?.content ?? ''
+    return t
+  }
+
+  // shown are the messages of the branch that is shown.
+  shown = $derived(branch(this.messages, this.leaf))
+
+  // sent is what a person said last; of code, what the answer goes on with.
+  sent = $derived(this.shown.findLast((m) => m.role === 'user'))
+
+  siblings = (m: Message): Message[] => siblings(this.messages, m)
+
+  // show turns to another message at its place, and what came of it.
+  show(m: Message): void {
+    const before = this.sent?.content
+    this.leaf = latest(this.messages, m.id)
+    if (this.kind === 'code' && this.input === before) this.input = this.sent?.content ?? ''
+    if (this.chat && this.leaf > 0) void this.#tell(`/app/chats/${this.chat.id}`, { leaf: this.leaf })
+  }
+
+  // keepSetup keeps system prompt and options.
+  keepSetup(): void {
+    if (this.chat) void this.#tell(`/app/chats/${this.chat.id}`, { system: this.system, options: this.#setup() })
+  }
+
+  #setup = (): Options => $state.snapshot(this.options) as Options
+
+  // #tell keeps something; that it could not be kept is shown, and no more.
+  async #tell<T>(path: string, body: unknown): Promise<T | null> {
+    try {
+      return await post<T>(path, body)
+    } catch (e) {
+      this.failure = `This is not kept: ${why(e)}`
+      return null
+    }
+  }
+
+  // say adds what a person says behind a message, and has it answered.
+  async say(content: string, parent: number): Promise<void> {
+    if (this.busy) return
+    this.#begin()
+    if (!this.chat && this.#keep) {
+      this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
+      if (!this.chat) this.#keep = false // from here on in the page alone
+    }
+    const m: Message = { id: --this.#ids, chat: 0, parent, role: 'user', content, model: '', finish: 'said', run: 0, facts: null, created_at: new Date().toISOString() }
+    this.messages = [...this.messages, m]
+    this.leaf = m.id
+    await this.#add(m)
+    this.#changed()
+    await this.#answer(this.leaf)
+  }
+
+  // answer generates an answer to a message, beside those that there are.
+  async answer(parent: number): Promise<void> {
+    if (this.busy) return
+    this.#begin()
+    await this.#answer(parent)
+  }
+
+  #begin(): void {
+    this.busy = true
+    this.failure = ''
+    this.#generation = new Generation()
+  }
+
+  // #add keeps a message that has a place in the list, which gets the id it is
+  // kept by.
+  async #add(m: Message): Promise<Message> {
+    if (!this.chat || m.parent < 0) return m
+    const kept = await this.#tell<Message>(`/app/chats/${this.chat.id}/messages`, { parent: m.parent, role: m.role, content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
+    if (!kept) return m
+    this.messages = this.messages.map((x) => (x.id === m.id ? kept : x.parent === m.id ? { ...x, parent: kept.id } : x))
+    if (this.leaf === m.id) this.leaf = kept.id
+    if (this.growing?.id === m.id) this.growing = { ...this.growing, id: kept.id }
+    return kept
+  }
+
+  // #ask is what is asked for behind a message.
+  #ask(behind: number): Ask {
+    const path = branch(this.messages, behind)
+    const { temperature, max_tokens } = this.options
+    const how = { max_tokens: max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
+    if (this.kind === 'code') return { prompt: path.at(-1)?.content ?? '', ...how }
+    const messages: Said[] = path.map(({ role, content }) => ({ role, content }))
+    if (this.system.trim() !== '') messages.unshift({ role: 'system', content: this.system })
+    return { messages, ...how }
+  }
+
+  async #answer(parent: number): Promise<void> {
+    const ask = this.#ask(parent)
+    const g = this.#generation ?? new Generation()
+    let m: Message = { id: --this.#ids, chat: 0, parent, role: 'assistant', content: '', model: '', finish: '', run: 0, facts: null, created_at: new Date().toISOString() }
+    this.messages = [...this.messages, m]
+    this.leaf = m.id
+    this.growing = { id: m.id, text: '', spans: [] }
+
+    // saved holds what is being kept; one at a time, so that an answer has one row.
+    let saving = false
+    let saved = Promise.resolve()
+    const save = (): void => {
+      if (saving || g.answer.text.length === m.content.length) return
+      saving = true
+      saved = (async () => {
+        m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model })
+        saving = false
+      })()
+    }
+    let look: ReturnType<typeof setTimeout> | undefined
+    const show = (): void => {
+      look = undefined
+      if (this.growing) this.growing = { id: m.id, text: g.answer.text, spans: g.answer.spans.slice() }
+    }
+    const saver = setInterval(save, savedEvery)
+    try {
+      await g.run(ask, () => (look ??= setTimeout(show, shownEvery)))
+    } catch (e) {
+      this.failure = why(e)
+      g.answer.finish = 'error'
+    }
+    clearInterval(saver)
+    clearTimeout(look)
+    await saved
+    const a = g.answer
+    if (a.text === '' && a.finish !== 'stop') {
+      this.messages = this.messages.filter((x) => x.id !== m.id)
+      this.leaf = parent
+    } else {
+      const facts: Facts = { ...(a.timings ? { timings: a.timings } : {}), spans: a.spans }
+      await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.timings?.run_id ?? 0, facts })
+    }
+    this.growing = this.#generation = null
+    this.busy = false
+    this.#changed()
+  }
+
+  // #save puts what an answer has become into the list, and keeps it.
+  async #save(m: Message): Promise<Message> {
+    if (m.id > 0 && this.chat) await this.#tell(`/app/chats/${this.chat.id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
+    this.messages = this.messages.map((x) => (x.id === m.id ? m : x))
+    return m.id < 0 ? this.#add(m) : m
+  }
+
+  // stop ends the answer that grows.
+  stop(): void {
+    void this.#generation?.stop()
+  }
+
+  // leave keeps what there is of the answer as the page ends.
+  leave(): void {
+    const send = (path: string, body: unknown): void => void request(path, { method: 'POST', body: JSON.stringify(body), keepalive: true }).catch(() => {})
+    const m = this.messages.find((x) => x.id === this.growing?.id)
+    const content = this.#generation?.answer.text ?? ''
+    this.#generation?.leave(send)
+    if (!this.chat || !m || content === '' || content.length * 3 > lastWords) return
+    const path = `/app/chats/${this.chat.id}/messages`
+    if (m.id > 0) send(`${path}/${m.id}`, { content })
+    else if (m.parent > 0) send(path, { parent: m.parent, role: m.role, content })
+  }
+}

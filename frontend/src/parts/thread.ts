@@ -1,0 +1,27 @@
+// A Node is a message of a chat, as far as its place goes.
+export interface Node {
+  id: number
+  parent: number // 0 = it begins the chat
+  role: string
+}
+
+// branch lists the messages from the beginning of a chat to a leaf.
+export function branch<T extends Node>(messages: T[], leaf: number): T[] {
+  const byID = new Map(messages.map((m) => [m.id, m]))
+  const path: T[] = []
+  for (let m = byID.get(leaf); m && path.length < messages.length; m = byID.get(m.parent)) path.push(m)
+  return path.reverse()
+}
+
+// siblings lists those that a message could be exchanged for, itself among them,
+// oldest first.
+export const siblings = <T extends Node>(messages: T[], m: T): T[] => messages.filter((x) => x.parent === m.parent && x.role === m.role)
+
+// latest is where the branch ends that was last written to behind a message.
+export function latest(messages: Node[], id: number): number {
+  for (;;) {
+    const child = messages.findLast((m) => m.parent === id)
+    if (!child) return id
+    id = child.id
+  }
+}
