@@ -1,0 +1,81 @@
+// Two minutes of measuring: begun, followed, cancelled; and what several of them
+// found, beside each other.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { launch, open, shot } from './browser.mjs'
+
+let browser
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+test('a measurement, cancelled', async () => {
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'This Mac' }).click()
+  await page.getByRole('button', { name: 'Measure' }).click()
+  await page.getByText(/Writing code, plainly and with drafts, [1-9]\d* of at most/).waitFor({ timeout: 60_000 })
+  await shot(page, 'mac-measuring')
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('alert').getByText('The bench was cancelled').waitFor({ timeout: 20_000 })
+  await page.getByRole('button', { name: 'Measure' }).waitFor()
+  // One ends with its page too, and the next may begin.
+  await page.getByRole('button', { name: 'Measure' }).click()
+  await page.getByText(/of at most/).waitFor({ timeout: 60_000 })
+  await page.getByRole('link', { name: 'Runs' }).click()
+  await page.waitForFunction(async () => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
+    return !(await (await fetch('/app/benches', { headers })).json()).running
+  })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('measurements beside each other', async () => {
+  const spread = (median) => ({ median, low: median * 0.9, high: median * 1.1 })
+  const bench = (id, model, times) => ({
+    id,
+    at: `2025-11-${20 + id}T10:00:00Z`,
+    model,
+    machine: 'a chip, 8 cores',
+    version: '0.1.0',
+    result: {
+      seconds: 99, waited: 12, again: 2, device: 'gpu', dtype: 'bfloat16', mlx: '0.32.2', drafter: 'dflash',
+      decode: { plain: spread(100), drafted: spread(100 * times), times: spread(times), tokens_per_verify: 3.3, pairs: 27, prompts: 27, left: 24, differing: 0 },
+      restore: { tokens: 2048, bytes: 4.7e6, recomputed: spread(1100), restored: spread(14), times: spread(78), pairs: 16 },
+      verify: { context: 512, step: spread(10), rows: [1, 2, 4, 8, 16].map((rows) => ({ rows, ms: spread(9 + rows / 2), steps: spread(0.9 + rows / 20) })), turns: 15 },
+    },
+  })
+  let list = [bench(3, 'org/coder-8b', 1.8), bench(2, 'org/coder-8b', 1.5), bench(1, 'pocket', 1.2)]
+  for (const colorScheme of ['light', 'dark']) {
+    const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 800 } })
+    await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: list, running: false } }))
+    await page.route('**/app/benches/*', (route) => {
+      list = list.filter((b) => !route.request().url().endsWith(`/${b.id}`))
+      void route.fulfill({ json: {} })
+    })
+    await page.getByRole('link', { name: 'This Mac' }).click()
+    await page.getByRole('heading', { name: /org\/coder-8b, 23 Nov 2025/ }).waitFor()
+    await page.getByText('2 measurements were made again').waitFor()
+    const row = (day) => page.getByRole('row').filter({ hasText: `${day} Nov 2025` })
+    assert.match(await row(22).textContent(), /1\.50× 1\.20/)
+    assert.doesNotMatch(await row(21).textContent(), /×/, 'another model is compared')
+    await shot(page, `mac-${colorScheme}-800`)
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+    assert.ok(over <= 0, `${over} px too wide`)
+    const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+    assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+    if (colorScheme === 'dark') {
+      await row(22).getByRole('button', { name: /^Forget/ }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Forget it' }).click()
+      await row(22).waitFor({ state: 'detached' })
+    }
+    assert.deepEqual(problems, [])
+    await context.close()
+  }
+})
