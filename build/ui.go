@@ -25,6 +25,7 @@ func uiRequirements() []requirement {
 			requirement{what: "a session bus", apt: "dbus", present: onPath("dbus-run-session")},
 			requirement{what: "a window manager", apt: "openbox", present: onPath("openbox")},
 			requirement{what: "xdotool", apt: "xdotool", present: onPath("xdotool")},
+			requirement{what: "xclip", apt: "xclip", present: onPath("xclip")},
 			requirement{what: "import of ImageMagick", apt: "imagemagick", present: onPath("import")},
 			requirement{what: "a font", apt: "fonts-dejavu-core", present: func(ctx context.Context, b *builder) bool {
 				out, err := b.output(b.command(ctx, "fc-list"))
@@ -104,8 +105,10 @@ func (b *builder) desktopTests(ctx context.Context, p programs) error {
 	if err := os.MkdirAll(b.uiOut(), 0o755); err != nil {
 		return err
 	}
-	cmd := b.onDisplay(ctx, p, home, "desktop.sh")
-	return b.step("menu bar and window on a display", cmd)
+	return errors.Join(
+		b.step("menu bar and window on a display", b.onDisplay(ctx, p, home, "desktop.sh")),
+		b.step("stop in the window", b.onDisplay(ctx, p, filepath.Join(home, "stop"), "stop.sh")),
+	)
 }
 
 // onDisplay is a script of build/ui on a display of its own, with a home folder for Tandem.

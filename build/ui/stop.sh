@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Stop in the window, whose web view never cancels a request: during prefill and
+# while an answer grows, on a display of its own. What became of the requests is
+# asked of the server. It is run by `go run ./build test ui`, which says by the
+# environment where the programs are.
+set -euo pipefail
+
+fail() {
+  echo "FAILED: $*" >&2
+  import -window root "$OUT/failed-stop.png" || true
+  exit 1
+}
+
+# wait_for SECONDS WHAT COMMAND... until the command succeeds.
+wait_for() {
+  local limit=$1 what=$2
+  shift 2
+  local end=$((SECONDS + limit))
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || fail "no $what within $limit s"
+    sleep 0.02
+  done
+}
+
+app() { curl -sf --unix-socket "$TANDEM_HOME/run/control.sock" "http://tandem/app/$1" "${@:2}"; }
+ready() { app state | grep -q '"phase":"ready"'; }
+window() { xdotool search --onlyvisible --name '^Tandem$'; }
+painted() {
+  local id colours
+  id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
+}
+# field NAME JSON is a number of the first request in a state or a history.
+field() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" <<<"$2" | head -1; }
+# reading: a part of a prompt has been evaluated, and not all.
+reading() {
+  local state
+  state=$(app state | sed 's/.*"active":\[//')
+  local done total
+  done=$(field prompt_done "$state") total=$(field prompt_tokens "$state")
+  [ "${done:-0}" -gt 0 ] && [ "$done" -lt "$total" ] && echo "stopped with $done of $total prompt tokens evaluated" >"$files/reading"
+}
+writing() {
+  local n
+  n=$(field completion_tokens "$(app state | sed 's/.*"active":\[//')")
+  [ "${n:-0}" -gt 8 ]
+}
+idle() { app state | grep -q '"active":\[\]'; }
+keys() { xdotool windowfocus --sync "$(window)" key --clearmodifiers --delay 60 "$@"; }
+
+files=$(mktemp -d)
+openbox >/dev/null 2>&1 &
+desktop=$!
+"$TANDEM" serve --addr 127.0.0.1:0 --model pocket >/dev/null 2>"$files/serve" &
+server=$!
+wait_for 30 'server' ready
+"$WINDOW" --follow &
+face=$!
+trap 'kill $face $server $desktop 2>/dev/null || true; rm -rf "$files"' EXIT
+wait_for 20 'window' window
+wait_for 20 'text in the window' painted
+
+# By the keyboard alone: behind the link that skips to the page come the pages,
+# the Playground second; its code has the focus then.
+keys Tab Tab Tab Return
+sleep 1
+
+# ask puts a file in place of the code and has it gone on with.
+ask() {
+  xclip -selection clipboard -i "$1"
+  keys ctrl+a ctrl+v
+  sleep 1
+  keys ctrl+Return
+}
+
+# Code that nothing has been computed for, of more chunks than are read in a moment.
+for i in $(seq 900); do printf 'func f%d(a int) int { return a*%d + %d }\n' "$i" "$((i * 7919 % 1009))" "$((i * 104729 % 7907))"; done >"$files/long.go"
+ask "$files/long.go"
+wait_for 60 'prompt being read' reading
+keys Escape
+wait_for 20 'end of the request' idle
+run=$(app 'runs?limit=1')
+cat "$files/reading"
+grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in prefill it ended as $run"
+[ "$(field completion_tokens "$run")" = 0 ] || fail "stopped in prefill it answered: $run"
+
+# An answer as long as the context: it is stopped while it grows, and what there
+# is of it is kept.
+printf 'package main\n\n// Sum adds.\nfunc Sum(xs []int) int {\n' >"$files/short.go"
+ask "$files/short.go"
+wait_for 60 'answer that grows' writing
+import -window root "$OUT/stop.png"
+keys Escape
+wait_for 20 'end of the request' idle
+run=$(app 'runs?limit=1')
+grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in its answer it ended as $run"
+echo "stopped after $(field completion_tokens "$run") tokens of an answer"
+wait_for 20 'kept answer' sh -c "curl -sf --unix-socket '$TANDEM_HOME/run/control.sock' http://tandem/app/chats/1 | grep -q '\"finish\":\"stopped\"'"
+echo 'all is well'
