@@ -225,7 +225,7 @@ func (s *Settings) check(name string) error {
 		}
 	case "checkpoint_memory", "checkpoint_disk":
 		if n := f.Int(); n != 0 && n < leastBudget {
-			return refuse("must be 0, which leaves it to Tandem, or at least %d bytes, not %d.", leastBudget, n)
+			return refuse("must be 0, which leaves it to Tandem, or at least %d MiB, not %d bytes.", leastBudget>>20, n)
 		}
 	case "keep_requests":
 		if !slices.Contains([]KeepRequests{KeepNone, KeepWeek, KeepMonth}, s.KeepRequests) {

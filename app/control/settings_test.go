@@ -36,7 +36,7 @@ func TestSettingsWith(t *testing.T) {
 		{`{"hub_cache": "models"}`, "hub_cache", "from / on"},
 		{`{"hub_cache": "/a\nb"}`, "hub_cache", "one line"},
 		{`{"model_folders": ["/a", "b"]}`, "model_folders", `not "b"`},
-		{`{"checkpoint_memory": 5}`, "checkpoint_memory", "at least 67108864 bytes"},
+		{`{"checkpoint_memory": 5}`, "checkpoint_memory", "at least 64 MiB, not 5 bytes"},
 		{`{"checkpoint_disk": 0}`, "", ""},
 		{`{"idle_unload_minutes": -1}`, "idle_unload_minutes", "which is never"},
 		{`{"keep_requests": "1d"}`, "keep_requests", "off, 7d or 30d"},

@@ -21,11 +21,12 @@ const sessionKey = 'tandem-session'
 export const inWindow = location.protocol === 'wails:' || location.hostname === 'wails.localhost'
 
 // takeCode exchanges the code of a link that `tandem open` made, which stands
-// behind the address's #, and takes it out of the address.
+// behind the address's #, and takes it out of the address. A page may be named
+// behind it.
 export async function takeCode(): Promise<void> {
-  const code = location.hash.slice(1)
-  if (!/^[A-Z2-7]{20,}$/.test(code)) return
-  history.replaceState(null, '', location.pathname)
+  const [code, page] = location.hash.slice(1).split('/')
+  if (code === undefined || !/^[A-Z2-7]{20,}$/.test(code)) return
+  history.replaceState(null, '', location.pathname + (page ? `#/${page}` : ''))
   const { session } = await post<{ session: string }>('/app/session', { code })
   sessionStorage.setItem(sessionKey, session)
 }
@@ -37,7 +38,7 @@ export const hasSession = (): boolean => inWindow || sessionStorage.getItem(sess
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
   const session = sessionStorage.getItem(sessionKey)
-  if (session !== null && path.startsWith('/app/')) headers.set('Authorization', `Bearer ${session}`)
+  if (session !== null) headers.set('Authorization', `Bearer ${session}`)
   if (init.body !== undefined) headers.set('Content-Type', 'application/json')
   let answer: Response
   try {

@@ -1,0 +1,59 @@
+import { get, inWindow, post, why } from './client.ts'
+import type { Settings, SettingsState, SettingState } from './types.ts'
+
+// A SettingName is one of a setting that has a value to show.
+export type SettingName = keyof Settings
+
+// A Form is what is set, and what became of the last change of each setting. Each
+// is sent by itself, as soon as it is changed.
+export class Form {
+  state = $state.raw<SettingsState | null>(null)
+  problem = $state('') // why nothing is known
+  errors = $state<Record<string, string>>({}) // by the name of the setting
+  saved = $state('') // name of what was changed last
+
+  #last: Promise<unknown> = Promise.resolve()
+
+  async read(): Promise<void> {
+    try {
+      this.state = await get<SettingsState>('/app/settings')
+      this.problem = ''
+    } catch (e) {
+      this.problem = why(e)
+    }
+  }
+
+  // set changes one setting, behind the changes before; null puts its default
+  // back. It returns whether that was done.
+  set(name: string, value: unknown): Promise<boolean> {
+    const done = this.#last.then(() => this.#send(name, value))
+    this.#last = done
+    return done
+  }
+
+  async #send(name: string, value: unknown): Promise<boolean> {
+    this.saved = ''
+    try {
+      this.state = await post<SettingsState>('/app/settings', { [name]: value })
+    } catch (e) {
+      const said = why(e)
+      this.errors[name] = said.startsWith(`${name} `) ? `This${said.slice(name.length)}` : said
+      return false
+    }
+    delete this.errors[name]
+    this.saved = name
+    // This page is at the old port, where nobody listens any more.
+    if (this.state.link && !inWindow) location.assign(`${this.state.link}/settings`)
+    return true
+  }
+
+  source(name: string): SettingState | undefined {
+    return this.state?.sources.find((s) => s.name === name)
+  }
+
+  // fixed says that a flag or the environment decides.
+  fixed(name: string): boolean {
+    const source = this.source(name)?.source
+    return source === 'flag' || source === 'environment'
+  }
+}

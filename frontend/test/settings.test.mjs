@@ -1,0 +1,240 @@
+// What a person does on Settings and Help: each setting by itself, keys, the link
+// of the command line tool, the log, the report; and an endpoint that moves. It has
+// a server of its own, whose user has a folder of their own.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, mkdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+
+import { launch, shot } from './browser.mjs'
+
+const user = mkdtempSync(join(tmpdir(), 'u'))
+const env = { ...process.env, HOME: user, TANDEM_HOME: join(user, 'tandem'), HF_ENDPOINT: 'https://mirror.example.org' }
+delete env.HF_TOKEN
+let browser, server
+
+// tandem runs a command of the program.
+const tandem = (...args) => execFileSync(process.env.TANDEM, args, { env, encoding: 'utf8' }).trim()
+
+// freePort returns one that nobody has now.
+const freePort = () =>
+  new Promise((done) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address()
+      probe.close(() => done(port))
+    })
+  })
+
+before(async () => {
+  mkdirSync(join(user, 'Downloads'))
+  tandem('settings', 'set', `port=${await freePort()}`)
+  server = spawn(process.env.TANDEM, ['serve', '--model', 'pocket'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  await new Promise((done) => server.stdout.once('data', done))
+  browser = await launch()
+})
+after(async () => {
+  await browser?.close()
+  if (server) {
+    server.kill('SIGTERM')
+    await new Promise((done) => server.once('exit', done))
+  }
+  rmSync(user, { recursive: true })
+})
+
+// visit opens one page with a session, at its own width.
+async function visit(name, options = {}) {
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options })
+  const page = await context.newPage()
+  const problems = []
+  page.on('pageerror', (e) => problems.push(String(e)))
+  page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
+  await page.goto(`${tandem('open', '--print')}/${name.toLowerCase()}`)
+  await page.locator(`nav a[aria-current="page"][href="#/${name.toLowerCase()}"]`).waitFor()
+  return { context, page, problems }
+}
+
+const settings = () => JSON.parse(tandem('settings', '--json'))
+
+test('each setting is set by itself, and a bad one says why', async () => {
+  const { context, page, problems } = await visit('Settings')
+  const minutes = page.getByLabel('Unload an idle model after', { exact: true })
+  await minutes.fill('30')
+  await minutes.press('Tab')
+  await page.getByText('Saved.').waitFor()
+  assert.equal(settings().settings.idle_unload_minutes, 30)
+
+  await minutes.fill('-5')
+  await minutes.press('Tab')
+  await page.getByText(/This must lie between 0/).waitFor()
+  assert.equal(settings().settings.idle_unload_minutes, 30)
+  await page.getByRole('button', { name: 'Default of Unload an idle model after' }).click()
+  await page.getByText(/must lie between 0/).waitFor({ state: 'detached' })
+  assert.equal(settings().settings.idle_unload_minutes, 0)
+
+  await page.getByLabel('Names it may be called by', { exact: true }).fill('mac.example\nother.example')
+  await page.getByRole('textbox', { name: 'Pages and apps that may call it' }).focus()
+  await page.getByText('Saved.').waitFor()
+  assert.deepEqual(settings().settings.allowed_hosts, ['mac.example', 'other.example'])
+  await page.getByLabel('Keep requests', { exact: true }).selectOption('30d')
+  await page.getByLabel('Checkpoints on disk', { exact: true }).fill('20')
+  await page.getByRole('checkbox', { name: 'Show tokens per second' }).check()
+  await page.getByText('Saved.').waitFor()
+  const { settings: s } = settings()
+  assert.deepEqual([s.keep_requests, s.checkpoint_disk, s.menu_speed], ['30d', 20e9, true])
+
+  // The environment decides the hub's address.
+  assert.ok(await page.getByLabel('Hub', { exact: true }).isDisabled())
+  await page.getByText(/Decided by HF_ENDPOINT/).waitFor()
+  assert.equal(await page.getByLabel('Hub', { exact: true }).inputValue(), 'https://mirror.example.org')
+
+  // A folder that is not one is refused, and what was written stays to be mended.
+  await page.getByLabel('Further folders with models', { exact: true }).fill('models')
+  await page.getByLabel('Folder for downloads', { exact: true }).focus()
+  await page.getByText(/This must have whole paths/).waitFor()
+  assert.equal(await page.getByLabel('Further folders with models', { exact: true }).inputValue(), 'models')
+  await shot(page, 'settings-refused')
+  assert.deepEqual(problems.filter((p) => !/400/.test(p)), [])
+  await context.close()
+})
+
+test('the token is written and never shown', async () => {
+  const { context, page, problems } = await visit('Settings')
+  await page.getByLabel('Token', { exact: true }).fill('hf_secret')
+  await page.getByRole('button', { name: 'Save the token' }).click()
+  await page.getByText('One is set here.').waitFor()
+  assert.equal(await page.getByLabel('Token', { exact: true }).inputValue(), '')
+  assert.ok(!(await page.content()).includes('hf_secret'))
+  assert.equal(statSync(join(env.TANDEM_HOME, 'hub-token')).mode & 0o777, 0o600)
+  await page.getByRole('button', { name: 'Export settings' }).click()
+  const path = join(user, 'Downloads', 'tandem-settings.json')
+  await page.getByText(path).waitFor()
+  assert.ok(!readFileSync(path, 'utf8').includes('hf_secret'))
+  await page.getByRole('button', { name: 'Remove it' }).click()
+  await page.getByText('One is set here.').waitFor({ state: 'detached' })
+  assert.ok(!existsSync(join(env.TANDEM_HOME, 'hub-token')))
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a key is made, shown once, used and deleted', async () => {
+  const { context, page, problems } = await visit('Settings')
+  // Without one nothing asks for keys.
+  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).click()
+  await page.getByText(/This needs a key first/).waitFor()
+  assert.ok(!(await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).isChecked()))
+
+  await page.getByLabel('A new key for').fill('Zed')
+  await page.getByLabel('A new key for').press('Enter')
+  const secret = await page.locator('#new-key').textContent()
+  assert.match(secret, /^tandem-[a-z2-7]{26}$/)
+  await shot(page, 'settings-key')
+  await page.getByRole('button', { name: 'Copy the key' }).click()
+  await page.getByText('Copied').waitFor()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret)
+  await page.reload()
+  await page.getByRole('row').filter({ hasText: 'Zed' }).waitFor()
+  assert.ok(!(await page.content()).includes(secret))
+
+  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).check()
+  await page.getByText('Saved.').waitFor()
+  const ask = (headers) => fetch(new URL('/v1/models', page.url()), { headers }).then((r) => r.status)
+  assert.deepEqual([await ask({}), await ask({ Authorization: `Bearer ${secret}` })], [401, 200])
+  // The page goes on without one.
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByRole('button', { name: 'Complete' }).click()
+  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText(/is the last key/).waitFor()
+  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).uncheck()
+  await page.getByText('Saved.').waitFor()
+  await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('row').filter({ hasText: 'Zed' }).waitFor({ state: 'detached' })
+  assert.equal(await ask({ Authorization: `Bearer ${secret}` }), 200) // anything will do again
+  assert.deepEqual(problems.filter((p) => !/400/.test(p)), [])
+  await context.close()
+})
+
+test('the command line tool is linked on request', async () => {
+  const { context, page } = await visit('Settings')
+  const link = join(user, '.local', 'bin', 'tandem')
+  assert.ok(!existsSync(link))
+  await page.getByRole('button', { name: 'Make the link' }).click()
+  await page.getByText('leads to this Tandem').waitFor()
+  await page.getByText('export PATH="$HOME/.local/bin:$PATH"').waitFor()
+  assert.ok(existsSync(readlinkSync(link)))
+  await context.close()
+})
+
+test('the log is live, and the report is saved', async () => {
+  const { context, page, problems } = await visit('Help')
+  const log = page.getByRole('log')
+  await log.getByText('model loaded').first().waitFor()
+  const before = await log.getByText('endpoint=/v1/completions').count()
+  const answer = await fetch(new URL('/v1/completions', page.url()), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ model: 'tandem', prompt: 'sesame', max_tokens: 2 }) })
+  assert.equal(answer.status, 200)
+  await log.getByText('endpoint=/v1/completions').nth(before).waitFor()
+  assert.ok(!(await log.textContent()).includes('sesame'))
+  await page.getByLabel('Only what went wrong').check()
+  await log.getByText('endpoint=/v1/completions').first().waitFor({ state: 'detached' })
+  await page.getByLabel('Only what went wrong').uncheck()
+  await page.getByRole('button', { name: 'Save report' }).click()
+  const status = page.getByText(/Saved as/)
+  await status.waitFor()
+  const report = JSON.parse(readFileSync(/Saved as (\S+)/.exec(await status.textContent())[1], 'utf8'))
+  assert.ok(report.runs.length > 0 && report.log.length > 0 && !JSON.stringify(report).includes('sesame'))
+  await shot(page, 'help')
+  await page.getByRole('link', { name: 'Settings' }).last().click()
+  await page.getByRole('heading', { name: 'Endpoint' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a taken port offers the ways out', async () => {
+  const { context, page } = await visit('Now')
+  const state = JSON.parse(readFileSync(new URL('../../app/control/testdata/states/port_taken.json', import.meta.url), 'utf8'))
+  await page.route('**/app/state', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify({ ...state, rev: 1 })}\n\n` }))
+  const asked = []
+  await page.route('**/app/port', (route) => {
+    asked.push(route.request().postDataJSON())
+    route.fulfill({ status: 409, contentType: 'application/json', body: JSON.stringify({ error: { message: 'Nothing was changed: port 8263 is taken.', code: 'port_taken' } }) })
+  })
+  await page.reload()
+  await page.getByText('Port 8263 is taken by python3 (pid 812)').waitFor()
+  await page.getByRole('button', { name: 'Use 8264' }).click()
+  await page.getByText('Nothing was changed').waitFor()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.waitForFunction(() => !document.querySelector('.notice button[disabled]'))
+  await shot(page, 'port-taken')
+  assert.deepEqual(asked, [{ port: 8264 }, {}])
+  await context.close()
+})
+
+test('the endpoint moves, and the page with it', async () => {
+  const { context, page } = await visit('Settings')
+  const field = page.getByLabel('Port', { exact: true })
+  const before = new URL(page.url()).port
+
+  const other = createServer().listen(0, '127.0.0.1')
+  await new Promise((done) => other.once('listening', done))
+  await field.fill(`${other.address().port}`)
+  await field.press('Tab')
+  await page.getByText(new RegExp(`Nothing was changed: port ${other.address().port} is taken by node`)).waitFor()
+  assert.equal(settings().settings.port, Number(before))
+  other.close()
+
+  const next = await freePort()
+  await field.fill(`${next}`)
+  await field.press('Tab')
+  await page.waitForURL(`http://127.0.0.1:${next}/#/settings`)
+  await page.getByText(`http://127.0.0.1:${next}/v1`).waitFor()
+  await assert.rejects(fetch(`http://127.0.0.1:${before}/health`))
+  await context.close()
+})
