@@ -19,7 +19,8 @@ var _ server.Keeper = (*App)(nil)
 // durable is how long a file takes at most until it is on disk.
 const durable = 2 * time.Second
 
-// textEnd is how many tokens of a checkpoint's text are shown.
+// textEnd is how many tokens of a checkpoint's text are shown, unless all are asked
+// for.
 const textEnd = 200
 
 // Checkpoints implements server.Keeper.
@@ -82,7 +83,7 @@ func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoi
 }
 
 // Checkpoint implements server.Keeper.
-func (a *App) Checkpoint(ctx context.Context, name string) (control.Checkpoint, error) {
+func (a *App) Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
 		return control.Checkpoint{}, err
@@ -103,7 +104,10 @@ func (a *App) Checkpoint(ctx context.Context, name string) (control.Checkpoint, 
 	if err != nil {
 		return c, err
 	}
-	c.Text = m.Decode(text[max(0, len(text)-textEnd):])
+	if !whole {
+		text = text[max(0, len(text)-textEnd):]
+	}
+	c.Text = m.Decode(text)
 	return c, nil
 }
 

@@ -22,8 +22,9 @@ type Checkpoint struct {
 	UsedAt    time.Time `json:"used_at"`
 	SavedMS   float64   `json:"saved_ms"` // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
 
-	// Text is the end of the text. Only one checkpoint by itself has it, and
-	// only while its model is in memory.
+	// Text is the end of the text, or all of it where GET /app/checkpoints/{id}
+	// says whole=true. Only one checkpoint by itself has it, and only while its
+	// model is in memory.
 	Text string `json:"text,omitempty"`
 }
 

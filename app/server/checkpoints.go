@@ -29,7 +29,7 @@ func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.backend.Checkpoint(r.Context(), r.PathValue("name"))
+	c, err := s.backend.Checkpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("whole") == "true")
 	if err != nil {
 		return err
 	}

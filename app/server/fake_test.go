@@ -95,11 +95,15 @@ func (f *fakeBackend) Checkpoints(context.Context, string) ([]control.Checkpoint
 	return []control.Checkpoint{f.checkpoint}, nil
 }
 
-func (f *fakeBackend) Checkpoint(_ context.Context, name string) (control.Checkpoint, error) {
+func (f *fakeBackend) Checkpoint(_ context.Context, name string, whole bool) (control.Checkpoint, error) {
 	if name != f.checkpoint.ID {
 		return control.Checkpoint{}, control.Errorf(control.CodeNoCheckpoint, "There is no checkpoint %q.", name)
 	}
-	return f.checkpoint, nil
+	c := f.checkpoint
+	if c.Text = "xyz"; whole {
+		c.Text = "abcdefghijklmnopqrstuvwxyz"
+	}
+	return c, nil
 }
 
 func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
@@ -109,16 +113,16 @@ func (f *fakeBackend) ChangeCheckpoint(ctx context.Context, name string, change 
 	if change.Pinned != nil {
 		f.checkpoint.Pinned = *change.Pinned
 	}
-	return f.Checkpoint(ctx, name)
+	return f.Checkpoint(ctx, name, false)
 }
 
 func (f *fakeBackend) DeleteCheckpoint(ctx context.Context, name string, _ bool) (control.Deleted, error) {
-	_, err := f.Checkpoint(ctx, name)
+	_, err := f.Checkpoint(ctx, name, false)
 	return control.Deleted{Checkpoints: []string{name}}, err
 }
 
 func (f *fakeBackend) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
-	_, err := f.Checkpoint(ctx, name)
+	_, err := f.Checkpoint(ctx, name, false)
 	return control.Integrity{ID: name}, err
 }
 
@@ -126,7 +130,7 @@ func (f *fakeBackend) CheckpointText(ctx context.Context, name string) (c contro
 	for id := 'a'; id <= 'z'; id++ {
 		ids = append(ids, id)
 	}
-	c, err = f.Checkpoint(ctx, name)
+	c, err = f.Checkpoint(ctx, name, false)
 	return c, ids, err
 }
 

@@ -97,3 +97,13 @@ func TestReport(t *testing.T) {
 		t.Errorf("verdict %+v, %v, told as %q", v, err, facts["verified"])
 	}
 }
+
+// TestCheckpointText: its end is told, and the whole where that is asked for.
+func TestCheckpointText(t *testing.T) {
+	s := New(lettered(control.KindAnswer), Options{})
+	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`, "/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
+		if w := getOf(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %s, want %s", path, w.Code, w.Body, want)
+		}
+	}
+}

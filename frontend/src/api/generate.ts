@@ -26,11 +26,15 @@ export class Generation {
   #abort = new AbortController()
 
   // run generates to the end, and calls changed as the answer grows.
-  async run(ask: Ask, changed: () => void): Promise<void> {
+  run(ask: Ask, changed: () => void): Promise<void> {
+    return this.follow('messages' in ask ? '/v1/chat/completions' : '/v1/completions', { model: 'tandem', return_draft_info: true, ...ask }, changed)
+  }
+
+  // follow is run for any route that generates.
+  async follow(path: string, ask: object, changed: () => void): Promise<void> {
     if (this.stopped) return
     this.#begun = true
-    const path = 'messages' in ask ? '/v1/chat/completions' : '/v1/completions'
-    const body = { model: 'tandem', stream: true, stream_options: { include_usage: true }, return_draft_info: true, ...ask }
+    const body = { stream: true, stream_options: { include_usage: true }, ...ask }
     const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name }, signal: this.#abort.signal }
     const a = this.answer
     try {

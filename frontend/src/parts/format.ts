@@ -37,3 +37,6 @@ export function moment(time: string, now = new Date()): string {
   const clock = at.toLocaleTimeString('en-GB')
   return at.toDateString() === now.toDateString() ? clock : `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric' })}, ${clock}`
 }
+
+// saved writes milliseconds that were saved, or lost where they are below zero.
+export const saved = (ms: number): string => (ms < 0 ? `−${duration(-ms)}` : duration(ms))

@@ -1,0 +1,95 @@
+// Checkpoints as a person uses them: looked at, named, pinned, gone on from in
+// both ways, deleted.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { launch, link, open, shot } from './browser.mjs'
+
+let browser
+const address = new URL(link()).origin
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+async function complete(prompt) {
+  const body = JSON.stringify({ model: 'tandem', prompt, max_tokens: 80, ignore_eos: true })
+  const answer = await fetch(`${address}/v1/completions`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
+  assert.equal(answer.status, 200)
+  return (await answer.json()).timings
+}
+
+test('a checkpoint is named, pinned, gone on from and deleted', async () => {
+  const mark = `Checked${Date.now()}`
+  const prompt = `package main\n\n// ${mark} says whether a string is a palindrome, and ${'is told so at length, '.repeat(12)}once.\nfunc ${mark}(s string) bool {\n`
+  const first = await complete(prompt)
+  const again = await complete(prompt)
+  assert.ok(again.cache_n > 0, 'nothing was restored')
+  const { context, page, problems } = await open(browser)
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByText(/they saved \d/).waitFor()
+  // Of what the first run computed: what the second was given back, and an answer.
+  const found = await page.waitForFunction(async (run) => {
+    const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
+    const own = (await (await fetch('/app/checkpoints', { headers })).json()).checkpoints.filter((c) => c.run === run)
+    const [given, answer] = [own.find((c) => c.hits > 0), own.find((c) => c.kind === 'answer')]
+    return given && answer ? [given.id, answer.id] : null
+  }, first.run_id)
+  const [given, answer] = await found.jsonValue()
+  const button = (name) => page.getByRole('button', { name, exact: true })
+  await button(given).click()
+  await page.locator('pre.so-far').getByText(mark).first().waitFor()
+  const name = `kept-${mark}`
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Rename' }).click()
+  const named = page.getByRole('row').filter({ has: page.getByRole('button', { name, exact: true }) })
+  await named.waitFor()
+  await page.getByRole('button', { name: 'Pin', exact: true }).click()
+  await named.getByText('pinned').waitFor()
+  assert.match(await named.textContent(), /(ms|s)$/, 'it does not say what it saved')
+
+  await button(answer).click()
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByRole('region', { name: 'The text so far' }).getByText(mark).first().waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled())
+  await page.getByLabel('Next message').fill('Write Index too.')
+  await page.getByLabel('Next message').press('Control+Enter')
+  await page.getByText(/tokens, \d+ a second · prompt .* from a checkpoint/).waitFor({ timeout: 60_000 })
+  assert.ok((await page.getByRole('region', { name: 'Answer' }).textContent()).length > 0)
+  await shot(page, 'conversations-continued')
+  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  await button('Look at what this answer left').click()
+  await button('Continue from here').click()
+  await page.getByRole('region', { name: 'The text so far' }).getByText('Write Index too.').waitFor()
+
+  await button(name).click()
+  await page.getByRole('button', { name: 'Branch the text' }).click()
+  await page.getByLabel('Text to go on with (may be empty)').fill('\treturn ')
+  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByText(/tokens, \d+ a second · prompt .* from a checkpoint/).waitFor({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'Close' }).click()
+
+  // What is pinned stays; what is deleted goes with all behind it, and says how much.
+  const dialog = page.getByRole('dialog')
+  await page.getByRole('button', { name: 'Delete…' }).click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('alert').getByText('unpin').waitFor()
+  await button(name).click()
+  await page.getByRole('button', { name: 'Unpin' }).click()
+  await named.getByText('pinned').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Delete…' }).click()
+  await dialog.getByText(/deleted too: .* in all\./).waitFor()
+  await dialog.getByRole('button', { name: 'Keep it' }).click()
+  assert.equal(await named.count(), 1)
+  await page.getByRole('button', { name: 'Delete…' }).click()
+  await shot(page, 'conversations-delete')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await named.waitFor({ state: 'detached' })
+  assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
+  await context.close()
+})
