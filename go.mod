@@ -3,6 +3,7 @@ module tandem
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/dlclark/regexp2 v1.12.0
 	github.com/dustin/go-humanize v1.1.0
 	github.com/evanphx/json-patch/v5 v5.9.11
@@ -17,6 +18,7 @@ require (
 	github.com/sethvargo/go-retry v0.5.0
 	github.com/wailsapp/wails/v2 v2.15.0
 	go.uber.org/multierr v1.11.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sync v0.24.0
 	golang.org/x/sys v0.49.0
 	golang.org/x/text v0.43.0

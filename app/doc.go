@@ -41,5 +41,12 @@
 // take follows from the machine, unless Options say. Where they
 // cannot be written the state has a warning, and requests notice nothing.
 //
+// # Connect
+//
+// What clients are told of the endpoint is made here and not in the page, for
+// their files are compared with what would be written now whether a page is open
+// or not, and so that who has a session can have no other text written than that.
+// The files lie in the home folder's connect; those of users are left alone.
+//
 // Library code, no main: flags and environment are read by the commands.
 package app

@@ -22,6 +22,7 @@ type Backend interface {
 	Keys
 	Help
 	Chats
+	Connections
 	Library
 	Disk
 	Benches

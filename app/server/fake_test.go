@@ -20,6 +20,7 @@ import (
 type fakeBackend struct {
 	fakeBenches
 	fakeChats
+	fakeConnections
 
 	mu     sync.Mutex
 	runs   []control.Run

@@ -202,6 +202,8 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/settings/export", ask(s, s.backend.ExportSettings))
 	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
+	get("/app/connect", s.connect)
+	post("/app/connect/{id}", s.writeConnection)
 
 	route("/", map[string]handler{"": nil})
 	return mux

@@ -2,6 +2,7 @@ import './first.ts'
 
 import { mount } from 'svelte'
 
+import './api/outside.ts'
 import App from './App.svelte'
 import './app.css'
 

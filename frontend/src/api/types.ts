@@ -211,6 +211,37 @@ export interface Parted {
   answer: boolean // the other text is an answer there
 }
 
+// Connect is the answer of GET /app/connect: what clients need to use the
+// endpoint.
+export interface Connect {
+  base_url: string // http://127.0.0.1:8263/v1
+  model: string // id behind the name "tandem"
+  context: number // of that model, in tokens; 0 = unknown
+  needs_key: boolean // any key will do otherwise
+  longer: LongerModel[] // registered models with a longer context, the longest first
+  connections: Connection[]
+}
+
+// A LongerModel could be chosen for its context.
+export interface LongerModel {
+  id: string
+  context: number // tokens
+}
+
+// A Connection is what one client needs.
+export interface Connection {
+  id: string
+  name: string
+  where: string // the text goes, a sentence
+  text: string // to copy
+  context: number // tokens that the client needs; 0 = it takes what there is
+  lacks?: string // what the client needs and Tandem does not serve, a sentence
+  file?: string // that the text is written to on request; empty if the client reads none
+  use?: string // command that uses the file
+  written: Written
+  endpoint?: string // that the file names, if it is stale and names one
+}
+
 // Removal is the answer of GET /app/removal, which says what removing a model or a
 // drafter would do, and of DELETE /app/models/{id}, which did it.
 export interface Removal {
@@ -785,3 +816,5 @@ export type LinkKind = "absent" | "ours" | "stale" | "foreign"
 export type Phase = "starting" | "no_model" | "loading" | "ready" | "failed" | "draining"
 
 export type Source = "default" | "setting" | "environment" | "flag"
+
+export type Written = "" | "current" | "stale"

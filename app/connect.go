@@ -1,0 +1,155 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/server"
+)
+
+var _ server.Connections = (*App)(nil)
+
+const (
+	// connectFolder is where the home folder has the files of clients, a folder
+	// each.
+	connectFolder = "connect"
+
+	// ownKey stands for a key that a person has to fill in.
+	ownKey = "YOUR-TANDEM-KEY"
+
+	// mostWritten is how much of a client's file is compared; ours are smaller.
+	mostWritten = 64 << 10
+)
+
+// Connect implements server.Connections.
+func (a *App) Connect(ctx context.Context) (control.Connect, error) {
+	st, settings := a.State(), a.settings.current()
+	rows, err := a.db.Models(ctx)
+	if err != nil {
+		return control.Connect{}, err
+	}
+	c := control.Connect{
+		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d", cmp.Or(settings.Port, control.DefaultPort))) + "/v1",
+		Model:   st.Choice, NeedsKey: settings.RequireKey, Longer: []control.LongerModel{},
+	}
+	limited := func(n int) int {
+		if st.ContextLimit > 0 {
+			return min(n, st.ContextLimit)
+		}
+		return n
+	}
+	for _, r := range rows {
+		if r.ID == st.Choice {
+			c.Context = limited(r.ContextLength)
+		}
+	}
+	if st.Loaded != nil && st.Loaded.ID == st.Choice {
+		c.Context = st.Loaded.ContextLength
+	}
+	for _, r := range rows {
+		if n := limited(r.ContextLength); n > c.Context {
+			c.Longer = append(c.Longer, control.LongerModel{ID: r.ID, Context: n})
+		}
+	}
+	slices.SortStableFunc(c.Longer, func(x, y control.LongerModel) int { return cmp.Compare(y.Context, x.Context) })
+	o := offer{base: c.BaseURL, key: control.Alias, context: c.Context}
+	if c.NeedsKey {
+		o.key = ownKey
+	}
+	for _, x := range clients() {
+		c.Connections = append(c.Connections, a.connection(x, o))
+	}
+	return c, nil
+}
+
+// connection describes a client, and looks at its file.
+func (a *App) connection(x client, o offer) control.Connection {
+	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o), Context: x.context, Lacks: x.lacks}
+	if x.file == "" {
+		return c
+	}
+	c.File = a.home.Path(connectFolder, x.id, x.file)
+	c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
+	text, err := readStart(c.File, mostWritten)
+	switch {
+	case err != nil: // there is none, or none that can be read, which writing again tells
+	case text == c.Text:
+		c.Written = control.WrittenCurrent
+	default:
+		c.Written = control.WrittenStale
+		if named := endpointIn.FindString(text); named != "" && named != o.root() {
+			c.Endpoint = named
+		}
+	}
+	return c
+}
+
+// endpointIn finds the address that a file names.
+var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)
+
+func readStart(path string, most int64) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, most))
+	return string(b), err
+}
+
+// quoted is a path as a word of a shell.
+func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
+
+// WriteConnection implements server.Connections. The file is replaced whole or
+// not at all.
+func (a *App) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
+	all, err := a.Connect(ctx)
+	if err != nil {
+		return control.Connection{}, err
+	}
+	i := slices.IndexFunc(all.Connections, func(c control.Connection) bool { return c.ID == id })
+	if i < 0 {
+		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q; GET /app/connect lists them.", id)
+	}
+	c := all.Connections[i]
+	if c.File == "" {
+		return c, control.Errorf(control.CodeInvalid, "%s reads no such file; copy its settings instead.", c.Name)
+	}
+	if err := writeOwn(c.File, c.Text); err != nil {
+		reason := err
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			reason = e.Err
+		}
+		return c, &control.Error{Code: control.CodeFolder, Message: fmt.Sprintf("%s cannot be written: %v.", c.File, reason), Err: err}
+	}
+	c.Written, c.Endpoint = control.WrittenCurrent, ""
+	return c, nil
+}
+
+// writeOwn writes a file for its owner alone, with the folders above it.
+func writeOwn(path, text string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // which fails once it has its name
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+
+	"tandem/app/control"
+)
+
+// at walks a parsed text by names and, in lists, by "0".
+func at(v any, path ...string) any {
+	for _, name := range path {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[name]
+		case []any:
+			v = x[0]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// TestConnections: what each client is given is of the form it reads, and names
+// the endpoint, the model and the key.
+func TestConnections(t *testing.T) {
+	parseJSON := func(text string) (v any, err error) { err = json.Unmarshal([]byte(text), &v); return v, err }
+	parseYAML := func(text string) (v any, err error) { err = yaml.Unmarshal([]byte(text), &v); return v, err }
+	parseTOML := func(text string) (any, error) {
+		v := map[string]any{}
+		_, err := toml.Decode(text, &v)
+		return v, err
+	}
+	// What is between quotes behind a word, and what an assignment gives.
+	find := func(pattern string) func(text string) (any, error) {
+		return func(text string) (any, error) {
+			v := map[string]any{}
+			for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+				v[m[1]] = m[2]
+			}
+			return v, nil
+		}
+	}
+	parseCurl := func(text string) (any, error) {
+		m := regexp.MustCompile(`(?s)^curl (\S+)/chat/completions .*-d '(.*)'\n$`).FindStringSubmatch(text)
+		if m == nil {
+			return nil, errors.New("it is no such call")
+		}
+		v, err := parseJSON(m[2])
+		return map[string]any{"base": m[1], "body": v}, err
+	}
+	const base = "http://127.0.0.1:9999/v1"
+	tests := map[string]struct {
+		parse  func(string) (any, error)
+		values map[string]any // by path
+		key    []string
+	}{
+		"continue":   {parseYAML, map[string]any{"models 0 apiBase": base, "models 0 model": "tandem", "models 0 provider": "openai", "models 0 defaultCompletionOptions contextLength": 4096, "schema": "v1"}, []string{"models", "0", "apiKey"}},
+		"zed":        {parseJSON, map[string]any{"language_models openai_compatible Tandem api_url": base, "language_models openai_compatible Tandem available_models 0 name": "tandem", "language_models openai_compatible Tandem available_models 0 max_tokens": 4096.0}, nil},
+		"cline":      {find(`(?m)^([A-Za-z ]+): (.*)$`), map[string]any{"Base URL": base, "Model ID": "tandem", "Context Window Size": "4096"}, []string{"API Key"}},
+		"opencode":   {parseJSON, map[string]any{"provider tandem options baseURL": base, "model": "tandem/tandem", "provider tandem models tandem limit context": 4096.0}, []string{"provider", "tandem", "options", "apiKey"}},
+		"aider":      {parseYAML, map[string]any{"openai-api-base": base, "model": "openai/tandem"}, []string{"openai-api-key"}},
+		"codex":      {parseTOML, map[string]any{"model_providers tandem base_url": base, "model": "tandem", "model_provider": "tandem", "model_providers tandem wire_api": "responses", "model_context_window": int64(4096)}, nil},
+		"claude":     {find(`(?m)^export (\w+)=(.*)$`), map[string]any{"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999", "ANTHROPIC_MODEL": "tandem"}, []string{"ANTHROPIC_AUTH_TOKEN"}},
+		"llm":        {parseYAML, map[string]any{"0 api_base": base, "0 model_id": "tandem", "0 model_name": "tandem"}, nil},
+		"curl":       {parseCurl, map[string]any{"base": base, "body model": "tandem", "body messages 0 role": "user"}, nil},
+		"python":     {find(`(\w+)="([^"]*)"`), map[string]any{"base_url": base, "model": "tandem"}, []string{"api_key"}},
+		"javascript": {find(`(\w+): '([^']*)'`), map[string]any{"baseURL": base, "model": "tandem"}, []string{"apiKey"}},
+	}
+	for _, c := range clients() {
+		test, ok := tests[c.id]
+		if !ok {
+			t.Errorf("%s is not tested", c.id)
+			continue
+		}
+		// A line each, for Cline's fields have spaces in their names.
+		walk := func(v any, path string) any {
+			if m, ok := v.(map[string]any); ok && m[path] != nil {
+				return m[path]
+			}
+			return at(v, strings.Fields(path)...)
+		}
+		v, err := test.parse(c.text(offer{base: base, key: control.Alias, context: 4096}))
+		if err != nil {
+			t.Errorf("%s: %v", c.id, err)
+		}
+		for path, want := range test.values {
+			if got := walk(v, path); got != want {
+				t.Errorf("%s has %v (%[2]T) at %s, want %v (%[4]T)", c.id, got, path, want)
+			}
+		}
+		// Of a model whose context is not known, and with a key.
+		text := c.text(offer{base: base, key: ownKey})
+		if v, err = test.parse(text); err != nil {
+			t.Errorf("%s without a context: %v", c.id, err)
+		}
+		if test.key != nil && walk(v, strings.Join(test.key, " ")) != ownKey {
+			t.Errorf("%s has no key in\n%s", c.id, text)
+		}
+		if strings.Contains(text, ": 0\n") {
+			t.Errorf("%s has a context of nothing:\n%s", c.id, text)
+		}
+		if (c.file == "") != (c.use == nil) {
+			t.Errorf("%s has a file and no use, or the reverse", c.id)
+		}
+	}
+	if len(tests) != len(clients()) {
+		t.Errorf("%d are tested, there are %d", len(tests), len(clients()))
+	}
+}
+
+// TestWriteConnection: files are written below the home folder alone, and what
+// was written for another port is stale.
+func TestWriteConnection(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: filepath.Join(t.TempDir(), "it's home")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	of := func(id string) control.Connection {
+		t.Helper()
+		c, err := a.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(c.Connections, func(c control.Connection) bool { return c.ID == id })
+		return c.Connections[i]
+	}
+	a.mu.Lock()
+	a.address = "http://127.0.0.1:8263"
+	a.mu.Unlock()
+	if c := of("aider"); c.Written != control.WrittenNot {
+		t.Errorf("before it is written: %+v", c)
+	}
+	c, err := a.WriteConnection(t.Context(), "aider")
+	if err != nil || c.Written != control.WrittenCurrent || c.File != a.home.Path("connect", "aider", "aider.conf.yml") {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if want := `aider --config '` + strings.ReplaceAll(c.File, "'", `'\''`) + `'`; c.Use != want {
+		t.Errorf("it is used by %s, want %s", c.Use, want)
+	}
+	text, err := os.ReadFile(c.File)
+	if err != nil || string(text) != c.Text || !strings.Contains(c.Text, "http://127.0.0.1:8263/v1") {
+		t.Errorf("%s, %v", text, err)
+	}
+	if info, err := os.Stat(c.File); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(c.File), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+
+	// The port changes.
+	a.mu.Lock()
+	a.address = "http://127.0.0.1:8264"
+	a.mu.Unlock()
+	if c := of("aider"); c.Written != control.WrittenStale || c.Endpoint != "http://127.0.0.1:8263" {
+		t.Errorf("for another port: %+v", c)
+	}
+	if c, err = a.WriteConnection(t.Context(), "aider"); err != nil || of("aider").Written != control.WrittenCurrent {
+		t.Errorf("written again: %+v, %v", c, err)
+	}
+	// A person changes it.
+	if err := os.WriteFile(c.File, append([]byte(c.Text), "auto-commits: false\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if c := of("aider"); c.Written != control.WrittenStale || c.Endpoint != "" {
+		t.Errorf("changed by a person: %+v", c)
+	}
+
+	for _, id := range []string{"", "emacs", "../aider", "cline", "zed"} {
+		if _, err := a.WriteConnection(t.Context(), id); err == nil {
+			t.Errorf("%q was written", id)
+		} else if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	// A file stands where the folder should be.
+	if err := os.WriteFile(a.home.Path("connect", "llm"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.WriteConnection(t.Context(), "llm")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeFolder {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,237 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// An offer is what a client has to be told.
+type offer struct {
+	base    string // with /v1
+	key     string
+	context int // tokens, 0 = unknown
+}
+
+// root is the base without /v1.
+func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
+
+// A client is a program that can use the endpoint. The forms of settings are those
+// of late 2026, by the programs' own pages; the contexts are what is advised there,
+// or for other local servers.
+type client struct {
+	id, name string
+	where    string // the text goes, a sentence
+	text     func(offer) string
+	context  int    // tokens it needs; 0 = it takes what there is
+	lacks    string // what it needs and is not served, a sentence
+
+	file string                        // name of its file; empty if it reads none
+	use  func(path, dir string) string // command that uses the file; both are quoted for a shell
+}
+
+// clients lists them as the page shows them: editors, agents, programs of one's
+// own.
+func clients() []client {
+	const calls = "Its agent works by tool calls, which Tandem does not answer yet: it talks, and changes nothing."
+	return []client{
+		{
+			// docs.continue.dev/reference
+			id: "continue", name: "Continue", where: "Into ~/.continue/config.yaml.", text: continueText,
+			file: "config.yaml", use: func(path, _ string) string { return "cn --config " + path },
+		},
+		{
+			// zed.dev/docs/ai/use-api-access, openai-compatible: the key comes from the
+			// environment, named after the provider.
+			id: "zed", name: "Zed", text: zedText, context: 0,
+			where: "Into settings.json (“zed: open settings file”); Zed asks for the key once. Tools are off in it, for Tandem does not answer tool calls yet.",
+		},
+		{
+			// docs.cline.bot; the context is docs.ollama.com/integrations/cline's.
+			id: "cline", name: "Cline", where: "In its settings choose the provider “OpenAI Compatible”, and fill in:", context: 32_000,
+			text: func(o offer) string {
+				return fmt.Sprintf("Base URL: %s\nAPI Key: %s\nModel ID: %s\nContext Window Size: %s\n", o.base, o.key, control.Alias, o.tokens())
+			},
+		},
+		{
+			// opencode.ai/v1/docs/providers; the context is ollama.com/blog/launch's, and so are
+			// those of Codex and Claude Code.
+			id: "opencode", name: "OpenCode", where: "Into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000, lacks: calls,
+			file: "opencode.json", use: func(path, _ string) string { return "OPENCODE_CONFIG=" + path + " opencode" },
+		},
+		{
+			// aider.chat/docs/config/aider_conf.html and docs/llms/openai-compat.html; the
+			// context is docs/llms/ollama.html's.
+			id: "aider", name: "Aider", where: "Into .aider.conf.yml of your project, or of your home folder.", context: 8192,
+			text: func(o offer) string {
+				return fmt.Sprintf("model: openai/%s\nopenai-api-base: %s\nopenai-api-key: %s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
+			},
+			file: "aider.conf.yml", use: func(path, _ string) string { return "aider --config " + path },
+		},
+		{
+			// developers.openai.com/codex/config-reference: responses is the only wire_api
+			// that is left.
+			id: "codex", name: "Codex CLI", where: "Into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
+			lacks: "It needs /v1/responses, which Tandem does not serve yet.",
+			file:  "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
+		},
+		{
+			// code.claude.com/docs/en/llm-gateway
+			id: "claude", name: "Claude Code", where: "In a terminal, in your project.", text: claudeText, context: 64_000,
+			lacks: "It needs /v1/messages, which Tandem does not serve yet.",
+			file:  "claude.sh", use: func(path, _ string) string { return "sh " + path },
+		},
+		{
+			// llm.datasette.io/en/stable/other-models.html
+			id: "llm", name: "llm", where: "Into extra-openai-models.yaml in the folder that `llm logs path` names.",
+			text: func(o offer) string {
+				text := fmt.Sprintf("- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
+				if o.key != control.Alias {
+					text += "  api_key_name: tandem # set by: llm keys set tandem\n"
+				}
+				return text
+			},
+			file: "extra-openai-models.yaml", use: func(_, dir string) string { return "LLM_USER_PATH=" + dir + " llm -m tandem 'Hello'" },
+		},
+		{
+			id: "curl", name: "curl", where: "In a terminal.", text: curlText,
+			file: "chat.sh", use: func(path, _ string) string { return "sh " + path },
+		},
+		{
+			id: "python", name: "OpenAI for Python", where: "With the package openai.", text: pythonText,
+			file: "chat.py", use: func(path, _ string) string { return "python3 " + path },
+		},
+		{
+			id: "javascript", name: "OpenAI for JavaScript", where: "With the package openai.", text: javascriptText,
+			file: "chat.mjs", use: func(path, _ string) string { return "node " + path },
+		},
+	}
+}
+
+// tokens writes the context for a person.
+func (o offer) tokens() string {
+	if o.context == 0 {
+		return "the model's"
+	}
+	return fmt.Sprint(o.context)
+}
+
+// An object is written as JSON whose keys are in order of the alphabet.
+type object = map[string]any
+
+func jsonText(v any) string {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err) // strings and numbers only
+	}
+	return string(b) + "\n"
+}
+
+const question = "Write a Go function named Reverse."
+
+func continueText(o offer) string {
+	text := fmt.Sprintf(`name: Tandem
+version: 1.0.0
+schema: v1
+models:
+  - name: Tandem
+    provider: openai
+    model: %s
+    apiBase: %s
+    apiKey: %s
+    roles: [chat, edit, apply, autocomplete]
+`, control.Alias, o.base, o.key)
+	if o.context > 0 {
+		text += fmt.Sprintf("    defaultCompletionOptions:\n      contextLength: %d\n", o.context)
+	}
+	return text
+}
+
+func zedText(o offer) string {
+	const usual = 32_768 // it wants a number
+	model := object{
+		"name": control.Alias, "display_name": "Tandem", "max_tokens": o.contextOr(usual),
+		"capabilities": object{"tools": false, "images": false, "parallel_tool_calls": false, "prompt_cache_key": false},
+	}
+	return jsonText(object{"language_models": object{"openai_compatible": object{"Tandem": object{"api_url": o.base, "available_models": []any{model}}}}})
+}
+
+func (o offer) contextOr(usual int) int {
+	if o.context > 0 {
+		return o.context
+	}
+	return usual
+}
+
+func openCodeText(o offer) string {
+	model := object{"name": "Tandem"}
+	if o.context > 0 {
+		model["limit"] = object{"context": o.context, "output": min(o.context/2, 8192)}
+	}
+	return jsonText(object{
+		"$schema": "https://opencode.ai/config.json", "model": "tandem/" + control.Alias,
+		"provider": object{"tandem": object{
+			"npm": "@ai-sdk/openai-compatible", "name": "Tandem", "options": object{"baseURL": o.base, "apiKey": o.key}, "models": object{control.Alias: model},
+		}},
+	})
+}
+
+func codexText(o offer) string {
+	text := fmt.Sprintf("model = %q\nmodel_provider = \"tandem\"\n", control.Alias)
+	if o.context > 0 {
+		text += fmt.Sprintf("model_context_window = %d\n", o.context)
+	}
+	text += fmt.Sprintf("\n[model_providers.tandem]\nname = \"Tandem\"\nbase_url = %q\nwire_api = \"responses\"\n", o.base)
+	if o.key != control.Alias {
+		text += "env_key = \"TANDEM_API_KEY\"\n"
+	}
+	return text
+}
+
+func claudeText(o offer) string {
+	return fmt.Sprintf(`export ANTHROPIC_BASE_URL=%s
+export ANTHROPIC_AUTH_TOKEN=%s
+export ANTHROPIC_MODEL=%s
+export ANTHROPIC_SMALL_FAST_MODEL=%[3]s
+export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
+claude
+`, o.root(), o.key, control.Alias)
+}
+
+func curlText(o offer) string {
+	key := ""
+	if o.key != control.Alias {
+		key = fmt.Sprintf(" -H 'Authorization: Bearer %s'", o.key)
+	}
+	return fmt.Sprintf(`curl %s/chat/completions -H 'Content-Type: application/json'%s \
+  -d '{"model": "%s", "max_tokens": 200, "messages": [{"role": "user", "content": "%s"}]}'
+`, o.base, key, control.Alias, question)
+}
+
+func pythonText(o offer) string {
+	return fmt.Sprintf(`from openai import OpenAI
+
+client = OpenAI(base_url="%s", api_key="%s")
+answer = client.chat.completions.create(
+    model="%s",
+    max_tokens=200,
+    messages=[{"role": "user", "content": "%s"}],
+)
+print(answer.choices[0].message.content)
+`, o.base, o.key, control.Alias, question)
+}
+
+func javascriptText(o offer) string {
+	return fmt.Sprintf(`import OpenAI from 'openai'
+
+const client = new OpenAI({ baseURL: '%s', apiKey: '%s' })
+const answer = await client.chat.completions.create({
+  model: '%s',
+  max_tokens: 200,
+  messages: [{ role: 'user', content: '%s' }],
+})
+console.log(answer.choices[0].message.content)
+`, o.base, o.key, control.Alias, question)
+}

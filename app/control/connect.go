@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// Connect is the answer of GET /app/connect: what clients need to use the
+// endpoint.
+type Connect struct {
+	BaseURL     string        `json:"base_url"`  // http://127.0.0.1:8263/v1
+	Model       string        `json:"model"`     // id behind the name "tandem"
+	Context     int           `json:"context"`   // of that model, in tokens; 0 = unknown
+	NeedsKey    bool          `json:"needs_key"` // any key will do otherwise
+	Longer      []LongerModel `json:"longer"`    // registered models with a longer context, the longest first
+	Connections []Connection  `json:"connections"`
+}
+
+// A LongerModel could be chosen for its context.
+type LongerModel struct {
+	ID      string `json:"id"`
+	Context int    `json:"context"` // tokens
+}
+
+// A Connection is what one client needs.
+type Connection struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Where    string  `json:"where"`           // the text goes, a sentence
+	Text     string  `json:"text"`            // to copy
+	Context  int     `json:"context"`         // tokens that the client needs; 0 = it takes what there is
+	Lacks    string  `json:"lacks,omitempty"` // what the client needs and Tandem does not serve, a sentence
+	File     string  `json:"file,omitempty"`  // that the text is written to on request; empty if the client reads none
+	Use      string  `json:"use,omitempty"`   // command that uses the file
+	Written  Written `json:"written"`
+	Endpoint string  `json:"endpoint,omitempty"` // that the file names, if it is stale and names one
+}
+
+// Written says what became of a connection's file.
+type Written string
+
+const (
+	WrittenNot     Written = ""
+	WrittenCurrent Written = "current" // it is what would be written now
+	WrittenStale   Written = "stale"   // it is something else: for another port or model, or a person changed it
+)
+
+// Connect asks what clients need.
+func (c *Client) Connect(ctx context.Context) (Connect, error) {
+	return call[Connect](ctx, c, http.MethodGet, "/app/connect", nil)
+}
+
+// WriteConnection writes the file of a client, below Tandem's home.
+func (c *Client) WriteConnection(ctx context.Context, id string) (Connection, error) {
+	return call[Connection](ctx, c, http.MethodPost, "/app/connect/"+url.PathEscape(id), struct{}{})
+}

@@ -1,0 +1,74 @@
+// What an editor needs is copied, written to a file of Tandem's own, and says so
+// when the file is not what it should be.
+
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { launch, open, shot } from './browser.mjs'
+
+let browser
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+test('copied, written, stale', async () => {
+  const { context, page, problems } = await open(browser)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const clipboard = () => page.evaluate(() => navigator.clipboard.readText())
+  const origin = new URL(page.url()).origin
+  await page.getByRole('link', { name: 'Connect' }).click()
+  await page.getByRole('button', { name: 'Copy the base URL' }).click()
+  assert.equal(await clipboard(), `${origin}/v1`)
+
+  // Every client has settings that name the endpoint.
+  const clients = page.locator('details.connection')
+  await clients.first().waitFor()
+  assert.equal(await clients.count(), 11)
+  for (const [i, text] of (await clients.locator('pre').allTextContents()).entries()) assert.ok(text.includes(origin) && text.includes('tandem'), `client ${i}: ${text}`)
+
+  // What Tandem does not serve is said, and what context is wanted.
+  const client = (name) => clients.filter({ has: page.locator('summary', { hasText: name }) })
+  await client('Claude Code').locator('summary').click()
+  await page.getByText('It needs /v1/messages, which Tandem does not serve yet.').waitFor()
+  await client('Claude Code').getByText(/Needs 64,000 tokens of context; pocket has 32,768, which is too little\. No model here has as much/).waitFor()
+  await client('Cline').locator('summary').click()
+  await client('Cline').getByText('Needs 32,000 tokens of context; pocket has 32,768.').waitFor()
+  assert.equal(await client('Cline').getByRole('button', { name: /Write/ }).count(), 0)
+
+  // A file is written on request, and copied is the line that uses it.
+  const aider = client('Aider')
+  await aider.locator('summary').click()
+  await aider.getByRole('button', { name: 'Copy the settings' }).click()
+  const settings = await clipboard()
+  await aider.getByRole('button', { name: 'Write to a file' }).click()
+  await aider.getByText('written', { exact: true }).waitFor()
+  await aider.getByRole('button', { name: 'Copy the command' }).click()
+  const use = await clipboard()
+  const [, file] = /^aider --config '(.*)'$/.exec(use)
+  assert.ok(file.startsWith(`${process.env.TANDEM_HOME}/connect/aider/`), file)
+  assert.equal(readFileSync(file, 'utf8'), settings)
+
+  // For another port it is stale, until it is written again.
+  writeFileSync(file, settings.replace(origin, 'http://127.0.0.1:1234'))
+  await page.reload()
+  await aider.locator('summary').click()
+  await aider.getByText('Written for port 1234; write it again.').waitFor()
+  await shot(page, 'connect-stale')
+  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  await page.setViewportSize({ width: 800, height: 800 })
+  for (const summary of await clients.locator('summary').all()) if (!(await summary.evaluate((s) => s.parentElement.open))) await summary.click()
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  assert.ok(over <= 0, `the page is ${over} px too wide`)
+  await shot(page, 'connect-all')
+  await aider.getByRole('button', { name: 'Write it again' }).click()
+  await aider.getByText('written', { exact: true }).waitFor()
+  assert.equal(readFileSync(file, 'utf8'), settings)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
