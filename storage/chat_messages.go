@@ -66,8 +66,8 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 	}
 	m.CreatedAt = db.clock()
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		var title string
-		if err := tx.QueryRowContext(ctx, "SELECT title FROM chats WHERE id = ?", m.Chat).Scan(&title); err != nil {
+		var kind, title string
+		if err := tx.QueryRowContext(ctx, "SELECT kind, title FROM chats WHERE id = ?", m.Chat).Scan(&kind, &title); err != nil {
 			return err
 		}
 		if err := db.checkParent(ctx, tx, op, m.Chat, m.Parent); err != nil {
@@ -88,7 +88,7 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 			return err
 		}
 		if title == "" {
-			title = titleOf(m.Content)
+			title = titleFor(kind, m.Content)
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE chats SET leaf = ?, title = ?, used = (SELECT max(used) + 1 FROM chats), updated_at = ? WHERE id = ?",
 			m.ID, title, stamp(m.CreatedAt), m.Chat)

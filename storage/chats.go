@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -98,6 +99,17 @@ func (c *Chat) check(op string) error {
 		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the options are longer than %d KiB", MaxFactsBytes>>10)}
 	}
 	return nil
+}
+
+// titleFor makes the title that a chat of a kind has from a message: of code it is the last line, which says more than a
+// package clause.
+func titleFor(kind, content string) string {
+	if kind != ChatCode {
+		return titleOf(content)
+	}
+	lines := slices.Collect(strings.Lines(content))
+	slices.Reverse(lines)
+	return titleOf(strings.Join(lines, "\n"))
 }
 
 // titleOf makes a title of a text: its first line with anything to see in it, cut.
@@ -219,7 +231,7 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 				if err != nil && !errors.Is(err, sql.ErrNoRows) {
 					return err
 				}
-				c.Title = titleOf(first)
+				c.Title = titleFor(c.Kind, first)
 			}
 		}
 		if err := c.check(op); err != nil {

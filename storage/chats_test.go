@@ -125,6 +125,14 @@ func TestChatTitles(t *testing.T) {
 	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil || got.Title != "first" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
+	code := mustChat(t, db, Chat{Kind: ChatCode})
+	mustSay(t, db, Message{Chat: code.ID, Role: RoleUser, Content: "package main\n\nfunc Len(s string) int {\n\t\n"})
+	if got, err := db.Chat(ctx, code.ID); err != nil || got.Title != "func Len(s string) int {" {
+		t.Errorf("%q, %v", got.Title, err)
+	}
+	if got, err := db.ChangeChat(ctx, code.ID, ChatChange{Title: &none}); err != nil || got.Title != "func Len(s string) int {" {
+		t.Errorf("%q, %v", got.Title, err)
+	}
 	long := titleOf(strings.Repeat("ä", MaxTitleRunes+1))
 	if utf8.RuneCountInString(long) != MaxTitleRunes || !strings.HasSuffix(long, "ä…") {
 		t.Errorf("%q", long)

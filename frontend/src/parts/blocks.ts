@@ -1,49 +1,4 @@
-import DOMPurify from 'dompurify'
-import { Marked, type Token, type Tokens } from 'marked'
-
-// What the text of a model may become. Images are left out: a remote one would
-// tell its server that the answer is read.
-const allowed = {
-  ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'sub', 'sup', 'kbd'],
-  ALLOWED_ATTR: ['href', 'start', 'type', 'checked', 'disabled', 'class', 'tabindex'],
-  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-}
-
-const escape = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
-
-// The page has headings of its own, above those of an answer. Code within a block
-// has the button that code has which is a block.
-const marked = new Marked({
-  renderer: {
-    heading({ tokens, depth }: Tokens.Heading): string {
-      const level = Math.min(6, depth + 2)
-      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
-    },
-    code: ({ text }: Tokens.Code): string => `<div class="coded"><button type="button" class="copy">Copy</button><pre tabindex="0"><code>${escape(text)}</code></pre></div>`,
-  },
-})
-
-// purify is DOMPurify with what it cannot be told by options. Text that looks like
-// the page's own, or takes a person's, is not for a model to write.
-const purify = DOMPurify()
-purify.addHook('uponSanitizeAttribute', (_, data) => {
-  if (data.attrName === 'class' && data.attrValue !== 'copy' && data.attrValue !== 'coded') data.keepAttr = false
-  if (data.attrName === 'tabindex' && data.attrValue !== '0') data.keepAttr = false
-})
-purify.addHook('afterSanitizeAttributes', (node) => {
-  if (node.nodeName === 'A') {
-    node.setAttribute('target', '_blank')
-    node.setAttribute('rel', 'noopener noreferrer')
-  } else if (node.nodeName === 'INPUT') {
-    node.setAttribute('type', 'checkbox')
-    node.setAttribute('disabled', '')
-    node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do')
-  } else if (node.nodeName === 'BUTTON' && node.getAttribute('class') !== 'copy') {
-    node.remove()
-  }
-})
-
-const html = (tokens: Token[]): string => purify.sanitize(marked.parser(tokens), allowed)
+import { Lexer, type Token } from 'marked'
 
 // A Block is one of Markdown's: HTML, or code as it is.
 export interface Block {
@@ -51,15 +6,18 @@ export interface Block {
   code: string | null // null unless it is code
 }
 
-const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text } : { html: html([token]), code: null })
-
 // Blocks turns Markdown that grows at its end into blocks: those that cannot
 // change any more are made once.
-export class Blocks {
-  readonly done: Block[] = [] // those that stay
-  last: Block[] = [] // the one that grows, none before there is any text
+export class Blocks<T = Block> {
+  readonly done: T[] = [] // those that stay
+  last: T[] = [] // the one that grows, none before there is any text
   #text = '' // all so far
   #from = 0 // where the one that grows begins
+  #block: (token: Token) => T
+
+  constructor(block: (token: Token) => T) {
+    this.#block = block
+  }
 
   // set takes the whole text. If it is not what was there with more behind it,
   // all begins anew.
@@ -70,14 +28,14 @@ export class Blocks {
       this.#from = 0
     }
     this.#text = text
-    const tokens = marked.lexer(text.slice(this.#from))
+    const tokens = Lexer.lex(text.slice(this.#from))
     // The last block and the space behind it may yet change.
     let keep = tokens.length - 1
     while (keep > 0 && tokens[keep]?.type === 'space') keep--
     for (const token of tokens.slice(0, Math.max(0, keep))) {
       this.#from += token.raw.length
-      if (token.type !== 'space') this.done.push(block(token))
+      if (token.type !== 'space') this.done.push(this.#block(token))
     }
-    this.last = tokens.slice(Math.max(0, keep)).filter((t) => t.type !== 'space').map(block)
+    this.last = tokens.slice(Math.max(0, keep)).filter((t) => t.type !== 'space').map(this.#block)
   }
 }

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { Lexer } from 'marked'
+
+import { Blocks } from './blocks.ts'
+
+const texts = [
+  '# One\n\nText with *stars*,\nover two lines.\n\n## Two\n',
+  'Title\n=====\n\nUnder\n-----\n',
+  '- a\n- b\n\n  more of b\n\n- c\n  - d\n\n1. one\n2. two\n\nend',
+  '```go\nfunc f() {\n\n\treturn\n}\n```\nbehind\n\n    indented\n\n    code\n',
+  '```\nnever closed\n\n# no heading\n',
+  '| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n\nafter\n',
+  '> quoted\nlazily\n>\n> - list\n\n---\n\n<div>\nhtml\n</div>\n\ntext\n',
+]
+
+// A text that grows by any steps becomes what it is as a whole.
+test('blocks of a text that grows', () => {
+  for (const text of texts) {
+    const want = Lexer.lex(text)
+      .filter((t) => t.type !== 'space')
+      .map((t) => `${t.type} ${t.raw.trim()}`)
+    for (const step of [1, 3, 17]) {
+      const blocks = new Blocks((t) => `${t.type} ${t.raw.trim()}`)
+      for (let n = step; n < text.length; n += step) blocks.set(text.slice(0, n))
+      blocks.set(text)
+      assert.deepEqual([...blocks.done, ...blocks.last], want, `by steps of ${step}`)
+    }
+  }
+})
+
+test('what cannot change any more is made once', () => {
+  let made = 0
+  const blocks = new Blocks(() => ++made)
+  let text = ''
+  for (let i = 0; i < 300; i++) blocks.set((text += i % 10 === 9 ? '.\n\n' : 'word '))
+  assert.equal(blocks.done.length + blocks.last.length, 30)
+  assert.ok(made < 400, `${made} blocks were made`)
+})
+
+test('another text begins anew', () => {
+  const blocks = new Blocks((t) => t.raw)
+  blocks.set('one\n\ntwo\n\nthree')
+  blocks.set('one\n\nelse')
+  assert.deepEqual([...blocks.done, ...blocks.last], ['one', 'else'])
+})

@@ -1,0 +1,51 @@
+import DOMPurify from 'dompurify'
+import { Marked, type Token, type Tokens } from 'marked'
+
+import type { Block } from './blocks.ts'
+
+// What the text of a model may become. Images are left out: a remote one would
+// tell its server that the answer is read.
+const allowed = {
+  ALLOWED_TAGS: ['p', 'br', 'hr', 'strong', 'em', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'h3', 'h4', 'h5', 'h6', 'a', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'input', 'button', 'div', 'sub', 'sup', 'kbd'],
+  ALLOWED_ATTR: ['href', 'start', 'type', 'checked', 'disabled', 'class', 'tabindex'],
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+}
+
+const escape = (text: string): string => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
+
+// The page has headings of its own, above those of an answer. Code within a block
+// has the button that code has which is a block.
+const marked = new Marked({
+  renderer: {
+    heading({ tokens, depth }: Tokens.Heading): string {
+      const level = Math.min(6, depth + 2)
+      return `<h${level}>${this.parser.parseInline(tokens)}</h${level}>`
+    },
+    code: ({ text }: Tokens.Code): string => `<div class="coded"><button type="button" class="copy">Copy</button><pre tabindex="0"><code>${escape(text)}</code></pre></div>`,
+  },
+})
+
+// purify is DOMPurify with what it cannot be told by options. Text that looks like
+// the page's own, or takes a person's, is not for a model to write.
+const purify = DOMPurify()
+purify.addHook('uponSanitizeAttribute', (_, data) => {
+  if (data.attrName === 'class' && data.attrValue !== 'copy' && data.attrValue !== 'coded') data.keepAttr = false
+  if (data.attrName === 'tabindex' && data.attrValue !== '0') data.keepAttr = false
+})
+purify.addHook('afterSanitizeAttributes', (node) => {
+  if (node.nodeName === 'A') {
+    node.setAttribute('target', '_blank')
+    node.setAttribute('rel', 'noopener noreferrer')
+  } else if (node.nodeName === 'INPUT') {
+    node.setAttribute('type', 'checkbox')
+    node.setAttribute('disabled', '')
+    node.setAttribute('aria-label', node.hasAttribute('checked') ? 'done' : 'to do')
+  } else if (node.nodeName === 'BUTTON' && node.getAttribute('class') !== 'copy') {
+    node.remove()
+  }
+})
+
+const html = (tokens: Token[]): string => purify.sanitize(marked.parser(tokens), allowed)
+
+// block renders one of Markdown's, what is no code as clean HTML.
+export const block = (token: Token): Block => (token.type === 'code' ? { html: '', code: (token as Tokens.Code).text } : { html: html([token]), code: null })
