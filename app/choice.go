@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -47,6 +48,31 @@ func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, 
 	}
 	row, err := db.Model(ctx, id)
 	return control.Model(row), err == nil, err
+}
+
+// SavedHubCache returns the folder for downloads that somebody set on a home folder
+// that nobody holds now, empty if nobody did or an older program was the last on it.
+func SavedHubCache(ctx context.Context, home string) (dir string, err error) {
+	path := filepath.Join(home, databaseFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	db, err := storage.OpenReadOnly(path)
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Older {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	value, err := db.Setting(ctx, "hub_cache")
+	if isNotFound(err) {
+		return "", nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(value), &dir)
+	}
+	return dir, err
 }
 
 // CheckDatabase reads the whole database of a home folder that nobody holds

@@ -48,5 +48,19 @@
 // or not, and so that who has a session can have no other text written than that.
 // The files lie in the home folder's connect; those of users are left alone.
 //
+// # Settings
+//
+// A setting is decided by a flag of serve, else by the environment, else by what
+// somebody set, else by its default; control.SettingsState says by which. What a
+// flag or the environment decides cannot be set meanwhile, and what was set before
+// is there again without them. A change is checked, the endpoint is moved if it
+// says so, and only then is it stored: it is done whole or not at all.
+//
+// --addr decides the port and nothing else: whether other machines are let in is a
+// setting of its own, refused while there is no key. Keys are random and kept as
+// SHA-256; a slow hash would protect what can be guessed. What is set and secret,
+// the hub's token, is a file and no row, so that copies of the database do not have
+// it.
+//
 // Library code, no main: flags and environment are read by the commands.
 package app

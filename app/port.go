@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"tandem/app/control"
@@ -158,6 +160,35 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 		s.give("port", given, func(s *control.Settings) { s.Port = port })
 	}
 	return nil
+}
+
+// reached returns the addresses by which other machines call the endpoint, none
+// unless they may.
+func (a *App) reached() []string {
+	if !a.hasEndpoint() || a.listeners.address() == "" {
+		return nil
+	}
+	at := a.listeners.where()
+	if !at.network {
+		return nil
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	return urlsOf(own, at.port)
+}
+
+// urlsOf are the endpoint's addresses at those of a machine that others can
+// call: not its own, nor those that hold on one cable only.
+func urlsOf(own []net.Addr, port int) (urls []string) {
+	for _, a := range own {
+		n, ok := a.(*net.IPNet)
+		if ok && n.IP.IsGlobalUnicast() {
+			urls = append(urls, "http://"+net.JoinHostPort(n.IP.String(), strconv.Itoa(port)))
+		}
+	}
+	return urls
 }
 
 // errNoEndpoint is what a process answers that serves the socket alone.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,21 @@ func TestAddresses(t *testing.T) {
 		if got := at.addresses(); got != want {
 			t.Errorf("%+v: %v, want %v", at, got, want)
 		}
+	}
+}
+
+// TestReached: other machines are told the addresses that they can call.
+func TestReached(t *testing.T) {
+	var own []net.Addr
+	for _, cidr := range []string{"127.0.0.1/8", "192.168.7.5/24", "169.254.1.2/16", "::1/128", "fe80::1/64", "fd00::5/64"} {
+		ip, n, err := net.ParseCIDR(cidr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, &net.IPNet{IP: ip, Mask: n.Mask})
+	}
+	if got, want := urlsOf(own, 8263), []string{"http://192.168.7.5:8263", "http://[fd00::5]:8263"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
@@ -291,7 +307,7 @@ func TestSwitchFails(t *testing.T) {
 	if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("%v", err)
 	}
-	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network {
+	if st, err := r.client(t).Settings(t.Context()); err != nil || st.Settings.Network || st.Reached != nil {
 		t.Errorf("%+v %v", st, err)
 	}
 	if resp, err := http.Get(r.url + "/health"); err != nil {

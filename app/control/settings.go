@@ -98,6 +98,10 @@ type SettingsState struct {
 	Sources  []SettingState `json:"sources"`   // of each, and of the hub's token
 	HubToken bool           `json:"hub_token"` // there is one
 
+	// Reached are the addresses by which other machines call the endpoint, empty
+	// unless they may.
+	Reached []string `json:"reached,omitempty"`
+
 	// Link opens the page with a session where it is now, if a change moved it.
 	Link string `json:"link,omitempty"`
 }
@@ -253,7 +257,7 @@ func (s *Settings) check(name string) error {
 			return refuse("must be an address such as http://proxy.example.org:3128.")
 		}
 	case "hub_cache":
-		if s.HubCache != "" && !filepath.IsAbs(s.HubCache) {
+		if !filepath.IsAbs(s.HubCache) {
 			return refuse("must be the whole path of a folder, from / on.")
 		}
 	case "model_folders":

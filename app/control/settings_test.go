@@ -33,6 +33,7 @@ func TestSettingsWith(t *testing.T) {
 		{`{"hub_endpoint": ""}`, "", ""},
 		{`{"hub_proxy": "proxy:3128"}`, "hub_proxy", "such as http://"},
 		{`{"hub_proxy": "socks5://127.0.0.1:1080"}`, "", ""},
+		{`{"hub_cache": ""}`, "hub_cache", "from / on"},
 		{`{"hub_cache": "models"}`, "hub_cache", "from / on"},
 		{`{"hub_cache": "/a\nb"}`, "hub_cache", "one line"},
 		{`{"model_folders": ["/a", "b"]}`, "model_folders", `not "b"`},

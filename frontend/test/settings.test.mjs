@@ -191,8 +191,31 @@ test('the log is live, and the report is saved', async () => {
   const report = JSON.parse(readFileSync(/Saved as (\S+)/.exec(await status.textContent())[1], 'utf8'))
   assert.ok(report.runs.length > 0 && report.log.length > 0 && !JSON.stringify(report).includes('sesame'))
   await shot(page, 'help')
-  await page.getByRole('link', { name: 'Settings' }).last().click()
-  await page.getByRole('heading', { name: 'Endpoint' }).waitFor()
+  for (const [i, name] of (await page.locator('main ul a').allTextContents()).entries()) {
+    await page.locator('main ul a').nth(i).click()
+    await page.locator('nav a[aria-current="page"]').filter({ hasText: name }).waitFor()
+    await page.goBack()
+    await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
+  }
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a newer version is offered, and its page opened outside of the window', async () => {
+  const { context, page, problems } = await visit('Settings')
+  await page.getByText('It was built without an address').waitFor()
+  const known = { offered: true, newer: false }
+  await page.route('**/app/updates', (route) => {
+    if (route.request().method() === 'POST') Object.assign(known, { newer: true, version: '9.1.0', page: 'https://example.org/tandem', checked_at: new Date().toISOString() })
+    route.fulfill({ contentType: 'application/json', body: JSON.stringify(known) })
+  })
+  await page.reload()
+  await page.getByRole('checkbox', { name: 'Look for a newer version once a day' }).waitFor()
+  await page.getByRole('button', { name: 'Look now' }).click()
+  await page.evaluate(() => (window.runtime = { BrowserOpenURL: (url) => (window.opened = url) })) // as Wails has it
+  await page.getByRole('link', { name: 'download page' }).click()
+  assert.equal(await page.evaluate(() => window.opened), 'https://example.org/tandem')
+  assert.equal(context.pages().length, 1)
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -125,10 +125,18 @@ func (m *Main) examine(ctx context.Context) []finding {
 	}
 
 	o := m.options(m.logger(false))
-	if _, err := os.Stat(o.Hub.CacheDir); err == nil {
-		add("model cache", true, "%s", o.Hub.CacheDir)
+	cache := o.Hub.CacheDir
+	if st, err := c.Settings(ctx); err == nil {
+		cache = st.Settings.HubCache
+	} else if _, given := o.Given["hub_cache"]; !given && owner == "" {
+		if saved, err := app.SavedHubCache(ctx, home); err == nil && saved != "" { // what is wrong with the database is told above
+			cache = saved
+		}
+	}
+	if _, err := os.Stat(cache); err == nil {
+		add("model cache", true, "%s", cache)
 	} else {
-		add("model cache", true, "%s, made by the first `tandem pull`", o.Hub.CacheDir)
+		add("model cache", true, "%s, made by the first `tandem pull`", cache)
 	}
 	return list
 }

@@ -65,6 +65,26 @@ func TestSettingsVerb(t *testing.T) {
 	}
 }
 
+// TestDoctorCache: the doctor names the folder that is set, whoever runs.
+func TestDoctorCache(t *testing.T) {
+	home := newHome(t)
+	c := newConsole(t, home)
+	delete(c.env, "HF_HUB_CACHE")
+	if code := c.tandem(t.Context(), "settings", "set", "hub_cache=/set/hub"); code != 0 {
+		t.Fatalf("exit %d: %s", code, c.stderr)
+	}
+	c.tandem(t.Context(), "doctor")
+	if !strings.Contains(c.stdout, "/set/hub, made by") {
+		t.Errorf("the doctor says %s", c.stdout)
+	}
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	c.tandem(t.Context(), "doctor")
+	if !strings.Contains(c.stdout, "/hub, made by") {
+		t.Errorf("with a server the doctor says %s", c.stdout)
+	}
+}
+
 // TestKeysVerb: a key is printed once and listed by its name.
 func TestKeysVerb(t *testing.T) {
 	home := newHome(t)

@@ -581,6 +581,7 @@ export interface SettingsState {
   settings: Settings // that are in force, or will be: see Sources
   sources: SettingState[] // of each, and of the hub's token
   hub_token: boolean // there is one
+  reached?: string[]
   link?: string
 }
 
