@@ -149,6 +149,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
+	a.wire(ctx)
 	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx)); err != nil {
 		return nil, err
 	}

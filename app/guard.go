@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -76,6 +77,21 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 
 // memory is the machine's, in bytes; 0 if it is not known.
 func (a *App) memory() int64 { return cmp.Or(a.opts.Memory, physicalMemory()) }
+
+// wire lets what a model may take stay in memory, see mlx.Scope.Wire. Where that
+// cannot be had all works, only slower after a pause.
+func (a *App) wire(ctx context.Context) {
+	var limit int64
+	err := a.thread.Do(ctx, func(s *mlx.Scope) (err error) {
+		limit, err = s.Wire(roomFor(a.memory()))
+		return err
+	})
+	if err != nil {
+		a.log.Warn("no memory is wired", "error", err)
+		return
+	}
+	a.log.Debug("memory may be wired", "bytes", limit)
+}
 
 // demand returns what a model would take, as far as that can be told before it is
 // loaded. Error: CodeMemory if it does not fit, with the demand that does not.

@@ -56,6 +56,10 @@ type ServeOptions struct {
 	// endpoint was opened.
 	Ready func(address, link string)
 
+	// Hold, if set, keeps the system awake while a request, a load or a download
+	// goes on.
+	Hold Hold
+
 	// Draining, if set, is called when the drain begins with requests still
 	// in flight, which it may take some seconds to end.
 	Draining func(requests int)
@@ -122,6 +126,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	running.Go(func() { a.unloadIdle(a.life) })
 	running.Go(func() { a.sweepTexts(a.life) })
 	running.Go(func() { a.watchUpdates(a.life) })
+	if o.Hold != nil {
+		running.Go(func() { keepAwake(a.life, srv.State, o.Hold) })
+	}
 
 	var result error
 	select {

@@ -31,8 +31,8 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// currentState is the backend's state with the runs in flight.
-func (s *Server) currentState() control.State {
+// State is the backend's, with the requests in flight.
+func (s *Server) State() control.State {
 	st := s.backend.State()
 	st.Active = s.active()
 	return st
@@ -42,7 +42,7 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) error {
 	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		return s.watch(w, r)
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }
 
 func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
@@ -60,7 +60,7 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Load(r.Context(), id); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }
 
 func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
@@ -70,7 +70,7 @@ func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Unload(r.Context()); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }
 
 // models is the body of GET /app/models.
@@ -173,7 +173,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.Download(r.Context(), req); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }
 
 func (s *Server) pauseDownload(w http.ResponseWriter, r *http.Request) error {
@@ -184,7 +184,7 @@ func (s *Server) pauseDownload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.PauseDownload(r.Context(), req.ID); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }
 
 func (s *Server) dropDownload(w http.ResponseWriter, r *http.Request) error {
@@ -202,5 +202,5 @@ func (s *Server) dropDownload(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.DropDownload(r.Context(), req); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }

@@ -58,5 +58,5 @@ func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
 	if err := s.backend.SetPort(r.Context(), *port); err != nil {
 		return err
 	}
-	return writeJSON(w, s.currentState())
+	return writeJSON(w, s.State())
 }

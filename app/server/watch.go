@@ -28,7 +28,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 		tick := time.NewTicker(watchEvery)
 		defer tick.Stop()
 		for {
-			event, err := f.next(s.currentState())
+			event, err := f.next(s.State())
 			if err != nil || event != nil && !out.send(event) {
 				out.end(err)
 				return
@@ -39,7 +39,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 				out.end(nil)
 				return
 			case <-s.draining.Done():
-				if event, err = f.next(s.currentState()); event != nil {
+				if event, err = f.next(s.State()); event != nil {
 					out.send(event)
 				}
 				out.end(err)

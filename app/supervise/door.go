@@ -24,8 +24,10 @@ type Door struct {
 	lock     *os.File
 }
 
-// OpenDoor opens the door of a home folder. Error: ErrRunning.
-func OpenDoor(home string) (*Door, error) {
+// OpenDoor opens the door of a home folder. If another program has it, that is asked
+// to show its window where ask says so: one that the system starts at login does not
+// want to see any. Error: ErrRunning.
+func OpenDoor(home string, ask bool) (*Door, error) {
 	dir := filepath.Dir(control.SocketPath(home))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -37,6 +39,9 @@ func OpenDoor(home string) (*Door, error) {
 	}
 	// The kernel drops the lock with the process, however it ends.
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) && !ask {
+		return nil, errors.Join(ErrRunning, lock.Close())
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, errors.Join(knock(path), lock.Close())
 	}

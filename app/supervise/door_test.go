@@ -13,7 +13,7 @@ import (
 func TestDoor(t *testing.T) {
 	for name, home := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
 		t.Run(name, func(t *testing.T) {
-			first, err := OpenDoor(home)
+			first, err := OpenDoor(home, true)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -23,20 +23,26 @@ func TestDoor(t *testing.T) {
 				close(ended)
 			}()
 			for range 3 {
-				if _, err := OpenDoor(home); !errors.Is(err, ErrRunning) {
+				if _, err := OpenDoor(home, true); !errors.Is(err, ErrRunning) {
 					t.Fatalf("a second door: %v", err)
 				}
 				<-knocks
+			}
+			if _, err := OpenDoor(home, false); !errors.Is(err, ErrRunning) {
+				t.Fatalf("a second door at login: %v", err)
 			}
 			path := first.listener.Addr().String()
 			if err := first.Close(); err != nil {
 				t.Fatal(err)
 			}
 			<-ended
+			if len(knocks) > 0 {
+				t.Error("a start at login knocked")
+			}
 			if err := os.WriteFile(path, nil, 0o600); err != nil { // as if it had been killed
 				t.Fatal(err)
 			}
-			again, err := OpenDoor(home)
+			again, err := OpenDoor(home, true)
 			if err != nil {
 				t.Fatal(err)
 			}

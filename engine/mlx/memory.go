@@ -1,11 +1,13 @@
 package mlx
 
 // #include "mlx/c/mlx.h"
+// #include <stdlib.h>
 import "C"
 
 import (
 	"context"
 	"time"
+	"unsafe"
 )
 
 // Memory holds MLX's own figures in bytes.
@@ -52,6 +54,30 @@ func (s *Scope) SetMemoryLimit(bytes int64) (old int64, ok bool) {
 	var was C.size_t
 	s.untimed(C.mlx_set_memory_limit(&was, C.size_t(bytes)))
 	return int64(was), s.err == nil
+}
+
+// Wire lets so many bytes of arrays stay in memory, where the system would move
+// them out between requests, and returns how many it may be: the device recommends
+// a limit, beyond which it would fail. On the CPU nothing is wired, and it is 0.
+func (s *Scope) Wire(bytes int64) (int64, error) {
+	if !s.t.gpu {
+		return 0, nil
+	}
+	gpu := C.mlx_device_new_type(C.MLX_GPU, 0)
+	defer C.mlx_device_free(gpu)
+	info := C.mlx_device_info_new()
+	defer C.mlx_device_info_free(info)
+	if err := check(C.mlx_device_info_get(&info, gpu)); err != nil {
+		return 0, err
+	}
+	key := C.CString("max_recommended_working_set_size")
+	defer C.free(unsafe.Pointer(key))
+	var most, was C.size_t
+	if err := check(C.mlx_device_info_get_size(&most, info, key)); err != nil {
+		return 0, err
+	}
+	limit := min(C.size_t(max(0, bytes)), most)
+	return int64(limit), check(C.mlx_set_wired_limit(&was, limit))
 }
 
 // TimeInC returns the time spent inside C calls since TimeC turned the

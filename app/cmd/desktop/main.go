@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -33,11 +32,11 @@ import (
 )
 
 func main() {
-	beside := "."
+	self := os.Args[0]
 	if path, err := os.Executable(); err == nil {
-		beside = filepath.Dir(path)
+		self = path
 	}
-	program := flag.String("program", filepath.Join(beside, "..", "cli", "tandem"), "the `tandem` to serve with")
+	program := flag.String("program", supervise.Beside(self).Tandem, "the `tandem` to serve with")
 	follow := flag.Bool("follow", false, "start no server: the menu bar does")
 	flag.Parse()
 	if err := run(*program, *follow, flag.Args()); err != nil {

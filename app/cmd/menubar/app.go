@@ -73,7 +73,10 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	running.Go(func() { d.Knocks(show) })
 	running.Go(func() { a.follow(ctx) })
 	context.AfterFunc(ctx, func() { d.Close() })
-	a.change(func(*menu.View) {})
+	if err := onReopen(show); err != nil {
+		a.o.log.Warn("a second start from the Finder shows no window", "error", err)
+	}
+	a.change(func(v *menu.View) { v.Login = a.loginState() })
 	if !a.o.hidden && !control.StartsHidden(a.o.home) {
 		show()
 	}
@@ -128,13 +131,15 @@ func (a *app) clicked(s menu.Slot) {
 		_, err = a.client.SetPort(ctx, port)
 	case menu.OpenWindow:
 		err = a.openWindow()
+	case menu.SetLogin:
+		err = setLogin(!row.Checked)
 	case menu.Restart:
 		a.supervisor.Again()
 	case menu.Leave:
 		a.quit()
 	}
 	a.change(func(v *menu.View) {
-		v.Failure = ""
+		v.Failure, v.Login = "", a.loginState()
 		if err != nil {
 			v.Failure = err.Error()
 		}
@@ -142,6 +147,15 @@ func (a *app) clicked(s menu.Slot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tray.mark(s, a.shown.Rows[s])
+}
+
+// loginState says whether Tandem starts at login. From where a bundle does not stay,
+// that cannot be chosen.
+func (a *app) loginState() menu.Login {
+	if a.o.place != supervise.Installed {
+		return menu.LoginUnknown
+	}
+	return login()
 }
 
 // openWindow starts the window's program, which brings the window that is there

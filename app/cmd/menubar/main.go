@@ -27,10 +27,14 @@ import (
 )
 
 func main() {
-	beside := filepath.Dir(executable())
-	o := options{home: control.Home(os.Getenv), log: slog.New(slog.NewTextHandler(os.Stderr, nil))}
-	flag.StringVar(&o.program, "program", filepath.Join(beside, "..", "cli", "tandem"), "the `tandem` to serve with")
-	flag.StringVar(&o.window, "window", filepath.Join(beside, "..", "window", "Tandem Window"), "the window's `program`")
+	self := executable()
+	beside, bundle := supervise.Beside(self), supervise.Bundle(self)
+	o := options{
+		home: control.Home(os.Getenv), log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		bundle: bundle, place: supervise.PlaceOf(bundle, control.UserHome(os.Getenv)),
+	}
+	flag.StringVar(&o.program, "program", beside.Tandem, "the `tandem` to serve with")
+	flag.StringVar(&o.window, "window", beside.Window, "the window's `program`")
 	flag.BoolVar(&o.hidden, "login", false, "open no window, as when the system starts this at login")
 	flag.Parse()
 	o.args = flag.Args()
@@ -58,18 +62,29 @@ type options struct {
 	program, window string   // paths of executables
 	args            []string // of serve
 	hidden          bool
+	bundle          string // path of Tandem.app; empty where this runs by itself
+	place           supervise.Place
 	log             *slog.Logger
 }
 
 func run(o options) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	door, err := supervise.OpenDoor(o.home)
+	door, err := supervise.OpenDoor(o.home, !o.hidden)
 	if errors.Is(err, supervise.ErrRunning) {
-		return nil // it was asked to show its window
+		return nil // it was asked to show its window, unless this is a start at login
 	}
 	if err != nil {
 		return err
+	}
+	if !o.hidden {
+		moved, err := o.mover().Offer()
+		if err != nil {
+			o.log.Error("Tandem could not be moved to Applications, and runs from where it is", "error", err)
+		}
+		if moved {
+			return errors.Join(err, door.Close())
+		}
 	}
 	// A window that is just starting would die of it; what is ignored stays so in
 	// children until they say otherwise.

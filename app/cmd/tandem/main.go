@@ -223,8 +223,8 @@ func (m *Main) logger(verbose bool) *slog.Logger {
 // hand has none.
 var release string
 
-// version is the release and the commit it was built from, or whatever is known of
-// the two.
+// version is the release and the commit it was built from, 0.1.0+1234567890ab, or
+// whatever is known of the two.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -239,5 +239,5 @@ func version() string {
 	if release == "" {
 		return commit
 	}
-	return release + " (" + commit + ")"
+	return release + "+" + commit
 }

@@ -98,6 +98,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	err = a.Serve(ctx, app.ServeOptions{
 		Endpoint: true, Addr: *addr, Preload: true, Pages: frontend.Files(),
 		AllowedHosts: hosts, AllowedOrigins: origins,
+		Hold: hold,
 		Ready: func(address, link string) {
 			if address == "" {
 				fmt.Fprintf(m.Stderr, "tandem: running without an endpoint, so that no editor reaches this process: %s.\n"+

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/app/control"
+)
+
+func TestWork(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		state control.State
+		busy  bool
+	}{
+		{"nothing", control.State{Phase: control.PhaseReady, Loaded: &control.Loaded{ID: "m"}}, false},
+		{"a request", control.State{Phase: control.PhaseReady, Active: []control.Active{{}}}, true},
+		{"a load", control.State{Phase: control.PhaseLoading}, true},
+		{"a load that is measured", control.State{Phase: control.PhaseReady, Loading: &control.Loading{ID: "m"}}, true},
+		{"a download", control.State{Downloads: []control.Download{{ID: "d"}}}, true},
+		{"a download that waits", control.State{Downloads: []control.Download{{ID: "d", Waiting: "no network"}}}, false},
+		{"a download that stands", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e", Error: "no room"}}}, false},
+		{"one of several", control.State{Downloads: []control.Download{{ID: "d", Paused: true}, {ID: "e"}}}, true},
+	} {
+		if got := work(c.state); (got != "") != c.busy {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
+}
+
+// TestKeepAwake: one hold while there is work, whatever it is, none without, and
+// none left behind.
+func TestKeepAwake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var st control.State
+		var told []string
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			keepAwake(ctx, func() control.State { return st }, func(reason string) func() {
+				told = append(told, reason)
+				return func() { told = append(told, "released") }
+			})
+		}()
+		step := func(next control.State) {
+			synctest.Wait()
+			st = next
+			time.Sleep(awakeEvery)
+			synctest.Wait()
+		}
+		busy := control.State{Active: []control.Active{{}}}
+		step(control.State{})
+		step(busy)
+		step(control.State{Phase: control.PhaseLoading})
+		step(control.State{})
+		step(control.State{})
+		step(busy)
+		cancel()
+		<-ended
+		want := []string{"answering requests", "released", "answering requests", "released"}
+		if !slices.Equal(told, want) {
+			t.Errorf("%q, want %q", told, want)
+		}
+	})
+}

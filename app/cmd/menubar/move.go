@@ -1,0 +1,41 @@
+//go:build desktop
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"tandem/app/control"
+	"tandem/app/supervise"
+)
+
+// mover offers to move the bundle, by the system's own dialog.
+func (o options) mover() supervise.Mover {
+	return supervise.Mover{
+		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
+		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv), "Applications")},
+		Ask:     askToMove, Open: openAfterUs,
+	}
+}
+
+// askToMove fails, which means no, where there is no such dialog.
+func askToMove() bool {
+	const question = "Move Tandem to the Applications folder?\n\nFrom where it is now it cannot start at login, " +
+		"and the tandem command cannot be linked."
+	return exec.Command("/usr/bin/osascript", "-e", "on run argv",
+		"-e", `display dialog (item 1 of argv) with title "Tandem" buttons {"Not Now", "Move to Applications"} default button 2 cancel button 1`,
+		"-e", "end run", question).Run() == nil
+}
+
+// openAfterUs opens an app once this process has ended, which has its door until
+// then.
+func openAfterUs(path string) error {
+	cmd := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,
+		"sh", strconv.Itoa(os.Getpid()), path)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd.Start()
+}

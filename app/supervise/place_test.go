@@ -1,0 +1,143 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestPlaceOf(t *testing.T) {
+	for _, c := range []struct {
+		bundle string
+		want   Place
+	}{
+		{"", NoBundle},
+		{"/Applications/Tandem.app", Installed},
+		{"/Applications/Tools/Tandem.app", Installed},
+		{"/Users/p/Applications/Tandem.app", Installed},
+		{"/Users/q/Applications/Tandem.app", Elsewhere},
+		{"/Applications Old/Tandem.app", Elsewhere},
+		{"/Users/p/Downloads/Tandem.app", Elsewhere},
+		{"/Volumes/Tandem/Tandem.app", Elsewhere},
+		{"/private/var/folders/x/T/AppTranslocation/8A/d/Tandem.app", Translocated},
+	} {
+		if got := PlaceOf(c.bundle, "/Users/p"); got != c.want {
+			t.Errorf("%q: %q, want %q", c.bundle, got, c.want)
+		}
+	}
+}
+
+func TestBundle(t *testing.T) {
+	for path, want := range map[string]string{
+		"/Applications/Tandem.app/Contents/MacOS/Tandem": "/Applications/Tandem.app",
+		"/src/build/out/darwin-arm64/menubar/Tandem":     "",
+		"/src/MacOS/Tandem":                              "",
+		"/src/Contents/MacOS/Tandem":                     "",
+	} {
+		if got := Bundle(path); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
+
+// plant writes files, with their modes, and links, which begin with an arrow.
+func plant(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := cutArrow(text); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func cutArrow(text string) (string, bool) {
+	if len(text) > 2 && text[:2] == "->" {
+		return text[2:], true
+	}
+	return "", false
+}
+
+// TestMove: the copy is whole, with modes and links, what was there is gone, and
+// nothing else is left.
+func TestMove(t *testing.T) {
+	from, applications := filepath.Join(t.TempDir(), "Tandem.app"), filepath.Join(t.TempDir(), "Applications")
+	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
+	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old", "Tandem.app/Contents/stale": "old"})
+	got, err := Move(from, applications)
+	if err != nil || got != filepath.Join(applications, "Tandem.app") {
+		t.Fatalf("%q, %v", got, err)
+	}
+	text, err := os.ReadFile(filepath.Join(got, "Contents/Resources/link"))
+	if err != nil || string(text) != "new" {
+		t.Errorf("through the link: %q, %v", text, err)
+	}
+	if info, err := os.Stat(filepath.Join(got, "Contents/MacOS/Tandem")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the executable: %v, %v", info, err)
+	}
+	if _, err := os.Stat(filepath.Join(got, "Contents/stale")); err == nil {
+		t.Error("what was there before is mixed with what came")
+	}
+	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if _, err := os.Stat(from); err != nil {
+		t.Errorf("the original: %v", err)
+	}
+}
+
+// TestMoveFails: what is there stays where the copy cannot be made.
+func TestMoveFails(t *testing.T) {
+	applications := t.TempDir()
+	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
+	if _, err := Move(filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
+		t.Fatal("nothing was copied without an error")
+	}
+	text, err := os.ReadFile(filepath.Join(applications, "Tandem.app/Contents/MacOS/Tandem"))
+	if err != nil || string(text) != "old" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestBeside: each program finds the others, wherever it was put.
+func TestBeside(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	app := "Tandem.app/Contents/"
+	for _, c := range []struct{ self, tandem, window string }{
+		{app + "MacOS/Tandem", app + "Resources/bin/tandem", app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window"},
+		{app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window", app + "Resources/bin/tandem", ""},
+		{"menubar/Tandem", "cli/tandem", "window/Tandem Window"},
+		{"window/Tandem Window", "cli/tandem", ""},
+	} {
+		dir := t.TempDir()
+		plant(t, dir, map[string]string{c.self: "", c.tandem: ""})
+		if c.window != "" {
+			plant(t, dir, map[string]string{c.window: ""})
+		}
+		got := Beside(filepath.Join(dir, c.self))
+		if got.Tandem != filepath.Join(dir, c.tandem) || c.window != "" && got.Window != filepath.Join(dir, c.window) {
+			t.Errorf("%s: %+v", c.self, got)
+		}
+	}
+	dir := t.TempDir()
+	plant(t, dir, map[string]string{"bin/tandem": "", "elsewhere/Tandem": ""})
+	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir, "cli/tandem") {
+		t.Errorf("nowhere: %+v", got)
+	}
+	t.Setenv("PATH", filepath.Join(dir, "bin"))
+	if got := Beside(filepath.Join(dir, "elsewhere/Tandem")); got.Tandem != filepath.Join(dir, "bin/tandem") {
+		t.Errorf("in PATH: %+v", got)
+	}
+}
