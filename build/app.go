@@ -16,6 +16,7 @@ func appVerb(ctx context.Context, b *builder, args []string) error {
 	goos := set.String("os", "darwin", "the system the app is for: darwin")
 	arch := set.String("arch", "arm64", "the processor it is for: arm64")
 	url := set.String("url", "", "where the archive will be downloaded from, for the Homebrew cask (default: where it lies here)")
+	feed := set.String("feed", "", "address that tells of newer versions, as JSON {\"version\": \"1.2.3\", \"page\": \"https://...\"} (default: none is asked)")
 	if err := parse(set, args, 0); err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func appVerb(ctx context.Context, b *builder, args []string) error {
 		return errUsage
 	}
 	start := time.Now()
-	a, err := b.makeApp(ctx)
+	a, err := b.makeApp(ctx, *feed)
 	if err != nil {
 		return err
 	}
@@ -48,9 +49,9 @@ type appBundle struct {
 // appOut is the folder that everything about the app goes to.
 func (b *builder) appOut() string { return filepath.Join(b.root, "build", "out", "darwin-arm64") }
 
-// makeApp builds the programs, puts the bundle together, signs it and looks at it.
-func (b *builder) makeApp(ctx context.Context) (*appBundle, error) {
-	p, err := b.appParts(ctx)
+// makeApp builds the programs, which ask feed for newer versions if it is not empty, puts the bundle together, signs it and looks at it.
+func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
+	p, err := b.appParts(ctx, feed)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (b *builder) makeApp(ctx context.Context) (*appBundle, error) {
 }
 
 // appParts builds what goes into the bundle.
-func (b *builder) appParts(ctx context.Context) (parts, error) {
+func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	var p parts
 	if err := b.setup(ctx); err != nil {
 		return p, err
@@ -99,7 +100,14 @@ func (b *builder) appParts(ctx context.Context) (parts, error) {
 	if p.product, err = b.product(); err != nil {
 		return p, err
 	}
+	p.feed = feed
 	if p.metal, err = b.metal(ctx, pip, cc); err != nil {
+		return p, err
+	}
+	if err := b.writeAppIcon(); err != nil {
+		return p, err
+	}
+	if p.icon, err = icns(); err != nil {
 		return p, err
 	}
 	if p.licences, err = b.licences(ctx, p.metal); err != nil {
@@ -121,9 +129,12 @@ func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, 
 		return "", err
 	}
 	out := filepath.Join(b.appOut(), "bundle", "tandem")
-	// Its own folder is where a Mac looks last: without the rpath of development builds, which the tag bundle leaves out,
-	// the bundle's is the only one.
-	cmd := b.command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", "-s -w "+p.product.versionFlag(), "-o", out, "./app/cmd/tandem")
+	// The tag leaves out the rpath of development builds, so that the bundle's is the only one.
+	flags := "-s -w " + p.product.versionFlag()
+	if p.feed != "" {
+		flags += " -X main.updateFeed=" + p.feed
+	}
+	cmd := b.command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", flags, "-o", out, "./app/cmd/tandem")
 	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native, "-Wl,-rpath,@executable_path/../mlx")...)
 	return out, b.step("tandem for macOS: build", cmd)
 }

@@ -31,11 +31,13 @@ const (
 // parts are what a bundle is put together from. Of the programs, those that could not be built here are empty.
 type parts struct {
 	product  product
+	feed     string // that tells of newer versions; empty for none
 	tandem   string
 	menubar  string
 	window   string
 	metal    metal
 	licences string
+	icon     []byte // of the app and of the window
 }
 
 // assemble makes Tandem.app at path from scratch.
@@ -99,12 +101,8 @@ func (b *builder) assemble(path string, p parts) error {
 			return err
 		}
 	}
-	icon, err := icns()
-	if err != nil {
-		return err
-	}
 	for _, name := range []string{inIcon, inWindow + "/Resources/iconfile.icns"} {
-		if err := write(name, icon); err != nil {
+		if err := write(name, p.icon); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ type crossCC struct {
 }
 
 // crossRecipe is part of the keys of what a crossCC makes: raise it when the flags below change.
-const crossRecipe = "2"
+const crossRecipe = "4"
 
 // macTarget is what zig calls the machines that we build for.
 const macTarget = "aarch64-macos." + macOSTarget
@@ -51,9 +51,10 @@ func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	}, nil
 }
 
-// linkFlags are those of every link.
+// linkFlags are those of every link: room for longer names, and nothing of what debuggers read, such as this machine's
+// paths.
 func (c *crossCC) linkFlags() []string {
-	flags := []string{"-Wl,-headerpad_max_install_names"}
+	flags := []string{"-Wl,-headerpad_max_install_names", "-Wl,-S"}
 	if c.sdk != "" {
 		flags = append(flags, "-L"+filepath.Join(c.sdk, "lib"), "-F"+c.sdk)
 	}

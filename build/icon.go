@@ -7,6 +7,8 @@ import (
 	"image/color"
 	"image/png"
 	"math"
+	"os"
+	"path/filepath"
 )
 
 // iconKinds are the pictures of an .icns file: their type, and their width in pixels.
@@ -35,6 +37,22 @@ func icns() ([]byte, error) {
 	var file bytes.Buffer
 	writeChunk(&file, "icns", body.Bytes())
 	return file.Bytes(), nil
+}
+
+// appIcon is the picture that Wails' own tool takes; it is committed.
+const appIcon = "build/appicon.png"
+
+// writeAppIcon draws it again where it is not what is drawn today.
+func (b *builder) writeAppIcon() error {
+	var drawn bytes.Buffer
+	if err := png.Encode(&drawn, drawIcon(256)); err != nil {
+		return err
+	}
+	path := filepath.Join(b.root, filepath.FromSlash(appIcon))
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, drawn.Bytes()) {
+		return nil
+	}
+	return os.WriteFile(path, drawn.Bytes(), 0o644)
 }
 
 // writeChunk writes four letters, the length of everything, and the data.

@@ -135,7 +135,7 @@ func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m met
 	commands := make(chan []string, len(sources))
 	for i, path := range sources {
 		objects[i] = filepath.Join(work, strings.TrimSuffix(filepath.Base(path), ".cpp")+".o")
-		commands <- append(cc.cxx[1:len(cc.cxx):len(cc.cxx)], "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-I"+source,
+		commands <- append(cc.cxx[1:len(cc.cxx):len(cc.cxx)], "-std=c++20", "-O2", "-DNDEBUG", "-fPIC", "-ffile-prefix-map="+source+"=mlx-c", "-I"+source,
 			"-I"+filepath.Join(wheel, "include"), "-I"+filepath.Join(wheel, "include", "metal_cpp"), "-c", path, "-o", objects[i])
 	}
 	close(commands)
@@ -213,7 +213,7 @@ func isMLXC(symbol string) bool {
 }
 
 // selectJumps is the assembly beside build/darwin/select.c: the functions' names, a slot for each, and each function as
-// a jump through its slot. x16 is the register that the platform leaves to such jumps; arguments are not touched.
+// a jump through its slot. Sections stay whole, so that slots and names keep their order. x16 is the register that the platform leaves to such jumps; arguments are not touched.
 func selectJumps(functions []string) string {
 	var text, slots, names, list strings.Builder
 	for i, name := range functions {
@@ -225,6 +225,5 @@ func selectJumps(functions []string) string {
 	return "  .section __TEXT,__text,regular,pure_instructions\n" + text.String() +
 		"  .section __DATA,__data\n  .private_extern _tandem_select_slots\n  .globl _tandem_select_slots\n  .p2align 3\n_tandem_select_slots:\n" + slots.String() +
 		"  .section __TEXT,__cstring,cstring_literals\n" + names.String() +
-		"  .section __DATA,__const\n  .private_extern _tandem_select_names\n  .globl _tandem_select_names\n  .p2align 3\n_tandem_select_names:\n" + list.String() + "  .quad 0\n" +
-		"  .subsections_via_symbols\n"
+		"  .section __DATA,__const\n  .private_extern _tandem_select_names\n  .globl _tandem_select_names\n  .p2align 3\n_tandem_select_names:\n" + list.String() + "  .quad 0\n"
 }

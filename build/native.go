@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -94,7 +95,7 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
 	if triple != "" {
 		what, release = what+" for "+triple, filepath.Join(triple, "release")
-		e = entry{name: "native-" + version + "-" + triple, inputs: []string{version, hash, triple}}
+		e = entry{name: "native-" + version + "-" + triple, inputs: []string{version, hash, triple, "without paths"}}
 	}
 	dir, err = b.cache.ensure(ctx, e, func(dir string) error {
 		target := filepath.Join(b.cache.dir, "native-target")
@@ -110,12 +111,26 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 			}
 			args = append(args, "--target", triple)
 		}
-		if err := b.step(what+": build", b.command(ctx, "cargo", args...)); err != nil {
+		cmd := b.command(ctx, "cargo", args...)
+		if triple != "" { // what is handed on tells nothing of this machine's folders
+			name := "CARGO_TARGET_" + strings.ToUpper(strings.ReplaceAll(triple, "-", "_")) + "_RUSTFLAGS"
+			cmd.Env = append(cmd.Env, name+"=--remap-path-prefix="+cargoHome()+"=cargo")
+		}
+		if err := b.step(what+": build", cmd); err != nil {
 			return err
 		}
 		return copyFile(filepath.Join(dir, nativeLib), filepath.Join(target, release, nativeLib))
 	})
 	return version, hash, dir, err
+}
+
+// cargoHome is where cargo keeps the sources of crates.
+func cargoHome() string {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/"
+	}
+	return cmp.Or(os.Getenv("CARGO_HOME"), filepath.Join(home, ".cargo"))
 }
 
 // recordNative writes the record of a version that has none yet; check refuses any other difference.

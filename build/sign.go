@@ -20,8 +20,21 @@ const noSigner = "signatures of the files and of the bundle: there is no rcodesi
 
 // A signer signs one file or one bundle that has been signed inside already.
 type signer struct {
-	what string
-	args func(path string) []string
+	what string   // in words
+	args []string // up to the path
+	name string   // the flag that gives a file its identifier
+}
+
+// A signee is what is signed. Bundles have their identifier in a property list, files get one here, where linkers would
+// call all of them a.out.
+type signee struct{ path, identifier string }
+
+func (s *signer) command(x signee) []string {
+	args := s.args[:len(s.args):len(s.args)]
+	if x.identifier != "" {
+		args = append(args, s.name, x.identifier)
+	}
+	return append(args, x.path)
 }
 
 // signer chooses by the environment: with an identity, a Developer ID with the hardened runtime and a timestamp, without
@@ -36,7 +49,7 @@ func (b *builder) signer() (*signer, error) {
 		} else {
 			what, args = "as "+identity, append(args, identity, "--options", "runtime", "--timestamp")
 		}
-		return &signer{what, func(path string) []string { return append(args[:len(args):len(args)], path) }}, nil
+		return &signer{what, args, "--identifier"}, nil
 	}
 	if _, err := exec.LookPath("rcodesign"); err != nil {
 		if key != "" {
@@ -52,19 +65,22 @@ func (b *builder) signer() (*signer, error) {
 		what = "as " + filepath.Base(key)
 		args = append(args, "--p12-file", key, "--p12-password-file", password, "--for-notarization", "--code-signature-flags", "runtime")
 	}
-	return &signer{what, func(path string) []string { return append(args[:len(args):len(args)], path) }}, nil
+	return &signer{what, args, "--binary-identifier"}, nil
 }
 
 // signOrder is what is signed, from the inside out: each seal covers those before it.
-func signOrder(bundle string, whole bool) ([]string, error) {
+func signOrder(bundle string, whole bool) ([]signee, error) {
 	contents := filepath.Join(bundle, "Contents")
-	order, err := filepath.Glob(filepath.Join(contents, inMLX, "*", "*.dylib"))
+	files, err := filepath.Glob(filepath.Join(contents, inMLX, "*", "*.dylib"))
 	if err != nil {
 		return nil, err
 	}
-	order = append(order, filepath.Join(contents, inMLX, selectLib), filepath.Join(contents, inTandem))
+	var order []signee
+	for _, path := range append(files, filepath.Join(contents, inMLX, selectLib), filepath.Join(contents, inTandem)) {
+		order = append(order, signee{path, bundleID + "." + strings.TrimSuffix(filepath.Base(path), ".dylib")})
+	}
 	if whole {
-		order = append(order, filepath.Dir(filepath.Join(contents, inWindow)), bundle)
+		order = append(order, signee{path: filepath.Dir(filepath.Join(contents, inWindow))}, signee{path: bundle})
 	}
 	return order, nil
 }
@@ -84,8 +100,8 @@ func (b *builder) sign(ctx context.Context, bundle string, whole bool) (bool, er
 	if err != nil {
 		return false, err
 	}
-	for _, path := range order {
-		args := s.args(path)
+	for _, x := range order {
+		args := s.command(x)
 		if out, err := b.command(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
 			return false, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}

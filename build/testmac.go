@@ -1,10 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"debug/macho"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -25,7 +31,7 @@ func testMac(ctx context.Context, b *builder) error {
 		}
 		fmt.Fprintf(b.out, "types for darwin/arm64, tags %q: %s\n", tags, seconds(time.Since(began)))
 	}
-	a, err := b.makeApp(ctx)
+	a, err := b.makeApp(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -33,7 +39,7 @@ func testMac(ctx context.Context, b *builder) error {
 		return err
 	}
 	a.report(b)
-	if err := b.archiveHolds(a); err != nil {
+	if err := errors.Join(b.archiveHolds(a), checkJumps(filepath.Join(a.path, "Contents", inMLX, selectLib)), b.rehearse(ctx, a)); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.out, "test mac: %s\n", seconds(time.Since(start)))
@@ -58,4 +64,114 @@ func (b *builder) archiveHolds(a *appBundle) error {
 	}
 	fmt.Fprintf(b.out, "%s holds the same\n", archives[0])
 	return errors.Join(found.findings...)
+}
+
+// checkJumps disassembles the functions of libmlxselect: each is a jump through a slot of its own, and slots stand in
+// the order of the functions' names, by which they are filled.
+func checkJumps(path string) error {
+	f, err := macho.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text := f.Section("__text")
+	if text == nil {
+		return fmt.Errorf("%s has no code", path)
+	}
+	code, err := text.Data()
+	if err != nil {
+		return err
+	}
+	functions := slices.DeleteFunc(slices.Clone(f.Symtab.Syms), func(s macho.Symbol) bool { return !isMLXC(s.Name) || s.Type&symbolDebug != 0 })
+	slices.SortFunc(functions, func(x, y macho.Symbol) int { return cmp.Compare(x.Name, y.Name) })
+	var first uint64
+	for i, s := range functions {
+		at := s.Value - text.Addr
+		if at+12 > uint64(len(code)) {
+			return fmt.Errorf("%s: %s lies outside the code", path, s.Name)
+		}
+		slot, ok := jumpSlot(s.Value, code[at:at+12])
+		if i == 0 {
+			first = slot
+		}
+		if !ok || slot != first+8*uint64(i) {
+			return fmt.Errorf("%s: %s is no jump through slot %d", path, s.Name, i)
+		}
+	}
+	if len(functions) == 0 {
+		return fmt.Errorf("%s has no function of mlx-c", path)
+	}
+	return nil
+}
+
+// jumpSlot decodes the three instructions adrp x16, page; ldr x16, [x16, offset]; br x16.
+func jumpSlot(at uint64, code []byte) (slot uint64, ok bool) {
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(code[4*i:]) }
+	adrp, ldr, br := word(0), word(1), word(2)
+	if adrp&0x9f00001f != 0x90000010 || ldr&0xffc003ff != 0xf9400210 || br != 0xd61f0200 {
+		return 0, false
+	}
+	pages := int64(int32(adrp&0x00ffffe0<<8)) >> 11 &^ 3
+	pages |= int64(adrp >> 29 & 3)
+	return uint64(int64(at&^0xfff)+pages<<12) + uint64(ldr>>10&0xfff)*8, true
+}
+
+// rehearse signs a copy of the bundle that has stand-ins for the programs which only a Mac builds, reads the signatures
+// back and holds it to all that a whole bundle is held to.
+func (b *builder) rehearse(ctx context.Context, a *appBundle) error {
+	if len(a.result.absent) == 0 {
+		return nil
+	}
+	if s, err := b.signer(); err != nil || s == nil {
+		fmt.Fprintln(b.out, "the signature of a whole bundle was not tried:", noSigner)
+		return err
+	}
+	cc, err := b.crossCC(ctx)
+	if err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "tandem-app-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	bundle, source := filepath.Join(work, "Tandem.app"), filepath.Join(work, "main.c")
+	if err := os.CopyFS(bundle, os.DirFS(a.path)); err != nil {
+		return err
+	}
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+		return err
+	}
+	for _, name := range faces {
+		path := filepath.Join(bundle, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		cmd := b.command(ctx, cc.cc[0], append(cc.cc[1:len(cc.cc):len(cc.cc)], "-o", path, source)...)
+		cmd.Env = append(cmd.Env, cc.env...)
+		if err := b.step("stand-in for "+name, cmd); err != nil {
+			return err
+		}
+	}
+	if signed, err := b.sign(ctx, bundle, true); err != nil || !signed {
+		return errors.Join(err, errors.New("the whole bundle was not signed"))
+	}
+	for name, identifier := range map[string]string{
+		"Contents/" + inTandem: bundleID + ".tandem", faces[0]: bundleID, faces[1]: windowID, "Contents/" + inMLX + "/26/" + mlxLib: bundleID + ".libmlx",
+	} {
+		text, err := b.output(b.command(ctx, "rcodesign", "print-signature-info", filepath.Join(bundle, name)))
+		if err != nil {
+			return err
+		}
+		for _, want := range []string{"identifier: " + identifier + "\n", "CodeSignatureFlags(ADHOC)"} {
+			if !strings.Contains(text, want) {
+				return fmt.Errorf("%s: the signature does not say %q:\n%s", name, want, text)
+			}
+		}
+	}
+	v, err := validate(os.DirFS(bundle), expectation{product: a.product})
+	if err != nil {
+		return err
+	}
+	return errors.Join(v.findings...)
 }

@@ -1,0 +1,455 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// A binarySpec is what a made-up Mach-O file says of itself: load commands and a symbol table, and nothing behind them.
+type binarySpec struct {
+	library  string // its install name; empty for a program
+	cpu      uint32 // 0 = Apple silicon
+	minOS    string // "" = 14.0
+	unsigned bool
+	loads    []string
+	rpaths   []string
+	exports  []string
+	imports  map[string]int // symbol -> index in loads, -1 for none
+}
+
+// bytes makes the file.
+func (s binarySpec) bytes() []byte {
+	var commands bytes.Buffer
+	count := 0
+	command := func(kind uint32, words []uint32, text string) {
+		body := new(bytes.Buffer)
+		binary.Write(body, binary.LittleEndian, words)
+		if text != "" {
+			body.WriteString(text)
+			body.Write(make([]byte, 8-body.Len()%8))
+		}
+		binary.Write(&commands, binary.LittleEndian, []uint32{kind, uint32(8 + body.Len())})
+		commands.Write(body.Bytes())
+		count++
+	}
+	if s.library != "" {
+		command(loadIDDylib, []uint32{24, 0, 0, 0}, s.library)
+	}
+	for _, l := range s.loads {
+		command(0xc, []uint32{24, 0, 0, 0}, l)
+	}
+	for _, r := range s.rpaths {
+		command(0x8000001c, []uint32{12}, r)
+	}
+	var major, minor uint32 = 14, 0
+	if s.minOS != "" {
+		fmt.Sscanf(s.minOS, "%d.%d", &major, &minor)
+	}
+	command(loadBuildVersion, []uint32{platformMacOS, major<<16 | minor<<8, 0, 0}, "")
+	if !s.unsigned {
+		command(loadSignature, []uint32{0, 0}, "")
+	}
+
+	const headerBytes, tableBytes = 32, 24
+	var symbols, names bytes.Buffer
+	names.WriteByte(0)
+	number := 0
+	symbol := func(name string, kind byte, ordinal int) {
+		binary.Write(&symbols, binary.LittleEndian, uint32(names.Len()))
+		symbols.Write([]byte{kind, 1})
+		binary.Write(&symbols, binary.LittleEndian, uint16(ordinal<<8))
+		binary.Write(&symbols, binary.LittleEndian, uint64(0))
+		names.WriteString(name + "\x00")
+		number++
+	}
+	for _, e := range s.exports {
+		symbol(e, symbolExternal|0x0e, 0)
+	}
+	for name, library := range s.imports {
+		ordinal := library + 1
+		if library < 0 {
+			ordinal = ordinalDynamic
+		}
+		symbol(name, symbolExternal, ordinal)
+	}
+	at := uint32(headerBytes + commands.Len() + tableBytes)
+	command(2, []uint32{at, uint32(number), at + uint32(symbols.Len()), uint32(names.Len())}, "")
+
+	kind := uint32(2)
+	if s.library != "" {
+		kind = 6
+	}
+	cpu := s.cpu
+	if cpu == 0 {
+		cpu = 0x0100000c
+	}
+	var file bytes.Buffer
+	binary.Write(&file, binary.LittleEndian, []uint32{0xfeedfacf, cpu, 0, kind, uint32(count), uint32(commands.Len()), 0x80, 0})
+	file.Write(commands.Bytes())
+	file.Write(symbols.Bytes())
+	file.Write(names.Bytes())
+	return file.Bytes()
+}
+
+// A testBundle is a whole bundle of made-up programs and libraries, which a test changes before it is written.
+type testBundle struct {
+	binaries map[string]binarySpec // below Contents
+	modes    map[string]os.FileMode
+	product  product
+}
+
+func newTestBundle() testBundle {
+	system := "/usr/lib/libSystem.B.dylib"
+	mlxc := binarySpec{library: "@rpath/libmlxc.dylib", loads: []string{system, "@rpath/libmlx.dylib"}, rpaths: []string{"@loader_path"},
+		exports: []string{"_mlx_add"}, imports: map[string]int{"_add": 1}}
+	return testBundle{
+		binaries: map[string]binarySpec{
+			inMain:                            {loads: []string{system}},
+			inWindow + "/MacOS/" + windowName: {loads: []string{system, "/System/Library/Frameworks/WebKit.framework/Versions/A/WebKit"}},
+			inTandem: {loads: []string{system, "@rpath/" + selectLib}, rpaths: []string{"@executable_path/../mlx"},
+				imports: map[string]int{"_mlx_add": 1, "_read": 0}},
+			inMLX + "/" + selectLib:      {library: "@rpath/" + selectLib, loads: []string{system}, exports: []string{"_mlx_add"}},
+			inMLX + "/14/" + mlxcLib:     mlxc,
+			inMLX + "/26/" + mlxcLib:     mlxc,
+			inMLX + "/14/" + mlxLib:      {library: "@rpath/libmlx.dylib", loads: []string{system}, exports: []string{"_add"}},
+			inMLX + "/26/" + mlxLib:      {library: "@rpath/libmlx.dylib", minOS: "26.2", loads: []string{system, "@rpath/libjaccl.dylib"}, exports: []string{"_add"}},
+			inMLX + "/26/libjaccl.dylib": {library: "@rpath/libjaccl.dylib", minOS: "26.2", loads: []string{system}},
+		},
+		modes:   map[string]os.FileMode{},
+		product: product{Name: "Tandem", OutputFilename: "Tandem", Info: productInfo{ProductName: "Tandem", ProductVersion: "1.2.3", Comments: "Runs <models> & serves them"}},
+	}
+}
+
+// write assembles the bundle as the verb does, and returns its path.
+func (x testBundle) write(t *testing.T) string {
+	t.Helper()
+	b := &builder{root: ".."}
+	work := t.TempDir()
+	put := func(name string, data []byte) string {
+		t.Helper()
+		path := filepath.Join(work, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	p := parts{product: x.product, metal: metal{work}, licences: "terms\n", icon: []byte("pictures")}
+	for name, spec := range x.binaries {
+		if rest, ok := strings.CutPrefix(name, inMLX+"/"); ok {
+			put("sets/"+rest, spec.bytes())
+			continue
+		}
+		path := put("programs/"+name, spec.bytes())
+		switch name {
+		case inMain:
+			p.menubar = path
+		case inTandem:
+			p.tandem = path
+		default:
+			p.window = path
+		}
+	}
+	for _, s := range metalSets {
+		put("sets/"+s.name+"/"+metallib, []byte("kernels"))
+	}
+	bundle := filepath.Join(t.TempDir(), "Tandem.app")
+	if err := b.assemble(bundle, p); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range seals {
+		path := filepath.Join(bundle, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("hashes"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bundle
+}
+
+// findings validates a folder.
+func findings(t *testing.T, bundle string, want expectation) []string {
+	t.Helper()
+	v, err := validate(os.DirFS(bundle), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, f := range v.findings {
+		all = append(all, f.Error())
+	}
+	return all
+}
+
+// TestValidate breaks a bundle that is right in one way after another, and wants to be told of each.
+func TestValidate(t *testing.T) {
+	right := newTestBundle()
+	if got := findings(t, right.write(t), expectation{product: right.product}); len(got) > 0 {
+		t.Fatalf("found in a bundle that is right: %q", got)
+	}
+
+	edit := func(name string, f func(*binarySpec)) func(*testBundle) {
+		return func(x *testBundle) {
+			spec := x.binaries[name]
+			f(&spec)
+			x.binaries[name] = spec
+		}
+	}
+	main, tandem, lib := inMain, inTandem, inMLX+"/14/"+mlxLib
+	for _, c := range []struct {
+		name  string
+		build func(*testBundle)
+		want  string
+	}{
+		{"another processor", edit(main, func(s *binarySpec) { s.cpu = 0x01000007 }), "not for Apple silicon"},
+		{"a newer system", edit(main, func(s *binarySpec) { s.minOS = "15.0" }), "runs from macOS 15.0 on, and has to from 14.0"},
+		{"the newer set's library in the older", edit(lib, func(s *binarySpec) { s.minOS = "26.2" }), "14/libmlx.dylib runs from macOS 26.2"},
+		{"no signature", edit(tandem, func(s *binarySpec) { s.unsigned = true }), "bin/tandem is not signed"},
+		{"Homebrew's library", edit(tandem, func(s *binarySpec) { s.loads[1] = "/opt/homebrew/lib/libmlxc.dylib" }), "neither in the bundle nor the system's"},
+		{"a library that is not there", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.loads[1] = "@rpath/libother.dylib" }), "loads @rpath/libother.dylib"},
+		{"no way to the libraries", edit(tandem, func(s *binarySpec) { s.rpaths = nil }), "loads @rpath/" + selectLib},
+		{"the wrong way", edit(tandem, func(s *binarySpec) { s.rpaths = []string{"@executable_path/mlx"} }), "loads @rpath/" + selectLib},
+		{"no way from library to library", edit(inMLX+"/14/"+mlxcLib, func(s *binarySpec) { s.rpaths = nil }), "14/libmlxc.dylib loads @rpath/libmlx.dylib"},
+		{"a folder of the builder", edit(tandem, func(s *binarySpec) { s.rpaths = append(s.rpaths, "/Users/p/src/lib") }), "a folder of the machine that built it"},
+		{"an absolute name", edit(lib, func(s *binarySpec) { s.library = "/usr/local/lib/libmlx.dylib" }), "has to be @rpath/libmlx.dylib"},
+		{"a function too few in front", edit(inMLX+"/"+selectLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), "takes _mlx_add of"},
+		{"a function too few behind", edit(inMLX+"/26/"+mlxcLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), selectLib + " takes _mlx_add of Contents/" + inMLX + "/26"},
+		{"a function too few in MLX", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.exports = []string{"_mul"} }), "26/libmlxc.dylib takes _add of"},
+		{"a function from anywhere", edit(tandem, func(s *binarySpec) { s.imports["_mlx_add"] = -1 }), "takes _mlx_add from whatever has it"},
+		{"a library for nobody", func(x *testBundle) {
+			x.binaries[inMLX+"/14/libjaccl.dylib"] = x.binaries[inMLX+"/26/libjaccl.dylib"]
+		}, "14/libjaccl.dylib is loaded by nothing"},
+		{"no menu bar", func(x *testBundle) { delete(x.binaries, inMain) }, "Contents/MacOS/Tandem is missing"},
+		{"another version", func(x *testBundle) { x.product.Info.ProductVersion = "1.2.4" }, "CFBundleVersion is 1.2.4, and has to be 1.2.3"},
+		{"another executable", func(x *testBundle) { x.product.OutputFilename = "Other" }, "CFBundleExecutable is Other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newTestBundle()
+			c.build(&x)
+			wantFinding(t, findings(t, x.write(t), expectation{product: right.product}), c.want)
+		})
+	}
+
+	contents := func(name string) string { return filepath.Join("Contents", filepath.FromSlash(name)) }
+	for _, c := range []struct {
+		name   string
+		damage func(bundle string) error
+		want   string
+	}{
+		{"a stray file", func(b string) error {
+			return os.WriteFile(filepath.Join(b, contents("Resources/.DS_Store")), []byte("x"), 0o644)
+		}, ".DS_Store does not belong there"},
+		{"data among programs", func(b string) error {
+			return os.WriteFile(filepath.Join(b, contents("MacOS/notes.txt")), []byte("x"), 0o644)
+		}, "notes.txt is no program or library"},
+		{"no kernels", func(b string) error { return os.Remove(filepath.Join(b, contents(inMLX+"/26/"+metallib))) }, "26/mlx.metallib is missing"},
+		{"no kernels inside", func(b string) error { return os.Truncate(filepath.Join(b, contents(inMLX+"/26/"+metallib)), 0) }, "26/mlx.metallib is empty"},
+		{"no licences", func(b string) error { return os.Remove(filepath.Join(b, contents(inLicences))) }, "Licences.txt is missing"},
+		{"no icon", func(b string) error { return os.Remove(filepath.Join(b, contents(inIcon))) }, `there is no icon "Tandem"`},
+		{"no seal", func(b string) error { return os.Remove(filepath.Join(b, seals[0])) }, "CodeResources is missing"},
+		{"a program that cannot run", func(b string) error { return os.Chmod(filepath.Join(b, contents(inTandem)), 0o644) }, "a program that cannot be executed"},
+		{"data that can", func(b string) error { return os.Chmod(filepath.Join(b, contents(inLicences)), 0o755) }, "Licences.txt can be executed"},
+		{"a link out", func(b string) error { return os.Symlink("/opt/homebrew", filepath.Join(b, contents("Resources/lib"))) }, "a link to /opt/homebrew, outside the bundle"},
+		{"a link up and out", func(b string) error { return os.Symlink("../../../lib", filepath.Join(b, contents("Resources/lib"))) }, "outside the bundle"},
+		{"a link to nothing", func(b string) error { return os.Symlink("gone", filepath.Join(b, contents("Resources/lib"))) }, "a link to gone, which is not there"},
+		{"half a library", func(b string) error { return os.Truncate(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)), 64) }, "14/libmlx.dylib"},
+		{"a script for a library", func(b string) error {
+			return os.WriteFile(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)), []byte("#!/bin/sh\n"), 0o644)
+		}, "libmlx.dylib is no program or library"},
+		{"a Dock icon", replaceIn("Contents/Info.plist", "<key>LSUIElement</key>\n\t<true/>", ""), "LSUIElement is <nil>, and has to be true"},
+		{"an old system", replaceIn("Contents/Info.plist", "<string>14.0</string>", "<string>12.0</string>"), "LSMinimumSystemVersion is 12.0"},
+		{"the window's name on the app", replaceIn("Contents/Info.plist", bundleID, windowID), "CFBundleIdentifier is " + windowID},
+		{"no property list", replaceIn("Contents/Info.plist", "<plist", "<list"), "Info.plist: no <plist> in it"},
+		{"half a property list", replaceIn("Contents/"+inWindow+"/Info.plist", "</dict>\n</plist>", ""), "Window.app/Contents/Info.plist"},
+		{"a key twice", replaceIn("Contents/Info.plist", "<key>CFBundleName</key>", "<key>CFBundleVersion</key>"), "CFBundleVersion stands there twice"},
+		{"a login that shows a window", replaceIn("Contents/"+inAgent, "--login", "--log"), "have to end in --login"},
+		{"a login of another program", replaceIn("Contents/"+inAgent, "Contents/MacOS/Tandem</string>\n\t<key>Label", "Contents/MacOS/Other</string>\n\t<key>Label"), "BundleProgram is Contents/MacOS/Other"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bundle := newTestBundle().write(t)
+			if err := c.damage(bundle); err != nil {
+				t.Fatal(err)
+			}
+			wantFinding(t, findings(t, bundle, expectation{product: right.product}), c.want)
+		})
+	}
+}
+
+// replaceIn replaces a text in a file that has it.
+func replaceIn(name, old, new string) func(string) error {
+	return func(bundle string) error {
+		path := filepath.Join(bundle, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(text, []byte(old)) {
+			return fmt.Errorf("%s does not say %q", name, old)
+		}
+		return os.WriteFile(path, bytes.Replace(text, []byte(old), []byte(new), 1), 0o644)
+	}
+}
+
+func wantFinding(t *testing.T, got []string, want string) {
+	t.Helper()
+	if !slices.ContainsFunc(got, func(f string) bool { return strings.Contains(f, want) }) {
+		t.Errorf("found %q, want one that says %q", got, want)
+	}
+}
+
+// TestValidateIncomplete: what only a Mac makes may be missing where that is said, and nothing else.
+func TestValidateIncomplete(t *testing.T) {
+	x := newTestBundle()
+	delete(x.binaries, inMain)
+	delete(x.binaries, inWindow+"/MacOS/"+windowName)
+	bundle := x.write(t)
+	for _, name := range seals {
+		if err := os.Remove(filepath.Join(bundle, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := validate(os.DirFS(bundle), expectation{product: x.product, withoutFaces: true, withoutSeal: true})
+	if err != nil || len(v.findings) > 0 || !slices.Equal(v.absent, slices.Concat(faces, seals)) {
+		t.Errorf("%v, findings %v, absent %q", err, v.findings, v.absent)
+	}
+	if got := findings(t, bundle, expectation{product: x.product, withoutFaces: true}); len(got) != len(seals) {
+		t.Errorf("without seals that were wanted: %q", got)
+	}
+	if err := os.Remove(filepath.Join(bundle, "Contents", inLicences)); err != nil {
+		t.Fatal(err)
+	}
+	wantFinding(t, findings(t, bundle, expectation{product: x.product, withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
+}
+
+// TestValidateSizes: each file is listed once, the largest first, and the total is theirs.
+func TestValidateSizes(t *testing.T) {
+	x := newTestBundle()
+	bundle := x.write(t)
+	v, err := validate(os.DirFS(bundle), expectation{product: x.product})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for _, f := range v.files {
+		total += f.size
+		if n := strings.Count(v.table(), "  "+f.name+"\n"); n != 1 {
+			t.Errorf("%s is listed %d times", f.name, n)
+		}
+	}
+	if lines := strings.Split(strings.TrimSpace(v.table()), "\n"); !strings.HasPrefix(strings.TrimSpace(lines[len(lines)-1]), fmt.Sprint(total)+" ") {
+		t.Errorf("the total is %q, want %d", lines[len(lines)-1], total)
+	}
+}
+
+// TestArchive: what is unpacked is what was packed, with modes and links, and packing again gives the same bytes.
+func TestArchive(t *testing.T) {
+	x := newTestBundle()
+	bundle := x.write(t)
+	if err := os.Symlink("bin/tandem", filepath.Join(bundle, "Contents/Resources/link")); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(t.TempDir(), "a.zip")
+	sum, size, err := zipBundle(archive, bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(archive); err != nil || info.Size() != size {
+		t.Errorf("%v, size %d", err, size)
+	}
+	if again, _, err := zipBundle(filepath.Join(t.TempDir(), "b.zip"), bundle); err != nil || again != sum {
+		t.Errorf("the second archive is %s, %v, want %s", again, err, sum)
+	}
+	dir := t.TempDir()
+	if err := unzip(dir, archive); err != nil {
+		t.Fatal(err)
+	}
+	if target, err := os.Readlink(filepath.Join(dir, "Tandem.app/Contents/Resources/link")); err != nil || target != "bin/tandem" {
+		t.Errorf("the link: %q, %v", target, err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "Tandem.app/Contents", inTandem)); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the program: %v, %v", info, err)
+	}
+	v, err := validateArchive(archive, expectation{product: x.product})
+	if err != nil || len(v.findings) != 1 || !strings.Contains(v.findings[0].Error(), "Resources/link does not belong there") {
+		t.Errorf("%v, %v", err, v)
+	}
+}
+
+// goProgram is a real program for a Mac, made by Go's own linker, which needs nothing of a Mac.
+var goProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tandem-macho-")
+	if err != nil {
+		return "", err
+	}
+	source, out := filepath.Join(dir, "main.go"), filepath.Join(dir, "main")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { println(1) }\n"), 0o644); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w", "-o", out, source)
+	cmd.Env = append(os.Environ(), "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=0")
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, text)
+	}
+	return out, nil
+})
+
+// TestReadMachO reads a real program, and refuses what is none.
+func TestReadMachO(t *testing.T) {
+	path, err := goProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(filepath.Dir(path))
+	m, err := readMachO(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.executable || !m.signed || m.minOS == "" || !slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
+		t.Errorf("%+v", m)
+	}
+	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello there, this is a text"), "short": []byte("\xcf\xfa")} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readMachO(file); err == nil || !strings.Contains(err.Error(), errNotMachO.Error()) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if compareVersions("14.0", "9.5") <= 0 || compareVersions("26.2", "26.10") >= 0 || compareVersions("14.0", "14.0") != 0 {
+		t.Error("versions are compared as texts")
+	}
+}
+
+// FuzzReadMachO: nothing that is called a program ends the validator.
+func FuzzReadMachO(f *testing.F) {
+	for _, spec := range newTestBundle().binaries {
+		f.Add(spec.bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "x")
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = readMachO(path) // either will do
+	})
+}
+
+// FuzzParsePlist: nor does any property list.
+func FuzzParsePlist(f *testing.F) {
+	f.Add([]byte("<plist><dict><key>a</key><array><true/><string>x</string></array></dict></plist>"))
+	f.Add([]byte("<plist><dict><key>a</key></dict></plist>"))
+	f.Fuzz(func(t *testing.T, data []byte) { _, _ = parsePlist(data) })
+}
