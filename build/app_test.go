@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestSelectRule compiles the rule by which a Mac gets one of the two sets, and asks it about kernels that are out.
+func TestSelectRule(t *testing.T) {
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.c"), filepath.Join(dir, "main")
+	text := "#include <stdio.h>\n#include \"select.h\"\nint main(int n, char **words) {\n" +
+		"  for (int i = 1; i < n; i++)\n    putchar(wants_newer(words[i]) ? 'n' : 'o');\n  return 0;\n}\n"
+	if err := os.WriteFile(source, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cc", "-Wall", "-Werror", "-I", "darwin", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for release, want := range map[string]string{
+		"23.0.0": "o", "24.6.0": "o", "25.0.0": "o", "25.1.0": "o", "25.2.0": "n", "25.10.0": "n", "26.0.0": "n", "100.0": "n",
+		"": "o", "25": "o", "x": "o", ".2": "o", "99999999999999999999.1": "o", "25.": "o",
+	} {
+		if out, err := exec.Command(program, release).Output(); err != nil || string(out) != want {
+			t.Errorf("Darwin %q: %q, %v, want %q", release, out, err, want)
+		}
+	}
+}
+
+// TestSelectJumps: functions, names and slots stand in one order, and the list of names ends.
+func TestSelectJumps(t *testing.T) {
+	text := selectJumps([]string{"mlx_add", "_mlx_error"})
+	for _, want := range []string{
+		"_mlx_add:\n  adrp x16, l_slot0@PAGE\n", "__mlx_error:\n  adrp x16, l_slot1@PAGE\n", "l_slot0:\n  .quad 0\nl_slot1:\n  .quad 0\n",
+		"l_name1:\n  .asciz \"_mlx_error\"\n", "  .quad l_name0\n  .quad l_name1\n  .quad 0\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestProduct(t *testing.T) {
+	if p, err := (&builder{root: ".."}).product(); err != nil || p.Info.ProductName != "Tandem" || p.OutputFilename != filepath.Base(inMain) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	for _, text := range []string{"{}", "no JSON", `{"info": {"productName": "Tandem", "productVersion": "1.2"}}`, `{"info": {"productVersion": "1.2.3"}}`} {
+		b := newTestBuilder(t)
+		if err := os.WriteFile(filepath.Join(b.root, "wails.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.product(); err == nil || !strings.Contains(err.Error(), "wails.json") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestWindowPlist: Wails' own tool fills the window's property list as well, and so it may not ask for our names.
+func TestWindowPlist(t *testing.T) {
+	text, err := os.ReadFile("darwin/Info.plist")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ours := range []string{".ID", ".Agent", ".MinimumOS"} {
+		if strings.Contains(string(text), ours) {
+			t.Errorf("darwin/Info.plist asks for %s, which Wails does not give", ours)
+		}
+	}
+}
+
+// TestSignOrder: what is inside is signed before what holds it.
+func TestSignOrder(t *testing.T) {
+	bundle := newTestBundle().write(t)
+	order, err := signOrder(bundle, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) int {
+		i := slices.IndexFunc(order, func(x signee) bool { return x.path == filepath.Join(bundle, name) })
+		if i < 0 {
+			t.Fatalf("%s is not signed: %v", name, order)
+		}
+		return i
+	}
+	window, app := at("Contents/Helpers/Tandem Window.app"), at("")
+	for name, spec := range newTestBundle().binaries {
+		if name == inMain || strings.HasPrefix(name, inWindow) { // signed as bundles
+			continue
+		}
+		if i := at("Contents/" + name); i > window || i > app || order[i].identifier == "" {
+			t.Errorf("%s (%v) is number %d, the window %d, the app %d", name, spec.library, i, window, app)
+		}
+	}
+	if window > app {
+		t.Error("the app is signed before the window")
+	}
+	if without, err := signOrder(bundle, false); err != nil || len(without) != len(order)-2 {
+		t.Errorf("without bundles: %v, %v", without, err)
+	}
+}
+
+func TestCask(t *testing.T) {
+	p := product{Info: productInfo{ProductName: "Tandem", ProductVersion: "1.2.3", Comments: "Runs models"}}
+	text := cask(p, "https://example.org/files/Tandem-1.2.3.zip", "abc")
+	for _, want := range []string{
+		`version "1.2.3"`, `sha256 "abc"`, `url "https://example.org/files/Tandem-1.2.3.zip"`, `homepage "https://example.org/files/"`,
+		`app "Tandem.app"`, `binary "#{appdir}/Tandem.app/Contents/Resources/bin/tandem"`, `launchctl: "` + agentLabel + `"`, `"~/Library/WebKit/` + windowID + `"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the cask does not say %s:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "%!") {
+		t.Errorf("a hole in the cask:\n%s", text)
+	}
+}
+
+// TestLicenceText: one text stands once, below all that it holds for; what has none is named.
+func TestLicenceText(t *testing.T) {
+	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}}, {"a 1", []string{"terms", "notice"}}})
+	if err != nil || strings.Count(text, "terms\n") != 1 || !strings.Contains(text, "a 1\nb 2\n\nterms\n") || !strings.Contains(text, "a 1\n\nnotice\n") {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	if _, err := licenceText([]component{{name: "c 3"}}); err == nil || !strings.Contains(err.Error(), "c 3") {
+		t.Errorf("a component without terms: %v", err)
+	}
+}
+
+// TestLoginName: the menu bar asks the system for the agent by the name of its file in the bundle.
+func TestLoginName(t *testing.T) {
+	text, err := os.ReadFile("../app/cmd/menubar/login_darwin.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `@"`+filepath.Base(inAgent)+`"`) {
+		t.Errorf("login_darwin.go does not name %s", filepath.Base(inAgent))
+	}
+}
