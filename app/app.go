@@ -255,6 +255,9 @@ func (a *App) State() control.State {
 		Models:       choosable, Downloads: a.downloads.states(),
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
 	}
+	if memory := a.memory(); memory > 0 {
+		st.MemoryRoom = roomFor(memory)
+	}
 	if p := a.noPort; p != nil {
 		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.port, Owner: cmp.Or(p.owner, otherProgram), Next: p.next}
 	}

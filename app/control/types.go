@@ -52,8 +52,9 @@ type State struct {
 
 	Downloads []Download `json:"downloads"` // oldest first
 
-	ActiveBytes int64 `json:"active_bytes"` // MLX, now
-	PeakBytes   int64 `json:"peak_bytes"`   // MLX, since start
+	ActiveBytes int64 `json:"active_bytes"`          // MLX, now
+	PeakBytes   int64 `json:"peak_bytes"`            // MLX, since start
+	MemoryRoom  int64 `json:"memory_room,omitempty"` // that models may take of the machine's, in bytes; 0 = not known
 
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
 }

@@ -639,6 +639,7 @@ export interface State {
   downloads: Download[] // oldest first
   active_bytes: number // MLX, now
   peak_bytes: number // MLX, since start
+  memory_room?: number // that models may take of the machine's, in bytes; 0 = not known
   active: Active[] // requests in flight, oldest first; the server fills it in
 }
 

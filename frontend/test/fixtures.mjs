@@ -1,0 +1,58 @@
+// A small server that serves the built page, answers for the state as an example
+// says, and has everything else answered by the real Tandem.
+
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import { basename, join } from 'node:path'
+
+const dist = new URL('../dist/', import.meta.url).pathname
+const examples = new URL('../../app/control/testdata/', import.meta.url).pathname
+const kinds = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' }
+
+export const example = (kind, name) => JSON.parse(readFileSync(join(examples, kind, `${name}.json`), 'utf8'))
+
+// serve answers GET /app/state by answer(response), which may leave it open.
+export async function serve(tandem, answer) {
+  const server = createServer((req, res) => {
+    const { pathname } = new URL(req.url, 'http://x')
+    if (pathname === '/app/state') return answer(res)
+    if (pathname.startsWith('/app/') || pathname.startsWith('/v1/')) {
+      const { hostname, port, host } = new URL(tandem)
+      const headers = { ...req.headers, host }
+      for (const name of ['origin', 'referer', 'sec-fetch-site']) delete headers[name]
+      const passed = request({ hostname, port, path: req.url, method: req.method, headers }, (from) => {
+        res.writeHead(from.statusCode, from.headers)
+        from.pipe(res)
+      })
+      passed.on('error', () => res.destroy())
+      return req.pipe(passed)
+    }
+    const file = pathname === '/' ? 'index.html' : join('assets', basename(pathname))
+    if (!existsSync(join(dist, file))) return res.writeHead(404).end()
+    res.writeHead(200, { 'Content-Type': kinds[file.slice(file.lastIndexOf('.'))] ?? 'application/octet-stream' })
+    createReadStream(join(dist, file)).pipe(res)
+  })
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening))
+  return {
+    url: `http://127.0.0.1:${server.address().port}/`,
+    close() {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
+}
+
+// State streams one state, and stays silent then.
+export const state = (st) => (res) => {
+  res.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  res.write(`data: ${JSON.stringify({ rev: 1, ...st })}\n\n`)
+}
+
+// failure answers with an error.
+export const failure =
+  ({ status, error }) =>
+  (res) =>
+    res.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify({ error }))
+
+// silence hangs up.
+export const silence = (res) => res.destroy()

@@ -1,0 +1,64 @@
+// What is rare: each state that Tandem can be in, in both themes and two widths,
+// says what is the matter and what to do, breaks nothing and overflows nowhere.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { launch, link, shot } from './browser.mjs'
+import { example, failure, serve, silence, state } from './fixtures.mjs'
+
+const examples = [
+  { name: 'starting', says: [/Starting/] },
+  { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
+  { name: 'loading', says: [/Loading/] },
+  { name: 'ready', says: [/Ready/, /0 of 32,768 tokens/, /5\.1 GB of 25\.8 GB/] },
+  { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
+  { name: 'load_failed', says: [/there is no such folder; check the path/, /Start org\/coder-8b/] },
+  { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
+  { name: 'disk_full', says: [/no space left on device/] },
+  { name: 'download_failed', page: 'models', says: [/org\/big-32b/, /there is no room for 15 GB more/] },
+  { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/] },
+  { name: 'forbidden', answer: () => failure(example('failures', 'forbidden')), says: [/answers the machine it runs on only/] },
+  { name: 'crashed', answer: () => failure(example('failures', 'crashed')), says: [/ended 3 times and is not started again by itself/, /Start again/] },
+  { name: 'no_connection', answer: () => silence, says: [/Tandem does not answer\./] },
+]
+
+let browser
+let session
+const tandem = new URL(link()).origin
+
+before(async () => {
+  browser = await launch()
+  const code = new URL(link()).hash.slice(1)
+  const answer = await fetch(`${tandem}/app/session`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ code }) })
+  session = (await answer.json()).session
+})
+after(() => browser.close())
+
+for (const { name, page: path = 'now', answer, says } of examples) {
+  test(name, async () => {
+    const server = await serve(tandem, answer ? answer() : state(example('states', name)))
+    for (const colorScheme of ['light', 'dark']) {
+      for (const width of [800, 1280]) {
+        const context = await browser.newContext({ locale: 'en-US', colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
+        await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+        const page = await context.newPage()
+        const problems = []
+        page.on('pageerror', (e) => problems.push(String(e)))
+        await page.goto(`${server.url}#/${path}`)
+        for (const text of says) await page.locator('main').getByText(text).first().waitFor()
+        await page.waitForTimeout(100)
+        await shot(page, `state-${name}-${colorScheme}-${width}`)
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+        assert.ok(over <= 0, `${over} px too wide`)
+        const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+        assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+        assert.deepEqual(problems, [])
+        await context.close()
+      }
+    }
+    server.close()
+  })
+}
