@@ -35,7 +35,7 @@ export class Live {
           this.locked = true
           return
         }
-        this.problem = why(e)
+        this.problem = e instanceof Failure && e.code === 'unreachable' ? 'Tandem does not answer. This page tries again by itself; start Tandem if it does not run.' : why(e)
         this.crashed = e instanceof Failure && e.code === 'server_crashed'
         if (this.crashed) this.state = null
       }
