@@ -236,8 +236,11 @@ func version() string {
 			commit = s.Value[:12]
 		}
 	}
-	if release == "" {
+	switch {
+	case release == "":
 		return commit
+	case commit == "" || commit == "(devel)":
+		return release
 	}
 	return release + "+" + commit
 }
