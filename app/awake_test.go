@@ -67,3 +67,28 @@ func TestKeepAwake(t *testing.T) {
 		}
 	})
 }
+
+// TestServeHolds: a request in flight is a reason, and its end ends it.
+func TestServeHolds(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Model: longModel(t), NoCheckpoints: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, released := make(chan string, 100), make(chan bool, 100)
+	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0", Hold: func(reason string) func() {
+		held <- reason
+		return func() { released <- true }
+	}})
+	resp, err := r.post(t, t.Context(), 3, 60000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	<-held // the load of its model, or itself
+	c := r.client(t)
+	s := await(t, c, func(s control.State) bool { return active(s, 3) != nil })
+	if err := c.CancelRun(t.Context(), s.Active[0].RunID); err != nil {
+		t.Fatal(err)
+	}
+	<-released
+}
