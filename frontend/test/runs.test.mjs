@@ -106,3 +106,22 @@ test("a run's page, and a verdict that stays", async () => {
   assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
   await context.close()
 })
+
+test('the answer of a run that was cut off is completed', async () => {
+  const { context, page, problems } = await open(browser)
+  const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'interrupted', verifies: 0, peak_bytes: 0 }
+  await page.route('**/app/runs/7/report', (route) => route.fulfill({ json: { run, facts: [{ name: 'finish', text: 'interrupted' }], phases: [], speculation: null } }))
+  await page.route('**/app/runs/7/resume', (route) => {
+    assert.equal(route.request().postDataJSON().stream, true)
+    const chunk = (text, more = {}) => `data: ${JSON.stringify({ model: 'pocket', choices: [{ text, finish_reason: null }], ...more })}\n\n`
+    void route.fulfill({ headers: { 'Content-Type': 'text/event-stream' }, body: `${chunk('what was there ')}${chunk('and the rest', { timings: { run_id: 8 } })}data: [DONE]\n\n` })
+  })
+  await page.goto(`${page.url().split('#')[0]}#/runs/7`)
+  await page.getByText('Tandem ended before this run did.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Verify' }).count(), 0)
+  await page.getByRole('button', { name: 'Complete the answer' }).click()
+  await page.getByRole('region', { name: 'The whole answer' }).getByText('what was there and the rest').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'Run 8' }).getAttribute('href'), '#/runs/8')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
