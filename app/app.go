@@ -97,6 +97,7 @@ type App struct {
 	changing   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting   bool          // Serve has yet to load the choice
 	draining   bool
+	welcome    bool            // the first steps are to be shown
 	leaving    bool            // Serve takes no more work but has not begun to drain
 	failure    string          // why the choice could not be loaded
 	noPort     *portTakenError // why no endpoint was opened; nil if it was
@@ -150,7 +151,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
 	a.wire(ctx)
-	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx)); err != nil {
+	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx), a.openWelcome(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {
@@ -250,7 +251,8 @@ func (a *App) State() control.State {
 	st := control.State{
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
 		Address: a.address, StartedAt: a.started,
-		Phase: control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
+		Welcome: a.welcome,
+		Phase:   control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
 		ContextLimit: a.opts.ContextLength,
 		Models:       choosable, Downloads: a.downloads.states(),
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,

@@ -56,7 +56,8 @@ func (a *App) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error
 	o := a.hub()
 	for i := range list {
 		m := &list[i]
-		if int64(m.From)<<30 <= out.Memory {
+		// Some systems keep a little of what the maker names for themselves.
+		if int64(m.From)<<30 <= out.Memory+out.Memory/20 {
 			out.Class = max(out.Class, m.From)
 		}
 		m.Registered = slices.ContainsFunc(rows, func(r storage.Model) bool { return r.ID == m.ID })
@@ -115,7 +116,9 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 			if err == nil {
 				s.bytes[name] = n
 			} else if why == "" {
-				why = err.Error()
+				if why = bareReason(err, name); ctx.Err() != nil {
+					why = "the hub does not answer in time"
+				}
 			}
 		})
 	}

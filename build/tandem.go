@@ -103,7 +103,7 @@ func (b *builder) startServer(ctx context.Context, program string, args ...strin
 		return nil, err
 	}
 	cmd := b.command(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home)
+	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home, "HF_HUB_OFFLINE=1") // whoever looks at the pages asks no hub
 	cmd.Stderr = os.Stderr
 	s := &server{cmd: cmd, home: home}
 	stdout, err := cmd.StdoutPipe()

@@ -27,6 +27,11 @@ type Storage struct {
 	ByDay    []Usage `json:"by_day"`    // UTC, the latest first
 }
 
+// WelcomeRequest is the body of POST /app/welcome.
+type WelcomeRequest struct {
+	Done bool `json:"done"` // somebody has gone through the first steps, or past them; false shows them again
+}
+
 // StoredModel is a model, or a drafter, that lies on the disk.
 type StoredModel struct {
 	ID      string `json:"id"`

@@ -45,6 +45,8 @@ type State struct {
 	// MenuSpeed shows tokens per second beside the icon in the menu bar.
 	MenuSpeed bool `json:"menu_speed,omitempty"`
 
+	Welcome bool `json:"welcome,omitempty"` // nobody has gone through the first steps yet, or past them
+
 	// ContextLimit cuts every model's context, in tokens; zero does not.
 	ContextLimit int `json:"context_limit,omitempty"`
 

@@ -35,6 +35,7 @@ type fakeBackend struct {
 	checkpoint control.Checkpoint
 	downloads  []control.Download
 	own        control.ModelSettings
+	welcome    bool
 	forgot     control.ForgetRequest // asked about
 	set        control.Settings
 	keyed      bool
@@ -265,7 +266,7 @@ func (f *fakeBackend) setPhase(p control.Phase) {
 func (f *fakeBackend) State() control.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return control.State{Version: "test", PID: 42, Phase: f.phase, Choice: f.model.id, Address: "http://127.0.0.1:8263",
+	return control.State{Version: "test", PID: 42, Phase: f.phase, Welcome: f.welcome, Choice: f.model.id, Address: "http://127.0.0.1:8263",
 		Loaded: &control.Loaded{ID: f.model.id, ContextLength: f.model.context, Device: "cpu", Dtype: "float32"}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20, Models: []control.Choosable{{ID: f.model.id}}, Downloads: append([]control.Download{}, f.downloads...)}
 }
 

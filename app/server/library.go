@@ -20,6 +20,8 @@ type Library interface {
 	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
 	// SetModelSettings stores them in place of what was set.
 	SetModelSettings(context.Context, control.ModelSettings) (control.ModelSettingsState, error)
+	// Welcomed notes whether somebody has gone through the first steps.
+	Welcomed(ctx context.Context, done bool) error
 }
 
 func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
@@ -44,4 +46,22 @@ func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, m)
+}
+
+func (s *Server) welcome(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	done := f.bool("done")
+	if f.err == nil && f.raw("done") == nil {
+		f.fail("done", "is missing: say true or false.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if err := s.backend.Welcomed(r.Context(), done); err != nil {
+		return err
+	}
+	return writeJSON(w, s.State())
 }

@@ -41,6 +41,13 @@ func (f *fakeBackend) SetModelSettings(ctx context.Context, set control.ModelSet
 	return f.ModelSettings(ctx, set.Model)
 }
 
+func (f *fakeBackend) Welcomed(_ context.Context, done bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.welcome = !done
+	return nil
+}
+
 // socketGet asks the control routes.
 func socketGet(s *Server, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
@@ -99,5 +106,19 @@ func TestModelSettings(t *testing.T) {
 	}
 	if w := socketPost(s, "/app/model-settings", `{"model":"acme/coder","temperature":null}`); w.Code != http.StatusOK || fake.own != (control.ModelSettings{Model: "acme/coder"}) {
 		t.Errorf("%d %s, set is %+v", w.Code, w.Body, fake.own)
+	}
+}
+
+func TestWelcome(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	for _, body := range []string{`{}`, `{"done":null}`, `{"done":"yes"}`} {
+		wantError(t, socketPost(s, "/app/welcome", body), http.StatusBadRequest, control.CodeInvalid)
+	}
+	for body, want := range map[string]bool{`{"done":false}`: true, `{"done":true}`: false} {
+		w := socketPost(s, "/app/welcome", body)
+		if w.Code != http.StatusOK || strings.Contains(w.Body.String(), `"welcome":true`) != want {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
 	}
 }

@@ -187,6 +187,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/checkpoints/{name}/verify", s.verifyCheckpoint)
 	post("/app/checkpoints/{name}/branch", s.branch)
 	route("/app/forget", map[string]handler{http.MethodGet: s.wouldForget, http.MethodPost: s.forget})
+	post("/app/welcome", s.welcome)
 	get("/app/storage", s.storage)
 	get("/app/removal", s.removal)
 	route("/app/benches", map[string]handler{http.MethodGet: s.benches, http.MethodPost: s.runBench})

@@ -53,6 +53,7 @@ desktop=$!
 "$TANDEM" serve --addr 127.0.0.1:0 --model pocket >/dev/null 2>"$files/serve" &
 server=$!
 wait_for 30 'server' ready
+app welcome -H 'Content-Type: application/json' -d '{"done":true}' >/dev/null || fail 'the first steps stay'
 "$WINDOW" --follow &
 face=$!
 trap 'kill $face $server $desktop 2>/dev/null || true; rm -rf "$files"' EXIT

@@ -21,16 +21,22 @@ export const launch = () => chromium.launch({ executablePath: process.env.CHROMI
 // link asks the running Tandem for a link that opens the page with a session.
 export const link = () => execFileSync(process.env.TANDEM, ['open', '--print'], { encoding: 'utf8' }).trim()
 
-// open returns a page with a session; what goes wrong in it is collected in the
-// list it comes with.
-export async function open(browser, options = {}) {
+// open returns a page with a session, past the first steps unless it is to
+// welcome; what goes wrong in it is collected in the list it comes with.
+export async function open(browser, { link: from = link, welcome = false, ...options } = {}) {
   const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 }, ...options })
   const page = await context.newPage()
   const problems = []
   page.on('pageerror', (e) => problems.push(String(e)))
   page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
-  await page.goto(link())
-  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await page.goto(from())
+  const now = page.getByRole('heading', { name: 'Now', exact: true })
+  const first = page.getByRole('heading', { name: 'Welcome to Tandem' })
+  await now.or(first).waitFor()
+  if (!welcome && (await first.isVisible())) {
+    await page.getByRole('button', { name: 'Skip the first steps' }).click()
+    await now.waitFor()
+  }
   return { context, page, problems }
 }
 

@@ -8,7 +8,7 @@ import { AxeBuilder } from '@axe-core/playwright'
 
 import { launch, open, shot } from './browser.mjs'
 
-const pages = ['now', 'playground', 'models', 'conversations', 'runs', 'mac', 'connect', 'settings', 'help']
+const pages = ['now', 'playground', 'models', 'conversations', 'storage', 'runs', 'mac', 'connect', 'settings', 'help']
 let browser
 
 before(async () => {

@@ -267,6 +267,11 @@ export interface Storage {
   by_day: Usage[] // UTC, the latest first
 }
 
+// WelcomeRequest is the body of POST /app/welcome.
+export interface WelcomeRequest {
+  done: boolean // somebody has gone through the first steps, or past them; false shows them again
+}
+
 // StoredModel is a model, or a drafter, that lies on the disk.
 export interface StoredModel {
   id: string
@@ -634,6 +639,7 @@ export interface State {
   warning?: string // what is not as it should be while all works, one sentence
   port_taken?: PortTaken | null
   menu_speed?: boolean
+  welcome?: boolean // nobody has gone through the first steps yet, or past them
   context_limit?: number
   models: Choosable[] // the registry, the last used first
   downloads: Download[] // oldest first

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+
+import { pieces } from './links.ts'
+
+test('addresses in a sentence', () => {
+  for (const [sentence, want] of [
+    ['nothing here', ['nothing here']],
+    ['', []],
+    ['open https://hub.test/org/name, accept its terms', ['open ', '<https://hub.test/org/name>', ', accept its terms']],
+    ['see https://hub.test/a/tree/main.', ['see ', '<https://hub.test/a/tree/main>', '.']],
+    ['(http://a.test) and javascript:alert(1)', ['(', '<http://a.test>', ') and javascript:alert(1)']],
+  ] as const) {
+    assert.deepEqual(pieces(sentence).map((p) => (p.href ? `<${p.href}>` : p.text)), want)
+  }
+})

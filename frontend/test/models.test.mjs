@@ -1,0 +1,147 @@
+// What a user does with models: takes over what lies on the machine, sets how one
+// answers, downloads another, removes it, and looks what there is on the disk.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+
+import { launch, open, shot } from './browser.mjs'
+import { commit, hub, model, serve } from './server.mjs'
+
+let browser, tandem, theHub, blobs
+
+before(async () => {
+  browser = await launch()
+  theHub = await hub()
+  tandem = await serve({ HF_ENDPOINT: theHub.url })
+  blobs = join(tandem.dir, 'huggingface', 'hub', 'models--lab--tiny', 'blobs')
+  const studio = join(tandem.dir, '.lmstudio', 'models', 'maker')
+  model(join(studio, 'mine'))
+  mkdirSync(join(studio, 'old'), { recursive: true })
+  writeFileSync(join(studio, 'old', 'old.gguf'), '')
+})
+after(async () => {
+  await browser.close()
+  await tandem.stop()
+  theHub.stop()
+})
+
+const models = async () => {
+  const all = await open(browser, { link: tandem.link })
+  await all.page.getByRole('link', { name: 'Models' }).click()
+  return all
+}
+
+test('a model from another program', async () => {
+  const { context, page, problems } = await models()
+  await page.getByText(/This machine has .* GB of memory/).waitFor()
+  await page.getByText('1 other that cannot be served').click()
+  await page.getByText('it holds GGUF files').waitFor()
+  await page.getByRole('button', { name: 'Use mine' }).click()
+  const row = page.getByRole('row').filter({ hasText: 'mine' })
+  await row.getByText('chosen').waitFor({ timeout: 30_000 })
+  await row.getByRole('button', { name: 'Unload mine' }).waitFor()
+  assert.match(await row.innerText(), /\d\d MB/)
+  await shot(page, 'models-found')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('settings of a model', async () => {
+  const { context, page, problems } = await models()
+  await page.getByRole('button', { name: 'Settings of mine' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Settings of mine' })
+  await dialog.getByLabel('Temperature').fill('0.2')
+  await dialog.getByLabel('Context').fill('1024')
+  await dialog.getByLabel('Keep it in memory').check()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByText('Saved.').waitFor()
+  await dialog.getByText('The context of 32,768 tokens stays until the model is loaded again.').waitFor()
+  await dialog.screenshot({ path: join(process.env.OUT ?? '.', 'model-settings.png') })
+  await dialog.getByRole('button', { name: 'Load it again now' }).click()
+  await dialog.getByText('Loaded again.', { exact: true }).waitFor({ timeout: 30_000 })
+  assert.equal(await dialog.getByText('stays until the model is loaded again').count(), 0)
+  await dialog.getByLabel('Context').fill('99999')
+  await dialog.evaluate((d) => (d.querySelector('form').noValidate = true))
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByText('can be 32,768 tokens at most').waitFor()
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  await page.getByRole('row').filter({ hasText: 'mine' }).getByText('1,024', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Settings of mine' }).click()
+  await page.waitForFunction(() => document.querySelector('dialog[open] input[placeholder="0.6"]')?.value === '0.2')
+  assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
+  await context.close()
+})
+
+test('a download, paused, cancelled, and whole', async () => {
+  const { context, page, problems } = await models()
+  const wanted = page.getByLabel('Model of the Hugging Face hub')
+  const begin = async (id) => {
+    await wanted.fill(id)
+    await page.getByRole('button', { name: 'Download', exact: true }).click()
+  }
+  await begin('lab/closed')
+  const link = page.getByRole('link', { name: `${theHub.url}/lab/closed` })
+  await link.waitFor()
+  await page.getByText('accept its terms').waitFor()
+  await shot(page, 'download-403')
+  await page.getByRole('button', { name: 'Cancel lab/closed' }).click()
+  await page.getByRole('button', { name: 'Cancel and keep them' }).click()
+  await link.waitFor({ state: 'detached' })
+
+  await begin('lab/tiny')
+  await page.getByText(/ MB of .*, [1-9]\d? %/).waitFor()
+  await page.getByRole('button', { name: 'Pause lab/tiny' }).click()
+  await page.getByText('paused').waitFor()
+  await page.getByRole('button', { name: 'Go on with lab/tiny' }).click()
+  await page.getByRole('button', { name: 'Pause lab/tiny' }).waitFor()
+  await page.getByText(/stalled: nothing has arrived/).waitFor({ timeout: 30_000 })
+  await shot(page, 'download-stalled')
+  assert.ok(existsSync(blobs))
+  await page.getByRole('button', { name: 'Cancel lab/tiny' }).click()
+  await page.getByRole('dialog').getByText(/ MB are there/).waitFor()
+  await page.getByRole('button', { name: 'Cancel and delete them' }).click()
+  await page.getByRole('button', { name: 'Cancel lab/tiny' }).waitFor({ state: 'detached' })
+  assert.ok(!existsSync(blobs), 'what was fetched is still there')
+
+  theHub.state.held = false
+  await begin('lab/tiny')
+  await page.getByRole('button', { name: 'Load lab/tiny' }).waitFor({ timeout: 30_000 })
+  assert.equal(await page.getByText('Sizes are not known').count(), 0)
+  await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
+  assert.match(await page.getByRole('button', { name: /^Download mlx-community/ }).first().innerText(), /\(\d.* MB\)/)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('what is on the disk, and what goes', async () => {
+  const { context, page, problems } = await models()
+  await page.evaluate(async () => {
+    const body = JSON.stringify({ model: 'tandem', prompt: 'package main\n', max_tokens: 8 })
+    await (await fetch('/v1/completions', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })).json()
+  })
+  await page.getByRole('link', { name: 'Storage' }).click()
+  const row = page.getByRole('row').filter({ hasText: 'lab/tiny' })
+  await row.getByText('Tandem', { exact: true }).waitFor()
+  assert.match(await row.innerText(), new RegExp(commit))
+  await shot(page, 'storage-full')
+  await page.getByRole('button', { name: 'Remove mine' }).click()
+  await page.getByRole('dialog').getByText('Its files stay').waitFor()
+  await page.getByRole('button', { name: 'Keep it' }).click()
+  await page.getByRole('button', { name: 'Remove lab/tiny' }).click()
+  await page.getByRole('dialog').getByText(/frees 2\d\.\d MB on the disk/).waitFor()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText(/lab\/tiny is deleted, which freed 2\d\.\d MB/).waitFor()
+  assert.ok(!existsSync(blobs), 'its files are still there')
+
+  await page.getByLabel('By day').check()
+  const day = new Date().toISOString().slice(0, 10)
+  await page.getByRole('button', { name: `Forget ${day}` }).click()
+  await page.getByRole('dialog').getByText(/1 run of the history and .* are deleted, which frees/).waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click()
+  await page.getByText(/1 run and .* forgotten, which freed/).waitFor()
+  await page.getByText('Nothing is kept yet.').waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})

@@ -1,0 +1,75 @@
+// What somebody sees who has never seen Tandem: the first steps, and from there an
+// answer at once.
+
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { launch, open, shot } from './browser.mjs'
+import { hub, model, serve } from './server.mjs'
+
+let browser, tandem, theHub
+
+before(async () => {
+  browser = await launch()
+  theHub = await hub()
+  tandem = await serve({ HF_ENDPOINT: theHub.url })
+  model(join(tandem.dir, '.lmstudio', 'models', 'maker', 'mine'))
+})
+after(async () => {
+  await browser.close()
+  await tandem.stop()
+  theHub.stop()
+})
+
+test('an answer without reading anything', async () => {
+  const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
+  await page.getByRole('link', { name: 'Try it now' }).click()
+  await page.getByRole('button', { name: 'Complete' }).click()
+  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+  // The first steps are still there for who wants them.
+  await page.getByRole('link', { name: 'First steps' }).click()
+  await page.getByRole('heading', { name: 'Welcome to Tandem' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [800, 1280]) {
+    test(`the first steps, ${colorScheme} ${width}`, async () => {
+      const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true, colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
+      await page.getByText('maker').or(page.getByText('mine', { exact: true })).first().waitFor()
+      await page.getByRole('button', { name: /^Download / }).first().waitFor()
+      await shot(page, `welcome-${colorScheme}-${width}`)
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+      assert.ok(over <= 0, `it is ${over} px too wide`)
+      const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+      assert.deepEqual(problems, [])
+      await context.close()
+    })
+  }
+}
+
+test('a model from this machine, an editor, and done', async () => {
+  const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByRole('button', { name: 'Use mine' }).click()
+  await page.getByText('chosen', { exact: true }).waitFor({ timeout: 30_000 })
+  await page.getByLabel('Program').selectOption({ label: 'Zed' })
+  await page.getByRole('button', { name: 'Copy' }).click()
+  await page.getByText('Copied').waitFor()
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"api_url": "http:\/\/127\.0\.0\.1:\d+\/v1"/)
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'First steps' }).waitFor({ state: 'detached' })
+  await context.close()
+  // It is the server that remembers, not the browser.
+  const again = await open(browser, { link: tandem.link, welcome: true })
+  await again.page.getByText('mine', { exact: true }).first().waitFor()
+  assert.equal(await again.page.getByRole('heading', { name: 'Now', exact: true }).count(), 1)
+  assert.deepEqual([...problems, ...again.problems], [])
+  await again.context.close()
+})
