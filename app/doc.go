@@ -41,6 +41,14 @@
 // take follows from the machine, unless Options say. Where they
 // cannot be written the state has a warning, and requests notice nothing.
 //
+// # Benches
+//
+// The bench that a person starts while the model is served runs on engines of its
+// own, which borrow the weights, and counts as nobody who uses the model: it
+// measures only while no request is in flight, gives up what one disturbs, and ends
+// when the model is to leave the memory. The same code measures for
+// `tandem bench`, in a process that has nothing else to do.
+//
 // # Connect
 //
 // What clients are told of the endpoint is made here and not in the page, for

@@ -1,5 +1,5 @@
 // Package storage keeps Tandem's records in one SQLite file: the model registry, the history of runs, what is known of
-// checkpoints, and settings.
+// checkpoints, what was measured, and settings.
 //
 // It is a leaf: it knows nothing of engines, models or HTTP, and its records are plain structs of its own whose JSON
 // names are the names of the columns.
