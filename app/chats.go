@@ -47,7 +47,7 @@ func (a *App) Chats(ctx context.Context, q control.ChatQuery) (control.ChatList,
 	}
 	rows, next, err := a.db.Chats(ctx, storage.ChatFilter{Search: q.Search, Before: q.Before, Limit: q.Limit})
 	if err != nil {
-		return list, err
+		return list, chatError(err)
 	}
 	list = control.ChatList{Next: next, Keep: keep}
 	for _, c := range rows {

@@ -58,6 +58,8 @@ func TestChatsSurviveRestart(t *testing.T) {
 	}
 	_, err = a.AddChat(ctx, control.Chat{Kind: "chat"})
 	wantCode(err, control.CodeNotKept, "not kept")
+	_, err = a.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
+	wantCode(err, control.CodeInvalid, "longer than")
 	answer.Content = "So"
 	_, err = a.ChangeMessage(ctx, answer)
 	wantCode(err, control.CodeInvalid, "would be lost")

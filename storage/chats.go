@@ -49,6 +49,7 @@ const (
 	MaxFactsBytes   = 256 << 10 // of a message's facts, or a chat's options
 	MaxSystemBytes  = 64 << 10
 	MaxTitleRunes   = 100
+	MaxSearchBytes  = 1000
 )
 
 const (
@@ -155,6 +156,9 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {
 		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+	}
+	if len(f.Search) > MaxSearchBytes {
+		return nil, 0, &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("what is searched for is longer than %d bytes", MaxSearchBytes)}
 	}
 	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
 	where, args := []string{"1"}, []any{}

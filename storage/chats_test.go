@@ -90,6 +90,16 @@ func TestChatTree(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 
+	// Text is kept to the byte.
+	odd := "a\x00b\r\n\u2028\U0001F600\ufffd"
+	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant, Content: odd}); m.Content != odd {
+		t.Errorf("%q", m.Content)
+	} else if m, err = db.ChangeMessage(ctx, Message{ID: m.ID, Chat: c.ID, Content: odd + "\x00"}); err != nil {
+		t.Error(err)
+	} else if list, err := db.Messages(ctx, c.ID); err != nil || list[len(list)-1].Content != odd+"\x00" {
+		t.Errorf("%q, %v", list[len(list)-1].Content, err)
+	}
+
 	// Chats keep to themselves.
 	other := mustChat(t, db, Chat{})
 	_, err = db.AddMessage(ctx, Message{Chat: other.ID, Parent: q.ID, Role: RoleUser})
@@ -186,6 +196,12 @@ func TestChats(t *testing.T) {
 		t.Errorf("%d chats, %d bytes, %v", n, bytes, err)
 	}
 	_, _, err := db.Chats(ctx, ChatFilter{Limit: -1})
+	wantCode(t, err, Invalid)
+	_, _, err = db.Chats(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes)})
+	if err != nil {
+		t.Error(err)
+	}
+	_, _, err = db.Chats(ctx, ChatFilter{Search: strings.Repeat("%", MaxSearchBytes+1)})
 	wantCode(t, err, Invalid)
 }
 

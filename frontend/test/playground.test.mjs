@@ -198,6 +198,38 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await context.close()
 })
 
+test('a page that crashes loses next to nothing', async () => {
+  const { context, page } = await playground()
+  const other = await playground()
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByLabel('Message').fill('Crash in the midst of this.')
+  await page.getByLabel('Message').press('Enter')
+  let kept
+  for (let id = 0; !kept; await other.page.waitForTimeout(100)) {
+    if (id === 0) id = (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id ?? 0
+    if (id > 0) kept = (await other.ask(`/app/chats/${id}`)).messages.find((m) => m.role === 'assistant' && m.content !== '')
+  }
+  assert.equal(kept.finish, '')
+  const cdp = await context.newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  cdp.send('Page.crash').catch(() => {})
+  await crashed
+  await other.page.goto(`${other.page.url().split('#')[0]}#/playground/${kept.chat}`)
+  await other.page.getByText('cut off').waitFor()
+  // Tinted it is shown as it is.
+  await other.page.getByLabel('Tint drafted tokens').check()
+  const { messages } = await other.ask(`/app/chats/${kept.chat}`)
+  assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
+  assert.ok(messages.at(-1).content.startsWith(kept.content))
+  await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
+  assert.deepEqual(other.problems, [])
+  await context.close()
+  await other.context.close()
+})
+
 test('nothing is kept', async () => {
   const { context, page, problems, ask } = await playground()
   await short(page, 16)
