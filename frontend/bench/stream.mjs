@@ -91,11 +91,11 @@ try {
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable')
   const metrics = async () => Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]))
-  await page.getByLabel('Message').fill('Explain.')
+  await page.getByLabel('Message', { exact: true }).fill('Explain.')
   const load = loadavg()[0]
   const before = await metrics()
   const began = performance.now()
-  await page.getByLabel('Message').press('Enter')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
   await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 600_000 })
   const wall = (performance.now() - began) / 1000
   const after = await metrics()

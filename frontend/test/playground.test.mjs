@@ -35,8 +35,8 @@ async function playground(options) {
 // talk sends a message of a chat and waits for the end of its answer, which is
 // short.
 async function talk(page, text) {
-  await page.getByLabel('Message').fill(text)
-  await page.getByLabel('Message').press('Enter')
+  await page.getByLabel('Message', { exact: true }).fill(text)
+  await page.getByLabel('Message', { exact: true }).press('Enter')
   await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
 }
 
@@ -119,6 +119,20 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   assert.equal(await page.locator('.chat > li').count(), 2)
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
+  // An answer is put as a person wants it, and is the one that the model goes on from.
+  await page.getByRole('button', { name: 'Edit the answer' }).click()
+  await page.getByLabel('Edit the answer').fill('It is **done**.')
+  await page.getByRole('button', { name: 'Put it so' }).click()
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('3 / 3').waitFor()
+  await page.locator('.chat .markdown strong').filter({ hasText: 'done' }).waitFor()
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await talk(page, 'And now?')
+  assert.deepEqual((await asked).postDataJSON().messages, [
+    { role: 'system', content: 'You write Go.' },
+    { role: 'user', content: 'Write Reverse.' },
+    { role: 'assistant', content: 'It is **done**.' },
+    { role: 'user', content: 'And now?' },
+  ])
   await page.getByRole('group', { name: 'Versions of this message' }).getByRole('button', { name: 'The one before' }).click()
   await page.getByText('Now Index.').waitFor()
   assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
@@ -135,7 +149,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   const { messages } = await ask(`/app/chats/${id}`)
   assert.deepEqual(
     messages.map((m) => [m.role, m.finish !== '']),
-    [['user', true], ['assistant', true], ['user', true], ['assistant', true], ['user', true], ['assistant', true], ['assistant', true]],
+    ['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'assistant', 'assistant', 'user', 'assistant'].map((role) => [role, true]),
   )
   assert.ok(messages[1].run > 0 && messages[1].facts.timings.predicted_n > 0 && messages[1].model === 'pocket')
   await healthy(page, problems)
@@ -179,8 +193,8 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.getByLabel('Chat', { exact: true }).check()
   await page.getByText('System prompt and sampling').click()
   await page.getByLabel('Tokens at most').fill('30000')
-  await page.getByLabel('Message').fill('Write a Go function named Reverse, and a long explanation.')
-  await page.getByLabel('Message').press('Control+Enter')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
@@ -205,8 +219,8 @@ test('a page that crashes loses next to nothing', async () => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
   })
   await page.getByLabel('Chat', { exact: true }).check()
-  await page.getByLabel('Message').fill('Crash in the midst of this.')
-  await page.getByLabel('Message').press('Enter')
+  await page.getByLabel('Message', { exact: true }).fill('Crash in the midst of this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
   let kept
   for (let id = 0; !kept; await other.page.waitForTimeout(100)) {
     if (id === 0) id = (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id ?? 0

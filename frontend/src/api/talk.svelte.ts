@@ -101,12 +101,26 @@ export class Talk {
       this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
       if (!this.chat) this.#keep = false // from here on in the page alone
     }
-    const m: Message = { id: --this.#ids, chat: 0, parent, role: 'user', content, model: '', finish: 'said', run: 0, facts: null, created_at: new Date().toISOString() }
-    this.messages = [...this.messages, m]
-    this.leaf = m.id
-    await this.#add(m)
+    await this.#add(this.#put({ parent, role: 'user', content, finish: 'said' }))
     this.#changed()
     await this.#answer(this.leaf)
+  }
+
+  // #put shows a message behind its parent.
+  #put(of: Pick<Message, 'parent' | 'role' | 'content' | 'finish'>): Message {
+    const m: Message = { id: --this.#ids, chat: 0, model: '', run: 0, facts: null, created_at: new Date().toISOString(), ...of }
+    this.messages = [...this.messages, m]
+    this.leaf = m.id
+    return m
+  }
+
+  // rewrite puts an answer of a person's own beside one of the model's, which goes
+  // on from there as if it had said so.
+  async rewrite(of: Message, content: string): Promise<void> {
+    if (this.busy) return
+    this.failure = ''
+    await this.#add(this.#put({ parent: of.parent, role: 'assistant', content, finish: 'edited' }))
+    this.#changed()
   }
 
   // answer generates an answer to a message, beside those that there are.
@@ -148,9 +162,7 @@ export class Talk {
   async #answer(parent: number): Promise<void> {
     const ask = this.#ask(parent)
     const g = this.#generation ?? new Generation()
-    let m: Message = { id: --this.#ids, chat: 0, parent, role: 'assistant', content: '', model: '', finish: '', run: 0, facts: null, created_at: new Date().toISOString() }
-    this.messages = [...this.messages, m]
-    this.leaf = m.id
+    let m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, text: '', spans: [] }
 
     // saved holds what is being kept; one at a time, so that an answer has one row.
