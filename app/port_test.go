@@ -236,6 +236,34 @@ func TestMovePort(t *testing.T) {
 	}
 }
 
+// TestMoveNotKept: where a new port cannot be stored, the endpoint is where it was.
+func TestMoveNotKept(t *testing.T) {
+	first, second := holdPort(t, 0), holdPort(t, 0)
+	first.close()
+	second.close()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serving(t, a, ServeOptions{Endpoint: true})
+	if err := r.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(second.port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"port": b}); err == nil {
+		t.Error("it is stored in a database that is closed")
+	}
+	if status, err := health(t, first.port); err != nil {
+		t.Errorf("at the first port: %d %v", status, err)
+	}
+	if got := r.settings.current().Port; got != first.port {
+		t.Errorf("the port in force is %d", got)
+	}
+}
+
 // TestNetworkSwitch: the switch is refused without a key, listens anew on the
 // same port, and keeps the key that it needs.
 func TestNetworkSwitch(t *testing.T) {
