@@ -76,7 +76,7 @@ test('each setting is set by itself, and a bad one says why', async () => {
   assert.equal(settings().settings.idle_unload_minutes, 0)
 
   await page.getByLabel('Names it may be called by', { exact: true }).fill('mac.example\nother.example')
-  await page.getByRole('textbox', { name: 'Pages and apps that may call it' }).focus()
+  await page.getByLabel('Names it may be called by', { exact: true }).press('Tab')
   await page.getByText('Saved.').waitFor()
   assert.deepEqual(settings().settings.allowed_hosts, ['mac.example', 'other.example'])
   await page.getByLabel('Keep requests', { exact: true }).selectOption('30d')
@@ -93,7 +93,7 @@ test('each setting is set by itself, and a bad one says why', async () => {
 
   // A folder that is not one is refused, and what was written stays to be mended.
   await page.getByLabel('Further folders with models', { exact: true }).fill('models')
-  await page.getByLabel('Folder for downloads', { exact: true }).focus()
+  await page.getByLabel('Further folders with models', { exact: true }).press('Tab')
   await page.getByText(/This must have whole paths/).waitFor()
   assert.equal(await page.getByLabel('Further folders with models', { exact: true }).inputValue(), 'models')
   await shot(page, 'settings-refused')
