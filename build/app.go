@@ -70,7 +70,7 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	case p.menubar == "":
 		a.lacks = append(a.lacks, "the bundle's own signature, which hangs on the menu bar")
 	case !signed:
-		a.lacks = append(a.lacks, noSigner)
+		a.lacks = append(a.lacks, "signatures of our own: "+noSigner)
 	}
 	if runtime.GOOS != "darwin" {
 		a.lacks = append(a.lacks, "the disk image, which hdiutil makes")
@@ -124,7 +124,13 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 
 // macTandem links the command line program for the bundle.
 func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
-	_, _, native, err := b.buildNative(ctx, macTriple)
+	triple := macTriple
+	if runtime.GOOS == "darwin" && runtime.GOARCH == "arm64" {
+		triple = "" // what setup built
+	} else if err := b.install(ctx, []requirement{{what: "rustup", hint: "install Rust from https://rustup.rs", present: onPath("rustup")}}); err != nil {
+		return "", err
+	}
+	_, _, native, err := b.buildNative(ctx, triple)
 	if err != nil {
 		return "", err
 	}

@@ -130,13 +130,17 @@ func TestLicenceText(t *testing.T) {
 	}
 }
 
-// TestLoginName: the menu bar asks the system for the agent by the name of its file in the bundle.
+// TestLoginName: the agent in the bundle has one name wherever it is named.
 func TestLoginName(t *testing.T) {
-	text, err := os.ReadFile("../app/cmd/menubar/login_darwin.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(text), `@"`+filepath.Base(inAgent)+`"`) {
-		t.Errorf("login_darwin.go does not name %s", filepath.Base(inAgent))
+	for file, name := range map[string]string{
+		"../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`, "../app/supervise/programs.go": `"` + agentLabel + `"`,
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), name) {
+			t.Errorf("%s does not name %s", file, name)
+		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 const rcodesignVersion = "0.29.0"
 
 // noSigner says what is missing where nothing signs.
-const noSigner = "signatures of the files and of the bundle: there is no rcodesign here (cargo install apple-codesign --version " + rcodesignVersion +
+const noSigner = "there is no rcodesign here (cargo install apple-codesign --version " + rcodesignVersion +
 	" --locked); each program and library has the signature that its linker gave it"
 
 // A signer signs one file or one bundle that has been signed inside already.

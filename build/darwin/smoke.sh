@@ -40,6 +40,8 @@ codesign --display --verbose=2 "$app" 2>&1 | grep -E 'Identifier|flags|Signature
 plutil -lint "$app/Contents/Info.plist" "$app/Contents/Library/LaunchAgents/"*.plist
 
 "$tandem" --version
+ln -s "$tandem" "$work/link"
+"$work/link" --version >/dev/null || fail 'through a link, as from a folder of commands, it does not run'
 "$tandem" doctor || fail 'doctor finds something wrong'
 
 "$tandem" serve --addr 127.0.0.1:0 --model pocket >"$work/address" 2>"$work/log" &

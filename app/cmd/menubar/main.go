@@ -77,6 +77,9 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
+	if o.bundle != "" && supervise.IsLoginAgent(os.Getenv) {
+		return errors.Join(door.Close(), openAtLogin(o.bundle))
+	}
 	if !o.hidden {
 		moved, err := o.mover().Offer()
 		if err != nil {
