@@ -4,8 +4,10 @@
 //
 // One process serves a home folder at a time and holds its lock; see [OpenHome].
 // One model is in memory at a time. It is loaded when a request names it and
-// stays until another takes its place or somebody unloads it; a model that
-// answers requests is never taken away from them.
+// stays until another takes its place, somebody unloads it, or nobody has used it
+// for as long as is set; a model that answers requests is never taken away from
+// them. Before a load what it needs is weighed against the machine's memory (see
+// fit): one that does not fit leaves what is in memory where it is.
 //
 // # Drafters
 //
