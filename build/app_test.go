@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -142,5 +143,60 @@ func TestLoginName(t *testing.T) {
 		if !strings.Contains(string(text), name) {
 			t.Errorf("%s does not name %s", file, name)
 		}
+	}
+}
+
+// TestSigner: with a Developer ID everything gets the hardened runtime and can be notarised, without one nothing does.
+func TestSigner(t *testing.T) {
+	if runtime.GOOS == "darwin" {
+		t.Setenv("TANDEM_SIGN_IDENTITY", "")
+	}
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	b := newTestBuilder(t)
+	sign := func() string {
+		t.Helper()
+		s, err := b.signer()
+		if err != nil {
+			return err.Error()
+		}
+		if s == nil {
+			return "nothing"
+		}
+		return strings.Join(s.command(signee{"/x/libmlx.dylib", "id"}), " ")
+	}
+	if runtime.GOOS == "darwin" {
+		if got := sign(); got != "codesign --force --sign - --identifier id /x/libmlx.dylib" {
+			t.Errorf("ad hoc: %s", got)
+		}
+		t.Setenv("TANDEM_SIGN_IDENTITY", "Developer ID Application: A")
+		if got := sign(); got != "codesign --force --sign Developer ID Application: A --options runtime --timestamp --identifier id /x/libmlx.dylib" {
+			t.Errorf("with an identity: %s", got)
+		}
+		return
+	}
+	if got := sign(); got != "nothing" {
+		t.Errorf("without a signer: %s", got)
+	}
+	t.Setenv("TANDEM_SIGN_P12", "/keys/a.p12")
+	if got := sign(); !strings.Contains(got, "there is no rcodesign") {
+		t.Errorf("a key and no signer: %s", got)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rcodesign"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := sign(); !strings.Contains(got, "TANDEM_SIGN_P12_PASSWORD_FILE") {
+		t.Errorf("a key and no password: %s", got)
+	}
+	t.Setenv("TANDEM_SIGN_P12_PASSWORD_FILE", "/keys/a.txt")
+	got := sign()
+	for _, want := range []string{"--p12-file /keys/a.p12", "--p12-password-file /keys/a.txt", "--for-notarization", "--code-signature-flags runtime", "--binary-identifier id /x/libmlx.dylib"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it does not say %s: %s", want, got)
+		}
+	}
+	t.Setenv("TANDEM_SIGN_P12", "")
+	if got := sign(); got != "rcodesign sign --shallow --binary-identifier id /x/libmlx.dylib" {
+		t.Errorf("ad hoc: %s", got)
 	}
 }
