@@ -205,7 +205,12 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
   await page.reload()
+  // What the page sent as it went may arrive behind what the new one asks for.
+  const id = page.url().split('/').at(-1)
+  const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant' && m.content !== '').length
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor()
+  while ((await answers()) < 2) await page.waitForTimeout(100)
+  await page.reload()
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
   assert.deepEqual(problems, [])
