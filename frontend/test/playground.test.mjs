@@ -211,7 +211,7 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor()
   while ((await answers()) < 2) await page.waitForTimeout(100)
   await page.reload()
-  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
+  await page.getByRole('group', { name: 'Answers to this message' }).waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
   assert.deepEqual(problems, [])
   await context.close()
