@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"tandem/engine/cache"
@@ -104,6 +105,35 @@ func TestContextsOfAnswers(t *testing.T) {
 					t.Errorf("%v, depth %d: of %d tokens %d were restored, and contexts of %v", layout, *how.Depth, at, stats.CachedTokens, d.restored)
 				}
 			}
+		}
+	}
+}
+
+// TestContextsOfCancelled: an answer that is stopped leaves what its draft knew up
+// to the last token, of which the draft had yet to hear.
+func TestContextsOfCancelled(t *testing.T) {
+	script := counting(0, 1000)
+	for _, how := range []Speculation{{Depth: new(0)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
+		d := &chronicle{text: script}
+		f := recalling(t, cache.Ring, Options{Drafters: []draft.Drafter{d}})
+		var why string
+		n := 0
+		r := Request{Prompt: script[:30], MaxTokens: new(500), Speculation: how, Done: func(s Stats) { why = s.NoDrafter }}
+		for _, err := range f.Generate(t.Context(), r) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == 100 {
+				break
+			}
+		}
+		f.sound(t)
+		if strings.Contains(why, "failed") {
+			t.Errorf("depth %d: %s", *how.Depth, why)
+		}
+		stats, _ := f.ask(t, Request{Prompt: script[:400], MaxTokens: new(5), Speculation: how})
+		if !slices.Equal(d.restored, []int{stats.CachedTokens}) || stats.CachedTokens < 129 {
+			t.Errorf("depth %d: %d tokens were restored, and contexts of %v", *how.Depth, stats.CachedTokens, d.restored)
 		}
 	}
 }

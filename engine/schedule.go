@@ -160,6 +160,9 @@ func (e *Engine) leave(t *task, err error) {
 			if err := e.flush(s, t); err != nil || t.path == nil {
 				return err
 			}
+			if t.flight != nil && t.fed == len(t.tokens) {
+				e.report(s, t) // cancelled, its row stays
+			}
 			return e.keep(s, t)
 		})
 		// Apart, so that a failed rollback still frees.

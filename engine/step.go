@@ -60,10 +60,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			t.stats.Build += build
 		}
 		for _, t := range landing {
-			// Of the last token that was given they know.
-			if d := t.flight; len(t.tokens) > t.given {
-				e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, d.layers, d.taps, 0)
-			}
+			e.report(s, t)
 			t.flight.free()
 			t.flight = nil
 		}
@@ -96,6 +93,14 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		e.remember(t)
 	}
 	return nil
+}
+
+// report tells the drafts of the newest token, whose row the step in flight
+// computes. Of the last one that was given they know.
+func (e *Engine) report(s *mlx.Scope, t *task) {
+	if d := t.flight; len(t.tokens) > t.given {
+		e.committed(s, t, t.tokens[len(t.tokens)-1:], len(t.tokens)-1, d.layers, d.taps, 0)
+	}
 }
 
 // build makes the graph of the next forward of all tasks and of the draws from
