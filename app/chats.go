@@ -11,6 +11,8 @@ import (
 	"tandem/storage"
 )
 
+// What is asked for is written although its client leaves, here and below: a window
+// sends the last words of an answer as it goes.
 var _ server.Chats = (*App)(nil)
 
 // settingChats names the setting that says whether chats are kept; they are
@@ -35,7 +37,7 @@ func (a *App) KeepChats(ctx context.Context, keep bool) error {
 	if !keep {
 		value = keepNone
 	}
-	return a.db.SetSetting(ctx, settingChats, value)
+	return a.db.SetSetting(context.WithoutCancel(ctx), settingChats, value)
 }
 
 // Chats implements server.Chats.
@@ -74,42 +76,44 @@ func (a *App) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
 
 // AddChat implements server.Chats.
 func (a *App) AddChat(ctx context.Context, c control.Chat) (control.Chat, error) {
-	keep, err := a.keepsChats(ctx)
+	keep, err := a.keepsChats(context.WithoutCancel(ctx))
 	if err != nil {
 		return c, err
 	}
 	if !keep {
 		return c, control.Errorf(control.CodeNotKept, "Chats are not kept; switch that on in the Playground first.")
 	}
-	row, err := a.db.AddChat(ctx, storage.Chat(c))
+	row, err := a.db.AddChat(context.WithoutCancel(ctx), storage.Chat(c))
 	return control.Chat(row), chatError(err)
 }
 
 // ChangeChat implements server.Chats.
 func (a *App) ChangeChat(ctx context.Context, id int64, change control.ChatChange) (control.Chat, error) {
-	row, err := a.db.ChangeChat(ctx, id, storage.ChatChange(change))
+	row, err := a.db.ChangeChat(context.WithoutCancel(ctx), id, storage.ChatChange(change))
 	return control.Chat(row), chatError(err)
 }
 
 // AddMessage implements server.Chats. A chat that is there goes on being kept.
 func (a *App) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
-	row, err := a.db.AddMessage(ctx, storage.Message(m))
+	row, err := a.db.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
 	return control.Message(row), chatError(err)
 }
 
 // ChangeMessage implements server.Chats.
-func (a *App) ChangeMessage(ctx context.Context, m control.Message) (control.Message, error) {
-	row, err := a.db.ChangeMessage(ctx, storage.Message(m))
+func (a *App) ChangeMessage(ctx context.Context, chat, id int64, change control.MessageChange) (control.Message, error) {
+	row, err := a.db.ChangeMessage(context.WithoutCancel(ctx), chat, id, storage.MessageChange(change))
 	return control.Message(row), chatError(err)
 }
 
 // DeleteChat implements server.Chats.
 func (a *App) DeleteChat(ctx context.Context, id int64) error {
-	return chatError(a.db.DeleteChat(ctx, id))
+	return chatError(a.db.DeleteChat(context.WithoutCancel(ctx), id))
 }
 
 // DeleteChats implements server.Chats.
-func (a *App) DeleteChats(ctx context.Context) (int, error) { return a.db.DeleteChats(ctx) }
+func (a *App) DeleteChats(ctx context.Context) (int, error) {
+	return a.db.DeleteChats(context.WithoutCancel(ctx))
+}
 
 // chatError tells the client what the database refuses.
 func chatError(err error) error {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -60,8 +61,8 @@ func TestChatsSurviveRestart(t *testing.T) {
 	wantCode(err, control.CodeNotKept, "not kept")
 	_, err = a.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
 	wantCode(err, control.CodeInvalid, "longer than")
-	answer.Content = "So"
-	_, err = a.ChangeMessage(ctx, answer)
+	so := "So"
+	_, err = a.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
 	wantCode(err, control.CodeInvalid, "would be lost")
 	_, err = a.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
@@ -70,4 +71,46 @@ func TestChatsSurviveRestart(t *testing.T) {
 	}
 	_, err = a.Chat(ctx, chat.ID)
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
+}
+
+// TestChatsOfWhoLeft: what a client asks for is done although it does not wait for
+// the answer.
+func TestChatsOfWhoLeft(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	chat, err := a.AddChat(left, control.Chat{Kind: "chat"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := a.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant", Content: "Be"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, title := "Because", "Why?"
+	if _, err := a.ChangeMessage(left, chat.ID, m.ID, control.MessageChange{Content: &words}); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.ChangeChat(left, chat.ID, control.ChatChange{Title: &title}); err != nil {
+		t.Error(err)
+	}
+	if err := a.KeepChats(left, false); err != nil {
+		t.Error(err)
+	}
+	if whole, err := a.Chat(t.Context(), chat.ID); err != nil || whole.Chat.Title != title || len(whole.Messages) != 1 || whole.Messages[0].Content != words {
+		t.Errorf("%+v, %v", whole, err)
+	}
+	if err := a.DeleteChat(left, chat.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.DeleteChats(left); err != nil {
+		t.Error(err)
+	}
+	if list, err := a.Chats(t.Context(), control.ChatQuery{}); err != nil || list.Count != 0 || list.Keep {
+		t.Errorf("%+v, %v", list, err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -122,32 +123,58 @@ func (db *DB) checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id i
 	return nil
 }
 
-// ChangeMessage writes what a message has become whose answer is still being generated: its content, which only grows, its
-// model, finish, run and facts.
+// A MessageChange is what an answer has become that is still being generated. What is nil stays.
+type MessageChange struct {
+	Content *string // only grows
+	Model   *string
+	Finish  *string
+	Run     *int64
+	Facts   json.RawMessage
+}
+
+// ChangeMessage writes what a message has become whose answer is still being generated.
 //
 // Errors: [NotFound]; [Conflict] if it has ended, or if the content does not begin with what is there, so that nothing is
 // lost; [Invalid] beyond the limits.
-func (db *DB) ChangeMessage(ctx context.Context, m Message) (Message, error) {
-	op := fmt.Sprintf("change message %d", m.ID)
-	if err := m.check(op); err != nil {
-		return Message{}, err
-	}
-	var old Message
+func (db *DB) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (Message, error) {
+	op := fmt.Sprintf("change message %d", id)
+	var m Message
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, "SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", m.ID, m.Chat).Scan(old.fields()...)
+		err := tx.QueryRowContext(ctx, "SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id, chat).Scan(m.fields()...)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return &Error{Code: NotFound, Op: op, Message: fmt.Sprintf("chat %d has no message %d", m.Chat, m.ID), Err: err}
+			return &Error{Code: NotFound, Op: op, Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
 		case err != nil:
 			return err
-		case old.Finish != "":
+		case m.Finish != "":
 			return &Error{Code: Conflict, Op: op, Message: "it has ended and changes no more"}
-		case len(m.Content) < len(old.Content) || m.Content[:len(old.Content)] != old.Content:
+		case change.Content != nil && !strings.HasPrefix(*change.Content, m.Content):
 			return &Error{Code: Conflict, Op: op, Message: "what is kept of it already would be lost"}
 		}
-		old.Content, old.Model, old.Finish, old.Run, old.Facts = m.Content, m.Model, m.Finish, m.Run, m.Facts
-		_, err = tx.ExecContext(ctx, "UPDATE chat_messages SET ("+messageColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", append(old.fields(), m.ID)...)
+		change.apply(&m)
+		if err := m.check(op); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE chat_messages SET ("+messageColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", append(m.fields(), id)...)
 		return err
 	})
-	return old, db.wrap(op, err)
+	return m, db.wrap(op, err)
+}
+
+func (c MessageChange) apply(m *Message) {
+	if c.Content != nil {
+		m.Content = *c.Content
+	}
+	if c.Model != nil {
+		m.Model = *c.Model
+	}
+	if c.Finish != nil {
+		m.Finish = *c.Finish
+	}
+	if c.Run != nil {
+		m.Run = *c.Run
+	}
+	if c.Facts != nil {
+		m.Facts = c.Facts
+	}
 }

@@ -43,24 +43,27 @@ func TestChatTree(t *testing.T) {
 	if q.Finish != FinishSaid || a.Finish != "" {
 		t.Errorf("finish %q and %q", q.Finish, a.Finish)
 	}
-	grown := Message{ID: a.ID, Chat: c.ID, Content: "Because", Model: "m", Run: 7, Facts: json.RawMessage(`{"n":1}`)}
-	if got, err := db.ChangeMessage(ctx, grown); err != nil || got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
+	content, model, run := "Because", "m", int64(7)
+	grown := MessageChange{Content: &content, Model: &model, Run: &run, Facts: json.RawMessage(`{"n":1}`)}
+	if got, err := db.ChangeMessage(ctx, c.ID, a.ID, grown); err != nil || got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	// Nothing that was generated gets lost.
 	for _, lost := range []string{"", "Beca", "because", "So it is"} {
-		grown.Content = lost
-		_, err := db.ChangeMessage(ctx, grown)
+		_, err := db.ChangeMessage(ctx, c.ID, a.ID, MessageChange{Content: &lost})
 		wantCode(t, err, Conflict)
 	}
-	grown.Content, grown.Finish = "Because of Rayleigh.", "stop"
-	if _, err := db.ChangeMessage(ctx, grown); err != nil {
-		t.Fatal(err)
+	// What a change does not name stays.
+	words, end := "Because of Rayleigh.", "stop"
+	for _, change := range []MessageChange{{Content: &words}, {}, {Finish: &end}} {
+		if _, err := db.ChangeMessage(ctx, c.ID, a.ID, change); err != nil {
+			t.Fatal(err)
+		}
 	}
-	grown.Content += " And"
-	_, err := db.ChangeMessage(ctx, grown)
+	more, asked, yes := words+" And", q.Content+"!", "Air. Yes"
+	_, err := db.ChangeMessage(ctx, c.ID, a.ID, MessageChange{Content: &more})
 	wantCode(t, err, Conflict)
-	_, err = db.ChangeMessage(ctx, Message{ID: q.ID, Chat: c.ID, Content: q.Content + "!"})
+	_, err = db.ChangeMessage(ctx, c.ID, q.ID, MessageChange{Content: &asked})
 	wantCode(t, err, Conflict)
 
 	b := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Air."})
@@ -92,11 +95,12 @@ func TestChatTree(t *testing.T) {
 
 	// Text is kept to the byte.
 	odd := "a\x00b\r\n\u2028\U0001F600\ufffd"
+	odder := odd + "\x00"
 	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant, Content: odd}); m.Content != odd {
 		t.Errorf("%q", m.Content)
-	} else if m, err = db.ChangeMessage(ctx, Message{ID: m.ID, Chat: c.ID, Content: odd + "\x00"}); err != nil {
+	} else if m, err = db.ChangeMessage(ctx, c.ID, m.ID, MessageChange{Content: &odder}); err != nil {
 		t.Error(err)
-	} else if list, err := db.Messages(ctx, c.ID); err != nil || list[len(list)-1].Content != odd+"\x00" {
+	} else if list, err := db.Messages(ctx, c.ID); err != nil || list[len(list)-1].Content != odder {
 		t.Errorf("%q, %v", list[len(list)-1].Content, err)
 	}
 
@@ -106,7 +110,7 @@ func TestChatTree(t *testing.T) {
 	wantCode(t, err, Invalid)
 	_, err = db.ChangeChat(ctx, other.ID, ChatChange{Leaf: &b.ID})
 	wantCode(t, err, Invalid)
-	_, err = db.ChangeMessage(ctx, Message{ID: b.ID, Chat: other.ID, Content: "Air. Yes"})
+	_, err = db.ChangeMessage(ctx, other.ID, b.ID, MessageChange{Content: &yes})
 	wantCode(t, err, NotFound)
 	_, err = db.AddMessage(ctx, Message{Chat: 999, Role: RoleUser})
 	wantCode(t, err, NotFound)
@@ -216,6 +220,9 @@ func TestChatLimits(t *testing.T) {
 	wantCode(t, err, Invalid)
 	small := mustChat(t, db, Chat{})
 	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Content: big + "x"})
+	wantCode(t, err, Invalid)
+	short, tooLong := mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID, Role: RoleAssistant}), big+"x"
+	_, err = db.ChangeMessage(ctx, short.Chat, short.ID, MessageChange{Content: &tooLong})
 	wantCode(t, err, Invalid)
 	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Facts: make([]byte, MaxFactsBytes+1)})
 	wantCode(t, err, Invalid)

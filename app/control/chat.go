@@ -69,6 +69,16 @@ type ChatChange struct {
 	Leaf    *int64          `json:"leaf,omitempty"`
 }
 
+// MessageChange is the body of POST /app/chats/{id}/messages/{message}. What is nil
+// stays.
+type MessageChange struct {
+	Content *string         `json:"content,omitempty"` // begins with what it was
+	Model   *string         `json:"model,omitempty"`
+	Finish  *string         `json:"finish,omitempty"`
+	Run     *int64          `json:"run,omitempty"`
+	Facts   json.RawMessage `json:"facts,omitempty"`
+}
+
 // KeepChats is the body of POST /app/chats/keep, and its answer.
 type KeepChats struct {
 	Keep bool `json:"keep"`
@@ -114,10 +124,9 @@ func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
 	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages", m)
 }
 
-// ChangeMessage writes what an answer has become that grows. Its content begins
-// with what it was.
-func (c *Client) ChangeMessage(ctx context.Context, m Message) (Message, error) {
-	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(m.Chat), m.ID), m)
+// ChangeMessage writes what an answer has become that grows.
+func (c *Client) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (Message, error) {
+	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(chat), id), change)
 }
 
 // DeleteChat deletes one.

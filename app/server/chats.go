@@ -23,7 +23,7 @@ type Chats interface {
 	AddMessage(context.Context, control.Message) (control.Message, error)
 	// ChangeMessage writes what an answer has become that grows. CodeInvalid if it
 	// has ended, or if what is kept of it would be lost.
-	ChangeMessage(context.Context, control.Message) (control.Message, error)
+	ChangeMessage(ctx context.Context, chat, id int64, change control.MessageChange) (control.Message, error)
 	DeleteChat(ctx context.Context, id int64) error
 	// DeleteChats deletes all, and says how many.
 	DeleteChats(ctx context.Context) (int, error)
@@ -164,31 +164,24 @@ func (f *fields) id(key string) int64 {
 	return n
 }
 
-// message reads the body of the two routes of messages.
-func (s *Server) message(w http.ResponseWriter, r *http.Request) (control.Message, error) {
-	var m control.Message
-	id, err := chatID(r)
-	if err != nil {
-		return m, err
-	}
-	f, err := s.readObject(w, r)
-	if err != nil {
-		return m, err
-	}
-	m = control.Message{
-		Chat: id, Parent: f.id("parent"), Role: f.string("role"), Content: f.string("content"), Model: f.string("model"),
-		Finish: f.string("finish"), Run: f.id("run"), Facts: f.blob("facts"),
-	}
-	return m, f.err
-}
-
 func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.message(w, r)
+	id, err := chatID(r)
 	if err != nil {
 		return err
 	}
-	if m.Role != "user" && m.Role != "assistant" {
-		return invalid("role", "role must be \"user\" or \"assistant\", not %q.", clip(m.Role))
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	m := control.Message{
+		Chat: id, Parent: f.id("parent"), Role: f.string("role"), Content: f.string("content"), Model: f.string("model"),
+		Finish: f.string("finish"), Run: f.id("run"), Facts: f.blob("facts"),
+	}
+	if f.err == nil && m.Role != "user" && m.Role != "assistant" {
+		f.fail("role", "must be \"user\" or \"assistant\", not %q.", clip(m.Role))
+	}
+	if f.err != nil {
+		return f.err
 	}
 	if m, err = s.backend.AddMessage(r.Context(), m); err != nil {
 		return err
@@ -197,14 +190,36 @@ func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.message(w, r)
+	chat, err := chatID(r)
 	if err != nil {
 		return err
 	}
-	if m.ID, err = strconv.ParseInt(r.PathValue("message"), 10, 64); err != nil {
+	id, err := strconv.ParseInt(r.PathValue("message"), 10, 64)
+	if err != nil {
 		return control.Errorf(control.CodeNoChat, "There is no message %q.", clip(r.PathValue("message")))
 	}
-	if m, err = s.backend.ChangeMessage(r.Context(), m); err != nil {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	change := control.MessageChange{Facts: f.blob("facts")}
+	if f.raw("content") != nil {
+		change.Content = new(f.string("content"))
+	}
+	if f.raw("model") != nil {
+		change.Model = new(f.string("model"))
+	}
+	if f.raw("finish") != nil {
+		change.Finish = new(f.string("finish"))
+	}
+	if f.raw("run") != nil {
+		change.Run = new(f.id("run"))
+	}
+	if f.err != nil {
+		return f.err
+	}
+	m, err := s.backend.ChangeMessage(r.Context(), chat, id, change)
+	if err != nil {
 		return err
 	}
 	return writeJSON(w, m)

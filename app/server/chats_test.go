@@ -58,11 +58,17 @@ func TestChatRoutes(t *testing.T) {
 	if err != nil || a.Parent != q.ID {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	a.Content, a.Finish, a.Run, a.Model, a.Facts = " 1", "stop", 5, "m", json.RawMessage(`{"n":[1,2]}`)
-	if got, err := c.ChangeMessage(ctx, a); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
+	model, end, content, run := "m", "stop", " 1", int64(5)
+	if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Model: &model, Run: &run, Facts: json.RawMessage(`{"n":[1,2]}`)}); err != nil || got.Content != "" || got.Run != 5 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := c.ChangeMessage(ctx, a); codeOf(err) != control.CodeInvalid {
+	// What a body does not name stays.
+	for _, change := range []control.MessageChange{{Content: &content}, {}, {Finish: &end}} {
+		if got, err := c.ChangeMessage(ctx, chat.ID, a.ID, change); err != nil || got.Content != " 1" || got.Run != 5 || got.Model != "m" || string(got.Facts) != `{"n":[1,2]}` {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if _, err := c.ChangeMessage(ctx, chat.ID, a.ID, control.MessageChange{Content: &content}); codeOf(err) != control.CodeInvalid {
 		t.Errorf("change what has ended: %v", err)
 	}
 	title := ""
@@ -130,6 +136,9 @@ func TestChatBodies(t *testing.T) {
 		{"/app/chats/1/messages", `{"role":"user","content":[]}`, 400, control.CodeInvalid},
 		{"/app/chats/1/messages", `{"role":"user","facts":"x"}`, 400, control.CodeInvalid},
 		{"/app/chats/1/messages/x", `{}`, 404, control.CodeNoChat},
+		{"/app/chats/1/messages/1", `{"run":-1}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages/1", `{"finish":1}`, 400, control.CodeInvalid},
+		{"/app/chats/1/messages/1", `{"facts":[]}`, 400, control.CodeInvalid},
 		{"/app/chats/keep", `{}`, 400, control.CodeInvalid},
 		{"/app/chats/keep", `{"keep":"yes"}`, 400, control.CodeInvalid},
 	} {

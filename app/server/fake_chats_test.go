@@ -104,18 +104,28 @@ func (f *fakeChats) AddMessage(_ context.Context, m control.Message) (control.Me
 	return m, nil
 }
 
-func (f *fakeChats) ChangeMessage(_ context.Context, m control.Message) (control.Message, error) {
+func (f *fakeChats) ChangeMessage(_ context.Context, chat, id int64, change control.MessageChange) (m control.Message, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.IndexFunc(f.messages, func(x control.Message) bool { return x.ID == m.ID && x.Chat == m.Chat })
+	i := slices.IndexFunc(f.messages, func(x control.Message) bool { return x.ID == id && x.Chat == chat })
 	if i < 0 {
-		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", m.Chat, m.ID)
+		return m, control.Errorf(control.CodeNoChat, "Chat %d has no message %d.", chat, id)
 	}
 	old := &f.messages[i]
-	if old.Finish != "" || !strings.HasPrefix(m.Content, old.Content) {
+	if old.Finish != "" || change.Content != nil && !strings.HasPrefix(*change.Content, old.Content) {
 		return m, control.Errorf(control.CodeInvalid, "It has ended.")
 	}
-	old.Content, old.Finish, old.Run, old.Facts, old.Model = m.Content, m.Finish, m.Run, m.Facts, m.Model
+	for to, from := range map[*string]*string{&old.Content: change.Content, &old.Finish: change.Finish, &old.Model: change.Model} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	if change.Run != nil {
+		old.Run = *change.Run
+	}
+	if change.Facts != nil {
+		old.Facts = change.Facts
+	}
 	return *old, nil
 }
 

@@ -139,6 +139,16 @@ export interface ChatChange {
   leaf?: number | null
 }
 
+// MessageChange is the body of POST /app/chats/{id}/messages/{message}. What is nil
+// stays.
+export interface MessageChange {
+  content?: string | null // begins with what it was
+  model?: string | null
+  finish?: string | null
+  run?: number | null
+  facts?: unknown
+}
+
 // KeepChats is the body of POST /app/chats/keep, and its answer.
 export interface KeepChats {
   keep: boolean
