@@ -256,7 +256,7 @@ func (db *DB) DeleteChat(ctx context.Context, id int64) error {
 		}
 	}
 	if err == nil {
-		err = db.purge(ctx)
+		db.purge()
 	}
 	return db.chatError("delete", id, err)
 }
@@ -268,9 +268,7 @@ func (db *DB) DeleteChats(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, db.wrap(op, err)
 	}
+	db.purge()
 	n, err := res.RowsAffected()
-	if err == nil {
-		err = db.purge(ctx)
-	}
 	return int(n), db.wrap(op, err)
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/pressly/goose/v3"
 )
@@ -20,7 +18,7 @@ import (
 // file cannot be opened, [Busy].
 func OpenReadOnly(path string) (*DB, error) {
 	const op = "open database to read"
-	db := &DB{now: time.Now, log: slog.New(slog.DiscardHandler)}
+	db := newDB(Options{})
 	var err error
 	if db.path, err = filepath.Abs(path); err != nil {
 		return nil, db.wrap(op, err)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -175,29 +174,7 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 		return tx.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE "+where, args...).Scan(&out.InFlight)
 	})
 	if err == nil {
-		err = db.purge(ctx)
+		db.purge()
 	}
 	return out, db.wrap(op, err)
-}
-
-// purge removes what was deleted from the log and from copies too.
-func (db *DB) purge(ctx context.Context) error {
-	var errs []error
-	for _, b := range db.backups() {
-		errs = append(errs, os.Remove(b))
-	}
-	busy := 1
-	for i := 0; i < 50 && busy > 0; i++ { // readers hold the log for moments
-		var log, moved int
-		if err := db.w.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved); err != nil {
-			return errors.Join(append(errs, err)...)
-		}
-		if busy > 0 {
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-	if busy > 0 {
-		errs = append(errs, errors.New("the database's log still has it, for something reads there; ask again"))
-	}
-	return errors.Join(errs...)
 }

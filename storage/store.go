@@ -4,11 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	_ "modernc.org/sqlite"
@@ -30,6 +32,11 @@ type DB struct {
 	r    *sql.DB // cannot write; the same as w in memory
 	now  func() time.Time
 	log  *slog.Logger
+
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	unpurged chan struct{}  // told that what was deleted is still in the log, see purge
+	working  sync.WaitGroup // purges
 }
 
 // Open opens the database at path, creating it with mode 0600 if it is missing (its folder must exist), checks it if it
@@ -39,13 +46,7 @@ type DB struct {
 // Errors: [Corrupt] if the file is damaged (it is not touched), [Newer] if a newer program wrote it, [ReadOnly], [Full],
 // [Busy] if another program writes to it for more than five seconds.
 func Open(path string, opts Options) (*DB, error) {
-	db := &DB{now: opts.Now, log: opts.Logger}
-	if db.now == nil {
-		db.now = time.Now
-	}
-	if db.log == nil {
-		db.log = slog.New(slog.DiscardHandler)
-	}
+	db := newDB(opts)
 	if path != "" {
 		var err error
 		if db.path, err = filepath.Abs(path); err != nil {
@@ -57,6 +58,19 @@ func Open(path string, opts Options) (*DB, error) {
 		return nil, db.wrap("open database", err)
 	}
 	return db, nil
+}
+
+// newDB returns one that has no file yet.
+func newDB(opts Options) *DB {
+	db := &DB{now: opts.Now, log: opts.Logger, unpurged: make(chan struct{}, 1)}
+	db.life, db.end = context.WithCancel(context.Background())
+	if db.now == nil {
+		db.now = time.Now
+	}
+	if db.log == nil {
+		db.log = slog.New(slog.DiscardHandler)
+	}
+	return db
 }
 
 func (db *DB) open(ctx context.Context) error {
@@ -89,17 +103,21 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.interruptRuns(ctx); err != nil {
 		return err
 	}
+	if _, err := db.fold(ctx); err != nil { // after a crash the log may hold what was deleted
+		db.log.Warn("emptying the database's log", "error", err)
+	}
 	if db.r, err = sql.Open("sqlite", db.dsn("_pragma=query_only(1)")); err != nil {
 		return err
 	}
 	db.r.SetMaxOpenConns(readers)
 	db.r.SetMaxIdleConns(readers)
+	db.working.Go(db.purges)
 	return db.r.PingContext(ctx)
 }
 
 // dsn is the address of the file with the settings that every connection shares.
 func (db *DB) dsn(extra string) string {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
 	return u.String()
 }
 
@@ -154,6 +172,8 @@ func integrity(ctx context.Context, db *sql.DB) (problem string, err error) {
 
 // Close waits for calls in progress and closes the file. The writer goes last: it folds the log into the file.
 func (db *DB) Close() error {
+	db.end()
+	db.working.Wait()
 	var errs []error
 	if db.r != nil && db.r != db.w {
 		errs = append(errs, db.r.Close())
