@@ -146,7 +146,13 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 	k := &a.keys
 	k.changing.Lock()
 	defer k.changing.Unlock()
+	k.mu.RLock() // a use may be noted meanwhile
 	i := slices.IndexFunc(k.list, func(x storage.Key) bool { return x.ID == id })
+	name := ""
+	if i >= 0 {
+		name = k.list[i].Name
+	}
+	k.mu.RUnlock()
 	if i < 0 {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %d any more.", id)
 	}
@@ -156,7 +162,7 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 		if now.Network {
 			what = "other machines may call"
 		}
-		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(k.list[i].Name, "This"), what)
+		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(name, "This"), what)
 	}
 	if err := a.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !isNotFound(err) {
 		return err

@@ -2,9 +2,11 @@ package app
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"tandem/app/control"
@@ -60,5 +62,31 @@ func TestKeys(t *testing.T) {
 	}
 	if err := r.client(t).DeleteKey(t.Context(), list[0].ID); codeOf(err) != control.CodeKeyNotFound {
 		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+// TestKeysWhileUsed: keys go while others are looked up and their use is noted;
+// the race detector watches.
+func TestKeysWhileUsed(t *testing.T) {
+	r := start(t, Options{}, "")
+	var made [8]control.NewKey
+	for i := range made {
+		var err error
+		if made[i], err = r.AddKey(t.Context(), control.KeyRequest{Name: fmt.Sprint("key ", i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var using sync.WaitGroup
+	for _, k := range made {
+		using.Go(func() { r.FindKey(k.Secret) })
+	}
+	for _, k := range made {
+		if err := r.DeleteKey(t.Context(), k.Key.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	using.Wait()
+	if r.HasKeys() {
+		t.Error("a deleted key is back")
 	}
 }
