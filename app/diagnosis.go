@@ -44,7 +44,9 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 		return nil, err
 	}
 	for i := range runs {
-		runs[i].Parted = nil // it has the text of two tokens
+		if runs[i], err = withoutText(runs[i]); err != nil {
+			return nil, err
+		}
 	}
 	keys, err := a.Keys(ctx)
 	if err != nil {
@@ -61,6 +63,18 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 		State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
 	return a.withoutHome(b), err
+}
+
+// withoutText drops the tokens that a run's row names.
+func withoutText(r control.Run) (control.Run, error) {
+	r.Parted = nil
+	v, err := r.Replayed()
+	if err != nil || v == nil {
+		return r, err
+	}
+	v.Forget()
+	r.Verdict, err = json.Marshal(v)
+	return r, err
 }
 
 // withoutHome writes ~ for the user's folder, whose name is often theirs.

@@ -93,6 +93,11 @@ func TestLogHasNoPrompt(t *testing.T) {
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 
+	// A verdict names two tokens of an answer.
+	if err := r.KeepVerdict(t.Context(), control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
+		t.Fatal(err)
+	}
+
 	lines, err := c.Log(t.Context())
 	if err != nil || len(lines) < 6 {
 		t.Fatalf("%d lines: %v", len(lines), err)
@@ -132,6 +137,10 @@ func TestLogHasNoPrompt(t *testing.T) {
 		if len(d.Runs[i].Parted) > 0 {
 			t.Errorf("run %d tells where its text parts from another: %s", r.ID, d.Runs[i].Parted)
 		}
+	}
+	first, err := d.Runs[len(d.Runs)-1].Replayed()
+	if want := (control.Replayed{Run: 1, Tokens: 4, Same: 2, Forgotten: true}); err != nil || first == nil || *first != want {
+		t.Errorf("the report has the verdict %+v, want %+v: %v", first, want, err)
 	}
 	if parted == 0 {
 		t.Error("no text parts from another, so that nothing was tested")

@@ -56,16 +56,24 @@ func (db *DB) DropRunText(ctx context.Context, run int64) error {
 
 // SweepRunTexts removes the texts of runs that ended before a moment, and those of
 // runs that the end of the program cut off before another. It returns how many.
-func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (int64, error) {
-	const op = "sweep the texts of runs"
-	res, err := db.w.ExecContext(ctx, `DELETE FROM run_texts WHERE run IN (
-		SELECT id FROM runs JOIN run_texts ON run = id WHERE ended_at IS NOT NULL AND ended_at < CASE request WHEN '' THEN ? ELSE ? END)`,
-		stamp(ended), stamp(cutOff))
-	if err != nil {
-		return 0, db.wrap(op, err)
-	}
-	n, err := res.RowsAffected()
-	return n, db.wrap(op, err)
+// The tokens that verdicts name, answered and now, go with the texts they are of.
+func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int64, err error) {
+	err = db.update(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `DELETE FROM run_texts WHERE run IN (
+			SELECT id FROM runs JOIN run_texts ON run = id WHERE ended_at IS NOT NULL AND ended_at < CASE request WHEN '' THEN ? ELSE ? END)`,
+			stamp(ended), stamp(cutOff))
+		if err != nil {
+			return err
+		}
+		if n, err = res.RowsAffected(); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE runs SET verdict = json_set(json_remove(verdict, '$.answered', '$.now'), '$.forgotten', json('true'))
+			WHERE ended_at < ? AND verdict <> '' AND (verdict ->> '$.answered' <> '' OR verdict ->> '$.now' <> '')
+			AND id NOT IN (SELECT run FROM run_texts)`, stamp(ended))
+		return err
+	})
+	return n, db.wrap("sweep the texts of runs", err)
 }
 
 // A Scope is what to forget. What is not empty narrows it; one of them at least is not.

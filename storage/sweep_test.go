@@ -33,10 +33,12 @@ func TestSweepRunTexts(t *testing.T) {
 			if err := db.SetRunText(ctx, text); err != nil {
 				t.Fatal(err)
 			}
-			if r.ID == 10 {
-				continue
+			if r.ID != 10 {
+				if err := db.FinishRun(ctx, r); err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err := db.FinishRun(ctx, r); err != nil {
+			if err := db.SetRunVerdict(ctx, r.ID, json.RawMessage(`{"tokens":2,"same":1,"answered":"a","now":"b"}`)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -51,16 +53,39 @@ func TestSweepRunTexts(t *testing.T) {
 		}
 		return ids
 	}
+	// The runs whose verdicts still name tokens.
+	named := func() (ids []int64) {
+		for id := range int64(10) {
+			r, err := db.Run(ctx, id+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch string(r.Verdict) {
+			case `{"tokens":2,"same":1,"answered":"a","now":"b"}`:
+				ids = append(ids, id+1)
+			case `{"tokens":2,"same":1,"forgotten":true}`:
+			default:
+				t.Errorf("the verdict on run %d is %s", id+1, r.Verdict)
+			}
+		}
+		return ids
+	}
 	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2), start.AddDate(0, 0, 1)); err != nil || n != 3 {
 		t.Errorf("%d %v", n, err)
 	}
 	if got, want := left(), []int64{4, 5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
+	if got, want := named(), left(); !slices.Equal(got, want) {
+		t.Errorf("verdicts name tokens of %v, texts are left of %v", got, want)
+	}
 	if _, err := db.SweepRunTexts(ctx, now.Add(time.Hour), now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if got := left(); !slices.Equal(got, []int64{10}) {
 		t.Errorf("left are %v, and 10 is in flight", got)
+	}
+	if got := named(); !slices.Equal(got, []int64{10}) {
+		t.Errorf("verdicts name tokens of %v", got)
 	}
 }

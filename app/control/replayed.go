@@ -16,8 +16,10 @@ type Replayed struct {
 	Same   int       `json:"same"`   // of them, from the first on
 
 	// Where they differ: the token that was answered, and the one that comes now.
-	Answered string `json:"answered,omitempty"`
-	Now      string `json:"now,omitempty"`
+	// Both are gone once Forgotten, as is the text of the request.
+	Answered  string `json:"answered,omitempty"`
+	Now       string `json:"now,omitempty"`
+	Forgotten bool   `json:"forgotten,omitempty"`
 
 	// Tie says that the model takes both for as likely but for rounding. It is
 	// known of greedy answers without penalties.
@@ -30,6 +32,10 @@ func (r Replayed) String() string {
 	switch {
 	case r.Same == r.Tokens:
 		return fmt.Sprintf("all %s come again, with nothing restored and nothing drafted", plural(r.Tokens, "token"))
+	case r.Forgotten && r.Tie:
+		return text + "; the token behind them is as likely as another but for rounding"
+	case r.Forgotten:
+		return text + "; the token behind them is another"
 	case r.Now == "" && r.Answered == "":
 		return text + "; then it ends"
 	case r.Tie:
@@ -47,6 +53,12 @@ func (r Replayed) Word() string {
 		return "tie"
 	}
 	return "differs"
+}
+
+// Forget drops the tokens that it names.
+func (r *Replayed) Forget() {
+	r.Forgotten = r.Forgotten || r.Answered != "" || r.Now != ""
+	r.Answered, r.Now = "", ""
 }
 
 // Replayed returns the verdict that the run keeps, nil if it was never computed

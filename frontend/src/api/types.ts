@@ -538,6 +538,7 @@ export interface Replayed {
   same: number // of them, from the first on
   answered?: string
   now?: string
+  forgotten?: boolean
   tie?: boolean
 }
 
