@@ -148,7 +148,7 @@ func writeOwn(path, text string) error {
 	}
 	defer os.Remove(f.Name()) // which fails once it has its name
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), path)

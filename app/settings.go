@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -216,35 +217,43 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		}
 		rows[name] = new(string(b))
 	}
-	path := a.home.Path(tokenFile)
-	if changesToken && token != "" {
-		if err := writeSecret(path+".new", token); err != nil {
-			return homeError(err)
+	// What can fail comes first, and is undone if something behind it does.
+	var undo []func() error
+	failed := func(err error) error {
+		for _, u := range slices.Backward(undo) {
+			err = errors.Join(err, u())
 		}
-	}
-	_, asks := rest["port"]
-	moves := a.hasEndpoint() && (asks || next.Port != before.Port || a.State().Address != "" && next.Network != before.Network)
-	if moves {
-		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
-			return errors.Join(portError(err), removeIfThere(path+".new"))
-		}
-	}
-	if err := a.db.ChangeSettings(ctx, rows); err != nil {
-		if moves {
-			err = errors.Join(err, a.move(ctx, place{before.Port, before.Network}))
-		}
-		return errors.Join(err, removeIfThere(path+".new"))
+		return err
 	}
 	if changesToken {
-		if token != "" {
-			err = os.Rename(path+".new", path)
-		} else {
-			err = removeIfThere(path)
+		text := token
+		if text != "" {
+			text += "\n"
 		}
+		back, err := replaceFile(a.home.Path(tokenFile), text, token != "")
 		if err != nil {
-			return homeError(err)
+			return failed(err)
 		}
+		undo = append(undo, back)
 	}
+	if next.StartHidden != before.StartHidden { // for the menu bar, see control.StartsHidden
+		back, err := replaceFile(a.home.Path(control.HiddenFile), "", next.StartHidden)
+		if err != nil {
+			return failed(err)
+		}
+		undo = append(undo, back)
+	}
+	_, asks := rest["port"]
+	if a.hasEndpoint() && (asks || next.Port != before.Port || a.State().Address != "" && next.Network != before.Network) {
+		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
+			return failed(portError(err))
+		}
+		undo = append(undo, func() error { return a.move(ctx, place{before.Port, before.Network}) })
+	}
+	if err := a.db.ChangeSettings(ctx, rows); err != nil {
+		return failed(err)
+	}
+	// It is done. What follows cannot fail, so that what is shown is what holds.
 	s.mu.Lock()
 	for name, value := range rows {
 		delete(s.saved, name)
@@ -258,11 +267,6 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	s.settle()
 	now := s.now
 	s.mu.Unlock()
-	if now.StartHidden != before.StartHidden {
-		if err := a.markHidden(now.StartHidden); err != nil {
-			return err
-		}
-	}
 	a.mu.Lock()
 	if a.server != nil {
 		a.server.SetRules(rules(now))
@@ -272,15 +276,6 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		a.sweepOnce(ctx)
 	}
 	return nil
-}
-
-// markHidden leaves word for the menu bar, see control.StartsHidden.
-func (a *App) markHidden(hidden bool) error {
-	path := a.home.Path(control.HiddenFile)
-	if !hidden {
-		return homeError(removeIfThere(path))
-	}
-	return homeError(os.WriteFile(path, nil, 0o600))
 }
 
 // checkKeyed refuses what asks for keys while there are none.
@@ -315,17 +310,21 @@ func splitToken(change control.SettingsChange) (token string, changes bool, rest
 	return token, changes, rest, nil
 }
 
-// writeSecret writes a file that only its owner can read.
-func writeSecret(path, text string) error {
-	if err := removeIfThere(path); err != nil {
-		return err
+// replaceFile writes a small file of the home folder for its owner alone, or
+// removes it, and returns what puts back what was there.
+func replaceFile(path, text string, there bool) (back func() error, err error) {
+	was, err := os.ReadFile(path)
+	wasThere := err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, homeError(err)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+	set := func(text string, there bool) error {
+		if there {
+			return homeError(writeOwn(path, text))
+		}
+		return homeError(removeIfThere(path))
 	}
-	_, err = f.WriteString(text + "\n")
-	return errors.Join(err, f.Sync(), f.Close())
+	return func() error { return set(string(was), wasThere) }, set(text, there)
 }
 
 func removeIfThere(path string) error {

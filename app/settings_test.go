@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -134,6 +136,64 @@ func TestStartHidden(t *testing.T) {
 		if _, err := r.change(t, fmt.Sprintf(`{"start_hidden": %t}`, on)); err != nil || control.StartsHidden(home) != on {
 			t.Errorf("%t: the menu bar starts hidden %t: %v", on, control.StartsHidden(home), err)
 		}
+	}
+}
+
+// TestSettingsWholeOrNot: a change of which a part cannot be done changes nothing:
+// no setting, no file, and the door asks for no key that the page does not name.
+func TestSettingsWholeOrNot(t *testing.T) {
+	r := start(t, Options{}, "127.0.0.1:0")
+	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "zed"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"hub_token": "hf_before"}`); err != nil {
+		t.Fatal(err)
+	}
+	blocked := r.home.Path(control.HiddenFile)
+	if err := os.MkdirAll(filepath.Join(blocked, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	models := func() int {
+		resp, err := http.Get(r.url + "/v1/models")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for _, change := range []string{
+		`{"start_hidden": true, "require_key": true, "hub_token": "hf_after"}`,
+		`{"start_hidden": true, "require_key": true, "hub_token": null}`,
+	} {
+		if _, err := r.change(t, change); codeOf(err) != control.CodeFolder {
+			t.Errorf("%s: %v", change, err)
+		}
+		st, err := r.client(t).Settings(t.Context())
+		if err != nil || st.Settings.RequireKey || st.Settings.StartHidden || sourceOf(st, "require_key").Source != control.FromDefault {
+			t.Errorf("%s: half of it is done: %+v %v", change, st.Settings, err)
+		}
+		if got := models(); got != http.StatusOK {
+			t.Errorf("%s: without a key %d", change, got)
+		}
+		if got := readText(t, r.home.Path(tokenFile)); got != "hf_before\n" || r.hub().Token != "hf_before" {
+			t.Errorf("%s: the token is %q", change, got)
+		}
+	}
+	if err := os.RemoveAll(blocked); err != nil {
+		t.Fatal(err)
+	}
+	// Where nothing can be stored, the files are as they were.
+	if _, err := r.change(t, `{"start_hidden": true, "require_key": true}`); err != nil || models() != http.StatusUnauthorized {
+		t.Errorf("once it can be done: %v, without a key %d", err, models())
+	}
+	if err := r.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"start_hidden": json.RawMessage("false"), control.SettingHubToken: json.RawMessage("null")}); err == nil {
+		t.Error("it is stored in a database that is closed")
+	}
+	if got := readText(t, r.home.Path(tokenFile)); got != "hf_before\n" || !control.StartsHidden(r.home.Dir) {
+		t.Errorf("the token is %q, and the menu bar starts hidden %t", got, control.StartsHidden(r.home.Dir))
 	}
 }
 
