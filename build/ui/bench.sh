@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What the menu bar and the window take, on a display of its own: time until the
-# endpoint answers, until the window is there, until it is there again while the
-# server runs, and the processor's time while nobody does anything. It is run by
+# endpoint answers, until the window is there, until one that is minimised shows
+# itself, until one that was closed is there again while the server runs, and the
+# processor's time while nobody does anything. It is run by
 # `go run ./build bench desktop`, which says by the environment where the programs are.
 set -euo pipefail
 
@@ -47,7 +48,7 @@ ticks() {
   echo $sum
 }
 
-ready=() shown=() again=()
+ready=() shown=() raised=() again=()
 for round in $(seq $rounds); do
   TANDEM_HOME=$(mktemp -d)
   export TANDEM_HOME
@@ -60,6 +61,13 @@ for round in $(seq $rounds); do
   seen=$(($(now) - began))
   until_ok painted
   shown+=($(($(now) - began)))
+  xdotool windowminimize "$(window)"
+  until_ok no_window
+  sleep 1
+  began=$(now)
+  "$MENUBAR" --program "$TANDEM" --window "$WINDOW"
+  until_ok window
+  raised+=($(($(now) - began)))
   until_ok closed
   sleep 1
   began=$(now)
@@ -68,7 +76,7 @@ for round in $(seq $rounds); do
   there=$(($(now) - began))
   until_ok painted
   again+=($(($(now) - began)))
-  echo "round $round: healthy ${ready[-1]} ms, window $seen ms, painted ${shown[-1]} ms; again: window $there ms, painted ${again[-1]} ms"
+  echo "round $round: healthy ${ready[-1]} ms, window $seen ms, painted ${shown[-1]} ms; minimised: there ${raised[-1]} ms; closed: window $there ms, painted ${again[-1]} ms"
   if [ "$round" = $rounds ]; then
     until_ok closed
     server=$(state | sed 's/.*"pid":\([0-9]*\).*/\1/')
@@ -85,4 +93,4 @@ for round in $(seq $rounds); do
   wait $menubar || true
   rm -rf "$TANDEM_HOME"
 done
-echo "medians of $rounds: endpoint ready $(printf '%s\n' "${ready[@]}" | median) ms, window painted $(printf '%s\n' "${shown[@]}" | median) ms, painted again $(printf '%s\n' "${again[@]}" | median) ms"
+echo "medians of $rounds: endpoint ready $(printf '%s\n' "${ready[@]}" | median) ms, window painted $(printf '%s\n' "${shown[@]}" | median) ms, minimised and there $(printf '%s\n' "${raised[@]}" | median) ms, closed and painted again $(printf '%s\n' "${again[@]}" | median) ms"
