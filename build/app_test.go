@@ -109,7 +109,7 @@ func TestCask(t *testing.T) {
 	text := cask(p, "https://example.org/files/Tandem-1.2.3.zip", "abc")
 	for _, want := range []string{
 		`version "1.2.3"`, `sha256 "abc"`, `url "https://example.org/files/Tandem-1.2.3.zip"`, `homepage "https://example.org/files/"`,
-		`app "Tandem.app"`, `binary "#{appdir}/Tandem.app/Contents/Resources/bin/tandem"`, `launchctl: "` + agentLabel + `"`, `"~/Library/WebKit/` + windowID + `"`,
+		`app "Tandem.app"`, `binary "#{appdir}/Tandem.app/Contents/Resources/bin/tandem"`, `launchctl: "` + agentLabel + `"`, `quit:      ["` + bundleID + `", "` + windowID + `"]`, `"~/Library/WebKit/` + windowID + `"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the cask does not say %s:\n%s", want, text)
@@ -134,7 +134,7 @@ func TestLicenceText(t *testing.T) {
 // TestLoginName: the agent in the bundle has one name wherever it is named.
 func TestLoginName(t *testing.T) {
 	for file, name := range map[string]string{
-		"../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`, "../app/supervise/programs.go": `"` + agentLabel + `"`,
+		"../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`, "../app/supervise/login.go": `"` + agentLabel + `"`,
 	} {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -120,11 +120,11 @@ func cask(p product, url, sum string) string {
   binary "#{appdir}/Tandem.app/Contents/%s"
 
   uninstall launchctl: "%s",
-            quit:      "%s"
+            quit:      ["%s", "%s"]
 
   zap trash: [
     "~/Library/Application Support/Tandem",
-    "~/Library/Saved Application State/%s.savedState",
+    "~/Library/Saved Application State/%[10]s.savedState",
     "~/Library/WebKit/%[10]s",
   ]
 end

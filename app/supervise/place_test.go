@@ -141,11 +141,3 @@ func TestBeside(t *testing.T) {
 		t.Errorf("in PATH: %+v", got)
 	}
 }
-
-func TestIsLoginAgent(t *testing.T) {
-	for service, want := range map[string]bool{"": false, "0": false, LoginAgent: true, "application.dev.tandem.Tandem.123.456": false} {
-		if got := IsLoginAgent(func(string) string { return service }); got != want {
-			t.Errorf("%q: %t", service, got)
-		}
-	}
-}

@@ -53,10 +53,3 @@ func Bundle(executable string) string {
 	}
 	return ""
 }
-
-// LoginAgent is the name that launchd knows the agent by which starts the bundle at
-// login.
-const LoginAgent = "dev.tandem.Tandem.login"
-
-// IsLoginAgent reports whether launchd started this process as that agent.
-func IsLoginAgent(getenv func(string) string) bool { return getenv("XPC_SERVICE_NAME") == LoginAgent }

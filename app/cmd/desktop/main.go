@@ -77,6 +77,9 @@ func show(handler http.Handler) error {
 		Title: "Tandem", Width: 1120, Height: 760, MinWidth: 640, MinHeight: 480,
 		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
 		OnStartup: func(ctx context.Context) {
+			if err := letSystemQuit(); err != nil {
+				fmt.Fprintln(os.Stderr, "tandem:", err)
+			}
 			go func() {
 				for s := range signals {
 					if s == syscall.SIGUSR2 {

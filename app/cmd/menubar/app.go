@@ -4,10 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"time"
@@ -25,14 +22,15 @@ type app struct {
 	supervisor *supervise.Supervisor
 	quit       context.CancelFunc
 
-	mu     sync.Mutex
-	view   menu.View
-	shown  *menu.Menu
-	window *exec.Cmd // nil while there is none
+	window window
+
+	mu    sync.Mutex
+	view  menu.View
+	shown *menu.Menu
 }
 
 func newApp(o options) *app {
-	a := &app{o: o, client: control.Dial(o.home), shown: new(menu.Menu)}
+	a := &app{o: o, client: control.Dial(o.home), shown: new(menu.Menu), window: window{program: o.window, home: o.home, log: o.log}}
 	a.supervisor = supervise.New(supervise.Options{
 		Home: o.home, Program: o.program, Args: o.args, Stderr: os.Stderr, Logger: o.log, Changed: a.supervised,
 	})
@@ -66,7 +64,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	defer a.client.Close()
 	var running sync.WaitGroup
 	show := func() {
-		if err := a.openWindow(); err != nil {
+		if err := a.window.open(); err != nil {
 			a.change(func(v *menu.View) { v.Failure = err.Error() })
 		}
 	}
@@ -83,7 +81,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	err := a.supervisor.Run(ctx)
 	a.quit()
 	running.Wait()
-	a.closeWindow()
+	a.window.close()
 	return err
 }
 
@@ -130,7 +128,7 @@ func (a *app) clicked(s menu.Slot) {
 		port, _ := strconv.Atoi(row.About) // empty is 0
 		_, err = a.client.SetPort(ctx, port)
 	case menu.OpenWindow:
-		err = a.openWindow()
+		err = a.window.open()
 	case menu.SetLogin:
 		err = setLogin(!row.Checked)
 	case menu.Restart:
@@ -156,42 +154,4 @@ func (a *app) loginState() menu.Login {
 		return menu.LoginUnknown
 	}
 	return login()
-}
-
-// openWindow starts the window's program, which brings the window that is there
-// to the front if there is one.
-func (a *app) openWindow() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.window != nil {
-		_ = a.window.Process.Signal(showSignal) // it may just have ended
-		return nil
-	}
-	cmd := exec.Command(a.o.window, "--follow")
-	cmd.Env = append(os.Environ(), "TANDEM_HOME="+a.o.home)
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		a.o.log.Error("the window cannot be opened", "error", err)
-		return fmt.Errorf("the window cannot be opened: %w", err)
-	}
-	a.window = cmd
-	go func() {
-		err := cmd.Wait()
-		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
-			a.o.log.Error("waiting for the window", "error", err)
-		}
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.window = nil
-	}()
-	return nil
-}
-
-// closeWindow ends the window with the menu.
-func (a *app) closeWindow() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.window != nil {
-		_ = a.window.Process.Signal(os.Interrupt) // it may just have ended
-	}
 }

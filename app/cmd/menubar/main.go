@@ -36,6 +36,7 @@ func main() {
 	flag.StringVar(&o.program, "program", beside.Tandem, "the `tandem` to serve with")
 	flag.StringVar(&o.window, "window", beside.Window, "the window's `program`")
 	flag.BoolVar(&o.hidden, "login", false, "open no window, as when the system starts this at login")
+	flag.BoolVar(&o.opened, supervise.OpenedFlag, false, "this was opened by what the system starts at login, and opens no other")
 	flag.Parse()
 	o.args = flag.Args()
 	if err := run(o); err != nil {
@@ -61,7 +62,7 @@ type options struct {
 	home            string
 	program, window string   // paths of executables
 	args            []string // of serve
-	hidden          bool
+	hidden, opened  bool
 	bundle          string // path of Tandem.app; empty where this runs by itself
 	place           supervise.Place
 	log             *slog.Logger
@@ -77,8 +78,8 @@ func run(o options) error {
 	if err != nil {
 		return err
 	}
-	if o.bundle != "" && supervise.IsLoginAgent(os.Getenv) {
-		return errors.Join(door.Close(), openAtLogin(o.bundle))
+	if o.bundle != "" && supervise.IsLoginAgent(o.opened, os.Getenv) {
+		return errors.Join(door.Close(), supervise.OpenAtLogin(o.bundle, os.Environ()).Run())
 	}
 	if !o.hidden {
 		moved, err := o.mover().Offer()
@@ -105,6 +106,6 @@ func run(o options) error {
 			ended <- err
 			systray.Quit()
 		}()
-	}, func() {})
+	}, a.window.close) // the system ends the menu too, and then a.run does not come to it
 	return <-ended
 }

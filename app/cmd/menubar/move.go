@@ -39,9 +39,3 @@ func openAfterUs(path string) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd.Start()
 }
-
-// openAtLogin opens the app anew, as a process of its own. That of an agent ends
-// when a person wants no start at login any more, and takes the menu with it.
-func openAtLogin(bundle string) error {
-	return exec.Command("/usr/bin/open", "-g", bundle, "--args", "--login").Run()
-}

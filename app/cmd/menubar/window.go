@@ -1,0 +1,60 @@
+//go:build desktop
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"sync"
+)
+
+// A window is the window's program while it runs. Its lock is held for moments
+// alone: the system's own thread takes it too, as the menu ends.
+type window struct {
+	program, home string
+	log           *slog.Logger
+
+	mu  sync.Mutex
+	cmd *exec.Cmd // nil while there is none
+}
+
+// open starts the program, which brings the window that is there to the front if
+// there is one.
+func (w *window) open() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cmd != nil {
+		_ = w.cmd.Process.Signal(showSignal) // it may just have ended
+		return nil
+	}
+	cmd := exec.Command(w.program, "--follow")
+	cmd.Env = append(os.Environ(), "TANDEM_HOME="+w.home)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		w.log.Error("the window cannot be opened", "error", err)
+		return fmt.Errorf("the window cannot be opened: %w", err)
+	}
+	w.cmd = cmd
+	go func() {
+		err := cmd.Wait()
+		if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+			w.log.Error("waiting for the window", "error", err)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.cmd = nil
+	}()
+	return nil
+}
+
+// close ends the window with the menu, whichever way that ends.
+func (w *window) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cmd != nil {
+		_ = w.cmd.Process.Signal(os.Interrupt) // it may just have ended
+	}
+}
