@@ -83,7 +83,7 @@ func (a *App) connection(x client, o offer) control.Connection {
 	text, err := readStart(c.File, mostWritten)
 	switch {
 	case err != nil: // there is none, or none that can be read, which writing again tells
-	case text == c.Text:
+	case writtenKey.ReplaceAllString(text, ownKey) == c.Text:
 		c.Written = control.WrittenCurrent
 	default:
 		c.Written = control.WrittenStale
@@ -93,6 +93,9 @@ func (a *App) connection(x client, o offer) control.Connection {
 	}
 	return c
 }
+
+// writtenKey finds the key that a person filled into a file, see AddKey.
+var writtenKey = regexp.MustCompile(`\b` + keyPrefix + `[a-z2-7]{26,}\b`)
 
 // endpointIn finds the address that a file names.
 var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)
@@ -111,7 +114,7 @@ func readStart(path string, most int64) (string, error) {
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // WriteConnection implements server.Connections. The file is replaced whole or
-// not at all.
+// not at all; a key in it stays.
 func (a *App) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
 	all, err := a.Connect(ctx)
 	if err != nil {
@@ -125,7 +128,13 @@ func (a *App) WriteConnection(ctx context.Context, id string) (control.Connectio
 	if c.File == "" {
 		return c, control.Errorf(control.CodeInvalid, "%s reads no such file; copy its settings instead.", c.Name)
 	}
-	if err := writeOwn(c.File, c.Text); err != nil {
+	text := c.Text
+	if before, err := readStart(c.File, mostWritten); err == nil {
+		if key := writtenKey.FindString(before); key != "" { // which nobody can be told again
+			text = strings.ReplaceAll(text, ownKey, key)
+		}
+	}
+	if err := writeOwn(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = e.Err

@@ -194,3 +194,57 @@ func TestWriteConnection(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWriteConnectionKeepsKey: a file into which a person has filled their key is
+// no other for it, and has it still when it is written for another port.
+func TestWriteConnectionKeepsKey(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	key, err := a.AddKey(t.Context(), control.KeyRequest{Name: "aider"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"require_key": json.RawMessage("true")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"aider", "opencode", "curl", "python"} { // by a line, in quotes, in a header, in a call
+		a.mu.Lock()
+		a.address = "http://127.0.0.1:8263"
+		a.mu.Unlock()
+		written := func() control.Connection {
+			t.Helper()
+			all, err := a.Connect(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(all.Connections, func(c control.Connection) bool { return c.ID == id })
+			return all.Connections[i]
+		}
+		c, err := a.WriteConnection(t.Context(), id)
+		if err != nil || strings.Count(c.Text, ownKey) != 1 {
+			t.Fatalf("%s: %+v %v", id, c, err)
+		}
+		filled := strings.Replace(c.Text, ownKey, key.Secret, 1)
+		if err := os.WriteFile(c.File, []byte(filled), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if c := written(); c.Written != control.WrittenCurrent || strings.Contains(c.Text, key.Secret) {
+			t.Errorf("%s: with a key it is %q", id, c.Written)
+		}
+		a.mu.Lock()
+		a.address = "http://127.0.0.1:8264"
+		a.mu.Unlock()
+		if c := written(); c.Written != control.WrittenStale {
+			t.Errorf("%s: for another port it is %q", id, c.Written)
+		}
+		if _, err := a.WriteConnection(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := readText(t, c.File), strings.Replace(filled, ":8263", ":8264", 1); got != want || written().Written != control.WrittenCurrent {
+			t.Errorf("%s: written again it has\n%s\nwant\n%s", id, got, want)
+		}
+	}
+}
