@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -90,13 +89,10 @@ func (a *App) withoutHome(b []byte) []byte {
 	return bytes.ReplaceAll(b, quoted[1:len(quoted)-1], []byte("~"))
 }
 
-// exported are the settings without secrets: a proxy's address may have a password.
+// exported are the settings without secrets.
 func (a *App) exported(ctx context.Context) (control.SettingsState, error) {
 	set, err := a.Settings(ctx)
-	if u, perr := url.Parse(set.Settings.HubProxy); perr == nil && u.User != nil {
-		u.User = nil
-		set.Settings.HubProxy = u.String()
-	}
+	set.Settings = set.Settings.WithoutSecrets()
 	return set, err
 }
 

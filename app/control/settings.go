@@ -153,6 +153,16 @@ func (s *Settings) field(name string) reflect.Value {
 	return reflect.Value{}
 }
 
+// WithoutSecrets returns what may be shown to others: a proxy's address may have a
+// password.
+func (s Settings) WithoutSecrets() Settings {
+	if u, err := url.Parse(s.HubProxy); err == nil && u.User != nil {
+		u.User = nil
+		s.HubProxy = u.String()
+	}
+	return s
+}
+
 // Value returns one setting as JSON.
 func (s Settings) Value(name string) (json.RawMessage, error) {
 	f := s.field(name)

@@ -41,6 +41,7 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
+		st.Settings = st.Settings.WithoutSecrets() // terminals are looked at, and kept
 		if *asJSON {
 			return writeJSON(m.Stdout, st)
 		}

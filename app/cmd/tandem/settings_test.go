@@ -65,6 +65,21 @@ func TestSettingsVerb(t *testing.T) {
 	}
 }
 
+// TestSettingsListHasNoPassword: a list shows where the proxy is, and not its
+// password.
+func TestSettingsListHasNoPassword(t *testing.T) {
+	home := newHome(t)
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_proxy=http://ada:sesame@proxy.example:3128"); code != 0 {
+		t.Fatalf("exit %d", code)
+	}
+	for _, args := range [][]string{{"settings"}, {"settings", "--json"}} {
+		c := newConsole(t, home)
+		if code := c.tandem(t.Context(), args...); code != 0 || strings.Contains(c.stdout, "sesame") || !strings.Contains(c.stdout, "http://proxy.example:3128") {
+			t.Errorf("%v: exit %d: %s", args, code, c.stdout)
+		}
+	}
+}
+
 // TestDoctorCache: the doctor names the folder that is set, whoever runs.
 func TestDoctorCache(t *testing.T) {
 	home := newHome(t)
@@ -109,19 +124,19 @@ func TestKeysVerb(t *testing.T) {
 // list says so.
 func TestSettingsFromOutside(t *testing.T) {
 	home := newHome(t)
-	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=5GB"); code != 0 {
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=500MB"); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
 	t.Setenv("HF_ENDPOINT", "https://env.example")
 	t.Setenv("HTTPS_PROXY", "http://ada:secret@proxy.example:3128")
-	p := serveProcess(t, home, "--checkpoint-disk", "7GB")
+	p := serveProcess(t, home, "--checkpoint-disk", "700MB")
 	defer p.stop(t)
 	st, err := client(t, home).Settings(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := st.Settings
-	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e9 || s.HubProxy != "http://proxy.example:3128" {
+	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e8 || s.HubProxy != "http://proxy.example:3128" {
 		t.Errorf("%+v", s)
 	}
 	by := map[string]string{}
