@@ -97,12 +97,12 @@ type App struct {
 	changing   chan struct{} // closed when the change of what is in memory has ended; nil if none is in progress
 	starting   bool          // Serve has yet to load the choice
 	draining   bool
-	welcome    bool            // the first steps are to be shown
-	leaving    bool            // Serve takes no more work but has not begun to drain
-	failure    string          // why the choice could not be loaded
-	noPort     *portTakenError // why no endpoint was opened; nil if it was
-	server     *server.Server  // while Serve runs, and after
-	listeners  *listeners      // of Serve; nil if it serves the socket alone
+	welcome    bool           // the first steps are to be shown
+	leaving    bool           // Serve takes no more work but has not begun to drain
+	failure    string         // why the choice could not be loaded
+	noPort     error          // why no endpoint is open, such as *portTakenError; nil if one is
+	server     *server.Server // while Serve runs, and after
+	listeners  *listeners     // of Serve; nil if it serves the socket alone
 
 	listen func(place) ([]net.Listener, error) // of the endpoint
 
@@ -260,7 +260,10 @@ func (a *App) State() control.State {
 	if memory := a.memory(); memory > 0 {
 		st.MemoryRoom = roomFor(memory)
 	}
-	if p := a.noPort; p != nil {
+	if a.noPort != nil {
+		st.Error = fmt.Sprintf("the endpoint is closed: %v", a.noPort)
+	}
+	if p, ok := errors.AsType[*portTakenError](a.noPort); ok {
 		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.port, Owner: cmp.Or(p.owner, otherProgram), Next: p.next}
 	}
 	switch {

@@ -23,7 +23,7 @@ func loopbackPort(addr string) (int, error) {
 	}
 	// Both families are opened whichever is named, and no other address.
 	if !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, host) {
-		return 0, fmt.Errorf("address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; use 127.0.0.1:%d, and Network access in the settings to let other machines in", addr, port)
+		return 0, fmt.Errorf("address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; use 127.0.0.1:%d, or leave it out and let other machines in by Network access in the settings", addr, port)
 	}
 	return port, nil
 }

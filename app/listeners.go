@@ -41,8 +41,9 @@ type accepting struct {
 	*http.Server
 }
 
-// move listens at another place, and no more at the one before. Error:
-// *portTakenError, with which nothing has changed.
+// move listens at another place, and no more at the one before. Error: such as
+// *portTakenError. It listens where it did then, or nowhere if the way back was
+// closed too, see address.
 func (l *listeners) move(to place) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

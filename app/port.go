@@ -96,35 +96,43 @@ func (a *App) openEndpoint(ctx context.Context, at place) error {
 }
 
 // move serves the endpoint at another place. Error: *portTakenError, who knows
-// by whom.
+// by whom. If the way back is closed as well, the state says that the endpoint is
+// closed, and why.
 func (a *App) move(ctx context.Context, to place) error {
 	err := a.listeners.move(to)
 	if taken, ok := errors.AsType[*portTakenError](err); ok {
 		taken.look(ctx, to.network)
-		return taken
-	}
-	if err != nil {
-		return err
+		err = taken
 	}
 	address := a.listeners.address()
 	a.mu.Lock()
-	a.address, a.noPort = address, nil
-	a.mu.Unlock()
-	if err := a.home.announce(address); err != nil {
-		a.log.Warn("writing the address into the lock", "error", err)
+	moved := err == nil || a.address != address
+	switch {
+	case err == nil:
+		a.noPort = nil
+	case moved:
+		a.noPort = err
 	}
-	return nil
+	a.address = address
+	a.mu.Unlock()
+	if moved {
+		if err := a.home.announce(address); err != nil {
+			a.log.Warn("writing the address into the lock", "error", err)
+		}
+	}
+	return err
 }
 
 // portError tells a client why the endpoint did not move.
-func portError(err error) error {
-	if taken, ok := errors.AsType[*portTakenError](err); ok {
-		return &control.Error{Code: control.CodePortTaken, Param: "port", Message: "Nothing was changed: " + taken.Error() + ".", Err: err}
-	}
+func (a *App) portError(err error) error {
 	if _, ok := errors.AsType[*control.Error](err); ok || err == nil {
 		return err
 	}
-	return &control.Error{Code: control.CodePortTaken, Param: "port", Message: fmt.Sprintf("Nothing was changed: %v.", err), Err: err}
+	what := "Nothing was changed"
+	if a.listeners.address() == "" {
+		what = "The endpoint is closed"
+	}
+	return &control.Error{Code: control.CodePortTaken, Param: "port", Message: fmt.Sprintf("%s: %v.", what, err), Err: err}
 }
 
 // SetPort implements server.Settings. A port that a flag decides moves until the
@@ -154,7 +162,7 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 		return errNoEndpoint
 	}
 	if err := a.move(ctx, place{port, now.Network}); err != nil {
-		return portError(err)
+		return a.portError(err)
 	}
 	if byFlag {
 		s.give("port", given, func(s *control.Settings) { s.Port = port })

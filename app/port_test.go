@@ -267,7 +267,9 @@ func TestMoveNotKept(t *testing.T) {
 // TestNetworkSwitch: the switch is refused without a key, listens anew on the
 // same port, and keeps the key that it needs.
 func TestNetworkSwitch(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	first := holdPort(t, 0)
+	first.close()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +278,7 @@ func TestNetworkSwitch(t *testing.T) {
 		asked = append(asked, at)
 		return listen(place{port: at.port})
 	}
-	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
+	r := serving(t, a, ServeOptions{Endpoint: true})
 	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "network" {
 		t.Errorf("without a key: %v", err)
 	}
@@ -291,10 +293,7 @@ func TestNetworkSwitch(t *testing.T) {
 	if _, err := r.change(t, `{"network": true}`); err != nil {
 		t.Fatal(err)
 	}
-	port := asked[0].port
-	if port == 0 {
-		port = asked[len(asked)-1].port
-	}
+	port := first.port
 	if last := asked[len(asked)-1]; !last.network || last.port != port {
 		t.Errorf("listens at %+v, then %+v", asked[0], last)
 	}
@@ -318,7 +317,9 @@ func TestNetworkSwitch(t *testing.T) {
 // TestSwitchFails: where the network cannot be listened to, this machine is served
 // as before.
 func TestSwitchFails(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	first := holdPort(t, 0)
+	first.close()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +329,7 @@ func TestSwitchFails(t *testing.T) {
 		}
 		return listen(at)
 	}
-	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
+	r := serving(t, a, ServeOptions{Endpoint: true})
 	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
 		t.Fatal(err)
 	}
@@ -342,6 +343,100 @@ func TestSwitchFails(t *testing.T) {
 		t.Error(err)
 	} else {
 		resp.Body.Close()
+	}
+}
+
+// TestSwitchFailsBothWays: where the way back is closed too, the state says so, and
+// the endpoint opens when somebody asks for it.
+func TestSwitchFailsBothWays(t *testing.T) {
+	for name, c := range map[string]struct {
+		back  func(port int) error
+		taken bool
+	}{
+		"taken":  {func(port int) error { return &portTakenError{port: port} }, true},
+		"closed": {func(int) error { return errors.New("no sockets are left") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := holdPort(t, 0)
+			first.close()
+			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened, well := 0, false
+			a.listen = func(at place) ([]net.Listener, error) {
+				if opened++; opened == 1 || well {
+					return listen(place{port: at.port})
+				}
+				return nil, c.back(at.port)
+			}
+			r := serving(t, a, ServeOptions{Endpoint: true})
+			client := r.client(t)
+			if _, err := client.AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken || !strings.HasPrefix(err.Error(), "The endpoint is closed: ") {
+				t.Errorf("%v", err)
+			}
+			st, err := client.State(t.Context())
+			if err != nil || st.Address != "" || st.Error == "" || (st.PortTaken != nil) != c.taken {
+				t.Errorf("%+v %v", st, err)
+			}
+			if owner, err := Owner(r.home.Dir); err != nil || strings.Contains(owner, "http://") {
+				t.Errorf("the lock says %q: %v", owner, err)
+			}
+			well = true
+			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url || st.Error != "" || st.PortTaken != nil {
+				t.Errorf("again: %+v %v", st, err)
+			}
+			if status, err := health(t, first.port); err != nil {
+				t.Errorf("%d %v", status, err)
+			}
+		})
+	}
+}
+
+// TestAddrIsLoopback: with --addr this machine alone is served, whatever the
+// settings say, and they say so; without it they count again.
+func TestAddrIsLoopback(t *testing.T) {
+	free := holdPort(t, 0)
+	free.close()
+	home := t.TempDir()
+	o := Options{Home: home, Settings: control.Settings{Port: free.port, KeepRequests: control.KeepNone}}
+	serveAt := func(t *testing.T, addr string) (*running, *place) {
+		a, err := Open(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked place
+		a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+			asked = at
+			return listen(place{port: at.port})
+		}
+		return serving(t, a, ServeOptions{Endpoint: true, Addr: addr}), &asked
+	}
+	t.Run("set", func(t *testing.T) {
+		r, _ := serveAt(t, "")
+		if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.change(t, `{"network": true}`); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("flag", func(t *testing.T) {
+		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", free.port))
+		st, err := r.client(t).Settings(t.Context())
+		if err != nil || st.Settings.Network || asked.network || sourceOf(st, "network").By != "--addr" || st.Reached != nil {
+			t.Errorf("listens at %+v: %+v %v", *asked, st, err)
+		}
+		if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "decided by --addr") {
+			t.Errorf("%v", err)
+		}
+	})
+	r, asked := serveAt(t, "")
+	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network || !asked.network {
+		t.Errorf("without the flag it listens at %+v: %+v %v", *asked, st.Settings, err)
 	}
 }
 

@@ -25,8 +25,9 @@ const (
 // ServeOptions of Serve.
 type ServeOptions struct {
 	// Endpoint serves TCP beside the socket: at Addr, a loopback address with a
-	// port, if that is not empty, else at the port of the settings. Port 0 picks a
-	// free one, the same for both loopback families. Addr alone will do, too.
+	// port, if that is not empty, and then for this machine alone, else where the
+	// settings say. Port 0 picks a free one, the same for both loopback families.
+	// Addr alone will do, too.
 	Endpoint bool
 	Addr     string
 
@@ -163,6 +164,7 @@ func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 			return control.Settings{}, err
 		}
 		flag("port", "--addr", func(s *control.Settings) { s.Port = port })
+		flag("network", "--addr", func(s *control.Settings) { s.Network = false })
 	}
 	if o.AllowedHosts != nil {
 		flag("allowed_hosts", "--allow-host", func(s *control.Settings) { s.AllowedHosts = o.AllowedHosts })

@@ -246,7 +246,7 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	_, asks := rest["port"]
 	if a.hasEndpoint() && (asks || next.Port != before.Port || a.State().Address != "" && next.Network != before.Network) {
 		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
-			return failed(portError(err))
+			return failed(a.portError(err))
 		}
 		undo = append(undo, func() error { return a.move(ctx, place{before.Port, before.Network}) })
 	}
