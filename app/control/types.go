@@ -29,7 +29,7 @@ type State struct {
 	Version   string    `json:"version"`
 	PID       int       `json:"pid"`
 	Home      string    `json:"home"`
-	Address   string    `json:"address"` // http://127.0.0.1:8263; empty while the port is taken
+	Address   string    `json:"address"` // http://127.0.0.1:8263; empty while the endpoint is closed
 	StartedAt time.Time `json:"started_at"`
 
 	Phase   Phase    `json:"phase"`
@@ -142,7 +142,7 @@ type Run struct {
 	ID               int64     `json:"id"`
 	StartedAt        time.Time `json:"started_at"`
 	EndedAt          time.Time `json:"ended_at,omitzero"` // zero while in flight
-	Client           string    `json:"client"`            // User-Agent, shortened
+	Client           string    `json:"client"`            // name of its key, X-Tandem-Client or User-Agent, shortened
 	Endpoint         string    `json:"endpoint"`          // e.g. /v1/completions
 	Model            string    `json:"model"`             // real id; as asked if it is unknown
 	Drafter          string    `json:"drafter"`

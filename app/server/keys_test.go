@@ -127,6 +127,24 @@ func TestKeyNamesClient(t *testing.T) {
 	}
 }
 
+// TestClientNamesItself: the header wins over the User-Agent, as the page's own
+// requests have it, and no name breaks a table.
+func TestClientNamesItself(t *testing.T) {
+	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab"} {
+		fake := newFake()
+		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
+		r.Host = "localhost"
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("User-Agent", "Mozilla/5.0 (X11)")
+		r.Header.Set(clientHeader, header)
+		w := httptest.NewRecorder()
+		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
+			t.Errorf("%q: %d, the client is %q, want %q", header, w.Code, run.Client, want)
+		}
+	}
+}
+
 // TestSetRules: new rules count from the next request on.
 func TestSetRules(t *testing.T) {
 	s := New(newFake(), Options{})

@@ -99,7 +99,12 @@ func (s *Server) begin(r *http.Request, endpoint, name string) *run {
 	return u
 }
 
-// clientName is the name of the key, or else the User-Agent, made fit for a table.
+// clientHeader has the name that a client goes by in the history where its
+// User-Agent would say nothing, as that of the page says which browser shows it.
+const clientHeader = "X-Tandem-Client"
+
+// clientName is the name of the key, or else the one that the client gives itself,
+// made fit for a table.
 func clientName(r *http.Request) string {
 	if name, ok := r.Context().Value(callerKey{}).(string); ok {
 		return name
@@ -109,7 +114,7 @@ func clientName(r *http.Request) string {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(r.UserAgent(), ""))
+	}, strings.ToValidUTF8(cmp.Or(r.Header.Get(clientHeader), r.UserAgent()), ""))
 	return clip(name)
 }
 

@@ -35,7 +35,7 @@ export class Generation {
     if (this.stopped) return
     this.#begun = true
     const body = { stream: true, stream_options: { include_usage: true }, ...ask }
-    const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name }, signal: this.#abort.signal }
+    const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name, 'X-Tandem-Client': 'Tandem' }, signal: this.#abort.signal }
     const a = this.answer
     try {
       for await (const data of stream(path, init)) {

@@ -640,7 +640,7 @@ export interface State {
   version: string
   pid: number
   home: string
-  address: string // http://127.0.0.1:8263; empty while the port is taken
+  address: string // http://127.0.0.1:8263; empty while the endpoint is closed
   started_at: string
   phase: Phase
   choice: string // id behind the name "tandem"
@@ -739,7 +739,7 @@ export interface Run {
   id: number
   started_at: string
   ended_at?: string // zero while in flight
-  client: string // User-Agent, shortened
+  client: string // name of its key, X-Tandem-Client or User-Agent, shortened
   endpoint: string // e.g. /v1/completions
   model: string // real id; as asked if it is unknown
   drafter: string
