@@ -244,6 +244,9 @@ func (a *App) Close() error {
 
 // State implements server.Admin.
 func (a *App) State() control.State {
+	// Before a.mu, which nobody may hold for long; and before the models, so that one that
+	// was downloaded is never in neither list.
+	downloading := a.downloads.states()
 	choosable, now := a.choosable(), a.settings.current()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -254,7 +257,7 @@ func (a *App) State() control.State {
 		Welcome: a.welcome,
 		Phase:   control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
 		ContextLimit: a.opts.ContextLength,
-		Models:       choosable, Downloads: a.downloads.states(),
+		Models:       choosable, Downloads: downloading,
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
 	}
 	if memory := a.memory(); memory > 0 {

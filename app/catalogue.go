@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tandem/app/control"
 	"tandem/models"
@@ -296,18 +298,16 @@ func pullName(r control.PullRequest) string {
 
 // Pull implements server.Admin.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
-	return a.pull(ctx, r, nil, progress)
+	return a.pull(ctx, r, a.hub(), progress)
 }
 
-// pull is Pull, and tells of each blob that it begins, see hub.Options.
-func (a *App) pull(ctx context.Context, r control.PullRequest, began func(blob string), progress func(control.Progress)) (control.Model, error) {
+// pull is Pull from where, and to where, the options say.
+func (a *App) pull(ctx context.Context, r control.PullRequest, o hub.Options, progress func(control.Progress)) (control.Model, error) {
 	name := pullName(r)
-	id, _, err := hub.Parse(name)
+	id, _, err := hub.ParsePull(name)
 	if err != nil {
 		return control.Model{}, hubError(err)
 	}
-	o := a.hub()
-	o.Began = began
 	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
 		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate), Waiting: p.Waiting})
 	})
@@ -404,5 +404,16 @@ func hubError(err error) error {
 	case hub.Incomplete, hub.Damaged:
 		code = control.CodeModelInvalid
 	}
-	return &control.Error{Code: code, Param: param, Message: e.Error(), Err: err}
+	message := e.Error()
+	if e.Name == "" {
+		message = sentence(e.Message)
+	}
+	return &control.Error{Code: code, Param: param, Message: message, Err: err}
+}
+
+// sentence writes one for a person: it begins with a capital and ends with a full
+// stop.
+func sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:] + "."
 }

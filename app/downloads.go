@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -26,12 +27,14 @@ type downloads struct {
 // A download is one of them. Its fields are guarded by downloads.mu.
 type download struct {
 	control.Download
-	revision string
-	began    time.Time
-	blobs    []string           // that it began in the cache, see hub.Options
-	stop     context.CancelFunc // nil while nothing is fetched
-	ended    chan struct{}      // closed when nothing is fetched any more; nil before the first time
-	wish     wish               // of who spoke last
+	revision   string
+	began      time.Time
+	cache      string             // folder that it fetches into; empty before the first time
+	blobs      []string           // that it began there, see hub.Options
+	stop       context.CancelFunc // nil while nothing is fetched
+	ended      chan struct{}      // closed when nothing is fetched any more; nil before the first time
+	wish       wish               // of who spoke last
+	discarding bool               // what it began is being deleted; nobody's wish counts
 }
 
 // A wish is what is to become of a download when it stops.
@@ -74,7 +77,7 @@ func (d *downloads) wait() { d.running.Wait() }
 // Download implements server.Admin: it begins one, or goes on with one that was
 // paused or failed. One that is under way is left alone.
 func (a *App) Download(_ context.Context, r control.PullRequest) error {
-	if _, _, err := hub.Parse(pullName(r)); err != nil {
+	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
 		return hubError(err)
 	}
 	d := &a.downloads
@@ -87,6 +90,9 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 	if x == nil {
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		d.list = append(d.list, x)
+	}
+	if x.discarding {
+		return errDiscarding(x.ID)
 	}
 	x.wish = wishRun
 	if x.stop == nil {
@@ -107,7 +113,8 @@ func (a *App) openDownloads(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range rows {
-		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Error == ""}, revision: r.Revision, began: r.StartedAt, blobs: r.Blobs}
+		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
+			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs}
 		if x.wish = wishRun; r.Paused {
 			x.wish = wishPause
 		}
@@ -133,7 +140,7 @@ func (a *App) resumeDownloads() {
 // downloads.mu.
 func (a *App) keepDownload(x *download) {
 	err := a.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
-		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Blobs: x.blobs, StartedAt: x.began})
+		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began})
 	if err != nil {
 		a.log.Warn("noting a download", "model", x.ID, "error", err)
 	}
@@ -152,23 +159,35 @@ func (a *App) beginFetch(x *download) {
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(a.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
+	o := a.hub()
+	if x.cache != o.CacheDir { // what it began elsewhere stays there, for who goes back to that folder
+		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0
+	}
 	a.keepDownload(x)
-	a.downloads.running.Go(func() { a.fetch(ctx, x) })
+	a.downloads.running.Go(func() { a.fetch(ctx, x, o) })
 }
 
 // fetch pulls, and takes the download off the list when it is whole.
-func (a *App) fetch(ctx context.Context, x *download) {
+func (a *App) fetch(ctx context.Context, x *download, o hub.Options) {
 	d := &a.downloads
-	began := func(blob string) {
+	o.Began = func(blob string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		x.blobs = append(x.blobs, blob)
 		a.keepDownload(x)
 	}
-	_, err := a.pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, began, func(p control.Progress) {
+	planned := false
+	_, err := a.pull(ctx, control.PullRequest{ID: x.ID, Revision: x.revision}, o, func(p control.Progress) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		x.Done, x.Total, x.PerSecond, x.Waiting = max(x.Done, p.Done), max(x.Total, p.Total), p.PerSecond, p.Waiting
+		switch {
+		case p.Total == 0: // not known yet; what an earlier attempt knew stands
+		case !planned: // there may be less than before, on the disk or at the hub
+			planned, x.Done, x.Total = true, p.Done, p.Total
+		default:
+			x.Done, x.Total = max(x.Done, p.Done), max(x.Total, p.Total)
+		}
+		x.PerSecond, x.Waiting = p.PerSecond, p.Waiting
 		if p.Note != "" {
 			a.log.Info("downloaded", "model", x.ID, "note", p.Note)
 		}
@@ -190,9 +209,19 @@ func (a *App) fetch(ctx context.Context, x *download) {
 	case stopped: // and gone on with before it had
 		a.beginFetch(x)
 	default:
-		x.Error = err.Error()
-		a.keepDownload(x)
+		a.failDownload(x, "download failed", err)
 	}
+}
+
+// failDownload notes why one goes on no more. The caller holds downloads.mu.
+func (a *App) failDownload(x *download, what string, err error) {
+	x.Error = err.Error()
+	var cause error
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		x.Error, cause = sentence(e.Message), e.Err // whose name is shown beside it
+	}
+	a.log.Info(what, "model", x.ID, "error", err, "cause", cause)
+	a.keepDownload(x)
 }
 
 // PauseDownload implements server.Admin.
@@ -200,51 +229,83 @@ func (a *App) PauseDownload(_ context.Context, id string) error {
 	return a.stopDownload(id, wishPause)
 }
 
-// DropDownload implements server.Admin.
+// DropDownload implements server.Admin. One that is to be discarded stays on the list,
+// stopped, until that is done: if it fails it can be asked for again.
 func (a *App) DropDownload(ctx context.Context, r control.DropRequest) error {
+	if !r.Discard {
+		return a.stopDownload(r.ID, wishDrop)
+	}
 	d := &a.downloads
 	d.mu.Lock()
-	x := d.find(r.ID)
-	d.mu.Unlock()
-	if err := a.stopDownload(r.ID, wishDrop); err != nil || !r.Discard {
+	x, err := a.stop(r.ID, wishPause)
+	if err == nil && a.life.Err() != nil {
+		err = errDraining
+	}
+	if err != nil {
+		d.mu.Unlock()
 		return err
 	}
-	return a.discard(ctx, x)
+	x.discarding = true
+	done := make(chan error, 1)
+	d.running.Go(func() { done <- a.discard(x) })
+	d.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done(): // it is done whoever waits for it
+		return context.Cause(ctx)
+	}
 }
 
-// discard deletes what a download began in the cache and did not bring to an end.
-func (a *App) discard(ctx context.Context, x *download) error {
+// discard deletes what a download began in the cache and did not bring to an end, and
+// takes it off the list.
+func (a *App) discard(x *download) error {
 	d := &a.downloads
 	d.mu.Lock()
 	ended := x.ended
 	d.mu.Unlock()
 	if ended != nil {
-		select {
-		case <-ended:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		<-ended // soon, as it was stopped
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.find(x.ID) != nil {
-		return control.Errorf(control.CodeModelBusy, "The download of %s has begun again, so nothing of it was deleted.", x.ID)
+	there, cache, blobs := d.find(x.ID) == x, x.cache, x.blobs
+	d.mu.Unlock()
+	if !there { // it was whole before it was stopped
+		return nil
 	}
-	freed, err := hub.Discard(a.hub().CacheDir, x.ID, x.blobs)
+	freed, err := hub.Discard(cache, x.ID, blobs) // of gigabytes it takes a while
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	x.discarding = false
 	if err != nil {
+		a.failDownload(x, "download not discarded", err)
 		return hubError(err)
 	}
 	a.log.Info("download discarded", "model", x.ID, "bytes", freed)
+	a.dropDownload(x)
 	return nil
 }
 
+func errDiscarding(id string) error {
+	return control.Errorf(control.CodeModelBusy, "What was downloaded of %s is being deleted; wait until that is done.", id)
+}
+
 func (a *App) stopDownload(id string, w wish) error {
-	d := &a.downloads
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	x := d.find(id)
-	if x == nil {
-		return control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+	a.downloads.mu.Lock()
+	defer a.downloads.mu.Unlock()
+	_, err := a.stop(id, w)
+	return err
+}
+
+// stop ends a download's fetch, if there is one, and does with it as w says. The
+// caller holds downloads.mu.
+func (a *App) stop(id string, w wish) (*download, error) {
+	x := a.downloads.find(id)
+	switch {
+	case x == nil:
+		return nil, control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
+	case x.discarding:
+		return nil, errDiscarding(id)
 	}
 	x.wish = w
 	switch {
@@ -255,5 +316,5 @@ func (a *App) stopDownload(id string, w wish) error {
 	default:
 		a.keepDownload(x)
 	}
-	return nil
+	return x, nil
 }

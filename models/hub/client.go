@@ -80,12 +80,13 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 			n = 1
 		}
 		if n >= attempts {
+			c.log.Info("giving up", "model", c.id, "error", t.err, "cause", errors.Unwrap(t.err))
 			return t.err
 		}
 		// Doubling from one second, with a quarter of chance so that parallel files do not come back at once.
 		d := min(time.Second<<(n-1), maxBackoff)
 		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
-		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err)
+		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause", errors.Unwrap(t.err))
 		waiting(d, t.err)
 		if err := sleep(ctx, d); err != nil {
 			return err
@@ -204,14 +205,16 @@ func (b *body) Close() error {
 func (c *client) networkError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == errStalled:
-		return &transient{err: errorf(Unavailable, c.name, "nothing arrived from %s for %s: check the connection and pull again, what has arrived is kept (%w)", c.endpoint.Host, c.stall, errStalled)}
+		return &transient{err: errorf(Unavailable, c.name, "nothing arrived from %s for %s: check the internet connection and pull again, what has arrived is kept (%w)", c.endpoint.Host, c.stall, errStalled)}
 	case cause != nil:
 		return cause
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may be signed
 	}
-	return &transient{err: errorf(Offline, c.name, "%s cannot be reached: check the connection, or set HF_ENDPOINT to another hub (%w)", c.endpoint, err)}
+	// Of no model, and without the cause, which says little to a person: retry logs it.
+	return &transient{err: &Error{Code: Offline, Err: err,
+		Message: fmt.Sprintf("the hub at %s cannot be reached: check the internet connection, or the hub in Settings", c.endpoint.Host)}}
 }
 
 // statusError is the error of an answer that is not a success. What names the file if it is about one.

@@ -32,7 +32,7 @@ const (
 // An Error is what every function of this package returns, except for the error of a cancelled context.
 type Error struct {
 	Code    Code
-	Name    string // the model, as the caller named it
+	Name    string // the model, as the caller named it; empty if it is not about that
 	Message string // one sentence for a person, saying what to do
 	Err     error  // the cause, may be nil
 

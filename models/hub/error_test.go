@@ -60,7 +60,7 @@ func TestPullErrors(t *testing.T) {
 		{"not a hub", answer("", 418), nil, BadReply, []string{"418"}},
 		{"a circle", answer("", 302, "Location", "/api/models/org/name/revision/main"), nil, BadReply, []string{"circles"}},
 		{"a redirect to nowhere", answer("", 302, "Location", "http://nowhere.test/"), nil, Offline, []string{"cannot be reached"}},
-		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"http://gone.test", "check the connection", "HF_ENDPOINT"}},
+		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"the hub at gone.test cannot be reached", "check the internet connection", "Settings"}},
 		{"nothing arrives", func(h *fakeHub) {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 		}, nil, Unavailable, []string{"nothing arrived from hub.test for 30s"}},

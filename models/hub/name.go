@@ -35,6 +35,15 @@ func Parse(name string) (id, revision string, err error) {
 	return id, revision, nil
 }
 
+// ParsePull splits the name of a model that is to be pulled, as [Parse] does, but not without an organization. Error:
+// [Invalid].
+func ParsePull(name string) (id, revision string, err error) {
+	if id, revision, err = Parse(name); err == nil && !strings.Contains(id, "/") {
+		return "", "", errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
+	}
+	return id, revision, err
+}
+
 // notWord is true of what has no place in a name or a revision.
 func notWord(r rune) bool {
 	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))

@@ -69,12 +69,9 @@ type Snapshot struct {
 // [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable],
 // [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
 func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
-	id, revision, err := Parse(name)
+	id, revision, err := ParsePull(name)
 	if err != nil {
 		return Snapshot{}, err
-	}
-	if !strings.Contains(id, "/") {
-		return Snapshot{}, errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
 	}
 	if opts.CacheDir == "" {
 		return Snapshot{}, errorf(BadOption, name, "no cache folder is set")

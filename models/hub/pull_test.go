@@ -131,7 +131,7 @@ func TestPullUnreachable(t *testing.T) {
 			if err != nil || got.Dir != whole.Dir || got.Commit != commitA || got.Added {
 				t.Errorf("%s: %+v, %v", name, got, err)
 			}
-			wantCode(t, got.Unchecked, Offline, "http://gone.test")
+			wantCode(t, got.Unchecked, Offline, "gone.test")
 		}
 		h.set(func() {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
@@ -147,7 +147,7 @@ func TestPullUnreachable(t *testing.T) {
 
 		// A revision that is not on disk is never another one; the message says how to have that.
 		_, err = Pull(t.Context(), "org/name@v1", gone, nil)
-		wantCode(t, err, Offline, "HF_ENDPOINT", "HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
+		wantCode(t, err, Offline, "check the internet connection", "HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
 		offline := gone
 		offline.Offline = true
 		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil || got.Dir != whole.Dir {
@@ -168,7 +168,7 @@ func TestPullUnreachable(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = Pull(t.Context(), "org/name", gone, nil)
-		wantCode(t, err, Offline, "HF_ENDPOINT")
+		wantCode(t, err, Offline, "check the internet connection")
 		if strings.Contains(err.Error(), "HF_HUB_OFFLINE") {
 			t.Errorf("half a model is offered: %v", err)
 		}

@@ -57,7 +57,7 @@ func TestDownloads(t *testing.T) {
 
 	ask(func() (control.State, error) { return c.Download(t.Context(), control.PullRequest{ID: "lab/unknown"}) })
 	st = waitState(t, c, func(s control.State) bool { return s.Downloads[0].Error != "" })
-	if !strings.Contains(st.Downloads[0].Error, "lab/unknown") {
+	if !strings.HasPrefix(st.Downloads[0].Error, "There is no such model at "+server.URL) {
 		t.Errorf("failed as %+v", st.Downloads[0])
 	}
 	if st := ask(func() (control.State, error) {

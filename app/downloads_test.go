@@ -1,0 +1,211 @@
+package app
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// half is a blob that was begun, and its name.
+const half = "half of it"
+
+var halfBlob = fmt.Sprintf("%x", sha256.Sum256([]byte(half)))
+
+// begun writes what a download began into a cache, and returns the file.
+func begun(t *testing.T, cache string) string {
+	t.Helper()
+	file := filepath.Join(cache, "models--org--name", "blobs", halfBlob+".incomplete")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(half), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// openWith opens a home whose database has a download that was paused.
+func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *App {
+	t.Helper()
+	open := func() *App {
+		a, err := Open(t.Context(), Options{Home: home, Hub: o})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := open()
+	row.ID, row.Paused = "org/name", true
+	if err := errors.Join(a.db.SetDownload(t.Context(), row), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a = open()
+	t.Cleanup(func() { a.Close() })
+	return a
+}
+
+// awaitDownload waits until the only download is as wanted.
+func awaitDownload(t *testing.T, a *App, want func(control.Download) bool) control.Download {
+	t.Helper()
+	for {
+		if list := a.State().Downloads; len(list) == 1 && want(list[0]) {
+			return list[0]
+		}
+		if t.Context().Err() != nil {
+			t.Fatal(t.Context().Err())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TestDiscardWhereItBegan: what is discarded lies in the cache that was set when it
+// was fetched, not in the one that is set now.
+func TestDiscardWhereItBegan(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	first, second := begun(t, one), begun(t, two)
+	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two}, storage.Download{Cache: one, Blobs: []string{halfBlob}})
+	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(first); !os.IsNotExist(err) {
+		t.Error("what it began is there:", err)
+	}
+	if _, err := os.Stat(second); err != nil {
+		t.Error("another's is gone:", err)
+	}
+	if list := a.State().Downloads; len(list) > 0 {
+		t.Errorf("the state has %+v", list)
+	}
+}
+
+// TestDownloadElsewhere: in another cache it begins anew, and what is there already
+// is not its own.
+func TestDownloadElsewhere(t *testing.T) {
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	one, two := t.TempDir(), t.TempDir()
+	second := begun(t, two)
+	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two, Endpoint: none.URL}, storage.Download{Cache: one, Blobs: []string{halfBlob}, Done: 5, Total: 10})
+	if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+		t.Fatal(err)
+	}
+	d := awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
+	if d.Done != 0 || d.Total != 0 || !strings.HasPrefix(d.Error, "There is no such model at "+none.URL) || !strings.HasSuffix(d.Error, ".") {
+		t.Errorf("%+v", d)
+	}
+	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(second); err != nil {
+		t.Error("another's is gone:", err)
+	}
+}
+
+// TestDiscardAgain: a discard that was refused can be asked for again, after a
+// restart too.
+func TestDiscardAgain(t *testing.T) {
+	cache, home := t.TempDir(), t.TempDir()
+	file := begun(t, cache)
+	lock := filepath.Join(cache, ".locks", "models--org--name", halfBlob+".lock")
+	if err := os.MkdirAll(filepath.Dir(lock), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Create(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := syscall.Flock(int(other.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	a := openWith(t, home, hub.Options{CacheDir: cache}, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
+	err = a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true})
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
+		t.Errorf("while another program fetches it: %v", err)
+	}
+	want := control.Download{ID: "org/name", Done: 5, Total: 10, Paused: true, Error: "The model is being downloaded: stop that first."}
+	if list := a.State().Downloads; len(list) != 1 || list[0] != want {
+		t.Errorf("the state has %+v, want %+v", list, want)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other.Close()
+	if a, err = Open(t.Context(), Options{Home: home, Hub: hub.Options{CacheDir: cache}}); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if list := a.State().Downloads; len(list) != 1 || list[0] != want {
+		t.Errorf("after a restart the state has %+v, want %+v", list, want)
+	}
+	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Error("what it began is there:", err)
+	}
+}
+
+// TestDownloadCounts: how much there is is counted anew by each attempt, for it may
+// have become less.
+func TestDownloadCounts(t *testing.T) {
+	config := `{"model_type": "llama"}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		commit := strings.Repeat("a", 40)
+		if strings.HasPrefix(r.URL.Path, "/api/") {
+			fmt.Fprintf(w, `{"id": "org/name", "sha": %q, "siblings": [{"rfilename": "config.json"}, {"rfilename": "model.safetensors"}]}`, commit)
+			return
+		}
+		content := config
+		if strings.HasSuffix(r.URL.Path, ".safetensors") {
+			content = "weights"
+		}
+		w.Header().Set("X-Repo-Commit", commit)
+		w.Header().Set("ETag", fmt.Sprintf("\"%x\"", sha256.Sum256([]byte(content))))
+		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
+		if r.Method == http.MethodGet {
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	cache := t.TempDir()
+	a := openWith(t, t.TempDir(), hub.Options{CacheDir: cache, Endpoint: server.URL}, storage.Download{Cache: cache, Done: 500, Total: 1000})
+	if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+		t.Fatal(err)
+	}
+	total := int64(len(config) + len("weights"))
+	awaitDownload(t, a, func(d control.Download) bool { return d.Done == 0 && d.Total == total })
+	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
+		t.Errorf("discarded, and %v is left", left)
+	}
+}
+
+// TestDownloadNames: what can be no model of the hub is refused at once, at its field.
+func TestDownloadNames(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for _, id := range []string{"hello", "hello@main", "../x", ""} {
+		err := a.Download(t.Context(), control.PullRequest{ID: id})
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" || !strings.HasSuffix(e.Message, ".") {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	if list := a.State().Downloads; len(list) > 0 {
+		t.Errorf("the state has %+v", list)
+	}
+}
