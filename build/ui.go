@@ -82,14 +82,32 @@ func (b *builder) frontendChecks(ctx context.Context) error {
 
 // browserTests run the interface in Chromium against a server on the pocket model.
 func (b *builder) browserTests(ctx context.Context, p programs) error {
+	args, err := browserTestArgs(filepath.Join(b.root, frontendDir))
+	if err != nil {
+		return err
+	}
 	s, err := b.startServer(ctx, p.tandem, "--model", "pocket")
 	if err != nil {
 		return err
 	}
-	cmd := b.command(ctx, "node", "--test", "--test-concurrency=1", "test/")
+	cmd := b.command(ctx, "node", args...)
 	cmd.Dir = filepath.Join(b.root, frontendDir)
 	cmd.Env = append(cmd.Env, "TANDEM="+p.tandem, "TANDEM_HOME="+s.home, "CHROMIUM="+chromium(), "OUT="+b.uiOut())
 	return errors.Join(b.step("frontend: in a browser", cmd), s.stop())
+}
+
+// browserTestLimit is how long a file of them may take before it counts as one that hangs.
+const browserTestLimit = 5 * time.Minute
+
+// browserTestArgs are what Node is told. It gets the files by name: what a folder stands for has changed between its
+// versions.
+func browserTestArgs(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no tests for the browser", dir)
+	}
+	args := []string{"--test", "--test-concurrency=1", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds())}
+	return append(args, files...), err
 }
 
 // uiOut is where screenshots go.
