@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 )
@@ -14,8 +16,29 @@ type Mover struct {
 	Folders []string // of applications, the best first
 	Note    string   // path of the file that remembers a refusal
 
-	Ask  func() bool             // whether to move
+	Ask  func(question string) bool
 	Open func(path string) error // the moved bundle, once this process has ended
+	Log  *slog.Logger
+}
+
+// question asks whether to move, and says what that replaces.
+func (m Mover) question() string {
+	const why = "\n\nFrom where it is now it cannot start at login, and the tandem command cannot be linked."
+	for _, folder := range m.Folders {
+		there := filepath.Join(folder, filepath.Base(m.Bundle))
+		if _, err := os.Lstat(there); err != nil {
+			continue
+		}
+		ours, theirs := versionOf(m.Bundle), versionOf(there)
+		switch {
+		case ours == "" || theirs == "":
+			return fmt.Sprintf("Replace the Tandem in %s with this one?", folder) + why
+		case compareVersions(theirs, ours) > 0:
+			return fmt.Sprintf("Replace Tandem %s in %s with this older one, %s?", theirs, folder, ours) + why
+		}
+		return fmt.Sprintf("Replace Tandem %s in %s with this one, %s?", theirs, folder, ours) + why
+	}
+	return "Move Tandem to the Applications folder?" + why
 }
 
 // Offer asks where there is reason to, and once for each place: a refusal is
@@ -28,7 +51,7 @@ func (m Mover) Offer() (moved bool, err error) {
 	if refused, err := os.ReadFile(m.Note); err == nil && string(refused) == m.Bundle {
 		return false, nil
 	}
-	if !m.Ask() {
+	if !m.Ask(m.question()) {
 		if m.Place == Translocated {
 			return false, nil
 		}
@@ -36,8 +59,11 @@ func (m Mover) Offer() (moved bool, err error) {
 	}
 	var errs []error
 	for _, folder := range m.Folders {
-		path, err := Move(m.Bundle, folder)
+		path, err := Move(m.Log, m.Bundle, folder)
 		if err == nil {
+			if len(errs) > 0 {
+				m.Log.Warn("Tandem was moved, but not where it was to go first", "path", path, "error", errors.Join(errs...))
+			}
 			return true, m.Open(path)
 		}
 		errs = append(errs, err)

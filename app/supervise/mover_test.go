@@ -1,9 +1,11 @@
 package supervise
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -20,8 +22,9 @@ func TestOffer(t *testing.T) {
 	offer := func(place Place, yes bool) (bool, error) {
 		return Mover{
 			Bundle: bundle, Place: place, Folders: []string{blocked, good}, Note: filepath.Join(home, "run", "stay"),
-			Ask:  func() bool { asked++; return yes },
+			Ask:  func(string) bool { asked++; return yes },
 			Open: func(path string) error { opened = append(opened, path); return nil },
+			Log:  slog.New(slog.DiscardHandler),
 		}.Offer()
 	}
 	step := func(what string, place Place, yes, moved bool, questions int) {
@@ -57,9 +60,36 @@ func TestOfferFails(t *testing.T) {
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
 	moved, err := Mover{
 		Bundle: bundle, Place: Elsewhere, Folders: []string{blocked}, Note: filepath.Join(t.TempDir(), "stay"),
-		Ask: func() bool { return true }, Open: func(string) error { t.Error("something was opened"); return nil },
+		Log: slog.New(slog.DiscardHandler), Ask: func(string) bool { return true }, Open: func(string) error { t.Error("something was opened"); return nil },
 	}.Offer()
 	if moved || err == nil {
 		t.Errorf("moved %t, %v", moved, err)
+	}
+}
+
+// TestOfferSays: who is asked is told what goes, and that it is newer if it is.
+func TestOfferSays(t *testing.T) {
+	plist := func(version string) map[string]string {
+		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" + version + "</string>\n</dict>"}
+	}
+	bundle := filepath.Join(t.TempDir(), "Tandem.app")
+	plant(t, bundle, plist("1.9.0"))
+	for there, want := range map[string]string{
+		"": "Move Tandem to the Applications folder?", "1.8.9": "Replace Tandem 1.8.9 in FOLDER with this one, 1.9.0?",
+		"1.9.0": "Replace Tandem 1.9.0 in FOLDER with this one, 1.9.0?", "1.10.0": "Replace Tandem 1.10.0 in FOLDER with this older one, 1.9.0?",
+		"new": "Replace the Tandem in FOLDER with this one?",
+	} {
+		first, folder := t.TempDir(), t.TempDir()
+		if there != "" {
+			plant(t, filepath.Join(folder, "Tandem.app"), plist(there))
+		}
+		asked := ""
+		moved, err := Mover{
+			Bundle: bundle, Place: Translocated, Folders: []string{first, folder}, Log: slog.New(slog.DiscardHandler),
+			Ask: func(question string) bool { asked = question; return false },
+		}.Offer()
+		if want = strings.ReplaceAll(want, "FOLDER", folder); moved || err != nil || !strings.HasPrefix(asked, want+"\n") {
+			t.Errorf("%s is there: asked %q, want %q; %v", there, asked, want, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,12 +41,18 @@ func PlaceOf(bundle, person string) Place {
 
 // Move puts a copy of a bundle into a folder of applications, in place of one that
 // is there, and returns its path. The copy is whole before anything of its name is
-// touched. The original stays: it may lie in an image that cannot be written, and
-// a translocated one hides where it came from.
+// touched, and what was there comes back, or at least stays, where the copy cannot
+// take its place. The original stays: it may lie in an image that cannot be written,
+// and a translocated one hides where it came from. What cannot be cleared away once
+// the copy is there is told to log alone.
 //
 // What the system noted about the download stays behind, as with a copy that a
 // person makes of a program that they have allowed to run.
-func Move(bundle, applications string) (_ string, err error) {
+func Move(log *slog.Logger, bundle, applications string) (string, error) {
+	return move(os.Rename, log, bundle, applications)
+}
+
+func move(rename func(from, to string) error, log *slog.Logger, bundle, applications string) (string, error) {
 	if err := os.MkdirAll(applications, 0o755); err != nil {
 		return "", err
 	}
@@ -53,23 +60,34 @@ func Move(bundle, applications string) (_ string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("nothing can be put into %s: %w", applications, err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	keep := false
+	defer func() {
+		if keep {
+			return
+		}
+		if err := os.RemoveAll(work); err != nil {
+			log.Warn("a folder of the move to Applications is left over", "path", work, "error", err)
+		}
+	}()
 	name := filepath.Base(bundle)
 	fresh, old, target := filepath.Join(work, "new"), filepath.Join(work, "old"), filepath.Join(applications, name)
 	if err := copyTree(fresh, bundle); err != nil {
 		return "", fmt.Errorf("copy %s: %w", name, err)
 	}
 	replaced := true
-	if err := os.Rename(target, old); errors.Is(err, fs.ErrNotExist) {
+	if err := rename(target, old); errors.Is(err, fs.ErrNotExist) {
 		replaced = false
 	} else if err != nil {
 		return "", fmt.Errorf("the %s in %s cannot be replaced: %w", name, applications, err)
 	}
-	if err := os.Rename(fresh, target); err != nil {
+	if err := rename(fresh, target); err != nil {
 		if replaced {
-			err = errors.Join(err, os.Rename(old, target))
+			if back := rename(old, target); back != nil {
+				keep = true
+				return "", fmt.Errorf("the %s in %s cannot be replaced, and lies in %s now: %w", name, applications, old, errors.Join(err, back))
+			}
 		}
-		return "", err
+		return "", fmt.Errorf("put %s into %s: %w", name, applications, err)
 	}
 	return target, nil
 }

@@ -1,8 +1,11 @@
 package supervise
 
 import (
+	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -73,7 +76,7 @@ func TestMove(t *testing.T) {
 	from, applications := filepath.Join(t.TempDir(), "Tandem.app"), filepath.Join(t.TempDir(), "Applications")
 	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old", "Tandem.app/Contents/stale": "old"})
-	got, err := Move(from, applications)
+	got, err := Move(slog.New(slog.DiscardHandler), from, applications)
 	if err != nil || got != filepath.Join(applications, "Tandem.app") {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -99,7 +102,7 @@ func TestMove(t *testing.T) {
 func TestMoveFails(t *testing.T) {
 	applications := t.TempDir()
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
-	if _, err := Move(filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
+	if _, err := Move(slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
 		t.Fatal("nothing was copied without an error")
 	}
 	text, err := os.ReadFile(filepath.Join(applications, "Tandem.app/Contents/MacOS/Tandem"))
@@ -108,6 +111,33 @@ func TestMoveFails(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// TestMoveKeeps: what was there is never lost, whichever step of the exchange fails.
+func TestMoveKeeps(t *testing.T) {
+	for name, failing := range map[string]map[int]bool{"the way out": {1: true}, "the way in": {2: true}, "the way back": {2: true, 3: true}} {
+		from, applications := filepath.Join(t.TempDir(), "Tandem.app"), t.TempDir()
+		plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new"})
+		plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
+		step := 0
+		_, err := move(func(from, to string) error {
+			if step++; failing[step] {
+				return errors.New("no")
+			}
+			return os.Rename(from, to)
+		}, slog.New(slog.DiscardHandler), from, applications)
+		at := filepath.Join(applications, "Tandem.app")
+		if failing[3] {
+			kept, _ := filepath.Glob(filepath.Join(applications, ".tandem-*", "old"))
+			if len(kept) != 1 || err == nil || !strings.Contains(err.Error(), kept[0]) {
+				t.Fatalf("%s: kept %q, %v", name, kept, err)
+			}
+			at = kept[0]
+		}
+		if text, read := os.ReadFile(filepath.Join(at, "Contents/MacOS/Tandem")); err == nil || string(text) != "old" {
+			t.Errorf("%s: %q, %v, %v", name, text, read, err)
+		}
 	}
 }
 

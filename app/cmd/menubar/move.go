@@ -18,14 +18,12 @@ func (o options) mover() supervise.Mover {
 	return supervise.Mover{
 		Bundle: o.bundle, Place: o.place, Note: filepath.Join(o.home, "stays-at"),
 		Folders: []string{"/Applications", filepath.Join(control.UserHome(os.Getenv), "Applications")},
-		Ask:     askToMove, Open: openAfterUs,
+		Ask:     askToMove, Open: openAfterUs, Log: o.log,
 	}
 }
 
 // askToMove fails, which means no, where there is no such dialog.
-func askToMove() bool {
-	const question = "Move Tandem to the Applications folder?\n\nFrom where it is now it cannot start at login, " +
-		"and the tandem command cannot be linked."
+func askToMove(question string) bool {
 	return exec.Command("/usr/bin/osascript", "-e", "on run argv",
 		"-e", `display dialog (item 1 of argv) with title "Tandem" buttons {"Not Now", "Move to Applications"} default button 2 cancel button 1`,
 		"-e", "end run", question).Run() == nil

@@ -1,0 +1,36 @@
+package supervise
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// bundleVersion matches the version in a bundle's property list, which is XML as we
+// write it.
+var bundleVersion = regexp.MustCompile(`<key>CFBundleShortVersionString</key>\s*<string>([0-9]+(?:\.[0-9]+)*)</string>`)
+
+// versionOf reads a bundle's version, such as 1.2.3. It is empty where that says none.
+func versionOf(bundle string) string {
+	text, err := os.ReadFile(filepath.Join(bundle, "Contents", "Info.plist"))
+	if err != nil {
+		return ""
+	}
+	if m := bundleVersion.FindSubmatch(text); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
+// compareVersions compares two by their numbers.
+func compareVersions(x, y string) int {
+	return slices.CompareFunc(strings.Split(x, "."), strings.Split(y, "."), func(a, b string) int {
+		m, _ := strconv.Atoi(a) // what is no number counts as 0
+		n, _ := strconv.Atoi(b)
+		return cmp.Compare(m, n)
+	})
+}
