@@ -11,7 +11,11 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/supervise"
 )
+
+// inBundle is where the program lies in a bundle.
+const inBundle = "/Contents/Resources/bin/tandem"
 
 // CommandLine implements server.Help.
 func (a *App) CommandLine(context.Context) (control.CommandLine, error) {
@@ -43,9 +47,7 @@ func linkKind(path, program string) (control.LinkKind, error) {
 	if to == program {
 		return control.LinkOurs, nil
 	}
-	_, err = os.Stat(path)
-	gone := errors.Is(err, fs.ErrNotExist) && filepath.Base(to) == "tandem"
-	if gone || strings.HasSuffix(to, "/Tandem.app/Contents/Resources/bin/tandem") {
+	if strings.HasSuffix(to, "/Tandem.app"+inBundle) { // another program called tandem may be somebody's
 		return control.LinkStale, nil
 	}
 	return control.LinkForeign, nil
@@ -58,11 +60,18 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 	if err != nil {
 		return c, err
 	}
+	bundle, ok := strings.CutSuffix(c.Program, inBundle)
+	if !ok {
+		bundle = ""
+	}
+	place := supervise.PlaceOf(bundle, a.opts.UserHome)
 	switch {
 	case c.Program == "" || a.opts.UserHome == "":
 		return c, control.Errorf(control.CodeFolder, "Where this program or your home folder is, is not known, so no link was made.")
-	case strings.Contains(c.Program, "/AppTranslocation/"):
+	case place == supervise.Translocated:
 		return c, control.Errorf(control.CodeFolder, "macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
+	case place == supervise.Elsewhere:
+		return c, control.Errorf(control.CodeFolder, "Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
 	case c.Link == control.LinkForeign:
 		return c, control.Errorf(control.CodeFolder, "%s is something else and stays; move it away, or link %s by hand.", c.Path, c.Program)
 	case c.Link == control.LinkOurs:

@@ -21,7 +21,7 @@ func TestCommandLine(t *testing.T) {
 		"a folder":           {func(p string) error { return os.Mkdir(p, 0o755) }, control.LinkForeign},
 		"another's link":     {func(p string) error { return os.Symlink("/bin/sh", p) }, control.LinkForeign},
 		"another's old link": {func(p string) error { return os.Symlink("/nowhere/bicycle", p) }, control.LinkForeign},
-		"an old link":        {func(p string) error { return os.Symlink("/nowhere/tandem", p) }, control.LinkStale},
+		"another's tandem":   {func(p string) error { return os.Symlink("/nowhere/tandem", p) }, control.LinkForeign},
 		"an old bundle": {func(p string) error {
 			return os.Symlink("/Users/ada/Downloads/Tandem.app/Contents/Resources/bin/tandem", p)
 		}, control.LinkStale},
@@ -60,14 +60,23 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestTranslocated: no link leads to where macOS runs a program for one time.
-func TestTranslocated(t *testing.T) {
-	user := t.TempDir()
-	o := Options{UserHome: user, Program: "/private/var/folders/x/AppTranslocation/ABC/d/Tandem.app/Contents/Resources/bin/tandem"}
-	if _, err := start(t, o, "").client(t).LinkCommandLine(t.Context()); codeOf(err) != control.CodeFolder {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Lstat(filepath.Join(user, ".local")); err == nil {
-		t.Error("something was made")
+// TestPassingBundle: no link leads into a bundle that will not stay where it is.
+func TestPassingBundle(t *testing.T) {
+	for dir, installed := range map[string]bool{
+		"/private/var/folders/x/AppTranslocation/ABC/d": false,
+		"/Volumes/Tandem": false,
+		"~/Downloads":     false,
+		"~/Applications":  true,
+		"/Applications":   true,
+	} {
+		user := t.TempDir()
+		o := Options{UserHome: user, Program: strings.Replace(dir, "~", user, 1) + "/Tandem.app" + inBundle}
+		_, err := start(t, o, "").client(t).LinkCommandLine(t.Context())
+		if installed != (err == nil) || err != nil && codeOf(err) != control.CodeFolder {
+			t.Errorf("%s: %v", dir, err)
+		}
+		if _, err := os.Lstat(filepath.Join(user, ".local")); installed != (err == nil) {
+			t.Errorf("%s: something was made, or nothing: %v", dir, err)
+		}
 	}
 }
