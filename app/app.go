@@ -151,7 +151,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
 	a.wire(ctx)
-	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx), a.openWelcome(ctx)); err != nil {
+	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx), a.openWelcome(ctx), a.openUpdates(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {

@@ -126,7 +126,9 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	})
 	running.Go(func() { a.unloadIdle(a.life) })
 	running.Go(func() { a.sweepTexts(a.life) })
-	running.Go(func() { a.watchUpdates(a.life) })
+	if o.Preload {
+		running.Go(func() { a.watchUpdates(a.life) })
+	}
 	if o.Hold != nil {
 		running.Go(func() { keepAwake(a.life, srv.State, o.Hold) })
 	}

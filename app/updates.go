@@ -23,6 +23,9 @@ const (
 	maxFeed        = 64 << 10 // bytes
 )
 
+// settingUpdates has what was found last, so that once a day holds over restarts.
+const settingUpdates = "updates"
+
 // updates are what is known of newer versions.
 type updates struct {
 	mu    sync.Mutex
@@ -33,6 +36,23 @@ type updates struct {
 type release struct {
 	Version string `json:"version"`
 	Page    string `json:"page"`
+}
+
+// openUpdates reads what was found last. What makes no sense counts as nothing.
+func (a *App) openUpdates(ctx context.Context) error {
+	value, err := a.db.Setting(ctx, settingUpdates)
+	if isNotFound(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	u := &a.updates.found
+	if err := json.Unmarshal([]byte(value), u); err != nil {
+		a.log.Warn("what was found of newer versions cannot be read", "error", err)
+		*u = control.Updates{}
+	}
+	u.Newer = newerVersion(u.Version, a.opts.Version) // it may be this one by now
+	return nil
 }
 
 // Updates implements server.Help.
@@ -49,17 +69,24 @@ func (a *App) CheckUpdates(ctx context.Context) (control.Updates, error) {
 	if a.opts.UpdateFeed == "" {
 		return control.Updates{}, control.Errorf(control.CodeInvalid, "This Tandem was built without an address to ask for newer versions.")
 	}
-	found := control.Updates{CheckedAt: time.Now().UTC()}
 	r, err := fetchRelease(ctx, a.opts.UpdateFeed)
-	if err != nil {
-		found.Error = fmt.Sprintf("The newest version is not known: %v.", err)
-	} else {
-		found.Version, found.Page, found.Newer = r.Version, r.Page, newerVersion(r.Version, a.opts.Version)
+	if ctx.Err() != nil {
+		return control.Updates{}, ctx.Err() // nobody waits for it
 	}
 	a.updates.mu.Lock()
-	a.updates.found = found
+	u := &a.updates.found
+	u.CheckedAt, u.Error = time.Now().UTC(), ""
+	if err != nil { // what was found before stays
+		u.Error = fmt.Sprintf("Looking for a newer version failed: %v.", err)
+	} else {
+		u.Version, u.Page, u.Newer = r.Version, r.Page, newerVersion(r.Version, a.opts.Version)
+	}
+	kept, err := json.Marshal(u)
 	a.updates.mu.Unlock()
-	return a.Updates(), nil
+	if err == nil {
+		err = a.db.SetSetting(context.WithoutCancel(ctx), settingUpdates, string(kept))
+	}
+	return a.Updates(), err
 }
 
 // watchUpdates checks once a day while the settings say so, until ctx ends.
@@ -70,8 +97,8 @@ func (a *App) watchUpdates(ctx context.Context) {
 	tick := time.NewTicker(updateLook)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if a.settings.current().CheckUpdates && time.Since(a.Updates().CheckedAt) >= updateEvery {
-			if u, err := a.CheckUpdates(ctx); err != nil || u.Error != "" {
+		if a.settings.current().CheckUpdates && a.updateDue(time.Now()) {
+			if u, err := a.CheckUpdates(ctx); ctx.Err() == nil && (err != nil || u.Error != "") {
 				a.log.Info("looking for a newer version", "error", errors.Join(err, errors.New(u.Error)))
 			}
 		}
@@ -80,6 +107,12 @@ func (a *App) watchUpdates(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// updateDue reports whether the last check is a day ago, or was by another clock.
+func (a *App) updateDue(now time.Time) bool {
+	ago := now.Sub(a.Updates().CheckedAt)
+	return ago >= updateEvery || ago < 0
 }
 
 // fetchRelease asks a feed. A page that is not https is none.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/app/control"
 )
@@ -61,9 +62,59 @@ func TestCheckUpdates(t *testing.T) {
 	}
 	for _, bad := range []string{"", "<html>", `{"version": "1.3.0", "page": "javascript:alert(1)"}`, `{"version": "1.3.0", "page": "http://example.org"}`, `{"version": "new", "page": "https://example.org"}`} {
 		says.Store(&bad)
-		if u, err := c.CheckUpdates(t.Context()); err != nil || u.Newer || u.Page != "" || !strings.Contains(u.Error, "not known") {
+		if u, err := c.CheckUpdates(t.Context()); err != nil || !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" || !strings.Contains(u.Error, "failed") {
 			t.Errorf("%q: %+v %v", bad, u, err)
 		}
+	}
+}
+
+// TestOnceADay: the server that stays looks for itself if it is set, once a day and
+// not once a start; the one that serves a command does not.
+func TestOnceADay(t *testing.T) {
+	var asked atomic.Int64
+	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(w, `{"version": "1.3.0", "page": "https://example.org/tandem"}`)
+	}))
+	defer feed.Close()
+	home := t.TempDir()
+	serve := func(t *testing.T, version string, stays bool) *running {
+		a, err := Open(t.Context(), Options{Home: home, Version: version, UpdateFeed: feed.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return serving(t, a, ServeOptions{Preload: stays})
+	}
+	t.Run("a command", func(t *testing.T) {
+		if _, err := serve(t, "1.2.0", false).change(t, `{"check_updates": true}`); err != nil {
+			t.Fatal(err)
+		}
+	})
+	t.Run("a command later", func(t *testing.T) { serve(t, "1.2.0", false) })
+	if n := asked.Load(); n != 0 {
+		t.Errorf("commands asked %d times", n)
+	}
+	t.Run("serve", func(t *testing.T) {
+		r := serve(t, "1.2.0", true)
+		for r.Updates().CheckedAt.IsZero() { // until the test's deadline
+			time.Sleep(time.Millisecond)
+		}
+	})
+	t.Run("serve again", func(t *testing.T) {
+		r := serve(t, "1.2.0", true)
+		u := r.Updates()
+		if !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" {
+			t.Errorf("after a restart %+v", u)
+		}
+		if r.updateDue(u.CheckedAt.Add(updateEvery-time.Second)) || !r.updateDue(u.CheckedAt.Add(updateEvery)) || !r.updateDue(u.CheckedAt.Add(-time.Hour)) {
+			t.Error("it is not due after a day, or before")
+		}
+	})
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times in a day", n)
+	}
+	if u := serve(t, "1.3.0", false).Updates(); u.Newer || u.Version != "1.3.0" {
+		t.Errorf("once it is installed %+v", u)
 	}
 }
 

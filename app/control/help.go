@@ -62,6 +62,6 @@ type Updates struct {
 	Newer     bool      `json:"newer"`               // than this one
 	Version   string    `json:"version,omitempty"`   // that is the newest
 	Page      string    `json:"page,omitempty"`      // where to get it
-	CheckedAt time.Time `json:"checked_at,omitzero"` // zero = never since the start
-	Error     string    `json:"error,omitempty"`     // why that failed
+	CheckedAt time.Time `json:"checked_at,omitzero"` // zero = never
+	Error     string    `json:"error,omitempty"`     // why that failed; the version is the one that was found before
 }
