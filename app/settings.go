@@ -69,7 +69,7 @@ func (a *App) openSettings(ctx context.Context) error {
 	}
 	s.token = strings.TrimSpace(string(b))
 	s.settle()
-	return nil
+	return a.checkBudgets(ctx, control.DefaultSettings(), s.base) // what flags say
 }
 
 // give has something else than a person decide a setting from now on.
@@ -202,7 +202,7 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		return err
 	}
 	before := s.now
-	if err := a.checkKeyed(before, next); err != nil {
+	if err := errors.Join(a.checkKeyed(before, next), a.checkBudgets(ctx, before, next)); err != nil {
 		return err
 	}
 	rows := map[string]*string{}

@@ -197,6 +197,49 @@ func TestSettingsWholeOrNot(t *testing.T) {
 	}
 }
 
+// TestBudgetsHaveBounds: checkpoints are given no more than the machine has, by
+// nobody, and the refusal has the figures.
+func TestBudgetsHaveBounds(t *testing.T) {
+	home := t.TempDir()
+	o := Options{Home: home, Memory: 8 << 30}
+	t.Run("set", func(t *testing.T) {
+		r := start(t, o, "")
+		for _, c := range []struct{ change, param, says string }{
+			{`{"checkpoint_memory": 6442450944}`, "", ""}, // three quarters
+			{`{"checkpoint_memory": 6442450945}`, "checkpoint_memory", "must be 6.4 GB at most, not 6.4 GB: this machine has 8.6 GB, and 2.1 GB of it are the system's"},
+			{`{"checkpoint_memory": 9223372036854775807}`, "checkpoint_memory", "6.4 GB at most"},
+			{`{"checkpoint_disk": 9223372036854775807}`, "checkpoint_disk", "are free on the disk, and checkpoints have 0.0 GB"},
+			{`{"checkpoint_disk": 67108864}`, "", ""},
+			{`{"checkpoint_disk": 0}`, "", ""},
+		} {
+			_, err := r.change(t, c.change)
+			if c.param == "" && err != nil || c.param != "" && (codeOf(err) != control.CodeInvalid || paramOf(err) != c.param || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("%s: %v", c.change, err)
+			}
+		}
+	})
+	// With less memory, what was set stays, and other settings can be changed.
+	o.Memory = 4 << 30
+	t.Run("less", func(t *testing.T) {
+		if st, err := start(t, o, "").change(t, `{"idle_unload_minutes": 5}`); err != nil || st.Settings.CheckpointMemory != 6442450944 {
+			t.Errorf("%+v %v", st.Settings, err)
+		}
+	})
+	for _, set := range []func(*control.Settings){
+		func(s *control.Settings) { s.CheckpointMemory = 4 << 30 },
+		func(s *control.Settings) { s.CheckpointDisk = 1 << 60 },
+	} {
+		o.Settings = control.DefaultSettings()
+		set(&o.Settings)
+		if a, err := Open(t.Context(), o); codeOf(err) != control.CodeInvalid {
+			t.Errorf("by flags %+v is taken: %v", o.Settings, err)
+			if err == nil {
+				a.Close()
+			}
+		}
+	}
+}
+
 // TestBudgetsCountLater: the budgets of checkpoints count when a model is loaded,
 // and the answer says so until then.
 func TestBudgetsCountLater(t *testing.T) {

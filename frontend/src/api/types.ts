@@ -376,8 +376,8 @@ export interface Updates {
   newer: boolean // than this one
   version?: string // that is the newest
   page?: string // where to get it
-  checked_at?: string // zero = never since the start
-  error?: string // why that failed
+  checked_at?: string // zero = never
+  error?: string // why that failed; the version is the one that was found before
 }
 
 // RunValues are what there is to narrow a RunQuery by: the answer of GET
