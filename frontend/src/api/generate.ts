@@ -14,7 +14,7 @@ interface Chunk {
 }
 
 // Ask is what to answer: messages, or a text to go on with.
-export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number }
+export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number; stop?: string[] }
 
 // A Generation is an answer in the making.
 export class Generation {
@@ -32,7 +32,10 @@ export class Generation {
 
   // follow is run for any route that generates.
   async follow(path: string, ask: object, changed: () => void): Promise<void> {
-    if (this.stopped) return
+    if (this.stopped) {
+      this.answer.finish = 'stopped'
+      return
+    }
     this.#begun = true
     const body = { stream: true, stream_options: { include_usage: true }, ...ask }
     const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name, 'X-Tandem-Client': 'Tandem' }, signal: this.#abort.signal }

@@ -10,6 +10,11 @@ export interface Options {
   max_tokens?: number
 }
 
+// Usual is what is said where the options say nothing.
+export interface Usual extends Options {
+  stop?: string[] // texts that code ends before
+}
+
 // Facts is what is kept of an answer beside its text.
 export interface Facts {
   timings?: Timings
@@ -30,6 +35,7 @@ export class Talk {
   leaf = $state(0)
   system = $state('')
   options = $state<Options>({})
+  usual = $state.raw<Usual>({})
   input = $state('') // what is being typed
   failure = $state('')
   busy = $state(false) // an answer is coming
@@ -52,8 +58,10 @@ export class Talk {
     const { chat, messages } = await get<WholeChat>(`/app/chats/${id}`)
     const t = new Talk(chat.kind === 'code' ? 'code' : 'chat', true, changed)
     t.chat = chat
-    t.messages = messages
-    t.leaf = chat.leaf
+    // An answer that ended before it began is none.
+    const none = (m: Message): boolean => m.role === 'assistant' && m.content === '' && (m.finish === 'stopped' || m.finish === 'error')
+    t.messages = messages.filter((m) => !none(m))
+    t.leaf = messages.find((m) => m.id === chat.leaf && none(m))?.parent ?? chat.leaf
     t.system = chat.system
     t.options = (chat.options ?? {}) as Options
     if (t.kind === 'code') t.input = t.sent?.content ?? ''
@@ -151,9 +159,16 @@ export class Talk {
   // #ask is what is asked for behind a message.
   #ask(behind: number): Ask {
     const path = branch(this.messages, behind)
-    const { temperature, max_tokens } = this.options
-    const how = { max_tokens: max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
-    if (this.kind === 'code') return { prompt: path.at(-1)?.content ?? '', ...how }
+    // Asked again, the likeliest answer would be the same.
+    const again = this.messages.some((m) => m.parent === behind && m.role === 'assistant')
+    const temperature = this.options.temperature ?? (again ? undefined : this.usual.temperature)
+    const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
+    if (this.kind === 'code') {
+      const prompt = path.at(-1)?.content ?? ''
+      const { stop } = this.usual
+      // Right behind a whole function they would be all that follows.
+      return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
+    }
     const messages: Said[] = path.map(({ role, content }) => ({ role, content }))
     if (this.system.trim() !== '') messages.unshift({ role: 'system', content: this.system })
     return { messages, ...how }
@@ -164,8 +179,11 @@ export class Talk {
     const g = this.#generation ?? new Generation()
     let m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, text: '', spans: [] }
+    // It has its id before it grows: whoever saves it, the page as it goes too,
+    // changes that one.
+    m = await this.#add(m)
 
-    // saved holds what is being kept; one at a time, so that an answer has one row.
+    // saved holds what is being kept, one at a time.
     let saving = false
     let saved = Promise.resolve()
     const save = (): void => {
@@ -193,6 +211,7 @@ export class Talk {
     await saved
     const a = g.answer
     if (a.text === '' && a.finish !== 'stop') {
+      if (m.id > 0) await this.#save({ ...m, finish: a.finish === 'stopped' ? 'stopped' : 'error' })
       this.messages = this.messages.filter((x) => x.id !== m.id)
       this.leaf = parent
     } else {
@@ -220,11 +239,11 @@ export class Talk {
   leave(): void {
     const send = (path: string, body: unknown): void => void request(path, { method: 'POST', body: JSON.stringify(body), keepalive: true }).catch(() => {})
     const m = this.messages.find((x) => x.id === this.growing?.id)
-    const content = this.#generation?.answer.text ?? ''
+    const a = this.#generation?.answer
     this.#generation?.leave(send)
-    if (!this.chat || !m || content === '' || content.length * 3 > lastWords) return
-    const path = `/app/chats/${this.chat.id}/messages`
-    if (m.id > 0) send(`${path}/${m.id}`, { content })
-    else if (m.parent > 0) send(path, { parent: m.parent, role: m.role, content })
+    if (!this.chat || !m || m.id < 0 || !a || a.text === '' || a.text.length * 3 > lastWords) return
+    const all = { content: a.text, model: a.model, facts: { spans: a.spans } satisfies Facts }
+    const brief = { content: a.text, model: a.model }
+    send(`/app/chats/${this.chat.id}/messages/${m.id}`, JSON.stringify(all).length < lastWords ? all : brief)
   }
 }
