@@ -2,8 +2,10 @@ import { get, post, remove, why } from './client.ts'
 import { Talk } from './talk.svelte.ts'
 import type { Chat, ChatList } from './types.ts'
 
-// draftKey names what is being typed in a chat, which outlives the page.
-const draftKey = (t: Talk): string => `tandem-draft-${t.chat?.id ?? t.kind}`
+// draftKey names what is being typed in a chat, or in one of a kind that is not kept
+// yet; it outlives the page.
+const draftKey = (of: number | Talk['kind']): string => `tandem-draft-${of}`
+const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
 // A Playground is the list of the chats that are kept, and the one that is shown.
 // It outlives its page, so that an answer goes on while another page is looked at.
@@ -15,9 +17,11 @@ export class Playground {
   count = $state(0)
   search = $state('')
   failure = $state('')
+  reading = $state(false) // what comes next in the list
   tinted = $state(false) // drafted tokens are shown as such
 
   #talks = new Set<Talk>() // that answers may be growing in
+  #turn = 0 // counts what is shown: who asked for an earlier one comes too late
 
   constructor() {
     addEventListener('pagehide', () => {
@@ -27,13 +31,18 @@ export class Playground {
 
   // read reads the list anew, from its beginning.
   read = (): Promise<void> => this.#page(0)
-  more = (): Promise<void> => this.#page(this.next)
+  more = async (): Promise<void> => {
+    if (this.reading || !this.next) return
+    this.reading = true
+    await this.#page(this.next)
+    this.reading = false
+  }
 
   async #page(before: number): Promise<void> {
     const search = this.search
     await this.#try(async () => {
       const page = await get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`)
-      if (search !== this.search) return // typed on meanwhile
+      if (search !== this.search || (before && before !== this.next)) return // typed on, or read anew, meanwhile
       this.list = before ? [...this.list, ...page.chats] : page.chats
       this.next = page.next
       this.keep = page.keep
@@ -54,13 +63,22 @@ export class Playground {
 
   // begin shows an empty chat of a kind.
   begin(kind: 'chat' | 'code', input = ''): Talk {
-    const t = new Talk(kind, this.keep, () => this.#changed(t))
-    t.input = sessionStorage.getItem(draftKey(t)) ?? input
+    const from = this.talk
+    // What was typed in a talk that is not kept goes with it.
+    if (from?.kind === kind && !from.chat && from.messages.length > 0) sessionStorage.removeItem(draftKey(kind))
+    let kept = false
+    const t = new Talk(kind, this.keep, () => {
+      if (t.chat && !kept) sessionStorage.removeItem(draftKey(kind))
+      kept = t.chat !== null
+      this.#changed(t)
+    })
+    t.input = sessionStorage.getItem(draftKey(kind)) ?? input
     this.#show(t)
     return t
   }
 
   #show(t: Talk): void {
+    this.#turn++
     for (const x of this.#talks) if (!x.busy) this.#talks.delete(x)
     this.#talks.add(t)
     this.talk = t
@@ -69,8 +87,8 @@ export class Playground {
   // remember keeps what is being typed.
   remember(t: Talk): void {
     const typed = t.input !== (t.kind === 'code' ? t.sent?.content : '')
-    if (typed) sessionStorage.setItem(draftKey(t), t.input)
-    else sessionStorage.removeItem(draftKey(t))
+    if (typed) sessionStorage.setItem(keyOf(t), t.input)
+    else sessionStorage.removeItem(keyOf(t))
   }
 
   #changed(t: Talk): void {
@@ -86,15 +104,17 @@ export class Playground {
 
   // open shows a chat that is kept.
   async open(id: number): Promise<void> {
+    const turn = ++this.#turn
     if (this.talk?.chat?.id === id) return
     const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
     if (known) return this.#show(known)
     const there = await this.#try(async () => {
       const t: Talk = await Talk.open(id, () => this.#changed(t))
-      t.input = sessionStorage.getItem(draftKey(t)) ?? t.input
+      if (turn !== this.#turn) return
+      t.input = sessionStorage.getItem(draftKey(id)) ?? t.input
       this.#show(t)
     })
-    if (!there) this.#address()
+    if (!there && turn === this.#turn) this.#address()
   }
 
   // answering reports whether an answer grows in a chat.
@@ -112,6 +132,7 @@ export class Playground {
     await this.#try(async () => {
       this.#drop((t) => t.chat?.id === c.id)
       await remove(`/app/chats/${c.id}`)
+      sessionStorage.removeItem(draftKey(c.id))
     })
     await this.read()
   }
@@ -120,6 +141,7 @@ export class Playground {
     await this.#try(async () => {
       this.#drop((t) => t.chat !== null)
       await remove('/app/chats')
+      for (const key of Object.keys(sessionStorage)) if (/^tandem-draft-\d+$/.test(key)) sessionStorage.removeItem(key)
     })
     await this.read()
   }
