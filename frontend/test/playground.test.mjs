@@ -47,6 +47,21 @@ async function short(page, tokens) {
   })
 }
 
+// until asks again and again, for a minute at most, and returns the first answer
+// that is one.
+async function until(what, ask) {
+  const end = Date.now() + 60_000
+  for (;;) {
+    const answer = await ask()
+    if (answer) return answer
+    assert.ok(Date.now() < end, `no ${what} within a minute`)
+    await new Promise((next) => setTimeout(next, 100))
+  }
+}
+
+// focused names what has the focus.
+const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id)
+
 async function healthy(page, problems) {
   const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
@@ -66,7 +81,7 @@ test('a completion', async () => {
   const completion = page.getByLabel('Completion', { exact: true })
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
-  await page.getByLabel('Tint drafted tokens').check()
+  await page.getByLabel('Show which words were guessed ahead').check()
   assert.ok((await page.locator('.drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
@@ -79,21 +94,160 @@ test('a completion', async () => {
   assert.equal(await completion.textContent(), text)
 
   // It is taken over, and goes on; a reload shows it all again.
-  const code = await page.getByLabel('Code to go on with').inputValue()
-  await page.getByRole('button', { name: 'Take it over' }).click()
-  assert.equal(await page.getByLabel('Code to go on with').inputValue(), code + text)
-  await page.getByLabel('Code to go on with').press('Control+Enter')
+  const code = await page.getByLabel('Your code').inputValue()
+  await page.getByRole('button', { name: 'Add it to the code' }).click()
+  assert.equal(await completion.count(), 0)
+  assert.equal(await focused(page), 'code')
+  const whole = code + text.replace(/\n}$/, '\n}\n\n')
+  assert.equal(await page.getByLabel('Your code').inputValue(), whole)
+  await page.getByLabel('Your code').press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
   const next = await completion.textContent()
   const drafted = await page.locator('.drafted').allTextContents()
   await page.reload()
   await page.getByRole('button', { name: 'Complete again' }).waitFor()
   assert.equal(await completion.textContent(), next)
-  assert.equal(await page.getByLabel('Code to go on with').inputValue(), code + text)
+  assert.equal(await page.getByLabel('Your code').inputValue(), whole)
   assert.equal(await page.locator('.drafted').count(), 0)
-  await page.getByLabel('Tint drafted tokens').check()
+  await page.getByLabel('Show which words were guessed ahead').check()
   assert.deepEqual(await page.locator('.drafted').allTextContents(), drafted)
   await healthy(page, problems)
+  await context.close()
+})
+
+test('the example of the demo', async () => {
+  const { context, page, problems } = await playground()
+  const code = page.getByLabel('Your code')
+  const example = await code.inputValue()
+  const asked = page.waitForRequest('**/v1/completions')
+  await page.getByRole('button', { name: 'Complete' }).click()
+  const { temperature, max_tokens, stop } = (await asked).postDataJSON()
+  assert.deepEqual([temperature, max_tokens, stop.length > 0], [0, 160, true])
+  await page.getByText(/tokens, \d+ a second/).waitFor({ timeout: 60_000 })
+  const text = await page.getByLabel('Completion', { exact: true }).textContent()
+  assert.match(text, /\n}$/, 'it does not end as a function does')
+  assert.equal(await page.getByText('cut at its limit').count(), 0)
+  await shot(page, 'example')
+
+  // Behind a whole function the next one is asked for; that it was cut is told.
+  await page.getByRole('button', { name: 'Add it to the code' }).click()
+  await page.getByText('Sampling', { exact: true }).click()
+  await page.getByLabel('Tokens at most').fill('3')
+  await code.press('Control+Enter')
+  await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
+  await page.getByText('cut at its limit').waitFor()
+  assert.ok((await page.getByLabel('Completion', { exact: true }).textContent()).length > 0)
+
+  // What was typed belongs to its chat alone.
+  await code.fill(`${example}// mine`)
+  await page.getByRole('button', { name: 'New completion' }).click()
+  assert.equal(await code.inputValue(), example)
+  await code.fill('func mine() {')
+  await page.getByRole('button', { name: 'Complete' }).click()
+  await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
+  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('link', { name: /func mine/ }).waitFor({ state: 'detached' })
+  assert.equal(await code.inputValue(), '')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('versions of code', async () => {
+  const { context, page, problems, ask } = await playground()
+  await page.route('**/v1/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 8 }) })
+  })
+  const code = page.getByLabel('Your code')
+  for (const name of ['First', 'Second', 'Third']) {
+    await code.fill(`func ${name}() int {\n`)
+    await page.getByRole('button', { name: 'Complete', exact: true }).click()
+    await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
+  }
+  const versions = page.getByRole('group', { name: 'Versions of this message' })
+  const [{ id: run }] = (await ask('/app/runs?limit=1')).runs
+  await versions.getByRole('button', { name: 'The one before' }).click()
+  await versions.getByText('2 / 3').waitFor()
+  await versions.getByRole('button', { name: 'The one before' }).click()
+  await versions.getByText('1 / 3').waitFor()
+  assert.equal(await code.inputValue(), 'func First() int {\n')
+  assert.equal((await ask('/app/runs?limit=1')).runs[0].id, run, 'to turn to another version computes')
+
+  // A field that is wrong says so, closed away as it was; a quarter is not.
+  await page.getByText('Sampling', { exact: true }).click()
+  await page.getByLabel('Temperature').fill('3')
+  await page.getByText('Sampling', { exact: true }).click()
+  await page.getByRole('button', { name: 'Complete again' }).click()
+  await page.getByRole('alert').getByText(/^Temperature: /).waitFor()
+  assert.ok(await page.getByLabel('Temperature').isVisible())
+  const asked = page.waitForRequest('**/v1/completions')
+  await page.getByLabel('Temperature').fill('0.25')
+  // By the keyboard: the button has the focus as it turns into another and back.
+  await page.getByRole('button', { name: 'Complete again' }).press('Enter')
+  assert.equal((await asked).postDataJSON().temperature, 0.25)
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
+  assert.equal(await focused(page), 'Complete again')
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('a click that a later one overtakes', async () => {
+  const { context, page, problems } = await playground()
+  await short(page, 4)
+  await page.getByLabel('Chat', { exact: true }).check()
+  for (const name of ['slow', 'fast']) {
+    await talk(page, `The ${name} one.`)
+    await page.getByRole('button', { name: 'New chat' }).click()
+  }
+  const slow = page.locator('.chats a').filter({ hasText: 'The slow one.' })
+  const fast = page.locator('.chats a').filter({ hasText: 'The fast one.' })
+  const path = `/app/chats/${(await slow.getAttribute('href')).split('/').at(-1)}`
+  let release
+  const held = new Promise((go) => (release = go))
+  await page.route(`**${path}`, async (route) => {
+    await held
+    await route.continue()
+  })
+  const late = page.waitForResponse(`**${path}`)
+  await slow.click()
+  await fast.click()
+  await page.locator('.said').filter({ hasText: 'The fast one.' }).waitFor()
+  release()
+  await (await late).finished()
+  await page.evaluate(() => new Promise((next) => setTimeout(next)))
+  assert.equal(await page.locator('.said').innerText(), 'The fast one.')
+  assert.equal(`#/playground/${page.url().split('/').at(-1)}`, await fast.getAttribute('href'))
+
+  // The focus stays where one works.
+  await page.getByRole('button', { name: 'Edit the message' }).click()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  assert.match(await focused(page), /^Edit ?the message$/)
+  await page.getByRole('button', { name: 'Answer again' }).press('Enter')
+  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  assert.equal(await focused(page), 'input')
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByLabel('Title').press('Enter')
+  assert.equal(await focused(page), 'Rename')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('more of the list', async () => {
+  const { context, page, problems } = await playground()
+  const chat = (id) => ({ id, kind: 'chat', title: `Chat ${id}`, system: '', options: null, leaf: 0, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' })
+  let asked = 0
+  await page.route(/\/app\/chats\?/, async (route) => {
+    const before = new URL(route.request().url()).searchParams.get('before')
+    if (before) asked++
+    await route.fulfill({ json: { chats: [chat(before ? 1 : 2)], next: before ? 0 : 2, keep: true, count: 2, bytes: 0 } })
+  })
+  await page.getByRole('searchbox').fill('x')
+  await page.getByText('Chat 2').waitFor()
+  await page.getByRole('button', { name: 'More' }).dblclick()
+  await page.getByText('Chat 1').waitFor()
+  assert.equal(asked, 1)
+  assert.equal(await page.locator('.chats li').count(), 2)
+  assert.deepEqual(problems, [])
   await context.close()
 })
 
@@ -183,13 +337,11 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.route('**/v1/chat/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
   })
-  const lastRun = async () => {
-    for (;;) {
+  const lastRun = () =>
+    until('end of the run', async () => {
       const [run] = (await ask('/app/runs?limit=1')).runs
-      if (run.ended_at) return run
-      await page.waitForTimeout(50)
-    }
-  }
+      return run.ended_at && run
+    })
   await page.getByLabel('Chat', { exact: true }).check()
   await page.getByText('System prompt and sampling').click()
   await page.getByLabel('Tokens at most').fill('30000')
@@ -205,14 +357,16 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
   await page.reload()
-  // What the page sent as it went may arrive behind what the new one asks for.
+  // What the page sent as it went may arrive behind what the new one asks for. It is
+  // one message, whoever saved it.
   const id = page.url().split('/').at(-1)
-  const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant' && m.content !== '').length
-  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor()
-  while ((await answers()) < 2) await page.waitForTimeout(100)
-  await page.reload()
-  await page.getByRole('group', { name: 'Answers to this message' }).waitFor()
+  const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
+  await until('answer that was left', async () => (await answers())[1]?.content)
   assert.equal((await lastRun()).finish_reason, 'cancel')
+  await page.reload()
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
+  await page.getByText('· interrupted').or(page.getByText('interrupted ·')).waitFor()
+  assert.equal((await answers()).length, 2)
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -226,20 +380,17 @@ test('a page that crashes loses next to nothing', async () => {
   await page.getByLabel('Chat', { exact: true }).check()
   await page.getByLabel('Message', { exact: true }).fill('Crash in the midst of this.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
-  let kept
-  for (let id = 0; !kept; await other.page.waitForTimeout(100)) {
-    if (id === 0) id = (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id ?? 0
-    if (id > 0) kept = (await other.ask(`/app/chats/${id}`)).messages.find((m) => m.role === 'assistant' && m.content !== '')
-  }
+  const id = await until('chat', async () => (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id)
+  const kept = await until('answer', async () => (await other.ask(`/app/chats/${id}`)).messages.find((m) => m.role === 'assistant' && m.content !== ''))
   assert.equal(kept.finish, '')
   const cdp = await context.newCDPSession(page)
   const crashed = page.waitForEvent('crash')
   cdp.send('Page.crash').catch(() => {})
   await crashed
   await other.page.goto(`${other.page.url().split('#')[0]}#/playground/${kept.chat}`)
-  await other.page.getByText('cut off').waitFor()
+  await other.page.getByText('interrupted').waitFor()
   // Tinted it is shown as it is.
-  await other.page.getByLabel('Tint drafted tokens').check()
+  await other.page.getByLabel('Show which words were guessed ahead').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
@@ -284,6 +435,10 @@ test('an answer does no harm', async () => {
   })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await page.getByLabel('Chat', { exact: true }).check()
+  // The Enter that ends a composition sends nothing.
+  await page.getByLabel('Message', { exact: true }).fill('あ')
+  await page.getByLabel('Message', { exact: true }).evaluate((box) => box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true })))
+  assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'あ')
   await talk(page, 'Be bad.')
   const answer = page.locator('.chat .markdown')
   await answer.getByRole('heading', { name: 'Title' }).waitFor()
@@ -297,6 +452,10 @@ test('an answer does no harm', async () => {
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^func f\(\) \{ z+ \}$/)
   await answer.getByRole('button', { name: 'Copy', exact: true }).last().click()
   assert.equal((await page.evaluate(() => navigator.clipboard.readText())).trim(), 'make')
+  await page.evaluate(() => (navigator.clipboard.writeText = () => Promise.reject(new Error('no'))))
+  await answer.getByRole('button', { name: /Cop/ }).first().click()
+  await answer.getByRole('button', { name: 'Not copied' }).waitFor()
+  assert.equal(await page.locator('.broken').count(), 0)
   await page.setViewportSize({ width: 800, height: 800 })
   await shot(page, 'markdown')
   assert.deepEqual(requested.filter((u) => u.includes('example.com')), [])
