@@ -1,4 +1,4 @@
-// Every page in both themes and two widths: nothing is broken, nothing overflows,
+// Every page in both themes and three widths: nothing is broken, nothing overflows,
 // and axe finds nothing to complain of.
 
 import assert from 'node:assert/strict'
@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 
 import { AxeBuilder } from '@axe-core/playwright'
 
-import { launch, open, shot } from './browser.mjs'
+import { launch, link, open, shot } from './browser.mjs'
 
 const pages = ['now', 'playground', 'models', 'conversations', 'storage', 'runs', 'mac', 'connect', 'settings', 'help']
 let browser
@@ -28,8 +28,47 @@ before(async () => {
 })
 after(() => browser.close())
 
+test('Help names every page', async () => {
+  const { context, page } = await open(browser)
+  const links = (place) => page.locator(place).evaluateAll((all) => all.map((a) => `${a.getAttribute('href')} ${a.textContent}`))
+  await page.getByRole('link', { name: 'Help' }).click()
+  await page.getByRole('heading', { name: 'Help', exact: true }).waitFor()
+  assert.deepEqual(await links('#help ~ ul a'), ['#/welcome First steps', ...(await links('nav a'))])
+  await context.close()
+})
+
+test('a tab that needs a link takes one', async () => {
+  const context = await browser.newContext({ locale: 'en-US' })
+  const page = await context.newPage()
+  const to = link()
+  const follow = () => page.evaluate((hash) => (location.hash = hash), new URL(to).hash)
+  await page.goto(to.split('#')[0])
+  await page.getByRole('heading', { name: 'This page needs a link' }).waitFor()
+  await follow()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  // One that is used up does not end the session.
+  const refused = page.waitForResponse('**/app/session')
+  await follow()
+  assert.equal((await refused).status(), 401)
+  await page.reload()
+  await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
+  await context.close()
+})
+
+test('the next page begins at its top, and the menu stays', async () => {
+  const { context, page } = await open(browser, { viewport: { width: 800, height: 500 } })
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByRole('heading', { name: 'Export' }).scrollIntoViewIfNeeded()
+  assert.ok((await page.evaluate(() => scrollY)) > 300)
+  assert.ok((await page.getByRole('heading', { name: 'Tandem', exact: true }).boundingBox()).y >= 0, 'the menu went away')
+  await page.getByRole('link', { name: 'Connect' }).click()
+  await page.getByRole('heading', { name: 'Connect an editor' }).waitFor()
+  assert.equal(await page.evaluate(() => scrollY), 0)
+  await context.close()
+})
+
 for (const colorScheme of ['light', 'dark']) {
-  for (const width of [800, 1280]) {
+  for (const width of [500, 800, 1280]) {
     test(`${colorScheme} ${width}`, async () => {
       const { context, page, problems } = await open(browser, { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
       for (const name of pages) {

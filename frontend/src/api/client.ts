@@ -48,7 +48,8 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new Failure('Tandem does not answer.', 'unreachable', 0)
   }
   if (answer.ok) return answer
-  if (answer.status === 401 && path.startsWith('/app/')) sessionStorage.removeItem(sessionKey)
+  // A link that is used up says nothing of the session that is there.
+  if (answer.status === 401 && path.startsWith('/app/') && path !== '/app/session') sessionStorage.removeItem(sessionKey)
   const text = await answer.text()
   let error: { message?: string; code?: string } = {}
   try {

@@ -22,8 +22,22 @@ export class Live {
   samples = $state<Sample[]>([])
 
   #end = new AbortController()
+  #following = false
 
+  // follow goes on until the page ends or a session is needed. It is done once at
+  // a time.
   async follow(): Promise<void> {
+    if (this.#following) return
+    this.#following = true
+    this.locked = false
+    try {
+      await this.#follow()
+    } finally {
+      this.#following = false
+    }
+  }
+
+  async #follow(): Promise<void> {
     let wait = 250
     while (!this.#end.signal.aborted) {
       try {
