@@ -37,7 +37,7 @@ test('the history is narrowed and searched', async () => {
   await page.getByLabel('Client').selectOption(`${own}-editor/1.0`)
   await row(long).waitFor({ state: 'detached' })
   assert.equal(await page.locator('tbody tr').count(), 1)
-  await page.getByLabel('Ended by').selectOption('running')
+  await page.getByLabel('How it ended').selectOption('running')
   await page.getByText('No run is like that.').waitFor()
   await page.getByRole('button', { name: 'Show all' }).click()
   await row(long).waitFor()

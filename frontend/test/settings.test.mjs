@@ -123,9 +123,9 @@ test('the token is written and never shown', async () => {
 test('a key is made, shown once, used and deleted', async () => {
   const { context, page, problems } = await visit('Settings')
   // Without one nothing asks for keys.
-  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).click()
+  await page.getByRole('checkbox', { name: /^Ask programs on this/ }).click()
   await page.getByText(/This needs a key first/).waitFor()
-  assert.ok(!(await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).isChecked()))
+  assert.ok(!(await page.getByRole('checkbox', { name: /^Ask programs on this/ }).isChecked()))
 
   await page.getByLabel('A new key for').fill('Zed')
   await page.getByLabel('A new key for').press('Enter')
@@ -139,7 +139,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await page.getByRole('row').filter({ hasText: 'Zed' }).waitFor()
   assert.ok(!(await page.content()).includes(secret))
 
-  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).check()
+  await page.getByRole('checkbox', { name: /^Ask programs on this/ }).check()
   await page.getByText('Saved.').waitFor()
   const ask = (headers) => fetch(new URL('/v1/models', page.url()), { headers }).then((r) => r.status)
   assert.deepEqual([await ask({}), await ask({ Authorization: `Bearer ${secret}` })], [401, 200])
@@ -152,7 +152,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/is the last key/).waitFor()
-  await page.getByRole('checkbox', { name: 'Ask programs on this Mac' }).uncheck()
+  await page.getByRole('checkbox', { name: /^Ask programs on this/ }).uncheck()
   await page.getByText('Saved.').waitFor()
   await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
@@ -192,6 +192,7 @@ test('the log is live, and the report is saved', async () => {
   assert.ok(report.runs.length > 0 && report.log.length > 0 && !JSON.stringify(report).includes('sesame'))
   await shot(page, 'help')
   for (const [i, name] of (await page.locator('main ul a').allTextContents()).entries()) {
+    if (name === 'Help') continue // it is here
     await page.locator('main ul a').nth(i).click()
     await page.locator('nav a[aria-current="page"]').filter({ hasText: name }).waitFor()
     await page.goBack()

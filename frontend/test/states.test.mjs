@@ -1,4 +1,4 @@
-// What is rare: each state that Tandem can be in, in both themes and two widths,
+// What is rare: each state that Tandem can be in, in both themes and three widths,
 // says what is the matter and what to do, breaks nothing and overflows nowhere.
 
 import assert from 'node:assert/strict'
@@ -13,7 +13,7 @@ const examples = [
   { name: 'starting', says: [/Starting/] },
   { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
   { name: 'loading', says: [/Loading/] },
-  { name: 'ready', says: [/Ready/, /0 of 32,768 tokens/, /5\.1 GB of 25\.8 GB/] },
+  { name: 'ready', says: [/Ready/, /0 of 32,768 tokens/, /4\.7 GB of 24 GB; at most 5\.5 GB since Tandem started/] },
   { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'load_failed', says: [/there is no such folder; check the path/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
@@ -41,7 +41,7 @@ for (const { name, page: path = 'now', answer, says } of examples) {
   test(name, async () => {
     const server = await serve(tandem, answer ? answer() : state(example('states', name)))
     for (const colorScheme of ['light', 'dark']) {
-      for (const width of [800, 1280]) {
+      for (const width of [500, 800, 1280]) {
         const context = await browser.newContext({ locale: 'en-US', colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
         await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
         const page = await context.newPage()

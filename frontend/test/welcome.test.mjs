@@ -37,7 +37,7 @@ test('an answer without reading anything', async () => {
 })
 
 for (const colorScheme of ['light', 'dark']) {
-  for (const width of [800, 1280]) {
+  for (const width of [500, 800, 1280]) {
     test(`the first steps, ${colorScheme} ${width}`, async () => {
       const { context, page, problems } = await open(browser, { link: tandem.link, welcome: true, colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
       await page.getByText('maker').or(page.getByText('mine', { exact: true })).first().waitFor()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { ago, bytes, count, duration, memory } from './format.ts'
+import { ago, bytes, count, duration, ended, memory } from './format.ts'
 
 test('amounts', () => {
   for (const [n, want] of [[0, '0 bytes'], [999, '999 bytes'], [1000, '1.0 kB'], [12_345, '12.3 kB'], [999_999, '1.0 MB'], [4_400_000_000, '4.4 GB']] as const) {
@@ -10,6 +10,11 @@ test('amounts', () => {
   for (const [n, want] of [[16 * 2 ** 30, '16 GB'], [5.12 * 2 ** 30, '5.1 GB'], [51 * 2 ** 20, '51 MB'], [0, '0 MB']] as const) assert.equal(memory(n), want)
   assert.equal(count(1, 'run'), '1 run')
   assert.equal(count(12_000, 'run'), '12,000 runs')
+})
+
+test('ends', () => {
+  assert.equal(ended('length'), 'cut at its limit')
+  assert.equal(ended('another'), 'another')
 })
 
 test('times', () => {
