@@ -41,6 +41,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   }, first.run_id)
   const [given, answer] = await found.jsonValue()
   const button = (name) => page.getByRole('button', { name, exact: true })
+  for (const fold of await page.getByRole('button', { name: / earlier of / }).all()) await fold.click()
   await button(given).click()
   await page.locator('pre.so-far').getByText(mark).first().waitFor()
   const name = `kept-${mark}`
@@ -74,6 +75,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await page.getByRole('button', { name: 'Go on' }).click()
   await page.getByText(/tokens, \d+ a second · prompt .* from a checkpoint/).waitFor({ timeout: 60_000 })
   await page.getByRole('button', { name: 'Close' }).click()
+  await page.waitForFunction((name) => document.activeElement.textContent === name, name)
 
   // What is pinned stays; what is deleted goes with all behind it, and says how much.
   const dialog = page.getByRole('dialog')

@@ -84,13 +84,14 @@ test('a download, paused, cancelled, and whole', async () => {
     await wanted.fill(id)
     await page.getByRole('button', { name: 'Download', exact: true }).click()
   }
+  await begin('qwen')
+  await page.getByRole('alert').getByText('Name the organization').waitFor()
   await begin('lab/closed')
   const link = page.getByRole('link', { name: `${theHub.url}/lab/closed` })
   await link.waitFor()
   await page.getByText('accept its terms').waitFor()
   await shot(page, 'download-403')
   await page.getByRole('button', { name: 'Cancel lab/closed' }).click()
-  await page.getByRole('button', { name: 'Cancel and keep them' }).click()
   await link.waitFor({ state: 'detached' })
 
   await begin('lab/tiny')
@@ -137,10 +138,11 @@ test('what is on the disk, and what goes', async () => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/lab\/tiny is deleted, which freed 2\d\.\d MB/).waitFor()
   assert.ok(!existsSync(blobs), 'its files are still there')
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Models', 'the focus got lost')
 
   await page.getByLabel('By day').check()
   const day = new Date().toISOString().slice(0, 10)
-  await page.getByRole('button', { name: `Forget ${day}` }).click()
+  await page.getByRole('button', { name: `Forget what was asked on ${day}` }).click()
   await page.getByRole('dialog').getByText(/1 run of the history and .* are deleted, which frees/).waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click()
   await page.getByText(/1 run and .* forgotten, which freed/).waitFor()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { tree } from './tree.ts'
+import { texts, tree } from './tree.ts'
 
 const nodes = (...pairs: string[]): { id: string; parent: string }[] => pairs.map((p) => ({ id: p[0]!, parent: p.slice(1) }))
 
@@ -13,6 +13,13 @@ test('a tree', () => {
   )
 })
 
+test('texts', () => {
+  // a, b, c in a line; d and e go on from c, and f from d.
+  const rows = tree(nodes('a', 'ba', 'cb', 'dc', 'ec', 'fd', 'x'))
+  const said = (alone: string): string[] => texts(rows, (n) => alone.includes(n.id)).map((t) => `${t.earlier.map((r) => r.of.id).join('')}>${t.of.id}`)
+  assert.deepEqual(said(''), ['ab>c', 'd>f', '>e', '>x'])
+  assert.deepEqual(said('ad'), ['>a', 'b>c', '>d', '>f', '>e', '>x'])
+})
 
 test('no nodes', () => assert.deepEqual(tree([]), []))
 

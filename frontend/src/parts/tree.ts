@@ -28,3 +28,26 @@ export function tree<T extends { id: string; parent: string }>(nodes: T[]): Row<
   }
   return rows
 }
+
+// A Text is a row of a tree with those before it that nothing else goes on from.
+export interface Text<T> extends Row<T> {
+  earlier: Row<T>[] // oldest first
+}
+
+// texts folds each line of rows to its newest one, and to those that stand for
+// themselves.
+export function texts<T extends { id: string }>(rows: Row<T>[], alone: (of: T) => boolean): Text<T>[] {
+  const list: Text<T>[] = []
+  let earlier: Row<T>[] = []
+  rows.forEach((row, i) => {
+    const next = rows[i + 1]
+    const only = next?.above.at(-1) === row.of.id && next.depth === row.depth
+    if (only && !alone(row.of)) {
+      earlier.push(row)
+      return
+    }
+    list.push({ ...row, earlier })
+    earlier = []
+  })
+  return list
+}
