@@ -45,16 +45,20 @@ func (w *window) open() error {
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.cmd = nil
+		if w.cmd == cmd {
+			w.cmd = nil
+		}
 	}()
 	return nil
 }
 
-// close ends the window with the menu, whichever way that ends.
+// close ends the window with the menu, whichever way that ends. It may be called by
+// two ways: the window is told once, for it may not be told again while it ends.
 func (w *window) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.cmd != nil {
 		_ = w.cmd.Process.Signal(os.Interrupt) // it may just have ended
+		w.cmd = nil
 	}
 }
