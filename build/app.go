@@ -51,6 +51,9 @@ func (b *builder) appOut() string { return filepath.Join(b.root, "build", "out",
 
 // makeApp builds the programs, which ask feed for newer versions if it is not empty, puts the bundle together, signs it and looks at it.
 func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
+	if _, err := b.signer(ctx); err != nil { // sooner than after all that is built
+		return nil, err
+	}
 	p, err := b.appParts(ctx, feed)
 	if err != nil {
 		return nil, err
@@ -62,20 +65,20 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err := b.assemble(a.path, p); err != nil {
 		return nil, err
 	}
-	signed, err := b.sign(ctx, a.path, p.menubar != "")
+	how, err := b.sign(ctx, a.path, p.menubar != "")
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case p.menubar == "":
 		a.lacks = append(a.lacks, "the bundle's own signature, which hangs on the menu bar")
-	case !signed:
+	case how == byLinker:
 		a.lacks = append(a.lacks, "signatures of our own: "+noSigner)
 	}
 	if runtime.GOOS != "darwin" {
 		a.lacks = append(a.lacks, "the disk image, which hdiutil makes")
 	}
-	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: !signed}
+	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "" || how == byLinker, signing: how}
 	a.result, err = validate(os.DirFS(a.path), a.expected)
 	return a, err
 }
@@ -124,13 +127,7 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 
 // macTandem links the command line program for the bundle.
 func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
-	triple := macTriple
-	if runtime.GOOS == "darwin" && runtime.GOARCH == "arm64" {
-		triple = "" // what setup built
-	} else if err := b.install(ctx, []requirement{{what: "rustup", hint: "install Rust from https://rustup.rs", present: onPath("rustup")}}); err != nil {
-		return "", err
-	}
-	_, _, native, err := b.buildNative(ctx, triple)
+	_, _, native, err := b.buildNative(ctx, macTriple) // on a Mac too, for what setup built holds its paths
 	if err != nil {
 		return "", err
 	}

@@ -146,57 +146,91 @@ func TestLoginName(t *testing.T) {
 	}
 }
 
-// TestSigner: with a Developer ID everything gets the hardened runtime and can be notarised, without one nothing does.
+// TestSigner: with a Developer ID everything gets the hardened runtime and can be notarised, without one nothing does;
+// what the environment asks for and cannot have is refused.
 func TestSigner(t *testing.T) {
-	if runtime.GOOS == "darwin" {
-		t.Setenv("TANDEM_SIGN_IDENTITY", "")
+	const identity, key, password = "TANDEM_SIGN_IDENTITY", "TANDEM_SIGN_P12", "TANDEM_SIGN_P12_PASSWORD_FILE"
+	for _, name := range []string{identity, key, password} {
+		t.Setenv(name, "")
 	}
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
 	b := newTestBuilder(t)
+	b.cache.dir = t.TempDir()
 	sign := func() string {
 		t.Helper()
-		s, err := b.signer()
+		s, err := b.signer(t.Context())
 		if err != nil {
 			return err.Error()
 		}
 		if s == nil {
 			return "nothing"
 		}
-		return strings.Join(s.command(signee{"/x/libmlx.dylib", "id"}), " ")
+		return string(s.how) + ": " + strings.Join(s.command(signee{"/x/libmlx.dylib", "id"}), " ")
 	}
 	if runtime.GOOS == "darwin" {
-		if got := sign(); got != "codesign --force --sign - --identifier id /x/libmlx.dylib" {
+		if got := sign(); got != "ad hoc: codesign --force --sign - --identifier id /x/libmlx.dylib" {
 			t.Errorf("ad hoc: %s", got)
 		}
-		t.Setenv("TANDEM_SIGN_IDENTITY", "Developer ID Application: A")
-		if got := sign(); got != "codesign --force --sign Developer ID Application: A --options runtime --timestamp --identifier id /x/libmlx.dylib" {
+		t.Setenv(identity, "Developer ID Application: A")
+		if got := sign(); got != "identity: codesign --force --sign Developer ID Application: A --options runtime --timestamp --identifier id /x/libmlx.dylib" {
 			t.Errorf("with an identity: %s", got)
+		}
+		t.Setenv(key, "/keys/a.p12")
+		if got := sign(); !strings.Contains(got, "TANDEM_SIGN_P12_PASSWORD_FILE are for other systems") {
+			t.Errorf("a key on a Mac: %s", got)
 		}
 		return
 	}
 	if got := sign(); got != "nothing" {
 		t.Errorf("without a signer: %s", got)
 	}
-	t.Setenv("TANDEM_SIGN_P12", "/keys/a.p12")
+	t.Setenv(identity, "Developer ID Application: A")
+	if got := sign(); !strings.Contains(got, "TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain") {
+		t.Errorf("an identity off a Mac: %s", got)
+	}
+	t.Setenv(identity, "")
+	t.Setenv(key, "/keys/a.p12")
+	if got := sign(); !strings.Contains(got, "are set together") {
+		t.Errorf("a key and no password: %s", got)
+	}
+	t.Setenv(password, "/keys/a.txt")
 	if got := sign(); !strings.Contains(got, "there is no rcodesign") {
 		t.Errorf("a key and no signer: %s", got)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "rcodesign"), []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
+	tool := filepath.Join(dir, "rcodesign")
+	write := func(path, version string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("#!/bin/sh\necho apple-codesign "+version+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := sign(); !strings.Contains(got, "TANDEM_SIGN_P12_PASSWORD_FILE") {
-		t.Errorf("a key and no password: %s", got)
+	write(tool, "0.28.0")
+	if got := sign(); !strings.Contains(got, "there is no rcodesign") {
+		t.Errorf("a signer of another version: %s", got)
 	}
-	t.Setenv("TANDEM_SIGN_P12_PASSWORD_FILE", "/keys/a.txt")
+	write(tool, rcodesignVersion)
 	got := sign()
-	for _, want := range []string{"--p12-file /keys/a.p12", "--p12-password-file /keys/a.txt", "--for-notarization", "--code-signature-flags runtime", "--binary-identifier id /x/libmlx.dylib"} {
+	for _, want := range []string{"identity: ", "--p12-file /keys/a.p12", "--p12-password-file /keys/a.txt", "--for-notarization", "--code-signature-flags runtime", "--binary-identifier id /x/libmlx.dylib"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it does not say %s: %s", want, got)
 		}
 	}
-	t.Setenv("TANDEM_SIGN_P12", "")
-	if got := sign(); got != "rcodesign sign --shallow --binary-identifier id /x/libmlx.dylib" {
+	t.Setenv(key, "")
+	if got := sign(); !strings.Contains(got, "are set together") {
+		t.Errorf("a password and no key: %s", got)
+	}
+	t.Setenv(password, "")
+	if got := sign(); got != "ad hoc: "+tool+" sign --shallow --binary-identifier id /x/libmlx.dylib" {
 		t.Errorf("ad hoc: %s", got)
+	}
+	compiled := b.cache.path(rcodesignEntry())
+	write(filepath.Join(compiled, "bin", "rcodesign"), rcodesignVersion)
+	write(filepath.Join(compiled, stampName), "")
+	if got := sign(); !strings.HasPrefix(got, "ad hoc: "+compiled) {
+		t.Errorf("with one that was compiled here: %s", got)
 	}
 }

@@ -19,8 +19,8 @@ type machO struct {
 	id         string // a library's install name
 	loads      []string
 	rpaths     []string
-	signed     bool
-	exports    []string // sorted
+	signature  *signature // nil if it has none
+	exports    []string   // sorted
 
 	// imports are the symbols taken of each library, by its index in loads. Symbols of no library in particular, found
 	// wherever they are at run time, stand under -1.
@@ -47,6 +47,9 @@ const (
 	platformMacOS   = 1
 	minCommandBytes = 16
 )
+
+// maxSignature bounds what is read of a signature, in bytes: 32 for each 4 kB of code, and certificates.
+const maxSignature = 64 << 20
 
 // errNotMachO says that a file is no program or library of a Mac.
 var errNotMachO = errors.New("it is no program or library of a Mac")
@@ -108,7 +111,16 @@ func readMachOFile(file fs.File) (*machO, error) {
 		case uint32(macho.LoadCmdRpath):
 			m.rpaths = append(m.rpaths, text())
 		case loadSignature:
-			m.signed = true
+			if word(3) > maxSignature {
+				return nil, errSignature
+			}
+			data := make([]byte, word(3))
+			if _, err := at.ReadAt(data, int64(word(2))); err != nil {
+				return nil, errSignature
+			}
+			if m.signature, err = parseSignature(data); err != nil {
+				return nil, err
+			}
 		case loadBuildVersion:
 			if word(2) == platformMacOS {
 				m.minOS = packedVersion(word(3))

@@ -106,7 +106,7 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 		defer alone.Close()
 		args := []string{"build", "--release", "--locked", "--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target}
 		if triple != "" {
-			if err := b.step("Rust for "+triple+": install", b.command(ctx, "rustup", "target", "add", triple)); err != nil {
+			if err := b.rustTarget(ctx, triple); err != nil {
 				return err
 			}
 			args = append(args, "--target", triple)
@@ -122,6 +122,30 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 		return copyFile(filepath.Join(dir, nativeLib), filepath.Join(target, release, nativeLib))
 	})
 	return version, hash, dir, err
+}
+
+// rustTarget installs Rust's own libraries for a target, if they are not there.
+func (b *builder) rustTarget(ctx context.Context, triple string) error {
+	present := func() bool {
+		dir, err := b.output(b.command(ctx, "rustc", "--print", "target-libdir", "--target", triple))
+		if err != nil {
+			return false
+		}
+		_, err = os.Stat(dir)
+		return err == nil
+	}
+	if present() {
+		return nil
+	}
+	if onPath("rustup")(ctx, b) {
+		if err := b.step("Rust for "+triple+": install", b.command(ctx, "rustup", "target", "add", triple)); err != nil {
+			return err
+		}
+	}
+	if !present() { // there is no rustup, or cargo and rustc are not its own
+		return fmt.Errorf("this machine's Rust builds nothing for %s, which rustup's does; put that first in PATH\nrun: %s", triple, rustupLine)
+	}
+	return nil
 }
 
 // cargoHome is where cargo keeps the sources of crates.

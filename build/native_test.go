@@ -133,3 +133,30 @@ func TestNativeTargetAlone(t *testing.T) {
 		t.Errorf("copied %q, %v", copied, err)
 	}
 }
+
+// TestRustTarget: Rust that builds nothing for a Mac is told by the one line that installs one which does.
+func TestRustTarget(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	b := newTestBuilder(t)
+	libraries := filepath.Join(dir, "libraries")
+	script := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script("rustc", "echo "+libraries)
+	script("rustup", "exit 0") // another Rust's
+	if err := b.rustTarget(t.Context(), macTriple); err == nil || !strings.HasSuffix(err.Error(), "run: "+rustupLine) {
+		t.Errorf("a rustup of another Rust: %v", err)
+	}
+	script("rustup", "mkdir "+libraries)
+	if err := b.rustTarget(t.Context(), macTriple); err != nil {
+		t.Errorf("with rustup: %v", err)
+	}
+	script("rustup", "exit 1")
+	if err := b.rustTarget(t.Context(), macTriple); err != nil {
+		t.Errorf("with libraries that are there: %v", err)
+	}
+}

@@ -7,6 +7,8 @@ const (
 	mlxVersion  = "0.32.2" // wheels mlx-cpu (Linux) and mlx-metal (macOS)
 	mlxcVersion = "0.7.0"  // sources inside the crate mlx-sys of the same version
 
+	rcodesignVersion = "0.29.0" // crate apple-codesign, which signs where there is no Mac
+
 	// macOSTarget is the oldest macOS that our libraries and programs run on.
 	macOSTarget = "14.0"
 )

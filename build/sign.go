@@ -5,21 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 )
 
-// rcodesignVersion is the one that was tried.
-const rcodesignVersion = "0.29.0"
-
 // noSigner says what is missing where nothing signs.
-const noSigner = "there is no rcodesign here (cargo install apple-codesign --version " + rcodesignVersion +
-	" --locked); each program and library has the signature that its linker gave it"
+const noSigner = "there is no rcodesign " + rcodesignVersion + " here (go run ./build test mac compiles it); " +
+	"each program and library has the signature that its linker gave it"
 
 // A signer signs one file or one bundle that has been signed inside already.
 type signer struct {
+	how  signing
 	what string   // in words
 	args []string // up to the path
 	name string   // the flag that gives a file its identifier
@@ -39,33 +36,36 @@ func (s *signer) command(x signee) []string {
 
 // signer chooses by the environment: with an identity, a Developer ID with the hardened runtime and a timestamp, without
 // one ad hoc and without the runtime, which would ask for a team that libraries have none of. nil if nothing here signs.
-func (b *builder) signer() (*signer, error) {
+func (b *builder) signer(ctx context.Context) (*signer, error) {
 	identity, key, password := os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")
+	switch {
+	case runtime.GOOS == "darwin" && key+password != "":
+		return nil, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems: put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
+	case runtime.GOOS != "darwin" && identity != "":
+		return nil, errors.New("TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain: set TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE here")
+	case (key == "") != (password == ""):
+		return nil, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE, a file with its password, are set together or not at all")
+	}
 	if runtime.GOOS == "darwin" {
 		args := []string{"codesign", "--force", "--sign"}
-		what := "ad hoc"
 		if identity == "" {
-			args = append(args, "-")
-		} else {
-			what, args = "as "+identity, append(args, identity, "--options", "runtime", "--timestamp")
+			return &signer{adHoc, "ad hoc", append(args, "-"), "--identifier"}, nil
 		}
-		return &signer{what, args, "--identifier"}, nil
+		return &signer{byIdentity, "as " + identity, append(args, identity, "--options", "runtime", "--timestamp"), "--identifier"}, nil
 	}
-	if _, err := exec.LookPath("rcodesign"); err != nil {
+	tool := b.rcodesign(ctx)
+	if tool == "" {
 		if key != "" {
-			return nil, fmt.Errorf("TANDEM_SIGN_P12 is set, but there is no rcodesign: cargo install apple-codesign --version %s --locked", rcodesignVersion)
+			return nil, fmt.Errorf("TANDEM_SIGN_P12 is set, but there is no rcodesign %s: go run ./build test mac compiles it", rcodesignVersion)
 		}
 		return nil, nil
 	}
-	what, args := "ad hoc", []string{"rcodesign", "sign", "--shallow"}
+	how, what, args := adHoc, "ad hoc", []string{tool, "sign", "--shallow"}
 	if key != "" {
-		if password == "" {
-			return nil, errors.New("TANDEM_SIGN_P12 is set: set TANDEM_SIGN_P12_PASSWORD_FILE to a file with its password too")
-		}
-		what = "as " + filepath.Base(key)
+		how, what = byIdentity, "as "+filepath.Base(key)
 		args = append(args, "--p12-file", key, "--p12-password-file", password, "--for-notarization", "--code-signature-flags", "runtime")
 	}
-	return &signer{what, args, "--binary-identifier"}, nil
+	return &signer{how, what, args, "--binary-identifier"}, nil
 }
 
 // signOrder is what is signed, from the inside out: each seal covers those before it.
@@ -77,7 +77,7 @@ func signOrder(bundle string, whole bool) ([]signee, error) {
 	}
 	var order []signee
 	for _, path := range append(files, filepath.Join(contents, inMLX, selectLib), filepath.Join(contents, inTandem)) {
-		order = append(order, signee{path, bundleID + "." + strings.TrimSuffix(filepath.Base(path), ".dylib")})
+		order = append(order, signee{path, identifierOf(path)})
 	}
 	if whole {
 		order = append(order, signee{path: filepath.Dir(filepath.Join(contents, inWindow))}, signee{path: bundle})
@@ -85,27 +85,27 @@ func signOrder(bundle string, whole bool) ([]signee, error) {
 	return order, nil
 }
 
-// sign signs everything in the bundle and the bundle. Where nothing signs here, or the programs that a bundle's seal
-// hangs on are not there, it says so by false.
-func (b *builder) sign(ctx context.Context, bundle string, whole bool) (bool, error) {
-	s, err := b.signer()
+// sign signs everything in the bundle and, where the programs are there that its seal hangs on, the bundle. Where
+// nothing signs here it says so by byLinker.
+func (b *builder) sign(ctx context.Context, bundle string, whole bool) (signing, error) {
+	s, err := b.signer(ctx)
 	if err != nil {
-		return false, err
+		return byLinker, err
 	}
 	if s == nil {
 		fmt.Fprintln(b.out, "not signed here:", noSigner)
-		return false, nil
+		return byLinker, nil
 	}
 	order, err := signOrder(bundle, whole)
 	if err != nil {
-		return false, err
+		return byLinker, err
 	}
 	for _, x := range order {
 		args := s.command(x)
 		if out, err := b.command(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return false, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+			return byLinker, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
 	fmt.Fprintf(b.out, "signed %s: %d files and bundles\n", s.what, len(order))
-	return whole, nil
+	return s.how, nil
 }

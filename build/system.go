@@ -22,13 +22,16 @@ type requirement struct {
 	present func(ctx context.Context, b *builder) bool
 }
 
+// rustupLine installs Rust, for this machine and others.
+const rustupLine = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
+
 // requirements lists them in the order in which they build upon each other.
 func requirements() []requirement {
 	list := []requirement{
 		{what: "a C++ compiler", apt: "g++", hint: "xcode-select --install", present: onPath("c++", "g++", "clang++")},
 		{what: "CMake", apt: "cmake", brew: "cmake", present: onPath("cmake")},
 		{what: "Ninja", apt: "ninja-build", brew: "ninja", present: onPath("ninja")},
-		{what: "Rust (cargo)", hint: "install Rust from https://rustup.rs", present: onPath("cargo")},
+		{what: "Rust (cargo)", hint: rustupLine, present: onPath("cargo")},
 		{what: "Python 3.11 or later", apt: "python3", brew: "python3", present: python311},
 		{what: "Python's venv with pip", apt: "python3-venv", present: pythonVenv},
 	}

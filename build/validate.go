@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,6 +17,7 @@ import (
 // An expectation is what a bundle is held to.
 type expectation struct {
 	product product
+	signing signing
 
 	// Off a Mac some things can't be made; these say that they may be missing. What is there is held to everything.
 	withoutFaces bool // the menu bar and the window
@@ -61,7 +64,7 @@ func validate(bundle fs.FS, want expectation) (*validation, error) {
 			v.find("%s is neither a file nor a link", name)
 			return nil
 		}
-		return v.file(bundle, name, info, images)
+		return v.file(bundle, name, info, images, want.signing)
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func (v *validation) link(bundle fs.FS, name string) {
 }
 
 // file looks at one regular file, and notes what it is if it is a program or a library.
-func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO) error {
+func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, how signing) error {
 	f, err := bundle.Open(name)
 	if err != nil {
 		return err
@@ -121,11 +124,36 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 	if m.executable && info.Mode()&0o100 == 0 {
 		v.find("%s is a program that cannot be executed", name)
 	}
-	if !m.signed {
+	if m.signature == nil {
 		v.find("%s is not signed, and Apple silicon runs nothing that is not", name)
+	} else {
+		v.signature(name, m.signature, how)
+	}
+	if !slices.Contains(fromWheels, path.Base(name)) {
+		if err := v.homes(f, name); err != nil {
+			return err
+		}
 	}
 	if oldest := oldestFor(name); m.minOS == "" || compareVersions(m.minOS, oldest) > 0 {
 		v.find("%s runs from macOS %s on, and has to from %s", name, m.minOS, oldest)
+	}
+	return nil
+}
+
+// fromWheels are the libraries that others built, whose machines say nothing of ours.
+var fromWheels = []string{mlxLib, "libjaccl.dylib"}
+
+// homeFolder matches a path into somebody's home folder.
+var homeFolder = regexp.MustCompile(`/(?:Users|home)/[\w.-]+/[\w.-]+|/root/[\w.-]+`)
+
+// homes finds paths of the machine that built a program: they tell its builder's name.
+func (v *validation) homes(f fs.File, name string) error {
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	if found := homeFolder.Find(data); found != nil {
+		v.find("%s holds %s, a path of the machine that built it", name, found)
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ type binarySpec struct {
 	cpu      uint32 // 0 = Apple silicon
 	minOS    string // "" = 14.0
 	unsigned bool
+	signed   signature // no flags = ad hoc
+	text     string    // something that it holds
 	loads    []string
 	rpaths   []string
 	exports  []string
@@ -54,9 +56,6 @@ func (s binarySpec) bytes() []byte {
 		fmt.Sscanf(s.minOS, "%d.%d", &major, &minor)
 	}
 	command(loadBuildVersion, []uint32{platformMacOS, major<<16 | minor<<8, 0, 0}, "")
-	if !s.unsigned {
-		command(loadSignature, []uint32{0, 0}, "")
-	}
 
 	const headerBytes, tableBytes = 32, 24
 	var symbols, names bytes.Buffer
@@ -80,7 +79,14 @@ func (s binarySpec) bytes() []byte {
 		}
 		symbol(name, symbolExternal, ordinal)
 	}
+	names.WriteString(s.text)
 	at := uint32(headerBytes + commands.Len() + tableBytes)
+	var blob []byte
+	if !s.unsigned {
+		blob = s.signed.bytes()
+		at += 16
+		command(loadSignature, []uint32{at + uint32(symbols.Len()+names.Len()), uint32(len(blob))}, "")
+	}
 	command(2, []uint32{at, uint32(number), at + uint32(symbols.Len()), uint32(names.Len())}, "")
 
 	kind := uint32(2)
@@ -96,7 +102,33 @@ func (s binarySpec) bytes() []byte {
 	file.Write(commands.Bytes())
 	file.Write(symbols.Bytes())
 	file.Write(names.Bytes())
+	file.Write(blob)
 	return file.Bytes()
+}
+
+// bytes makes the blob that a file's signature is.
+func (s signature) bytes() []byte {
+	if s.flags == 0 {
+		s.flags = flagAdHoc
+	}
+	const indexBytes, directoryBytes, headBytes = 28, 24, 8
+	directory := binary.BigEndian.AppendUint32(nil, codeDirectoryMagic)
+	for _, w := range []uint32{uint32(directoryBytes + len(s.identifier) + 1), 0x20400, s.flags, 0, directoryBytes} {
+		directory = binary.BigEndian.AppendUint32(directory, w)
+	}
+	directory = append(directory, s.identifier+"\x00"...)
+	var token []byte
+	if s.stamped {
+		token = timestampToken
+	}
+	var blob []byte
+	for _, w := range []uint32{superBlobMagic, uint32(indexBytes + len(directory) + headBytes + len(token)), 2,
+		slotCodeDirectory, indexBytes, slotCMS, uint32(indexBytes + len(directory))} {
+		blob = binary.BigEndian.AppendUint32(blob, w)
+	}
+	blob = append(blob, directory...)
+	blob = binary.BigEndian.AppendUint32(blob, 0xfade0b01)
+	return append(binary.BigEndian.AppendUint32(blob, uint32(headBytes+len(token))), token...)
 }
 
 // A testBundle is a whole bundle of made-up programs and libraries, which a test changes before it is written.
@@ -217,6 +249,8 @@ func TestValidate(t *testing.T) {
 		{"a newer system", edit(main, func(s *binarySpec) { s.minOS = "15.0" }), "runs from macOS 15.0 on, and has to from 14.0"},
 		{"the newer set's library in the older", edit(lib, func(s *binarySpec) { s.minOS = "26.2" }), "14/libmlx.dylib runs from macOS 26.2"},
 		{"no signature", edit(tandem, func(s *binarySpec) { s.unsigned = true }), "bin/tandem is not signed"},
+		{"a path of the builder", edit(tandem, func(s *binarySpec) { s.text = "at /Users/p.q/.cargo/registry/x.rs" }), "bin/tandem holds /Users/p.q/.cargo, a path"},
+		{"a path of another builder", edit(inMLX+"/14/"+mlxcLib, func(s *binarySpec) { s.text = "/root/go" }), "libmlxc.dylib holds /root/go"},
 		{"Homebrew's library", edit(tandem, func(s *binarySpec) { s.loads[1] = "/opt/homebrew/lib/libmlxc.dylib" }), "neither in the bundle nor the system's"},
 		{"a library that is not there", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.loads[1] = "@rpath/libother.dylib" }), "loads @rpath/libother.dylib"},
 		{"no way to the libraries", edit(tandem, func(s *binarySpec) { s.rpaths = nil }), "loads @rpath/" + selectLib},
@@ -416,7 +450,7 @@ func TestReadMachO(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !m.executable || !m.signed || m.minOS == "" || !slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
+	if !m.executable || m.signature == nil || m.signature.flags&flagAdHoc == 0 || m.minOS == "" || !slices.Contains(m.loads, "/usr/lib/libSystem.B.dylib") {
 		t.Errorf("%+v", m)
 	}
 	for name, data := range map[string][]byte{"empty": nil, "text": []byte("hello there, this is a text"), "short": []byte("\xcf\xfa")} {
