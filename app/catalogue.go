@@ -161,6 +161,7 @@ func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, 
 		return out, err
 	}
 	defer a.mu.Unlock()
+	ctx = context.WithoutCancel(ctx) // what is begun is done whoever waits for it, or rows without files are left
 	var idle *loaded
 	if a.loaded != nil && a.loaded.row.ID == id {
 		if idle = a.loaded; idle.users > 0 {
@@ -285,7 +286,7 @@ func (a *App) removeDrafterFile(ctx context.Context, f storage.DrafterFile) (fre
 			return freed, err
 		}
 	}
-	return freed, a.db.RemoveDrafterFile(ctx, f.ID)
+	return freed, a.db.RemoveDrafterFile(context.WithoutCancel(ctx), f.ID)
 }
 
 // pullName is what a request names at the hub: ORG/NAME or ORG/NAME@REVISION.

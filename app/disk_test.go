@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -77,4 +79,48 @@ func TestRemovalTellsBytes(t *testing.T) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
+}
+
+// TestRemovalOfWhoLeft: a removal that has begun is ended although nobody waits for
+// it, so that no row is left whose files are gone.
+func TestRemovalOfWhoLeft(t *testing.T) {
+	cache := t.TempDir()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Hub: hub.Options{CacheDir: cache}, Logger: slog.New(onMessage{"model deleted", leave})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	m, err := a.AddModel(t.Context(), control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := storage.Model(m)
+	row.Source, row.DownloadedByUs = storage.SourceHub, true
+	if _, err := a.db.RegisterModel(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
+		t.Errorf("removed with %v, left with %v", err, ctx.Err())
+	}
+	if _, err := a.db.Model(t.Context(), m.ID); !isNotFound(err) {
+		t.Errorf("its row: %v", err)
+	}
+}
+
+// onMessage is a log that does something when a message comes.
+type onMessage struct {
+	message string
+	do      func()
+}
+
+func (h onMessage) Enabled(context.Context, slog.Level) bool { return true }
+func (h onMessage) WithAttrs([]slog.Attr) slog.Handler       { return h }
+func (h onMessage) WithGroup(string) slog.Handler            { return h }
+func (h onMessage) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.message {
+		h.do()
+	}
+	return nil
 }
