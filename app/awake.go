@@ -33,9 +33,23 @@ func work(st control.State) string {
 	return ""
 }
 
+// computing says what else keeps the process busy: what holds the model and is no
+// request, and a bench, which does not hold it.
+func (a *App) computing() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.endBench != nil:
+		return "measuring the model"
+	case a.loaded != nil && a.loaded.users > 0:
+		return "checking an answer"
+	}
+	return ""
+}
+
 // keepAwake holds the system while there is work, until ctx ends. What the work is
 // may change meanwhile; the reason stays that of its beginning.
-func keepAwake(ctx context.Context, state func() control.State, hold Hold) {
+func keepAwake(ctx context.Context, work func() string, hold Hold) {
 	var release func()
 	defer func() {
 		if release != nil {
@@ -45,7 +59,7 @@ func keepAwake(ctx context.Context, state func() control.State, hold Hold) {
 	tick := time.NewTicker(awakeEvery)
 	defer tick.Stop()
 	for {
-		switch reason := work(state()); {
+		switch reason := work(); {
 		case reason != "" && release == nil:
 			release = hold(reason)
 		case reason == "" && release != nil:

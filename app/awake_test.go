@@ -41,7 +41,7 @@ func TestKeepAwake(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			keepAwake(ctx, func() control.State { return st }, func(reason string) func() {
+			keepAwake(ctx, func() string { return work(st) }, func(reason string) func() {
 				told = append(told, reason)
 				return func() { told = append(told, "released") }
 			})
@@ -66,6 +66,24 @@ func TestKeepAwake(t *testing.T) {
 			t.Errorf("%q, want %q", told, want)
 		}
 	})
+}
+
+// TestComputing: a bench is work, and so is what holds the model and is no request.
+func TestComputing(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		app  *App
+		busy bool
+	}{
+		{"nothing", &App{}, false},
+		{"a model that lies idle", &App{loaded: &loaded{}}, false},
+		{"a verification", &App{loaded: &loaded{users: 1}}, true},
+		{"a bench", &App{loaded: &loaded{}, endBench: func(error) {}}, true},
+	} {
+		if got := c.app.computing(); (got != "") != c.busy {
+			t.Errorf("%s: %q", c.name, got)
+		}
+	}
 }
 
 // TestServeHolds: a request in flight is a reason, and its end ends it.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -130,7 +131,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 		running.Go(func() { a.watchUpdates(a.life) })
 	}
 	if o.Hold != nil {
-		running.Go(func() { keepAwake(a.life, srv.State, o.Hold) })
+		running.Go(func() { keepAwake(a.life, func() string { return cmp.Or(work(srv.State()), a.computing()) }, o.Hold) })
 	}
 
 	var result error
