@@ -144,6 +144,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.home, err = OpenHome(o.Home); err != nil {
 		return nil, err
 	}
+	if err := os.RemoveAll(a.benchFolder()); err != nil {
+		a.log.Warn("what a bench left stays on disk", "path", a.benchFolder(), "error", err)
+	}
 	if a.db, err = storage.Open(a.home.Path(databaseFile), storage.Options{Logger: o.Logger}); err != nil {
 		return nil, err
 	}

@@ -253,7 +253,11 @@ func (b *shortBench) restore(ctx context.Context) (r control.BenchRestore, err e
 		if err := b.alone(ctx, func(ctx context.Context) (err error) {
 			// A folder of its own, so that no more than one prompt's files lie on the
 			// disk.
-			dir, err := os.MkdirTemp("", "tandem-bench-")
+			folder := m.app.benchFolder()
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+			dir, err := os.MkdirTemp(folder, "")
 			if err != nil {
 				return err
 			}
@@ -282,14 +286,24 @@ func (b *shortBench) verify(ctx context.Context) (r control.BenchVerify, err err
 	const steps = 32
 	m := b.m
 	r.Context = min(b.plan.context, m.bundle.Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
-	if err := b.standBack(ctx); err != nil {
+	var d *stand
+	defer func() {
+		if d != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
+	if err := b.alone(ctx, func(ctx context.Context) (err error) {
+		if old := d; old != nil { // of an attempt that ended as a request came
+			d = nil
+			if err := old.close(); err != nil {
+				return err
+			}
+		}
+		d, err = newStand(ctx, m.app.thread, m.bundle, nil, r.Context, 0)
+		return err
+	}); err != nil {
 		return r, err
 	}
-	d, err := newStand(ctx, m.app.thread, m.bundle, nil, r.Context, 0)
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, d.close()) }()
 	e := engine.New(m.app.thread, m.bundle.Model, m.bundle.Tokenizer, engine.Options{})
 	defer e.Close()
 	turn := func() (step float64, rows []float64, err error) {
@@ -330,3 +344,7 @@ func (b *shortBench) verify(ctx context.Context) (r control.BenchVerify, err err
 	}
 	return r, nil
 }
+
+// benchFolder is where benches write. What a crash leaves there goes when the home is
+// opened next.
+func (a *App) benchFolder() string { return a.home.Path("run", "bench") }

@@ -16,7 +16,7 @@ var _ server.Benches = (*App)(nil)
 
 // What ends a bench before its time.
 var (
-	errBenchCancelled = control.Errorf(control.CodeInvalid, "The bench was cancelled; nothing is kept of it.")
+	errBenchCancelled = control.Errorf(control.CodeCancelled, "The bench was cancelled; nothing is kept of it.")
 	errBenchUnloaded  = control.Errorf(control.CodeModelBusy, "The model left the memory or changed its drafter, so the bench ended; run it again.")
 )
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -62,6 +64,9 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
+	if left, err := filepath.Glob(filepath.Join(r.benchFolder(), "*")); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
 	list, err := c.Benches(t.Context())
 	if err != nil || len(list.Benches) != 1 || list.Running || list.Benches[0].ID != b.ID || list.Benches[0].Result.Decode != v.Decode {
 		t.Errorf("kept: %+v, %v", list, err)
@@ -85,7 +90,7 @@ func TestBenchEnds(t *testing.T) {
 	}{
 		{"cancel", func(t *testing.T, r *running, _ context.CancelFunc) error {
 			return r.client(t).CancelBench(t.Context())
-		}, control.CodeInvalid},
+		}, control.CodeCancelled},
 		{"unload", func(t *testing.T, r *running, _ context.CancelFunc) error {
 			_, err := r.client(t).Unload(t.Context())
 			return err
@@ -152,5 +157,22 @@ func TestMeasuredAlone(t *testing.T) {
 	failed := errors.New("failed")
 	if err := b.alone(t.Context(), func(context.Context) error { return failed }); err != failed {
 		t.Errorf("a failure became %v", err)
+	}
+}
+
+// TestBenchAfterCrash: what a bench that was killed left goes with the next start.
+func TestBenchAfterCrash(t *testing.T) {
+	home := t.TempDir()
+	left := filepath.Join(home, "run", "bench", "1", "file")
+	if err := errors.Join(os.Chmod(home, 0o700), os.MkdirAll(filepath.Dir(left), 0o700), os.WriteFile(left, []byte("x"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("it is there: %v", err)
 	}
 }

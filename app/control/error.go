@@ -28,6 +28,7 @@ const (
 	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
 	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
 	CodeCrashed       Code = "server_crashed"       // the process that serves ended too often to be started again
+	CodeCancelled     Code = "cancelled"            // somebody ended it, or its client left: no failure
 	CodeInternal      Code = "internal"             // a defect of ours
 )
 

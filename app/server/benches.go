@@ -16,7 +16,7 @@ type Benches interface {
 	// minutes in which it stands back for requests, and keeps the result. progress
 	// is called on a goroutine of its own. CodeModelBusy while another one runs.
 	RunBench(ctx context.Context, progress func(control.BenchProgress)) (control.Bench, error)
-	// CancelBench ends the one that runs, or is CodeNoBench.
+	// CancelBench ends the one that runs, with CodeCancelled, or is CodeNoBench.
 	CancelBench(context.Context) error
 	// DeleteBench forgets one, or is CodeNoBench.
 	DeleteBench(ctx context.Context, id int64) error

@@ -17,7 +17,6 @@ const (
 	codeMediaType control.Code = "unsupported_media_type"
 	codeMethod    control.Code = "method_not_allowed"
 	codeNoRoute   control.Code = "not_found"
-	codeCancelled control.Code = "cancelled"
 	codeTimeout   control.Code = "request_timeout"
 )
 
@@ -60,12 +59,12 @@ var outcomes = map[string]outcome{
 	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
 	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
 
-	string(codeTooLarge):  {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
-	string(codeMediaType): {http.StatusUnsupportedMediaType, "invalid_request_error", false},
-	string(codeMethod):    {http.StatusMethodNotAllowed, "invalid_request_error", false},
-	string(codeNoRoute):   {http.StatusNotFound, "invalid_request_error", false},
-	string(codeCancelled): {statusClientGone, "server_error", false},
-	string(codeTimeout):   {http.StatusRequestTimeout, "invalid_request_error", false},
+	string(codeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
+	string(codeMediaType):         {http.StatusUnsupportedMediaType, "invalid_request_error", false},
+	string(codeMethod):            {http.StatusMethodNotAllowed, "invalid_request_error", false},
+	string(codeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeCancelled): {statusClientGone, "server_error", false},
+	string(codeTimeout):           {http.StatusRequestTimeout, "invalid_request_error", false},
 }
 
 // A failure is an error as a client sees it.
@@ -90,7 +89,7 @@ func failureOf(err error) failure {
 	} else if e, ok := errors.AsType[*engine.Error](err); ok {
 		code, message = string(e.Code), e.Message
 	} else if errors.Is(err, context.Canceled) {
-		code, message = string(codeCancelled), "The request was cancelled."
+		code, message = string(control.CodeCancelled), "The request was cancelled."
 	}
 	o, ok := outcomes[code]
 	if !ok {

@@ -212,7 +212,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered
-	if e := decodeError(t, w); w.Code != statusClientGone || e.Code != string(codeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
+	if e := decodeError(t, w); w.Code != statusClientGone || e.Code != string(control.CodeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }

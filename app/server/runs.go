@@ -18,7 +18,7 @@ import (
 )
 
 // errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
-var errRunCancelled error = control.Errorf(codeCancelled, "The run was cancelled.")
+var errRunCancelled error = control.Errorf(control.CodeCancelled, "The run was cancelled.")
 
 // errStopping is the cause after Server.Close.
 var errStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")

@@ -22,8 +22,8 @@ const (
 )
 
 var (
-	errSlowReader = control.Errorf(codeCancelled, "The client stopped reading; its connection was cut.")
-	errClientGone = control.Errorf(codeCancelled, "The client left.")
+	errSlowReader = control.Errorf(control.CodeCancelled, "The client stopped reading; its connection was cut.")
+	errClientGone = control.Errorf(control.CodeCancelled, "The client left.")
 )
 
 // An eventStream is the writing side of server-sent events. send and end may
