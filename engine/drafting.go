@@ -24,7 +24,7 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 			continue
 		}
 		e.guard(s, t, i, func() (err error) {
-			o := draft.Options{Prompt: t.tokens[:t.given], From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches()}
+			o := draft.Options{Prompt: t.tokens[:t.given], From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.caches(t.most())}
 			o.Context = e.recallContext(s, t, i)
 			t.drafts[i], err = d.Open(s, o)
 			return err

@@ -29,7 +29,16 @@ type Options struct {
 	Layout        cache.Layout // of sliding-window layers
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
-	Logger        *slog.Logger // nil discards
+
+	// Text tells the bytes that a request takes in whose text has so many
+	// positions, and Room bounds what those in flight may come to take together,
+	// however long their answers become: one for which there is no room waits,
+	// and those behind it. A request that is alone has room. A nil Text bounds
+	// nothing.
+	Text func(positions int) int64
+	Room int64
+
+	Logger *slog.Logger // nil discards
 
 	// Checkpoints bounds the bytes in which states of texts are kept for
 	// requests that begin alike; 0 keeps none.
@@ -275,7 +284,8 @@ func (e *Engine) signal() {
 	}
 }
 
-// caches are the options of every cache of a request.
-func (e *Engine) caches() cache.Options {
-	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk}
+// caches are the options of every cache of a request whose text has so many
+// positions at most; 0 = not known.
+func (e *Engine) caches(positions int) cache.Options {
+	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk, Rows: positions}
 }

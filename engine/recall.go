@@ -18,7 +18,7 @@ const attempts = 16
 // recall gives a task its caches: with what is remembered of the beginning of
 // its prompt, or empty.
 func (e *Engine) recall(s *mlx.Scope, t *task) {
-	fresh := func() cache.Stack { return e.model.NewCaches(e.caches()) }
+	fresh := func() cache.Stack { return e.model.NewCaches(e.caches(t.most())) }
 	switch {
 	case t.req.Fresh:
 		t.caches = fresh()
@@ -35,7 +35,7 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 		return
 	}
 	if e.trie == nil {
-		e.contexts.choose(e.opts.Drafters, e.caches())
+		e.contexts.choose(e.opts.Drafters, e.caches(0))
 		e.trie = checkpoint.New(fresh(), e.contexts.like, e.opts.Checkpoints)
 		if e.opts.Store != nil {
 			if err := e.trie.Load(s, e.opts.Store); err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	if t.path == nil || c.Keeper == nil || i != c.index {
 		return nil
 	}
-	context, ok := c.NewContext(e.caches()), false
+	context, ok := c.NewContext(e.caches(t.most())), false
 	err := s.Try(func() (err error) {
 		ok, err = t.path.RestoreContext(s, context)
 		return err

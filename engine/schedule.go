@@ -82,8 +82,9 @@ func (e *Engine) schedule() {
 	}
 }
 
-// admit moves waiting requests to the active ones while there is room, and
-// lets go of those cancelled in the queue. After Close it moves all.
+// admit moves waiting requests to the active ones, in the order in which they
+// came, while there is room, and lets go of those cancelled in the queue. After
+// Close it moves all.
 func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -92,7 +93,7 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 		switch {
 		case t.ctx.Err() != nil && !e.closed:
 			e.leave(t, t.ctx.Err())
-		case len(active) < e.opts.Active || e.closed:
+		case len(kept) == 0 && e.admits(active, t) || e.closed:
 			active = append(active, t)
 		default:
 			kept = append(kept, t)
@@ -101,6 +102,18 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	clear(e.waiting[len(kept):])
 	e.waiting = kept
 	return active, e.closed
+}
+
+// admits reports whether a request may join the active ones.
+func (e *Engine) admits(active []*task, t *task) bool {
+	if len(active) == 0 || e.opts.Text == nil {
+		return len(active) < e.opts.Active
+	}
+	need := e.opts.Text(t.most())
+	for _, other := range active {
+		need += e.opts.Text(other.most())
+	}
+	return len(active) < e.opts.Active && need <= e.opts.Room
 }
 
 // nextPrefill picks whose chunk comes next: the shortest rest, so that a short

@@ -126,6 +126,9 @@ func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
 	}
 }
 
+// most returns how many positions the text can come to have.
+func (t *task) most() int { return len(t.req.Prompt) + t.limit }
+
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 

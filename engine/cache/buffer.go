@@ -18,6 +18,7 @@ const growStep = 256
 type buffer struct {
 	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
 	ring   int         // rows of a full ring; 0 = grows without bound
+	most   int         // rows that will ever be needed, as far as that is known; 0 = it is not
 	lazy   []*Snapshot // ranges of it, not copied out
 	copied []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
 }
@@ -74,14 +75,18 @@ func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 
 // reserve makes room for row numbers below need. like gives shape and type.
 // An unbounded buffer grows by a quarter at least, so that appending n rows
-// copies O(n) in all and at most a fifth of the buffer lies idle.
+// copies O(n) in all and at most a fifth of the buffer lies idle; but not beyond
+// what will ever be needed.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	have := b.rows()
 	if need <= have {
 		return
 	}
 	rows := max(need, have+have/4)
-	rows = (rows + growStep - 1) / growStep * growStep
+	if need <= b.most {
+		rows = min(rows, b.most)
+	}
+	rows = Reserved(rows)
 	if b.ring > 0 {
 		rows = min(rows, b.ring)
 	}

@@ -32,6 +32,7 @@ const MaxChunk = 512
 type Options struct {
 	Layout Layout // zero means Ring
 	Chunk  int    // most rows of one forward; zero means MaxChunk
+	Rows   int    // that the sequence can come to have, beyond which nothing is reserved ahead; zero means not known
 }
 
 // MaxRows returns the most rows that one Update of any cache made by these
@@ -49,8 +50,14 @@ func New(opts Options, window int) Attention {
 	if window > 0 && opts.Layout != Full {
 		return NewRotating(window, opts.Chunk)
 	}
-	return NewKV(window)
+	c := NewKV(window)
+	c.buf.most = opts.Rows
+	return c
 }
+
+// Reserved returns how many rows a cache holds room for that keeps every row of
+// a sequence of so many, if that was known ahead.
+func Reserved(rows int) int { return (rows + growStep - 1) / growStep * growStep }
 
 // A Cache holds the state of one layer for one sequence. What a layer writes
 // and reads is its own affair: see [Attention] and [Recurrent]. Like all MLX

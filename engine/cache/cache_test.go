@@ -98,6 +98,38 @@ func TestUpdateInPlace(t *testing.T) {
 	}
 }
 
+// TestNothingIsReservedBeyondTheEnd: a cache that knows how long its sequence can
+// become holds no more for it, however it got there; and goes on growing where
+// that was wrong.
+func TestNothingIsReservedBeyondTheEnd(t *testing.T) {
+	th := enginetest.NewThread(t)
+	for _, step := range []int{1, 7, 512} {
+		const most = 2100
+		c := cache.New(cache.Options{Rows: most}, 0)
+		add := func(n int) {
+			do(t, th, func(s *mlx.Scope) error {
+				x := s.Zeros(mlx.Float32, 1, 1, n, 2)
+				c.Update(s, x, x)
+				return s.Eval(c.Arrays()...)
+			})
+		}
+		const row = 2 * 2 * 4 // bytes
+		for c.Offset() < most {
+			add(min(step, most-c.Offset()))
+			if held := c.Bytes() / row; held > int64(cache.Reserved(most)) || held < int64(c.Offset()) {
+				t.Fatalf("steps of %d: at %d of %d positions it holds %d", step, c.Offset(), most, held)
+			}
+		}
+		for range 500 {
+			add(1)
+		}
+		if held := c.Bytes() / row; held < most+500 {
+			t.Errorf("%d positions lie in %d rows", most+500, held)
+		}
+		do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
+	}
+}
+
 // TestCopyLetsGoOfTheBuffer frees a cache under a snapshot of a few of its
 // rows: they must not hold the rest.
 func TestCopyLetsGoOfTheBuffer(t *testing.T) {

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"tandem/engine/enginetest"
+)
+
+// crowded is an engine that has room for so many positions, and is stopped in its
+// first forward until release is called.
+func crowded(t *testing.T, room int64) (f *fixture, started <-chan struct{}, release func()) {
+	f = newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: room})
+	begun, held := make(chan struct{}), make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(begun)
+			<-held
+		}
+	}
+	return f, begun, func() { close(held) }
+}
+
+// begin starts a request and waits until it is in the queue, if it has to go
+// there.
+func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- drain(f, ctx, r) }()
+	for f.Queued() < queued {
+		time.Sleep(time.Millisecond)
+	}
+	return done
+}
+
+// forward returns in which forward a prompt of so many tokens was read, -1 for
+// none.
+func (f *fixture) forward(prompt int) int {
+	return slices.IndexFunc(f.chain.Forwards, func(rows []int) bool { return slices.Equal(rows, []int{prompt}) })
+}
+
+func ends(t *testing.T, requests ...<-chan error) {
+	t.Helper()
+	for i, r := range requests {
+		if err := <-r; err != nil {
+			t.Errorf("request %d ended with %v", i+1, err)
+		}
+	}
+}
+
+// TestRoomIsShared: what does not fit beside those in flight waits until they
+// have left, and nobody overtakes it.
+func TestRoomIsShared(t *testing.T) {
+	f, started, release := crowded(t, 22)
+	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
+	<-started
+	second := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(5)}, 1)
+	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(4)}, 2) // would fit beside the first
+	release()
+	ends(t, first, second, third)
+	at := f.forward(3)
+	if at < 8 { // the first one's prompt, and a step for every token but one
+		t.Errorf("the second prompt was read in forward %d, beside the first request: %v", at, f.chain.Forwards)
+	}
+	if last := f.forward(2); last < 8 {
+		t.Errorf("the third prompt was read in forward %d, ahead of the second request: %v", last, f.chain.Forwards)
+	}
+	if !slices.ContainsFunc(f.chain.Forwards, func(rows []int) bool { return len(rows) == 2 }) {
+		t.Errorf("the second and the third, which fit together, shared nothing: %v", f.chain.Forwards)
+	}
+}
+
+// TestCancelledWaiterMakesRoom: the one behind it need not wait any more.
+func TestCancelledWaiterMakesRoom(t *testing.T) {
+	f, started, release := crowded(t, 20)
+	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
+	<-started
+	ctx, cancel := context.WithCancel(t.Context())
+	second := begin(f, ctx, Request{Prompt: make([]int32, 3), MaxTokens: new(5)}, 1)
+	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(2)}, 2)
+	cancel()
+	release()
+	if err := <-second; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled request ended with %v", err)
+	}
+	ends(t, first, third)
+	if f.forward(3) >= 0 {
+		t.Error("the cancelled request was evaluated")
+	}
+	if at := f.forward(2); at < 0 || at > 3 {
+		t.Errorf("the third prompt was read in forward %d, with room beside the first: %v", at, f.chain.Forwards)
+	}
+}
+
+// TestAloneThereIsRoom: one that takes more than there is runs by itself.
+func TestAloneThereIsRoom(t *testing.T) {
+	f, started, release := crowded(t, 5)
+	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
+	<-started
+	second := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(8)}, 1)
+	release()
+	ends(t, first, second)
+	if at := f.forward(3); at < 8 {
+		t.Errorf("the second prompt was read in forward %d: %v", at, f.chain.Forwards)
+	}
+	if tokens, _, _ := f.run(t, Request{Prompt: make([]int32, 8), MaxTokens: new(8)}); len(tokens) != 8 {
+		t.Errorf("%d tokens", len(tokens))
+	}
+}
+
+// TestRoomCountsWhatIsLeft: a limit is cut to the context before it is counted.
+func TestRoomCountsWhatIsLeft(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
+	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
+	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit, f.tok).most(); err != nil || most != 16 {
+		t.Errorf("it may come to have %d positions, %v", most, err)
+	}
+}
