@@ -250,7 +250,7 @@ func (a *App) State() control.State {
 	// Before a.mu, which nobody may hold for long; and before the models, so that one that
 	// was downloaded is never in neither list.
 	downloading := a.downloads.states()
-	choosable, now := a.choosable(), a.settings.current()
+	choosable, now, room := a.choosable(), a.settings.current(), a.room()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	mem := a.thread.Memory()
@@ -263,8 +263,8 @@ func (a *App) State() control.State {
 		Models:       choosable, Downloads: downloading,
 		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
 	}
-	if memory := a.memory(); memory > 0 {
-		st.MemoryRoom = roomFor(memory)
+	if a.memory() > 0 {
+		st.MemoryRoom = room
 	}
 	if a.noPort != nil {
 		st.Error = fmt.Sprintf("the endpoint is closed: %v", a.noPort)

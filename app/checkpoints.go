@@ -29,6 +29,15 @@ const (
 // read them.
 const checkpointFolder = "checkpoints"
 
+// checkpointBytes returns what checkpoints may take of the memory, as of the next
+// load.
+func (a *App) checkpointBytes() int64 {
+	if a.opts.NoCheckpoints {
+		return 0
+	}
+	return cmp.Or(a.settings.current().CheckpointMemory, a.memory()/checkpointMemory)
+}
+
 // openStore opens the files of a model's checkpoints, and returns the key they are
 // kept by; nil if they are not to be
 // kept, or cannot be, which is logged.

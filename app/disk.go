@@ -42,7 +42,8 @@ func (a *App) Storage(ctx context.Context) (control.Storage, error) {
 		if m.Ours {
 			m.Bytes, _ = hub.Freed(m.Path)
 		} else {
-			m.Bytes, _ = models.MeasureDrafter(m.Path)
+			size, _ := models.MeasureDrafter(m.Path) // also of one that cannot be used
+			m.Bytes = size.Weights(false)
 		}
 		out.Models = append(out.Models, m)
 	}

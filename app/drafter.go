@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -228,8 +227,9 @@ func (m *loaded) newEngine(d *drafter, reason string) *engine.Engine {
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
 	if !a.opts.NoCheckpoints {
-		o.Checkpoints, o.Store = cmp.Or(a.settings.current().CheckpointMemory, physicalMemory()/checkpointMemory), m.store
+		o.Checkpoints, o.Store = a.checkpointBytes(), m.store
 	}
+	o.Text, o.Room = m.texts(d)
 	return engine.New(a.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }
 

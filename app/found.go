@@ -45,7 +45,7 @@ func (a *App) Found(ctx context.Context) (control.Found, error) {
 	for _, folder := range a.modelFolders() {
 		f.folder(folder.Path, folder.Place, foundDepth)
 	}
-	room := roomFor(a.memory())
+	room := a.room()
 	for i := range f.out.Models {
 		m := &f.out.Models[i]
 		for _, r := range rows {

@@ -39,10 +39,20 @@ func roomFor(memory int64) int64 {
 	return max(0, memory-max(memory/systemPart, systemBytes))
 }
 
+// room returns how much of this machine's memory a model may take: what
+// checkpoints may is not for it.
+func (a *App) room() int64 {
+	memory := a.memory()
+	if memory <= 0 {
+		return roomFor(memory)
+	}
+	return max(0, roomFor(memory)-a.checkpointBytes())
+}
+
 // A demand is what a model takes once it is loaded and its context is full.
 type demand struct {
 	weights int64 // bytes, its drafter's included
-	text    int64 // bytes
+	text    int64 // bytes, likewise
 	context int   // tokens; 0 = the model's
 }
 
@@ -51,27 +61,33 @@ func (d demand) bytes() int64 { return d.weights + d.text }
 // A loadable is what fit has to know of a model.
 type loadable struct {
 	models.Footprint
-	drafter int64 // bytes of its weights
-	wide    bool  // it computes in float32
+	drafter models.Footprint // zero if it has none
+	wide    bool             // both compute in float32
+}
+
+// demand returns what it takes with a context of so many tokens.
+func (m loadable) demand(context int) demand {
+	return demand{
+		weights: m.Weights(m.wide) + m.drafter.Weights(m.wide),
+		text:    m.Text(context, m.wide) + m.drafter.Text(context, m.wide),
+		context: context,
+	}
 }
 
 // fit returns what a model takes with the context that was asked for, or, where
 // none was, with the longest that there is room for. ok says whether it fits.
 func fit(m loadable, asked int, room int64) (d demand, ok bool) {
-	with := func(context int) demand {
-		return demand{m.Weights(m.wide) + m.drafter, m.Text(context, m.wide), context}
-	}
 	whole := m.ContextLength
 	if asked > 0 {
 		whole = min(asked, cmp.Or(whole, asked))
 	}
-	if d = with(whole); d.bytes() <= room || asked > 0 {
+	if d = m.demand(whole); d.bytes() <= room || asked > 0 {
 		return d, d.bytes() <= room
 	}
 	least := min(whole, shortContext)
 	// More than the shortest, but so that a step more would not fit.
-	n := sort.Search(whole/contextStep+1, func(n int) bool { return with(n*contextStep).bytes() > room }) - 1
-	d = with(max(least, n*contextStep))
+	n := sort.Search(whole/contextStep+1, func(n int) bool { return m.demand(n*contextStep).bytes() > room }) - 1
+	d = m.demand(max(least, n*contextStep))
 	return d, d.bytes() <= room
 }
 
@@ -100,23 +116,51 @@ func (a *App) demand(ctx context.Context, row storage.Model) (demand, error) {
 	if err != nil {
 		return demand{}, err
 	}
-	f, err := models.Measure(row.Path)
+	drafter := ""
+	if choice, err := a.drafterChoice(ctx, row); err == nil {
+		// A drafter that cannot be used costs nothing: the model is served without.
+		drafter, _ = a.drafterSource(row, choice)
+	}
+	m, err := a.measure(row, drafter)
 	if err != nil {
 		return demand{}, invalidModel(err)
 	}
-	m := loadable{Footprint: f, wide: a.computesWide()}
-	if choice, err := a.drafterChoice(ctx, row); err == nil {
-		// A drafter that cannot be used costs nothing: the model is served without.
-		if dir, err := a.drafterSource(row, choice); err == nil && dir != "" && dir != embedded {
-			m.drafter, _ = models.MeasureDrafter(dir)
-		}
-	}
-	room := roomFor(a.memory())
+	room := a.room()
 	d, ok := fit(m, asked, room)
 	if ok || row.Source == storage.SourcePocket { // which is there so that something answers
 		return d, nil
 	}
-	return d, shortOfMemory(row.ID, d, asked > 0, room, a.memory())
+	return d, shortOfMemory(row.ID, d, asked > 0, room, a.memory(), a.checkpointBytes())
+}
+
+// measure reads the headers of a model and of its drafter's folder, which may be
+// empty. The drafter that is built in is as good as nothing.
+func (a *App) measure(row storage.Model, drafter string) (loadable, error) {
+	f, err := models.Measure(row.Path)
+	m := loadable{Footprint: f, wide: a.computesWide()}
+	if drafter != "" && drafter != embedded {
+		if size, e := models.MeasureDrafter(drafter); e == nil {
+			m.drafter = size
+		}
+	}
+	return m, err
+}
+
+// texts returns what a text takes of the memory by its length, and how much all
+// those in the making may take together: what the weights leave, and a whole
+// context at least.
+func (m *loaded) texts(d *drafter) (text func(tokens int) int64, room int64) {
+	source := ""
+	if d != nil {
+		source = d.source
+	}
+	size, err := m.app.measure(m.row, source)
+	if err != nil {
+		m.app.log.Warn("what requests take of the memory is not known, so that as many as come are served at once", "model", m.row.ID, "error", err)
+		return nil, 0
+	}
+	whole := size.demand(cmp.Or(m.context, size.ContextLength))
+	return func(tokens int) int64 { return size.demand(tokens).text }, max(m.app.room()-whole.weights, whole.text)
 }
 
 // Memory implements server.Library.
@@ -127,7 +171,7 @@ func (a *App) Memory(ctx context.Context) (control.Memory, error) {
 	}
 	out := control.Memory{Total: a.memory(), Models: []control.ModelNeeds{}}
 	if out.Total > 0 {
-		out.Room = roomFor(out.Total)
+		out.Room = a.room()
 	}
 	for _, row := range rows {
 		d, err := a.demand(ctx, row)
@@ -156,17 +200,23 @@ func isShort(err error) bool {
 }
 
 // shortOfMemory tells why a model is not loaded, with the figures, and what to do.
-func shortOfMemory(id string, d demand, asked bool, room, memory int64) *control.Error {
+func shortOfMemory(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
+	beside := ""
+	if checkpoints > 0 {
+		beside = ", beside " + gigabytes(checkpoints) + " for checkpoints"
+	}
 	advice := "choose a smaller model"
 	if asked && d.text > 0 && d.weights < room {
 		advice = "give it a shorter context, or choose a smaller model"
 	}
 	return control.Errorf(control.CodeMemory,
-		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s: %s.",
-		id, gigabytes(d.bytes()), gigabytes(d.weights), gigabytes(d.text), grouped(d.context), gigabytes(memory), gigabytes(room), advice)
+		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s%s: %s.",
+		id, gigabytes(d.bytes()), gigabytes(d.weights), gigabytes(d.text), grouped(d.context), gigabytes(memory), gigabytes(room), beside, advice)
 }
 
-// gigabytes writes an amount of memory as the makers of machines do.
+// gigabytes writes an amount of memory as the makers of machines and macOS do, in
+// powers of two: 16 GB are 16 GiB. The window does so in format.ts (memory); what
+// lies on disk is in powers of ten there, in models/hub and on the command line.
 func gigabytes(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/(1<<30)) }
 
 // grouped writes a number with commas between thousands.

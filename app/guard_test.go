@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"tandem/app/control"
 	"tandem/engine/enginetest"
 	"tandem/models"
+	"tandem/storage"
 )
 
 const gib = 1 << 30
@@ -30,42 +32,92 @@ func TestRoomFor(t *testing.T) {
 // TestFit: a context that was asked for is taken or refused; otherwise it is the
 // longest that fits, down to a shortest.
 func TestFit(t *testing.T) {
-	// 2 layers of 2 heads of 16 keep 512 bytes a token in float32; the window of the
-	// Gemma's third keeps all 4096 in two of three.
 	f, err := models.Measure(enginetest.TinyModel(t, "llama"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := f.Text(1, true)
+	row := f.Text(4096, true) / 4096
 	weights := f.Weights(true)
+	assistant := f
+	assistant.ContextLength = 0
+	stored := models.Footprint{Floats: 2_000_000, Elements: 1_000_000} // it computes in float32
 	long := f
 	long.ContextLength = 100_000
 	for _, c := range []struct {
 		name    string
 		of      models.Footprint
-		drafter int64
+		drafter models.Footprint
 		asked   int
 		room    int64
 		context int
 		ok      bool
 	}{
-		{"all of it", f, 0, 0, weights + 4096*row, 4096, true},
-		{"not known how much there is", f, 0, 0, math.MaxInt64, 4096, true},
-		{"a byte too little", f, 0, 0, weights + 4096*row - 1, 4096, false}, // 4096 is the shortest there is
-		{"cut", long, 0, 0, weights + 10_000*row, 9 * 1024, true},
-		{"cut to the shortest", long, 0, 0, weights + 4096*row, 4096, true},
-		{"not even the shortest", long, 0, 0, weights + 4095*row, 4096, false},
-		{"not the weights", long, 0, 0, weights - 1, 4096, false},
-		{"as asked", long, 0, 10_000, weights + 10_000*row, 10_000, true},
-		{"asked for too much", long, 0, 10_001, weights + 10_000*row, 10_001, false},
-		{"asked for a short one", long, 0, 100, weights + 100*row, 100, true},
-		{"asked for more than the model has", f, 0, 8192, weights + 4096*row, 4096, true},
-		{"with a drafter", long, 1 << 20, 0, weights + 1<<20 + 5000*row, 4096, true},
-		{"a drafter too many", long, 1 << 20, 0, weights + 4096*row, 4096, false},
+		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
+		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
+		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false}, // 4096 is the shortest there is
+		{"cut", long, models.Footprint{}, 0, weights + 10_000*row, 9 * 1024, true},
+		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
+		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
+		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},
+		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true}, // buffers have a multiple of 256
+		{"asked for too much", long, models.Footprint{}, 10_241, weights + 10_240*row, 10_241, false},
+		{"asked for a short one", long, models.Footprint{}, 100, weights + 256*row, 100, true},
+		{"asked for more than the model has", f, models.Footprint{}, 8192, weights + 4096*row, 4096, true},
+		{"with a drafter", long, assistant, 0, 2*weights + 10_000*row, 4096, true},
+		{"a drafter of 16 bits", f, stored, 0, weights + 4_000_000 + 4096*row, 4096, true},
+		{"a drafter of 16 bits too many", f, stored, 0, weights + 4_000_000 + 4096*row - 1, 4096, false},
+		{"a drafter too many", long, assistant, 0, weights + 8192*row, 4096, false},
 	} {
 		d, ok := fit(loadable{c.of, c.drafter, true}, c.asked, c.room)
-		if d.context != c.context || ok != c.ok || d.weights != weights+c.drafter || d.text != int64(d.context)*row {
+		w, text := weights+c.drafter.Weights(true), c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
+		if d.context != c.context || ok != c.ok || d.weights != w || d.text != text {
 			t.Errorf("%s: %+v, %t; want a context of %d, %t", c.name, d, ok, c.context, c.ok)
+		}
+	}
+}
+
+// TestRoomBesideCheckpoints: what checkpoints may take is not for models.
+func TestRoomBesideCheckpoints(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * gib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	check := func(what string, want int64) {
+		t.Helper()
+		if m, err := a.Memory(t.Context()); err != nil || m.Total != 16*gib || m.Room != want || a.State().MemoryRoom != want {
+			t.Errorf("%s: %+v, %v, and %d; want room for %d", what, m, err, a.State().MemoryRoom, want)
+		}
+	}
+	check("an eighth for checkpoints", 10*gib)
+	if err := a.changeSettings(t.Context(), control.SettingsChange{"checkpoint_memory": json.RawMessage("1073741824")}); err != nil {
+		t.Fatal(err)
+	}
+	check("1 GB for checkpoints", 11*gib)
+	a.opts.NoCheckpoints = true
+	check("no checkpoints", 12*gib)
+}
+
+// TestRoomOfRequests: those in flight may take what the weights leave, and one
+// whole context at least.
+func TestRoomOfRequests(t *testing.T) {
+	dir := longModel(t)
+	f, err := models.Measure(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), NoCheckpoints: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	m := &loaded{app: a, row: storage.Model{ID: "long", Path: dir}, context: 5 * 1024}
+	whole := f.Text(5*1024, true)
+	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
+		a.opts.Memory = 2<<30 + f.Weights(true) + c.left
+		text, room := m.texts(nil)
+		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
+			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d", c.left, room, c.want, text(5*1024), whole)
 		}
 	}
 }
@@ -85,11 +137,11 @@ func TestMemoryGuard(t *testing.T) {
 	if status, body := r.complete(t, "small", "abc"); status != 200 {
 		t.Fatal(status, body)
 	}
-	a.opts.Memory = 2<<30 + 1<<10 // 1 KiB for models
+	a.opts.Memory = 2<<30 + 1<<10 // nothing for models
 	err = a.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0.0 GB") || !strings.Contains(e.Message, "4,096 tokens") ||
-		!strings.Contains(e.Message, "this machine's 2.0 GB") || !strings.Contains(e.Message, "choose a smaller model") {
+		!strings.Contains(e.Message, "this machine's 2.0 GB models may take 0.0 GB, beside 0.3 GB for checkpoints") || !strings.Contains(e.Message, "choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}
 	if status, body := r.complete(t, "large", "abc"); status != 507 || !strings.Contains(body, `"code":"memory_short"`) {
@@ -112,7 +164,7 @@ func TestShortContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := f.Weights(true) + f.Text(5*1024, true)
-	memory := most + 2<<30 // a quarter of it is less
+	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
 	r := start(t, Options{Model: dir, Memory: memory}, "127.0.0.1:0")
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
 		t.Fatal(status, body)

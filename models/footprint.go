@@ -5,8 +5,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"tandem/models/dflash"
 	"tandem/models/nn"
 	"tandem/models/pocket"
 )
@@ -20,11 +22,16 @@ type Footprint struct {
 	ContextLength int   // positions the model was made for; 0 where config.json is silent
 
 	layers []nn.Kept
+	wide   bool // stored so that it computes in float32 whatever is chosen
 }
 
 // ringSlack is by how many rows the buffer of a sliding layer exceeds its
-// window: see engine/cache.
-const ringSlack = 511
+// window, and rowStep is what the rows of others are a multiple of: see
+// engine/cache.
+const (
+	ringSlack = 511
+	rowStep   = 256
+)
 
 // Measure reads the headers of the model in a folder, the pocket model's for an
 // empty one. Errors are of type *Error.
@@ -76,6 +83,7 @@ func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, k
 		if strings.HasPrefix(info.Dtype, "F") || strings.HasPrefix(info.Dtype, "BF") {
 			f.Floats += info.Bytes
 			f.Elements += info.Size()
+			f.wide = f.wide || info.Dtype == "F32" && widens(name)
 		} else {
 			f.Packed += info.Bytes
 		}
@@ -83,15 +91,43 @@ func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, k
 	return nil
 }
 
-// MeasureDrafter returns the bytes of the weights of the drafter in a folder as
-// stored. Errors are of type *Error.
-func MeasureDrafter(dir string) (int64, error) {
-	c, err := openCheckpoint(context.Background(), os.DirFS(dir), nil)
+// widens reports whether keys and values are float32 where that tensor is: it is
+// what embeds, or is on the way to them. Others are float32 in many a checkpoint
+// of 16 bits.
+func widens(name string) bool {
+	return slices.ContainsFunc([]string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."},
+		func(part string) bool { return strings.Contains(name, part) })
+}
+
+// MeasureDrafter reads the headers of the drafter in a folder, of which all
+// tensors count. Of one that cannot be used it returns the weights, with the
+// reason. Errors are of type *Error.
+func MeasureDrafter(dir string) (Footprint, error) {
+	f, err := measureDrafter(os.DirFS(dir))
 	if err != nil {
-		return 0, named(err, Options{Name: filepath.Clean(dir)})
+		return f, named(err, Options{Name: filepath.Clean(dir)})
 	}
-	defer c.close()
-	return c.bytes, nil
+	return f, nil
+}
+
+func measureDrafter(fsys fs.FS) (f Footprint, err error) {
+	if err := f.addWeights(fsys, func(name string) (string, bool) { return name, true }); err != nil {
+		return f, err
+	}
+	text, cfg, err := readAnyConfig(fsys)
+	if err != nil {
+		return f, err
+	}
+	layers := dflash.Layers
+	if !cfg.isDrafter() {
+		arch, ok := architectures[cfg.ModelType]
+		if !ok {
+			return f, unknownArchitecture(cfg.ModelType)
+		}
+		layers = arch.layers
+	}
+	f.layers, err = layers(text)
+	return f, err
 }
 
 // Weights returns the bytes of the weights in memory; wide says that floating
@@ -104,15 +140,15 @@ func (f Footprint) Weights(wide bool) int64 {
 }
 
 // Text returns the bytes of a text of so many tokens in memory; wide says that
-// the model computes in float32, otherwise in a type of 16 bits.
+// the model computes in float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
 	element := int64(2)
-	if wide {
+	if wide || f.wide {
 		element = 4
 	}
 	var n int64
 	for _, l := range f.layers {
-		rows := tokens
+		rows := (tokens + rowStep - 1) / rowStep * rowStep
 		if l.Window > 0 {
 			rows = min(rows, l.Window+ringSlack)
 		}

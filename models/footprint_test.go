@@ -13,9 +13,16 @@ import (
 func TestFootprintOfText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk // one forward, and a whole number of the rows that buffers grow by
-	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
+	for _, c := range []struct {
+		arch string
+		set  models.DtypePolicy
+	}{
+		{"llama", models.DtypeFloat32}, {"qwen3", models.DtypeFloat32}, {"qwen3_5", models.DtypeFloat32}, {"gemma3_text", models.DtypeFloat32},
+		{"llama", models.DtypeCheckpoint}, {"qwen3", models.DtypeCheckpoint}, // of float32
+	} {
+		arch, wide := c.arch, c.set == models.DtypeFloat32
 		dir := enginetest.TinyModel(t, arch)
-		b, err := models.Load(t.Context(), th, dir, models.Options{Dtype: models.DtypeFloat32})
+		b, err := models.Load(t.Context(), th, dir, models.Options{Dtype: c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +40,7 @@ func TestFootprintOfText(t *testing.T) {
 		if arch == "qwen3_5" {
 			tape = 64 << 10
 		}
-		if got := f.Text(tokens, true); got > held || got < held-tape {
+		if got := f.Text(tokens, wide); got > held || got < held-tape {
 			t.Errorf("%s: %d tokens are said to take %d bytes, and take %d", arch, tokens, got, held)
 		}
 		if f.ContextLength != b.Info.ContextLength {
@@ -43,6 +50,69 @@ func TestFootprintOfText(t *testing.T) {
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestFootprintOfLongText: a text that grew row by row up to its end takes no more
+// than is said.
+func TestFootprintOfLongText(t *testing.T) {
+	th := enginetest.NewThread(t)
+	const tokens = 1500 // no whole number of anything
+	dir := enginetest.TinyModel(t, "llama")
+	b, err := models.Load(t.Context(), th, dir, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := models.Measure(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	caches := b.Model.NewCaches(cache.Options{Rows: tokens})
+	var held int64
+	for n := 0; n < tokens; n += 100 {
+		tapRows(t, th, b.Model, caches, make([]int32, 100))
+	}
+	for _, c := range caches {
+		held += c.Bytes()
+	}
+	if got := f.Text(tokens, true); got != held {
+		t.Errorf("%d tokens are said to take %d bytes, and take %d", tokens, got, held)
+	}
+	freeCaches(t, th, caches)
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFootprintOfDrafter: its weights are counted as they are in memory, and so is
+// what it keeps of a text.
+func TestFootprintOfDrafter(t *testing.T) {
+	th := enginetest.NewThread(t)
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{enginetest.TinyDrafter(t, nil), enginetest.TinyModel(t, "llama")} {
+		d, err := models.LoadDrafter(t.Context(), b, dir, models.DrafterSettings{}, models.Options{Dtype: models.DtypeFloat32})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := models.MeasureDrafter(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Weights(true); got > d.Info.Bytes || got < d.Info.Bytes-1<<10 { // a table of angles is no weight
+			t.Errorf("%s: its weights are said to take %d bytes, and take %d", dir, got, d.Info.Bytes)
+		}
+		if f.Text(256, true) == 0 {
+			t.Errorf("%s: it is said to keep nothing of a text", dir)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

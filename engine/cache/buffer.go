@@ -86,7 +86,7 @@ func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	if need <= b.most {
 		rows = min(rows, b.most)
 	}
-	rows = Reserved(rows)
+	rows = (rows + growStep - 1) / growStep * growStep
 	if b.ring > 0 {
 		rows = min(rows, b.ring)
 	}

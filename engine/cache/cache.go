@@ -55,10 +55,6 @@ func New(opts Options, window int) Attention {
 	return c
 }
 
-// Reserved returns how many rows a cache holds room for that keeps every row of
-// a sequence of so many, if that was known ahead.
-func Reserved(rows int) int { return (rows + growStep - 1) / growStep * growStep }
-
 // A Cache holds the state of one layer for one sequence. What a layer writes
 // and reads is its own affair: see [Attention] and [Recurrent]. Like all MLX
 // state it is used on the MLX thread only. After an error in the scope its

@@ -184,6 +184,16 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	return caches
 }
 
+// Layers returns what each layer of a drafter keeps of a text, at most: how far
+// one looks back is also a matter of settings.
+func Layers(config []byte) ([]nn.Kept, error) {
+	a, err := parseArgs(config)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
+}
+
 // Context appends rows to the caches: taps holds the outputs (n, H) of the
 // layers Taps names for n adjacent positions from pos on, which follow those
 // of the last call. n is bounded by the chunk that the caches were made for.
