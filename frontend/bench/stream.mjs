@@ -88,7 +88,7 @@ try {
   await page.goto(`http://127.0.0.1:${server.address().port}/${code}`)
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByLabel('Chat', { exact: true }).check()
-  if (values.tinted) await page.getByLabel('Tint drafted tokens').check()
+  if (values.tinted) await page.getByLabel('Show which words were guessed ahead').check()
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: values.thread ? 'threadTicks' : 'timeTicks' })
   const metrics = async () => Object.fromEntries((await cdp.send('Performance.getMetrics')).metrics.map((m) => [m.name, m.value]))
