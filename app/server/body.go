@@ -270,6 +270,14 @@ func (f *fields) bool(key string) (b bool) {
 	return b
 }
 
+// optional reads a field, or returns nil if it is absent.
+func optional[T any](f *fields, key string, read func(key string) T) *T {
+	if f.raw(key) == nil {
+		return nil
+	}
+	return new(read(key))
+}
+
 // number returns nil for an absent field.
 func (f *fields) number(key string, least, most float64) *float64 {
 	v := f.raw(key)

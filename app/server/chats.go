@@ -131,15 +131,9 @@ func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	change := control.ChatChange{Options: f.blob("options")}
-	if f.raw("title") != nil {
-		change.Title = new(f.string("title"))
-	}
-	if f.raw("system") != nil {
-		change.System = new(f.string("system"))
-	}
-	if f.raw("leaf") != nil {
-		change.Leaf = new(f.id("leaf"))
-	}
+	change.Title = optional(f, "title", f.string)
+	change.System = optional(f, "system", f.string)
+	change.Leaf = optional(f, "leaf", f.id)
 	if f.err != nil {
 		return f.err
 	}
@@ -203,18 +197,10 @@ func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	change := control.MessageChange{Facts: f.blob("facts")}
-	if f.raw("content") != nil {
-		change.Content = new(f.string("content"))
-	}
-	if f.raw("model") != nil {
-		change.Model = new(f.string("model"))
-	}
-	if f.raw("finish") != nil {
-		change.Finish = new(f.string("finish"))
-	}
-	if f.raw("run") != nil {
-		change.Run = new(f.id("run"))
-	}
+	change.Content = optional(f, "content", f.string)
+	change.Model = optional(f, "model", f.string)
+	change.Finish = optional(f, "finish", f.string)
+	change.Run = optional(f, "run", f.id)
 	if f.err != nil {
 		return f.err
 	}

@@ -48,9 +48,7 @@ func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error 
 			f.fail("name", "may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", maxCheckpointName)
 		}
 	}
-	if f.raw("pinned") != nil {
-		change.Pinned = new(f.bool("pinned"))
-	}
+	change.Pinned = optional(f, "pinned", f.bool)
 	if f.err != nil {
 		return f.err
 	}

@@ -71,12 +71,17 @@ func (s *Server) runValues(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, v)
 }
 
-func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
+// namedRun returns the run of a route's id.
+func (s *Server) namedRun(r *http.Request) (control.Run, error) {
 	id, err := runID(r)
 	if err != nil {
-		return err
+		return control.Run{}, err
 	}
-	run, err := s.backend.Run(r.Context(), id)
+	return s.backend.Run(r.Context(), id)
+}
+
+func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
+	run, err := s.namedRun(r)
 	if err != nil {
 		return err
 	}
@@ -84,11 +89,7 @@ func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
-	id, err := runID(r)
-	if err != nil {
-		return err
-	}
-	run, err := s.backend.Run(r.Context(), id)
+	run, err := s.namedRun(r)
 	if err != nil {
 		return err
 	}

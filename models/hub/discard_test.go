@@ -12,22 +12,27 @@ import (
 	"time"
 )
 
+// stopping sends the first 5,000 bytes of a shard, and then nothing.
+func stopping(files map[string][]byte) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Host != "cdn.test" || !strings.HasSuffix(r.URL.Path, shard) {
+			return false
+		}
+		w.Header().Set("Content-Length", "700000")
+		w.Write(files[shard][:5000])
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return true
+	}
+}
+
 // TestDiscard deletes of an interrupted pull what it began, and neither what
 // another program had begun nor what a snapshot has.
 func TestDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
-		h.hook = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Host != "cdn.test" || !strings.HasSuffix(r.URL.Path, shard) {
-				return false
-			}
-			w.Header().Set("Content-Length", "700000")
-			w.Write(files[shard][:5000])
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			return true
-		}
+		h.hook = stopping(files)
 		cache := t.TempDir()
 		r := repo{cache, "org/name"}
 		other := "model-00002-of-00002.safetensors"
@@ -128,16 +133,7 @@ func TestStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
-		h.hook = func(w http.ResponseWriter, r *http.Request) bool {
-			if r.Host != "cdn.test" || !strings.HasSuffix(r.URL.Path, shard) {
-				return false
-			}
-			w.Header().Set("Content-Length", "700000")
-			w.Write(files[shard][:5000])
-			http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-			return true
-		}
+		h.hook = stopping(files)
 		ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 		defer cancel()
 		begin := time.Now()
