@@ -5,37 +5,14 @@
 # processor's time while nobody does anything. It is run by
 # `go run ./build bench desktop`, which says by the environment where the programs are.
 set -euo pipefail
+. "$(dirname "$0")/window.sh"
 
 openbox >/dev/null 2>&1 &
 rounds=${ROUNDS:-5}
 idle=${IDLE:-60} # seconds
 
 now() { echo $(($(date +%s%N) / 1000000)); }
-window() { xdotool search --onlyvisible --name '^Tandem$'; }
-no_window() { ! window; }
-# closed asks the window to close, as a person does, until there is none. A busy
-# window manager may miss a key.
-closed() {
-  no_window && return
-  timeout 1 xdotool windowactivate --sync "$(window)" key alt+F4 || true # it may go meanwhile
-  sleep 0.3
-  no_window
-}
-# painted: the window shows text, and not one plain colour.
-painted() {
-  local id colours
-  id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
-}
-state() { curl -sf --unix-socket "$TANDEM_HOME/run/control.sock" http://tandem/app/state; }
-healthy() { curl -sf "$(state | sed 's/.*"address":"\([^"]*\)".*/\1/')/health"; }
-# until COMMAND succeeds, for a minute at most.
-until_ok() {
-  local end=$((SECONDS + 60))
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || { echo "$* does not come true" >&2; exit 1; }
-    sleep 0.01
-  done
-}
+healthy() { curl -sf "$(app state | sed 's/.*"address":"\([^"]*\)".*/\1/')/health"; }
 median() { sort -n | sed -n "$((rounds / 2 + 1))p"; }
 # ticks of processes: user and system time, in clock ticks.
 ticks() {
@@ -55,31 +32,31 @@ for round in $(seq $rounds); do
   began=$(now)
   "$MENUBAR" --program "$TANDEM" --window "$WINDOW" -- --addr 127.0.0.1:0 >/dev/null 2>&1 &
   menubar=$!
-  until_ok healthy
+  wait_for 60 'healthy' healthy
   ready+=($(($(now) - began)))
-  until_ok window
+  wait_for 60 'window' window
   seen=$(($(now) - began))
-  until_ok painted
+  wait_for 60 'painted' painted
   shown+=($(($(now) - began)))
   xdotool windowminimize "$(window)"
-  until_ok no_window
+  wait_for 60 'no_window' no_window
   sleep 1
   began=$(now)
   "$MENUBAR" --program "$TANDEM" --window "$WINDOW"
-  until_ok window
+  wait_for 60 'window' window
   raised+=($(($(now) - began)))
-  until_ok closed
+  wait_for 60 'closed' closed
   sleep 1
   began=$(now)
   "$MENUBAR" --program "$TANDEM" --window "$WINDOW"
-  until_ok window
+  wait_for 60 'window' window
   there=$(($(now) - began))
-  until_ok painted
+  wait_for 60 'painted' painted
   again+=($(($(now) - began)))
   echo "round $round: healthy ${ready[-1]} ms, window $seen ms, painted ${shown[-1]} ms; minimised: there ${raised[-1]} ms; closed: window $there ms, painted ${again[-1]} ms"
   if [ "$round" = $rounds ]; then
-    until_ok closed
-    server=$(state | sed 's/.*"pid":\([0-9]*\).*/\1/')
+    wait_for 60 'closed' closed
+    server=$(pid)
     sleep 5
     before=$(ticks $menubar "$server")
     m=$(ticks $menubar)

@@ -3,43 +3,8 @@
 # start, second start, close, open again, kill the server, quit. It is run by
 # `go run ./build test ui`, which says by the environment where the programs are.
 set -euo pipefail
+. "$(dirname "$0")/window.sh"
 
-fail() {
-  echo "FAILED: $*" >&2
-  import -window root "$OUT/failed.png" || true
-  exit 1
-}
-
-# wait_for SECONDS WHAT COMMAND... until the command succeeds.
-wait_for() {
-  local limit=$1 what=$2
-  shift 2
-  local end=$((SECONDS + limit))
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || fail "no $what within $limit s"
-    sleep 0.05
-  done
-}
-
-window() { xdotool search --onlyvisible --name '^Tandem$'; }
-no_window() { ! window; }
-# painted: the window shows text, and not one plain colour.
-painted() {
-  local id colours
-  id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
-}
-# closed asks the window to close, as a person does, until there is none. A busy
-# window manager may miss a key.
-closed() {
-  no_window && return
-  timeout 1 xdotool windowactivate --sync "$(window)" key alt+F4 || true # it may go meanwhile
-  sleep 0.3
-  no_window
-}
-socket() { echo "$TANDEM_HOME/run/control.sock"; }
-app() { curl -sf --unix-socket "$(socket)" "http://tandem/app/$1" "${@:2}"; }
-ready() { app state | grep -q '"phase":"ready"'; }
-pid() { app state | sed 's/.*"pid":\([0-9]*\).*/\1/'; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
 openbox &

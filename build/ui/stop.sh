@@ -4,31 +4,8 @@
 # asked of the server. It is run by `go run ./build test ui`, which says by the
 # environment where the programs are.
 set -euo pipefail
+. "$(dirname "$0")/window.sh"
 
-fail() {
-  echo "FAILED: $*" >&2
-  import -window root "$OUT/failed-stop.png" || true
-  exit 1
-}
-
-# wait_for SECONDS WHAT COMMAND... until the command succeeds.
-wait_for() {
-  local limit=$1 what=$2
-  shift 2
-  local end=$((SECONDS + limit))
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || fail "no $what within $limit s"
-    sleep 0.02
-  done
-}
-
-app() { curl -sf --unix-socket "$TANDEM_HOME/run/control.sock" "http://tandem/app/$1" "${@:2}"; }
-ready() { app state | grep -q '"phase":"ready"'; }
-window() { xdotool search --onlyvisible --name '^Tandem$'; }
-painted() {
-  local id colours
-  id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
-}
 # field NAME JSON is a number of the first request in a state or a history.
 field() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" <<<"$2" | head -1; }
 # reading: a part of a prompt has been evaluated, and not all.
