@@ -30,12 +30,18 @@ const (
 const checkpointFolder = "checkpoints"
 
 // checkpointBytes returns what checkpoints may take of the memory, as of the next
-// load.
+// load. More than may be set now, as an older program or a machine with more
+// memory let it be, counts as the most.
 func (a *App) checkpointBytes() int64 {
 	if a.opts.NoCheckpoints {
 		return 0
 	}
-	return cmp.Or(a.settings.current().CheckpointMemory, a.memory()/checkpointMemory)
+	all := a.memory()
+	set := a.settings.current().CheckpointMemory
+	if all > 0 {
+		set = min(set, mostCheckpointMemory(all))
+	}
+	return cmp.Or(set, all/checkpointMemory)
 }
 
 // openStore opens the files of a model's checkpoints, and returns the key they are

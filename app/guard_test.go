@@ -173,7 +173,7 @@ func TestShortContext(t *testing.T) {
 		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
 	}
 	asking := start(t, Options{Model: dir, Memory: memory, ContextLength: 6 * 1024}, "127.0.0.1:0")
-	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "shorter context") {
+	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
 	}
 }

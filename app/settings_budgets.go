@@ -3,18 +3,29 @@ package app
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
 )
 
+// mostCheckpointMemory returns how much of a machine's memory checkpoints may be
+// given: half of what models may take, so that some model fits beside them, or
+// what they get unasked, if that is more.
+func mostCheckpointMemory(memory int64) int64 {
+	return max(roomFor(memory)/2, memory/checkpointMemory)
+}
+
 // checkBudgets refuses what checkpoints are to take at most where the machine has
 // not as much: of those that differ from before. What was set when more was free
-// stays.
+// stays, and so does what a flag says, which must not keep Tandem from starting
+// once the disk has filled: what there is is used then.
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
-	if most, all := roomFor(a.memory()), a.memory(); next.CheckpointMemory != before.CheckpointMemory && next.CheckpointMemory > most {
-		return badBudget("checkpoint_memory", next.CheckpointMemory, most, fmt.Sprintf("this machine has %s, and %s of it are the system's", decimalGB(all), decimalGB(all-most)))
+	if all := a.memory(); next.CheckpointMemory != before.CheckpointMemory {
+		if most := mostCheckpointMemory(all); next.CheckpointMemory > most {
+			return badBudget("checkpoint_memory", next.CheckpointMemory, most, 1<<30, fmt.Sprintf("this machine has %s, and the rest is for models and the system", gigabytes(all)))
+		}
 	}
 	if next.CheckpointDisk == before.CheckpointDisk || next.CheckpointDisk == 0 {
 		return nil
@@ -30,14 +41,23 @@ func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) e
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	if most := free + all.Bytes; next.CheckpointDisk > most {
-		return badBudget("checkpoint_disk", next.CheckpointDisk, most, fmt.Sprintf("%s are free on the disk, and checkpoints have %s", decimalGB(free), decimalGB(all.Bytes)))
+		const unit = 1e9
+		return badBudget("checkpoint_disk", next.CheckpointDisk, most, unit, fmt.Sprintf("%s are free on the disk, and checkpoints have %s", inUnits(free, unit), inUnits(all.Bytes, unit)))
 	}
 	return nil
 }
 
-func badBudget(name string, asked, most int64, why string) error {
-	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s must be %s at most, not %s: %s.", name, decimalGB(most), decimalGB(asked), why)}
+// badBudget refuses an amount in the unit in which the page asks for it: memory in
+// powers of two, disk in powers of ten. The bound is rounded down, so that what is
+// named will do.
+func badBudget(name string, asked, most, unit int64, why string) error {
+	bound := fmt.Sprintf("%.1f GB", math.Floor(float64(most)*10/float64(unit))/10)
+	given := inUnits(asked, unit)
+	if bound == given {
+		bound, given = grouped(int(most))+" bytes", grouped(int(asked))
+	}
+	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s must be %s at most, not %s: %s.", name, bound, given, why)}
 }
 
-// decimalGB writes an amount as settings and flags are written.
-func decimalGB(n int64) string { return fmt.Sprintf("%.1f GB", float64(n)/1e9) }
+// inUnits writes an amount in GB of so many bytes.
+func inUnits(n, unit int64) string { return fmt.Sprintf("%.1f GB", float64(n)/float64(unit)) }

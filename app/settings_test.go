@@ -205,9 +205,10 @@ func TestBudgetsHaveBounds(t *testing.T) {
 	t.Run("set", func(t *testing.T) {
 		r := start(t, o, "")
 		for _, c := range []struct{ change, param, says string }{
-			{`{"checkpoint_memory": 6442450944}`, "", ""}, // three quarters
-			{`{"checkpoint_memory": 6442450945}`, "checkpoint_memory", "must be 6.4 GB at most, not 6.4 GB: this machine has 8.6 GB, and 2.1 GB of it are the system's"},
-			{`{"checkpoint_memory": 9223372036854775807}`, "checkpoint_memory", "6.4 GB at most"},
+			{`{"checkpoint_memory": 3221225472}`, "", ""}, // half of three quarters
+			{`{"checkpoint_memory": 3221225473}`, "checkpoint_memory", "must be 3,221,225,472 bytes at most, not 3,221,225,473: this machine has 8.0 GB, and the rest is for models and the system."},
+			{`{"checkpoint_memory": 4294967296}`, "checkpoint_memory", "must be 3.0 GB at most, not 4.0 GB: "},
+			{`{"checkpoint_memory": 9223372036854775807}`, "checkpoint_memory", "3.0 GB at most"},
 			{`{"checkpoint_disk": 9223372036854775807}`, "checkpoint_disk", "are free on the disk, and checkpoints have 0.0 GB"},
 			{`{"checkpoint_disk": 67108864}`, "", ""},
 			{`{"checkpoint_disk": 0}`, "", ""},
@@ -218,25 +219,32 @@ func TestBudgetsHaveBounds(t *testing.T) {
 			}
 		}
 	})
-	// With less memory, what was set stays, and other settings can be changed.
+	// With less memory, what was set stays as far as there is room, and other settings
+	// can be changed.
 	o.Memory = 4 << 30
 	t.Run("less", func(t *testing.T) {
-		if st, err := start(t, o, "").change(t, `{"idle_unload_minutes": 5}`); err != nil || st.Settings.CheckpointMemory != 6442450944 {
+		r := start(t, o, "")
+		if st, err := r.change(t, `{"idle_unload_minutes": 5}`); err != nil || st.Settings.CheckpointMemory != 3<<30 {
 			t.Errorf("%+v %v", st.Settings, err)
 		}
-	})
-	for _, set := range []func(*control.Settings){
-		func(s *control.Settings) { s.CheckpointMemory = 4 << 30 },
-		func(s *control.Settings) { s.CheckpointDisk = 1 << 60 },
-	} {
-		o.Settings = control.DefaultSettings()
-		set(&o.Settings)
-		if a, err := Open(t.Context(), o); codeOf(err) != control.CodeInvalid {
-			t.Errorf("by flags %+v is taken: %v", o.Settings, err)
-			if err == nil {
-				a.Close()
-			}
+		if r.checkpointBytes() != 1<<30 || r.room() != 1<<30 {
+			t.Errorf("checkpoints get %d bytes and models %d", r.checkpointBytes(), r.room())
 		}
+	})
+}
+
+// TestBudgetsOfFlags: what flags say of checkpoints keeps nobody from starting, as
+// the disk may have filled since.
+func TestBudgetsOfFlags(t *testing.T) {
+	o := Options{Home: t.TempDir(), Memory: 8 << 30, Settings: control.DefaultSettings()}
+	o.Settings.CheckpointMemory, o.Settings.CheckpointDisk = 7<<30, 1<<60
+	a, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if a.checkpointBytes() != 3<<30 || a.room() != 3<<30 || a.settings.current().CheckpointDisk != 1<<60 {
+		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.checkpointBytes(), a.room(), a.settings.current().CheckpointDisk)
 	}
 }
 

@@ -197,13 +197,15 @@ func (s Settings) With(change SettingsChange, defaults Settings) (Settings, erro
 	return s, nil
 }
 
+// LeastBudget is what checkpoints can be given at least, in bytes.
+const LeastBudget = 64 << 20
+
 // Bounds of settings.
 const (
 	leastPort      = 1024 // below it a program needs more rights than it should have
 	mostMinutes    = 7 * 24 * 60
-	leastBudget    = 64 << 20 // bytes
-	mostList       = 64       // entries
-	mostSettingLen = 4096     // bytes of a text
+	mostList       = 64   // entries
+	mostSettingLen = 4096 // bytes of a text
 )
 
 // check says what is wrong with one setting's value.
@@ -238,8 +240,8 @@ func (s *Settings) check(name string) error {
 			return refuse("must lie between 0, which is never, and %d, not %d.", mostMinutes, s.IdleUnloadMinutes)
 		}
 	case "checkpoint_memory", "checkpoint_disk":
-		if n := f.Int(); n != 0 && n < leastBudget {
-			return refuse("must be 0, which leaves it to Tandem, or at least %d MiB, not %d bytes.", leastBudget>>20, n)
+		if n := f.Int(); n != 0 && n < LeastBudget {
+			return refuse("must be 0, which leaves it to Tandem, or at least %d MiB, not %d bytes.", LeastBudget>>20, n)
 		}
 	case "keep_requests":
 		if !slices.Contains([]KeepRequests{KeepNone, KeepWeek, KeepMonth}, s.KeepRequests) {

@@ -124,19 +124,19 @@ func TestKeysVerb(t *testing.T) {
 // list says so.
 func TestSettingsFromOutside(t *testing.T) {
 	home := newHome(t)
-	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=500MB"); code != 0 {
+	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=68MB"); code != 0 {
 		t.Fatalf("exit %d", code)
 	}
 	t.Setenv("HF_ENDPOINT", "https://env.example")
 	t.Setenv("HTTPS_PROXY", "http://ada:secret@proxy.example:3128")
-	p := serveProcess(t, home, "--checkpoint-disk", "700MB")
+	p := serveProcess(t, home, "--checkpoint-disk", "70MB")
 	defer p.stop(t)
 	st, err := client(t, home).Settings(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := st.Settings
-	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e8 || s.HubProxy != "http://proxy.example:3128" {
+	if s.HubEndpoint != "https://env.example" || s.CheckpointDisk != 7e7 || s.HubProxy != "http://proxy.example:3128" {
 		t.Errorf("%+v", s)
 	}
 	by := map[string]string{}
