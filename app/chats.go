@@ -112,7 +112,8 @@ func (a *App) DeleteChat(ctx context.Context, id int64) error {
 
 // DeleteChats implements server.Chats.
 func (a *App) DeleteChats(ctx context.Context) (int, error) {
-	return a.db.DeleteChats(context.WithoutCancel(ctx))
+	n, err := a.db.DeleteChats(context.WithoutCancel(ctx))
+	return n, chatError(err)
 }
 
 // chatError tells the client what the database refuses.
@@ -120,6 +121,9 @@ func chatError(err error) error {
 	e, ok := errors.AsType[*storage.Error](err)
 	if !ok {
 		return err
+	}
+	if e.Code == storage.ReadOnly {
+		return copiesError(err)
 	}
 	code := map[storage.Code]control.Code{storage.NotFound: control.CodeNoChat, storage.Invalid: control.CodeInvalid, storage.Conflict: control.CodeInvalid}[e.Code]
 	if code == "" {

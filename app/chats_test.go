@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,6 +68,18 @@ func TestChatsSurviveRestart(t *testing.T) {
 	wantCode(err, control.CodeInvalid, "would be lost")
 	_, err = a.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
+	stuck := a.home.Path("tandem.db.v1-20261121T120000Z.backup")
+	if err := os.MkdirAll(filepath.Join(stuck, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(a.DeleteChat(ctx, chat.ID), control.CodeFolder, "Nothing is deleted, for an old copy of the database stays")
+	_, err = a.DeleteChats(ctx)
+	wantCode(err, control.CodeFolder, "Nothing is deleted")
+	_, err = a.Forget(ctx, control.ForgetRequest{Client: "c"})
+	wantCode(err, control.CodeFolder, "Nothing is deleted")
+	if err := os.RemoveAll(stuck); err != nil {
+		t.Fatal(err)
+	}
 	if n, err := a.DeleteChats(ctx); err != nil || n != 1 {
 		t.Errorf("%d, %v", n, err)
 	}

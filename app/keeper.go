@@ -247,9 +247,18 @@ func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.
 			return a.deleteCheckpointFiles(append(strays, ids...))
 		})
 		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), Bytes: gone.Bytes, InFlight: gone.InFlight}
-		return err
+		return copiesError(err)
 	})
 	return out, err
+}
+
+// copiesError tells a client why nothing was deleted: the database, or a copy of it,
+// cannot be written.
+func copiesError(err error) error {
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
+		return &control.Error{Code: control.CodeFolder, Err: err, Message: sentence(e.Message)}
+	}
+	return err
 }
 
 // WouldForget implements server.Disk.

@@ -247,28 +247,41 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 	return c, db.chatError("change", id, err)
 }
 
-// DeleteChat deletes a chat with its messages, from copies of the database too. Errors: [NotFound].
+// DeleteChat deletes a chat with its messages, and the copies of the database. Errors: [NotFound]; [ReadOnly] if a copy
+// cannot be removed, and then nothing is deleted.
 func (db *DB) DeleteChat(ctx context.Context, id int64) error {
-	res, err := db.w.ExecContext(ctx, "DELETE FROM chats WHERE id = ?", id)
-	if err == nil {
-		if n, _ := res.RowsAffected(); n == 0 {
-			err = sql.ErrNoRows
-		}
-	}
-	if err == nil {
-		db.purge()
-	}
+	_, err := db.deleteChats(ctx, "delete chat", "DELETE FROM chats WHERE id = ?", id)
 	return db.chatError("delete", id, err)
 }
 
 // DeleteChats deletes all chats, as DeleteChat does, and returns how many there were.
 func (db *DB) DeleteChats(ctx context.Context) (int, error) {
 	const op = "delete all chats"
-	res, err := db.w.ExecContext(ctx, "DELETE FROM chats")
-	if err != nil {
-		return 0, db.wrap(op, err)
+	n, err := db.deleteChats(ctx, op, "DELETE FROM chats")
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
 	}
-	db.purge()
-	n, err := res.RowsAffected()
-	return int(n), db.wrap(op, err)
+	return n, db.wrap(op, err)
+}
+
+// deleteChats runs a statement that deletes some. Error: sql.ErrNoRows if it deletes none.
+func (db *DB) deleteChats(ctx context.Context, op, statement string, args ...any) (n int, err error) {
+	err = db.update(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, statement, args...)
+		if err != nil {
+			return err
+		}
+		deleted, err := res.RowsAffected()
+		if n = int(deleted); err == nil && n == 0 {
+			err = sql.ErrNoRows
+		}
+		if err != nil {
+			return err
+		}
+		return db.removeCopies(op)
+	})
+	if err == nil {
+		db.purge()
+	}
+	return n, err
 }

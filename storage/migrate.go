@@ -89,20 +89,27 @@ func (db *DB) backup(ctx context.Context, version int64) error {
 
 // backups lists the copies made before migrations, oldest first.
 func (db *DB) backups() []string {
-	if db.path == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(filepath.Dir(db.path))
+	names, err := db.copies("")
 	if err != nil {
 		return nil
-	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filepath.Base(db.path)+".v") && strings.HasSuffix(e.Name(), ".backup") {
-			names = append(names, filepath.Join(filepath.Dir(db.path), e.Name()))
-		}
 	}
 	taken := func(name string) string { return name[strings.LastIndexByte(name, '-'):] }
 	slices.SortFunc(names, func(a, b string) int { return strings.Compare(taken(a), taken(b)) })
 	return names
+}
+
+// copies lists the files of backup whose names end in one of these behind the rest: .tmp has one that was not finished.
+func (db *DB) copies(ends ...string) (names []string, err error) {
+	if db.path == "" {
+		return nil, nil
+	}
+	dir, base := filepath.Split(db.path)
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, base+".v") && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, ".backup"+end) }) {
+			names = append(names, filepath.Join(dir, name))
+		}
+	}
+	return names, err
 }

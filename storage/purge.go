@@ -11,23 +11,49 @@ import (
 const (
 	purgeAttempts = 50                    // before the caller goes on, and the rest is done behind its back
 	purgePause    = 20 * time.Millisecond // readers hold the log for moments
-	purgeLater    = time.Second           // between attempts from then on
+	purgeEvery    = time.Second           // between attempts from then on
 	busyTimeout   = 5000                  // milliseconds that a connection waits for another
 )
 
-// purge removes what was deleted from the log and from copies too. It is deleted whatever becomes of that, so this is no
-// error of the call: while something reads in the log, purges goes on trying, and the next Open after a crash.
+// removeCopies removes the copies made before migrations, whole or not, for they have what is about to be deleted. It
+// comes before that is committed: nothing is said to be gone while a copy has it. Error: [ReadOnly].
+func (db *DB) removeCopies(op string) error {
+	names, err := db.copies("", ".tmp")
+	for _, name := range names {
+		if e := os.Remove(name); !os.IsNotExist(e) {
+			err = errors.Join(err, e)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return &Error{Code: ReadOnly, Op: op, Message: fmt.Sprintf("nothing is deleted, for an old copy of the database stays beside %s: %v", db.path, err), Err: err}
+}
+
+// purge removes what was deleted from the log too. It is deleted whatever becomes of that, so this is no error of the
+// call: while something reads in the log, purges goes on trying, and the next Open after a crash.
 func (db *DB) purge() {
 	if db.path == "" {
 		return
 	}
+	var err error
 	for range purgeAttempts {
-		if done, _ := db.purgeOnce(); done {
+		var done bool
+		if done, err = db.fold(db.life); done {
 			return
 		}
 		time.Sleep(purgePause)
 	}
-	db.log.Info("what was deleted stays in the database's log while something reads there")
+	db.purgeLater(err)
+}
+
+// purgeLater has purges empty the log. err is why that could not be done, nil if something reads there.
+func (db *DB) purgeLater(err error) {
+	if err != nil {
+		db.log.Warn("what was deleted is not yet out of the database's log", "error", err)
+	} else {
+		db.log.Info("what was deleted stays in the database's log while something reads there")
+	}
 	select {
 	case db.unpurged <- struct{}{}:
 	default: // it is told already
@@ -36,7 +62,7 @@ func (db *DB) purge() {
 
 // purges ends what purge could not, until the database is closed.
 func (db *DB) purges() {
-	tick := time.NewTicker(purgeLater)
+	tick := time.NewTicker(purgeEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -51,25 +77,12 @@ func (db *DB) purges() {
 				return // with the last connection the log goes
 			}
 			var err error
-			if done, err = db.purgeOnce(); err != nil && !warned {
+			if done, err = db.fold(db.life); err != nil && !warned {
 				warned = true
-				db.log.Warn("what was deleted is not yet out of the database's log and copies", "error", err)
+				db.log.Warn("what was deleted is not yet out of the database's log", "error", err)
 			}
 		}
 	}
-}
-
-// purgeOnce reports whether nothing is left.
-func (db *DB) purgeOnce() (done bool, err error) {
-	var errs []error
-	for _, b := range db.backups() {
-		if err := os.Remove(b); !os.IsNotExist(err) {
-			errs = append(errs, err)
-		}
-	}
-	done, err = db.fold(db.life)
-	err = errors.Join(append(errs, err)...)
-	return done && err == nil, err
 }
 
 // fold moves the log into the file and empties it. It reports whether it could: not while something reads in the log, for

@@ -2,46 +2,143 @@ package storage
 
 import (
 	"bytes"
+	"database/sql"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
 
-// TestDeleteChatsWhileRead: a reader that holds the log is no reason for an error, and keeps no writer waiting; when it has
-// gone the text goes.
+// awaitNoSecret waits until the log of a database has no secret any more.
+func awaitNoSecret(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); secretInLog(path); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it still stands in the log")
+		}
+	}
+}
+
+func secretInLog(path string) bool {
+	text, err := os.ReadFile(path + "-wal")
+	return err != nil && !os.IsNotExist(err) || bytes.Contains(text, []byte("the-secret"))
+}
+
+// TestDeleteChatsWhileRead: a reader that holds the log is no reason for an error, and others write meanwhile; when it
+// has gone the text goes.
 func TestDeleteChatsWhileRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "the-secret"})
-	tx, err := db.r.BeginTx(ctx, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tx.Rollback()
-	var n int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM chats").Scan(&n); err != nil || n != 1 {
-		t.Fatal(n, err)
-	}
-	inLog := func() bool {
-		text, err := os.ReadFile(path + "-wal")
-		return err != nil || bytes.Contains(text, []byte("the-secret"))
-	}
+	reading := holdLog(t, db.r)
 	if err := db.DeleteChat(ctx, c.ID); err != nil {
 		t.Fatal(err)
 	}
-	if !inLog() {
+	if !secretInLog(path) {
 		t.Fatal("the reader does not hold the log")
 	}
 	mustChat(t, db, Chat{})
-	if err := tx.Rollback(); err != nil {
+	if err := reading.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	for inLog() {
-		if ctx.Err() != nil {
-			t.Fatal("it still stands in the log")
-		}
-		time.Sleep(10 * time.Millisecond)
+	awaitNoSecret(t, path)
+}
+
+// holdLog has a reader hold the log as it is.
+func holdLog(t *testing.T, db *sql.DB) *sql.Tx {
+	t.Helper()
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	var n int
+	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM chats").Scan(&n); err != nil || n != 1 {
+		t.Fatal(n, err)
+	}
+	return tx
+}
+
+// TestPurgeAfterRestart: what could not be emptied before the end of a process is emptied by the next one, however long
+// something reads there.
+func TestPurgeAfterRestart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db := mustOpen(t, path)
+	c := mustChat(t, db, Chat{})
+	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "the-secret"})
+	other, err := sql.Open("sqlite", db.dsn("_pragma=query_only(1)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	reading := holdLog(t, other)
+	if err := db.DeleteChat(t.Context(), c.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, path)
+	if !secretInLog(path) {
+		t.Fatal("the reader does not hold the log")
+	}
+	if err := reading.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	awaitNoSecret(t, path)
+}
+
+// TestCopiesGoFirst: nothing is deleted while a copy of it cannot be, and a copy that was not finished is one.
+func TestCopiesGoFirst(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.db")
+	db, ctx := mustOpen(t, path), t.Context()
+	c := mustChat(t, db, Chat{})
+	r, err := db.BeginRun(ctx, Run{Model: "m", Client: "c"})
+	if err == nil {
+		err = db.FinishRun(ctx, r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun, stuck := path+".v8-20261121T120000Z.backup.tmp", path+".v9-20261122T120000Z.backup"
+	if err := os.WriteFile(begun, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(stuck, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	forget := func() (asked bool, err error) {
+		_, err = db.Forget(ctx, Scope{Client: "c"}, func([]string) error { asked = true; return nil })
+		return asked, err
+	}
+	e := wantCode(t, db.DeleteChat(ctx, c.ID), ReadOnly)
+	if !strings.Contains(e.Message, filepath.Base(stuck)) {
+		t.Errorf("it says %q", e.Message)
+	}
+	_, err = db.DeleteChats(ctx)
+	wantCode(t, err, ReadOnly)
+	asked, err := forget()
+	if wantCode(t, err, ReadOnly); asked {
+		t.Error("files of checkpoints are deleted, and nothing is forgotten")
+	}
+	if _, err := os.Stat(begun); !os.IsNotExist(err) {
+		t.Error("a copy that was not finished stays:", err)
+	}
+	if _, err := db.Chat(ctx, c.ID); err != nil {
+		t.Error("the chat is gone:", err)
+	}
+	if err := os.RemoveAll(stuck); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.DeleteChat(ctx, c.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := forget(); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Run(ctx, r.ID); err == nil {
+		t.Error("the run is there")
 	}
 }

@@ -128,8 +128,9 @@ func (db *DB) WouldForget(ctx context.Context, s Scope) (out Forgotten, checkpoi
 
 // Forget removes the history of a scope, what was kept of its texts, and the rows of checkpoints: of those that its runs
 // computed, of all that go on from these, and, where a model is the whole scope, of all of that model's. Runs in flight
-// stay. remove deletes the files of checkpoints first: if it fails, nothing is forgotten. Tokens of texts that others'
-// prompts parted from go with it, and so do the copies that were made before migrations.
+// stay. Tokens of texts that others' prompts parted from go with it, and so do the copies that were made before
+// migrations; these go first, then remove deletes the files of checkpoints: if either fails, nothing is forgotten.
+// Behind a Forget that did not fail only the database's log may have a text, while something reads there; then it goes.
 func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) error) (Forgotten, error) {
 	const op = "forget runs"
 	if s == (Scope{}) {
@@ -157,6 +158,9 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 			}
 		}
 		if err := rows.Err(); err != nil {
+			return err
+		}
+		if err := db.removeCopies(op); err != nil {
 			return err
 		}
 		if err := remove(out.Checkpoints); err != nil {

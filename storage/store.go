@@ -103,8 +103,8 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.interruptRuns(ctx); err != nil {
 		return err
 	}
-	if _, err := db.fold(ctx); err != nil { // after a crash the log may hold what was deleted
-		db.log.Warn("emptying the database's log", "error", err)
+	if done, err := db.fold(ctx); !done { // after a crash the log may hold what was deleted
+		db.purgeLater(err)
 	}
 	if db.r, err = sql.Open("sqlite", db.dsn("_pragma=query_only(1)")); err != nil {
 		return err
