@@ -20,7 +20,7 @@ type View struct {
 	Crashed string
 
 	Login   Login
-	Failure string // of the last click, in plain words
+	Failure string // of the last click, or of the start before there was one, in plain words
 }
 
 // Login says whether Tandem starts at login.

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -67,29 +68,124 @@ func TestOfferFails(t *testing.T) {
 	}
 }
 
-// TestOfferSays: who is asked is told what goes, and that it is newer if it is.
+// TestOfferSays: who is asked is told what goes, and that it is newer if it is; and
+// what was said is what is done, whatever the bundle came as.
 func TestOfferSays(t *testing.T) {
 	plist := func(version string) map[string]string {
 		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" + version + "</string>\n</dict>"}
 	}
-	bundle := filepath.Join(t.TempDir(), "Tandem.app")
-	plant(t, bundle, plist("1.9.0"))
 	for there, want := range map[string]string{
 		"": "Move Tandem to the Applications folder?", "1.8.9": "Replace Tandem 1.8.9 in FOLDER with this one, 1.9.0?",
 		"1.9.0": "Replace Tandem 1.9.0 in FOLDER with this one, 1.9.0?", "1.10.0": "Replace Tandem 1.10.0 in FOLDER with this older one, 1.9.0?",
 		"new": "Replace the Tandem in FOLDER with this one?",
 	} {
-		first, folder := t.TempDir(), t.TempDir()
-		if there != "" {
-			plant(t, filepath.Join(folder, "Tandem.app"), plist(there))
+		for _, name := range []string{"Tandem.app", "Tandem 2.app"} {
+			bundle := filepath.Join(t.TempDir(), name)
+			plant(t, bundle, plist("1.9.0"))
+			first, folder := t.TempDir(), t.TempDir()
+			at := filepath.Join(first, "Tandem.app")
+			if there != "" {
+				at = filepath.Join(folder, "Tandem.app")
+				plant(t, at, plist(there))
+			}
+			asked, opened := "", ""
+			moved, err := Mover{
+				Bundle: bundle, Place: Translocated, Folders: []string{first, folder}, Log: slog.New(slog.DiscardHandler),
+				Ask:  func(question string) bool { asked = question; return true },
+				Open: func(path string) error { opened = path; return nil },
+			}.Offer()
+			if want := strings.ReplaceAll(want, "FOLDER", folder); !moved || err != nil || !strings.HasPrefix(asked, want+"\n") || opened != at {
+				t.Errorf("%s is there, %s comes: asked %q, want %q; opened %s, want %s; %v", there, name, asked, want, opened, at, err)
+			}
+			if all, err := os.ReadDir(filepath.Dir(at)); err != nil || len(all) != 1 || versionOf(at) != "1.9.0" {
+				t.Errorf("%s is there, %s comes: there is %v, %v", there, name, all, err)
+			}
+			if entries, err := os.ReadDir(first); err != nil || there != "" && len(entries) > 0 {
+				t.Errorf("%s is there, %s comes: in the other folder lies %v, %v", there, name, entries, err)
+			}
 		}
-		asked := ""
-		moved, err := Mover{
-			Bundle: bundle, Place: Translocated, Folders: []string{first, folder}, Log: slog.New(slog.DiscardHandler),
-			Ask: func(question string) bool { asked = question; return false },
-		}.Offer()
-		if want = strings.ReplaceAll(want, "FOLDER", folder); moved || err != nil || !strings.HasPrefix(asked, want+"\n") {
-			t.Errorf("%s is there: asked %q, want %q; %v", there, asked, want, err)
+	}
+}
+
+// TestOfferReplacesOnly: where one was promised to be replaced and cannot be, no second
+// one comes to be elsewhere.
+func TestOfferReplacesOnly(t *testing.T) {
+	for name, failing := range map[string]int{"the way out": 1, "the way in": 2} {
+		o := newOffer(t, failing, failing)
+		plant(t, o.Folders[0], map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
+		moved, err := o.Offer()
+		text, _ := os.ReadFile(filepath.Join(o.Folders[0], "Tandem.app/Contents/MacOS/Tandem"))
+		second, _ := os.ReadDir(o.Folders[1])
+		if moved || err == nil || string(text) != "old" || len(second) > 0 {
+			t.Errorf("%s: moved %t, %v; %q is there, and %v in the other folder", name, moved, err, text, second)
 		}
+	}
+}
+
+// TestOfferLoses: what could neither be replaced nor put back is told, nothing goes
+// elsewhere or is opened, and the next offer puts it back. It may have come while
+// the question stood.
+func TestOfferLoses(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		o := newOffer(t, 2, 3)
+		installed := func() {
+			plant(t, o.Folders[0], map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
+		}
+		if late {
+			o.Ask = func(string) bool { installed(); return true }
+		} else {
+			installed()
+		}
+		moved, err := o.Offer()
+		lost, ok := errors.AsType[*LostError](err)
+		if moved || !ok {
+			t.Fatalf("moved %t, %v", moved, err)
+		}
+		if !strings.HasPrefix(err.Error(), "the old Tandem lies in "+lost.At) {
+			t.Errorf("told %q, and it lies in %s", err, lost.At)
+		}
+		if second, _ := os.ReadDir(o.Folders[1]); len(second) > 0 {
+			t.Errorf("in the other folder lies %v", second)
+		}
+		o.Ask = func(string) bool { return false }
+		if _, err := o.Offer(); err != nil {
+			t.Error(err)
+		}
+		text, err := os.ReadFile(filepath.Join(o.Folders[0], "Tandem.app/Contents/MacOS/Tandem"))
+		if entries, _ := os.ReadDir(o.Folders[0]); err != nil || string(text) != "old" || len(entries) != 1 {
+			t.Errorf("after the next offer: %q, %v, %v", text, err, entries)
+		}
+	}
+}
+
+// newOffer is one that is accepted, of which some steps fail, counted from 1, and
+// that may open nothing.
+func newOffer(t *testing.T, from, to int) Mover {
+	bundle := filepath.Join(t.TempDir(), "Tandem.app")
+	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})
+	step := 0
+	return Mover{
+		Bundle: bundle, Place: Elsewhere, Folders: []string{t.TempDir(), t.TempDir()}, Note: filepath.Join(t.TempDir(), "stay"),
+		Ask: func(string) bool { return true }, Open: func(path string) error { t.Errorf("%s was opened", path); return nil },
+		Log: slog.New(slog.DiscardHandler),
+		rename: func(a, b string) error {
+			if step++; step >= from && step <= to {
+				return errors.New("no")
+			}
+			return os.Rename(a, b)
+		},
+	}
+}
+
+// TestOfferCannotOpen: a copy that cannot be opened is told, and this one runs on.
+func TestOfferCannotOpen(t *testing.T) {
+	o := newOffer(t, 0, 0)
+	o.Open = func(string) error { return errors.New("no shell") }
+	at := filepath.Join(o.Folders[0], "Tandem.app")
+	if moved, err := o.Offer(); moved || err == nil || !strings.HasPrefix(err.Error(), "Tandem was copied to "+at) {
+		t.Errorf("moved %t, %v", moved, err)
+	}
+	if _, err := os.Stat(at); err != nil {
+		t.Error(err)
 	}
 }

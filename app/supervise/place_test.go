@@ -2,7 +2,9 @@ package supervise
 
 import (
 	"errors"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,13 +72,13 @@ func cutArrow(text string) (string, bool) {
 	return "", false
 }
 
-// TestMove: the copy is whole, with modes and links, what was there is gone, and
-// nothing else is left.
+// TestMove: the copy is whole, with modes and links, and named Tandem.app whatever it
+// came as; what was there is gone, and nothing else is left.
 func TestMove(t *testing.T) {
-	from, applications := filepath.Join(t.TempDir(), "Tandem.app"), filepath.Join(t.TempDir(), "Applications")
+	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"), filepath.Join(t.TempDir(), "Applications")
 	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old", "Tandem.app/Contents/stale": "old"})
-	got, err := Move(slog.New(slog.DiscardHandler), from, applications)
+	got, err := move(os.Rename, slog.New(slog.DiscardHandler), from, applications)
 	if err != nil || got != filepath.Join(applications, "Tandem.app") {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -102,7 +104,7 @@ func TestMove(t *testing.T) {
 func TestMoveFails(t *testing.T) {
 	applications := t.TempDir()
 	plant(t, applications, map[string]string{"Tandem.app/Contents/MacOS/Tandem": "old"})
-	if _, err := Move(slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
+	if _, err := move(os.Rename, slog.New(slog.DiscardHandler), filepath.Join(t.TempDir(), "Tandem.app"), applications); err == nil {
 		t.Fatal("nothing was copied without an error")
 	}
 	text, err := os.ReadFile(filepath.Join(applications, "Tandem.app/Contents/MacOS/Tandem"))
@@ -130,13 +132,50 @@ func TestMoveKeeps(t *testing.T) {
 		at := filepath.Join(applications, "Tandem.app")
 		if failing[3] {
 			kept, _ := filepath.Glob(filepath.Join(applications, ".tandem-*", "old"))
-			if len(kept) != 1 || err == nil || !strings.Contains(err.Error(), kept[0]) {
+			if lost, ok := errors.AsType[*LostError](err); len(kept) != 1 || !ok || lost.At != kept[0] || !strings.Contains(err.Error(), kept[0]) {
 				t.Fatalf("%s: kept %q, %v", name, kept, err)
 			}
 			at = kept[0]
 		}
 		if text, read := os.ReadFile(filepath.Join(at, "Contents/MacOS/Tandem")); err == nil || string(text) != "old" {
 			t.Errorf("%s: %q, %v, %v", name, text, read, err)
+		}
+	}
+}
+
+// TestPutRight: what a move that was cut short had taken away comes back, but never in
+// place of what is there; its folder goes, and others stay.
+func TestPutRight(t *testing.T) {
+	const app = "Tandem.app/Contents/MacOS/Tandem"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		want  map[string]string // all that is left, by path
+	}{
+		{"cut short between the two", map[string]string{".tandem-1/old/" + app[11:]: "old", ".tandem-1/new/" + app[11:]: "new"}, map[string]string{app: "old"}},
+		{"while it copied", map[string]string{app: "old", ".tandem-1/new/Contents/x": "half"}, map[string]string{app: "old"}},
+		{"while it copied for the first time", map[string]string{".tandem-1/new/Contents/x": "half"}, nil},
+		{"while it cleared away", map[string]string{app: "new", ".tandem-1/old/Contents/x": "half"}, map[string]string{app: "new"}},
+		{"somebody else's", map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}, map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}},
+	} {
+		applications := t.TempDir()
+		plant(t, applications, c.files)
+		putRight(slog.New(slog.DiscardHandler), applications)
+		got := map[string]string{}
+		if err := filepath.WalkDir(applications, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			rel, _ := filepath.Rel(applications, path)
+			text, err := os.ReadFile(path)
+			got[rel] = string(text)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(applications)
+		if err != nil || !maps.Equal(got, c.want) || len(entries) > 1 || len(c.want) == 0 && len(entries) > 0 {
+			t.Errorf("%s: left %q in %v, %v, want %q", c.name, got, entries, err, c.want)
 		}
 	}
 }

@@ -29,8 +29,12 @@ type app struct {
 	shown *menu.Menu
 }
 
-func newApp(o options) *app {
+// newApp makes one whose menu begins by telling of failure, if there is one.
+func newApp(o options, failure error) *app {
 	a := &app{o: o, client: control.Dial(o.home), shown: new(menu.Menu), window: window{program: o.window, home: o.home, log: o.log}}
+	if failure != nil {
+		a.view.Failure = failure.Error()
+	}
 	a.supervisor = supervise.New(supervise.Options{
 		Home: o.home, Program: o.program, Args: o.args, Stderr: os.Stderr, Logger: o.log, Changed: a.supervised,
 	})

@@ -81,19 +81,20 @@ func run(o options) error {
 	if o.bundle != "" && supervise.IsLoginAgent(o.opened, os.Getenv) {
 		return errors.Join(door.Close(), supervise.OpenAtLogin(o.bundle, os.Environ()).Run())
 	}
+	var failure error
 	if !o.hidden {
 		moved, err := o.mover().Offer()
-		if err != nil {
-			o.log.Error("Tandem could not be moved to Applications, and runs from where it is", "error", err)
-		}
 		if moved {
 			return errors.Join(err, door.Close())
+		}
+		if failure = err; err != nil {
+			o.log.Error("offering to move Tandem to Applications", "error", err)
 		}
 	}
 	// A window that is just starting would die of it; what is ignored stays so in
 	// children until they say otherwise.
 	signal.Ignore(showSignal)
-	a := newApp(o)
+	a := newApp(o, failure)
 	ended := make(chan error, 1)
 	systray.Run(func() {
 		a.tray = newTray(a.clicked)
