@@ -17,15 +17,19 @@ type window struct {
 	program, home string
 	log           *slog.Logger
 
-	mu  sync.Mutex
-	cmd *exec.Cmd // nil while there is none
+	mu     sync.Mutex
+	cmd    *exec.Cmd // nil while there is none
+	closed bool      // with the menu
 }
 
 // open starts the program, which brings the window that is there to the front if
-// there is one.
+// there is one. Once the menu ends none comes any more.
 func (w *window) open() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
 	if w.cmd != nil {
 		_ = w.cmd.Process.Signal(showSignal) // it may just have ended
 		return nil
@@ -57,6 +61,7 @@ func (w *window) open() error {
 func (w *window) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.closed = true
 	if w.cmd != nil {
 		_ = w.cmd.Process.Signal(os.Interrupt) // it may just have ended
 		w.cmd = nil
