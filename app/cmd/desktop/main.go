@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/wailsapp/wails/v2"
 	"github.com/wailsapp/wails/v2/pkg/options"
@@ -67,27 +68,46 @@ func run(program string, follow bool, args []string) error {
 	return errors.Join(err, crash)
 }
 
+// pageLimit is how long an end waits for a page that does not come.
+const pageLimit = 5 * time.Second
+
 // show runs the window until it is closed. What is no file of the interface goes
 // to the handler.
+//
+// A signal ends it once, for a window may not be told again while it ends, and not
+// before it has its page: until its loop runs, it does not hear. Wails listens too,
+// and minds neither.
 func show(handler http.Handler) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGUSR2)
-	defer signal.Stop(signals)
+	asked, ended, ready := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(asked, syscall.SIGUSR2)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(asked)
+	defer signal.Stop(ended)
+	var once sync.Once
 	return wails.Run(&options.App{
 		Title: "Tandem", Width: 1120, Height: 760, MinWidth: 640, MinHeight: 480,
 		AssetServer: &assetserver.Options{Assets: frontend.Files(), Handler: handler},
+		OnDomReady:  func(context.Context) { once.Do(func() { close(ready) }) },
 		OnStartup: func(ctx context.Context) {
+			signal.Reset(os.Interrupt, syscall.SIGTERM) // of Wails
+			signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
 			if err := letSystemQuit(); err != nil {
 				fmt.Fprintln(os.Stderr, "tandem:", err)
 			}
 			go func() {
-				for s := range signals {
-					if s == syscall.SIGUSR2 {
+				for {
+					select {
+					case <-asked:
 						runtime.WindowUnminimise(ctx)
 						runtime.WindowShow(ctx)
-						continue
+					case <-ended:
+						select {
+						case <-ready:
+						case <-time.After(pageLimit):
+						}
+						runtime.Quit(ctx)
+						return
 					}
-					runtime.Quit(ctx)
 				}
 			}()
 		},
