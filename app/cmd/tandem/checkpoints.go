@@ -45,6 +45,7 @@ func listCheckpoints(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints list")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "of this model only")
+	limit := f.Uint("limit", 0, "the N that were used last only (default: all)")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -52,6 +53,9 @@ func listCheckpoints(ctx context.Context, m *Main, args []string) error {
 		list, err := c.Checkpoints(ctx, *model)
 		if err != nil {
 			return err
+		}
+		if *limit > 0 && uint(len(list)) > *limit {
+			list = list[:*limit]
 		}
 		var rows [][]string
 		for _, x := range list {

@@ -35,6 +35,17 @@ type verb struct {
 	run  func(ctx context.Context, m *Main, args []string) error
 }
 
+// argsOf is the synopsis of one verb below this one, and the whole where there is
+// no such.
+func (v verb) argsOf(sub string) string {
+	for args := range strings.SplitSeq(v.args, " | ") {
+		if first, _, _ := strings.Cut(args, " "); sub != "" && strings.Trim(first, "[]") == sub {
+			return args
+		}
+	}
+	return v.args
+}
+
 // verbs returns the table in the order help prints it.
 func verbs() []verb {
 	return []verb{
@@ -45,7 +56,7 @@ func verbs() []verb {
 		{"models", "list [--json] | add [--id ID] FOLDER | remove ID | drafter [--json] ID [FOLDER|ORG/NAME|auto|none]", "the registry of models; the list has a * at the chosen one, and says where a folder has gone; drafter says or sets what guesses ahead for a model", modelsVerb},
 		{"pull", "ORG/NAME[@REVISION]", "download a model from the hub", pull},
 		{"runs", "[list] [--json] [--model ID] [--limit N] | show [--json] [ID] | resume [--json] ID | verify [--json] ID", "the history of requests; show tells of one, the latest if none is named, and of its rounds; resume completes an answer that was cut off; verify computes one again, with nothing restored or drafted, and compares", runsVerb},
-		{"checkpoints", "[list] [--json] [--model ID] | show [--json] ID | name ID NAME | pin ID | unpin ID | branch [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] ID [PROMPT] | delete [--all] ID | verify [--json] [ID|RUN]", "the states of texts that are kept on disk; ID may be a name; branch answers from one, delete deletes it, with all that go on from it if they may, verify reads files whole, or does a run again", checkpointsVerb},
+		{"checkpoints", "[list] [--json] [--model ID] [--limit N] | show [--json] ID | name ID NAME | pin ID | unpin ID | branch [--raw] [--json] [--max-tokens N] [--temperature X] [--seed N] ID [PROMPT] | delete [--all] ID | verify [--json] [ID|RUN]", "the states of texts that are kept on disk; ID may be a name; branch answers from one, delete deletes it, with all that go on from it if they may, verify reads files whole, or does a run again", checkpointsVerb},
 		{"forget", "[--model ID] [--client NAME] [--day YYYY-MM-DD]", "delete the history of a model, a client or a day, and the states that its requests left", forget},
 		{"bench", "NAME [--model DIR] [--drafter DIR] [--context N,N,...] [--only TEXT] [--quick] [--full] [--json] [--wait]", "measure this machine", bench},
 		{"settings", "[list] [--json] | set NAME=VALUE ...", "what can be set, and what decides each; set changes it at once, and NAME=null puts the default back", settingsVerb},
@@ -130,10 +141,10 @@ func (m *Main) flags(name string) *flag.FlagSet {
 	f := flag.NewFlagSet("tandem "+name, flag.ContinueOnError)
 	f.SetOutput(m.Stderr)
 	f.Usage = func() {
-		word, _, _ := strings.Cut(name, " ")
+		word, sub, _ := strings.Cut(name, " ")
 		for _, v := range verbs() {
 			if v.name == word {
-				fmt.Fprintf(m.Stderr, "usage: tandem %s %s\n%s\n", v.name, v.args, v.doc)
+				fmt.Fprintf(m.Stderr, "usage: tandem %s %s\n%s\n", v.name, v.argsOf(sub), v.doc)
 			}
 		}
 		f.PrintDefaults()

@@ -118,6 +118,9 @@ func TestCheckpointVerbs(t *testing.T) {
 	if text := console.must(t, "checkpoints"); !strings.Contains(text, "contains") || !strings.Contains(text, "pinned") {
 		t.Errorf("listed as %s", text)
 	}
+	if some := lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json", "--limit", "2")); len(some) != 2 || some[0].ID != list()[0].ID {
+		t.Errorf("the first two are %+v", some)
+	}
 	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains", "Write Index.")
 	r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]
 	for i := 0; i < 200 && r.EndedAt.IsZero(); i++ { // its row is completed behind the answer
