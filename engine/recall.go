@@ -67,6 +67,7 @@ func (e *Engine) recall(s *mlx.Scope, t *task) {
 		t.path, t.caches = nil, fresh()
 		return
 	}
+	t.caches.Expect(t.most()) // they may be another request's, which was to be of another length
 	t.fed = t.path.Restored
 	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
 	switch {

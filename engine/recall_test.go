@@ -221,3 +221,22 @@ func TestRecallLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRecallReservesNoMore: a request that goes on with another's caches holds what its
+// own text can come to take, and not what the other's could.
+func TestRecallReservesNoMore(t *testing.T) {
+	f := recalling(t, cache.Full, Options{})
+	const row = 2 * 2 * 4 // bytes: keys and values of two layers
+	text := counting(0, 2000)
+	for range f.Generate(t.Context(), Request{Prompt: text, MaxTokens: new(20000)}) {
+		break // a long answer was to come
+	}
+	text = counting(0, 9500)
+	stats, text := f.ask(t, Request{Prompt: text, MaxTokens: new(20)})
+	if stats.CachedTokens < 2000 {
+		t.Fatalf("%d of 2000 tokens were restored", stats.CachedTokens)
+	}
+	if held := stats.CheckpointBytes / row; held > int64(len(text)+256) {
+		t.Errorf("a text of %d tokens takes %d rows", len(text), held)
+	}
+}

@@ -75,16 +75,16 @@ func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 
 // reserve makes room for row numbers below need. like gives shape and type.
 // An unbounded buffer grows by a quarter at least, so that appending n rows
-// copies O(n) in all and at most a fifth of the buffer lies idle; but not beyond
-// what will ever be needed.
+// copies O(n) in all and at most a fifth of the buffer lies idle; but not ahead
+// of what will ever be needed.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	have := b.rows()
 	if need <= have {
 		return
 	}
 	rows := max(need, have+have/4)
-	if need <= b.most {
-		rows = min(rows, b.most)
+	if b.most > 0 {
+		rows = min(rows, max(need, b.most))
 	}
 	rows = (rows + growStep - 1) / growStep * growStep
 	if b.ring > 0 {

@@ -32,7 +32,7 @@ const MaxChunk = 512
 type Options struct {
 	Layout Layout // zero means Ring
 	Chunk  int    // most rows of one forward; zero means MaxChunk
-	Rows   int    // that the sequence can come to have, beyond which nothing is reserved ahead; zero means not known
+	Rows   int    // see Cache.Expect
 }
 
 // MaxRows returns the most rows that one Update of any cache made by these
@@ -47,11 +47,11 @@ func (o Options) MaxRows() int {
 // New makes the empty cache of a layer whose queries attend the last window
 // positions, their own included; all of them if window is 0.
 func New(opts Options, window int) Attention {
+	var c Attention = NewKV(window)
 	if window > 0 && opts.Layout != Full {
-		return NewRotating(window, opts.Chunk)
+		c = NewRotating(window, opts.Chunk)
 	}
-	c := NewKV(window)
-	c.buf.most = opts.Rows
+	c.Expect(opts.Rows)
 	return c
 }
 
@@ -63,6 +63,11 @@ type Cache interface {
 	// Offset returns the number of positions written, which is the position
 	// of the next row.
 	Offset() int
+
+	// Expect says how many positions the sequence can come to have, beyond
+	// which nothing is reserved ahead; 0 if that is not known. What is reserved
+	// already stays.
+	Expect(positions int)
 
 	// Trim drops the newest n rows in O(1). It fails, changing nothing, if
 	// the rows before them are no longer held. Captures of dropped rows that

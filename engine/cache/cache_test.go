@@ -99,34 +99,42 @@ func TestUpdateInPlace(t *testing.T) {
 }
 
 // TestNothingIsReservedBeyondTheEnd: a cache that knows how long its sequence can
-// become holds no more for it, however it got there; and goes on growing where
-// that was wrong.
+// become holds no more for it, however it got there, and whichever it was made for;
+// and goes on growing where that was wrong.
 func TestNothingIsReservedBeyondTheEnd(t *testing.T) {
 	th := enginetest.NewThread(t)
-	for _, step := range []int{1, 7, 512} {
-		const most = 2100
-		c := cache.New(cache.Options{Rows: most}, 0)
-		add := func(n int) {
-			do(t, th, func(s *mlx.Scope) error {
-				x := s.Zeros(mlx.Float32, 1, 1, n, 2)
-				c.Update(s, x, x)
-				return s.Eval(c.Arrays()...)
-			})
-		}
-		const row = 2 * 2 * 4 // bytes
-		for c.Offset() < most {
-			add(min(step, most-c.Offset()))
-			if held := c.Bytes() / row; held > most+256 || held < int64(c.Offset()) {
-				t.Fatalf("steps of %d: at %d of %d positions it holds %d", step, c.Offset(), most, held)
+	const most, window = 2100, 4096
+	for _, window := range []int{0, window} {
+		for _, step := range []int{1, 7, 512} {
+			for _, made := range []int{most, 600} { // for a sequence of so many positions
+				c := cache.New(cache.Options{Rows: made}, window)
+				add := func(n int) {
+					do(t, th, func(s *mlx.Scope) error {
+						x := s.Zeros(mlx.Float32, 1, 1, n, 2)
+						c.Update(s, x, x)
+						return s.Eval(c.Arrays()...)
+					})
+				}
+				const row = 2 * 2 * 4 // bytes
+				for expected := made; c.Offset() < most; {
+					if c.Offset() >= made-step {
+						expected = most
+						c.Expect(most) // another request goes on with it
+					}
+					add(min(step, most-c.Offset()))
+					if held := c.Bytes() / row; held > int64(expected)+256 || held < int64(c.Offset()) {
+						t.Fatalf("window %d, made for %d, steps of %d: at %d of %d positions it holds %d", window, made, step, c.Offset(), expected, held)
+					}
+				}
+				for range 500 {
+					add(1)
+				}
+				if held := c.Bytes() / row; held < most+500 || held > most+500+256 {
+					t.Errorf("window %d: %d positions lie in %d rows", window, most+500, held)
+				}
+				do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
 			}
 		}
-		for range 500 {
-			add(1)
-		}
-		if held := c.Bytes() / row; held < most+500 {
-			t.Errorf("%d positions lie in %d rows", most+500, held)
-		}
-		do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
 	}
 }
 

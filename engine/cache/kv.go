@@ -50,6 +50,9 @@ func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	return view
 }
 
+// Expect implements Cache.
+func (c *KV) Expect(positions int) { c.buf.most = positions }
+
 // Trim implements Cache: any number of rows may go.
 func (c *KV) Trim(n int) error {
 	if n < 0 || n > c.offset {

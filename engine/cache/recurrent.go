@@ -103,6 +103,9 @@ func NewRecurrent(shape StateShape, run Recurrence) *Recurrent {
 // Offset implements Cache.
 func (c *Recurrent) Offset() int { return c.offset }
 
+// Expect implements Cache: a state has one size.
+func (c *Recurrent) Expect(int) {}
+
 // Update takes in n rows: x (n, C) for the convolution, and the layer's other
 // inputs (n, ...). It returns what comes out of them, (n, ...). The last pad of
 // them count in Offset and are not taken in: they have to be trimmed before the

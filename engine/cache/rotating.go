@@ -48,6 +48,9 @@ func NewRotating(window, chunk int) *Rotating {
 // Offset implements Cache.
 func (c *Rotating) Offset() int { return c.offset }
 
+// Expect implements Cache.
+func (c *Rotating) Expect(positions int) { c.buf.most = positions }
+
 // first returns the lowest position that a query at offset attends.
 func (c *Rotating) first(offset int) int { return max(0, offset-(c.window-1)) }
 

@@ -15,6 +15,13 @@ func (s Stack) Arrays() []*mlx.Array {
 	return list
 }
 
+// Expect says how many positions the sequence can come to have, as [Cache] does.
+func (s Stack) Expect(positions int) {
+	for _, c := range s {
+		c.Expect(positions)
+	}
+}
+
 // Trim drops the newest n rows of all caches. After an error they may hold
 // different positions and can only be freed.
 func (s Stack) Trim(n int) error {
