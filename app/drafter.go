@@ -230,6 +230,7 @@ func (m *loaded) newEngine(d *drafter, reason string) *engine.Engine {
 		o.Checkpoints, o.Store = a.checkpointBytes(), m.store
 	}
 	o.Text, o.Room = m.texts(d)
+	o.Short = shortRequest
 	return engine.New(a.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }
 

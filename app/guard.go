@@ -22,12 +22,14 @@ const (
 	systemBytes = 2 << 30
 )
 
-// shortContext is what a model is cut to, in tokens, where a longer one does not
-// fit and nobody asked for a length; contextStep is what lengths are multiples of
-// then.
+// shortContext is what a model is cut to at least, in tokens, where a longer one
+// does not fit and nobody asked for a length; contextStep is what lengths are
+// multiples of then. shortRequest is how long texts are for which there is room left
+// beside a whole context, see engine.Options.Short.
 const (
 	shortContext = 4096
 	contextStep  = 1024
+	shortRequest = 4096
 )
 
 // roomFor returns how much of a machine's memory a model may take. Of a machine
@@ -85,8 +87,9 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 		return d, d.bytes() <= room
 	}
 	least := min(whole, shortContext)
-	// More than the shortest, but so that a step more would not fit.
-	n := sort.Search(whole/contextStep+1, func(n int) bool { return m.demand(n*contextStep).bytes() > room }) - 1
+	// More than the shortest, but so that a step more would not fit beside a short text.
+	beside := m.demand(shortRequest).text
+	n := sort.Search(whole/contextStep+1, func(n int) bool { return m.demand(n*contextStep).bytes()+beside > room }) - 1
 	d = m.demand(max(least, n*contextStep))
 	return d, d.bytes() <= room
 }

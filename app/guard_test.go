@@ -55,7 +55,7 @@ func TestFit(t *testing.T) {
 		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
 		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false}, // 4096 is the shortest there is
-		{"cut", long, models.Footprint{}, 0, weights + 10_000*row, 9 * 1024, true},
+		{"cut, with room for a short text beside it", long, models.Footprint{}, 0, weights + (10_000+shortRequest)*row, 9 * 1024, true},
 		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
 		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
 		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},

@@ -118,3 +118,53 @@ func TestRoomCountsWhatIsLeft(t *testing.T) {
 		t.Errorf("it may come to have %d positions, %v", most, err)
 	}
 }
+
+// TestShortRequestsGoBeside: what can only become short goes beside a text that takes
+// all the rest, ahead of long ones that wait, and keeps none of these waiting.
+func TestShortRequestsGoBeside(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: 30 + 8, Short: 5, ContextLength: 30})
+	begun, held := make(chan struct{}), make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(begun)
+			<-held
+		}
+	}
+	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0) // as long as the context
+	<-begun
+	second := begin(f, t.Context(), Request{Prompt: make([]int32, 6), MaxTokens: new(20)}, 1)
+	short := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(3)}, 2)
+	another := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(2)}, 3) // there is room for one of them
+	close(held)
+	ends(t, first, second, short, another)
+	at, waited, next := f.forward(2), f.forward(6), f.forward(3)
+	if at < 0 || at > 3 {
+		t.Errorf("the short prompt was read in forward %d: %v", at, f.chain.Forwards)
+	}
+	if waited < 20 {
+		t.Errorf("the long prompt was read in forward %d, beside the first request: %v", waited, f.chain.Forwards)
+	}
+	if next <= at || next > waited {
+		t.Errorf("the other short prompt was read in forward %d, want behind the short one and before the long one: %v", next, f.chain.Forwards)
+	}
+}
+
+// TestNoRoomForShortRequests: where a whole context takes all, short ones wait like others.
+func TestNoRoomForShortRequests(t *testing.T) {
+	f := newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: 30, Short: 5, ContextLength: 30})
+	begun, held := make(chan struct{}), make(chan struct{})
+	f.chain.OnForward = func(n int) {
+		if n == 0 {
+			close(begun)
+			<-held
+		}
+	}
+	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0)
+	<-begun
+	short := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(3)}, 1)
+	close(held)
+	ends(t, first, short)
+	if at := f.forward(2); at < 20 {
+		t.Errorf("the short prompt was read in forward %d: %v", at, f.chain.Forwards)
+	}
+}

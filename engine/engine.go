@@ -38,6 +38,12 @@ type Options struct {
 	Text func(positions int) int64
 	Room int64
 
+	// Short is the length of texts for which there is room beside one that takes
+	// a whole context, as far as Room is larger than that: requests whose texts
+	// cannot become longer, what an editor asks for as somebody types say, go
+	// there ahead of those that wait. Zero keeps no such room.
+	Short int
+
 	Logger *slog.Logger // nil discards
 
 	// Checkpoints bounds the bytes in which states of texts are kept for

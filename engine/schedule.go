@@ -11,7 +11,7 @@ import (
 )
 
 // schedule runs rounds until the engine is closed. A round is at most one
-// prefill chunk and one decode step, so a request that arrives while a long
+// prefill chunk and one decode step, so a request that is admitted while a long
 // prompt is being read waits for one chunk, and running answers go on between
 // the chunks.
 func (e *Engine) schedule() {
@@ -83,8 +83,8 @@ func (e *Engine) schedule() {
 }
 
 // admit moves waiting requests to the active ones, in the order in which they
-// came, while there is room, and lets go of those cancelled in the queue. After
-// Close it moves all.
+// came but for short ones, while there is room, and lets go of those cancelled in
+// the queue. After Close it moves all.
 func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -93,7 +93,7 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 		switch {
 		case t.ctx.Err() != nil && !e.closed:
 			e.leave(t, t.ctx.Err())
-		case len(kept) == 0 && e.admits(active, t) || e.closed:
+		case e.admits(active, t, len(kept) > 0) || e.closed:
 			active = append(active, t)
 		default:
 			kept = append(kept, t)
@@ -104,16 +104,30 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	return active, e.closed
 }
 
-// admits reports whether a request may join the active ones.
-func (e *Engine) admits(active []*task, t *task) bool {
-	if len(active) == 0 || e.opts.Text == nil {
-		return len(active) < e.opts.Active
+// admits reports whether a request may join the active ones, ahead of others that
+// wait if it overtakes. Short ones do in the room that is theirs. Nobody waits
+// for them: those in it do not count against the others.
+func (e *Engine) admits(active []*task, t *task, overtakes bool) bool {
+	switch {
+	case len(active) >= e.opts.Active:
+		return false
+	case len(active) == 0 || e.opts.Text == nil:
+		return !overtakes
+	}
+	kept := min(e.opts.Text(e.opts.Short), max(0, e.opts.Room-e.opts.Text(e.opts.ContextLength)))
+	var short, long int64
+	for _, other := range active {
+		if n := e.opts.Text(other.most()); other.most() <= e.opts.Short {
+			short += n
+		} else {
+			long += n
+		}
 	}
 	need := e.opts.Text(t.most())
-	for _, other := range active {
-		need += e.opts.Text(other.most())
+	if t.most() <= e.opts.Short && short+need <= kept {
+		return true
 	}
-	return len(active) < e.opts.Active && need <= e.opts.Room
+	return !overtakes && long+max(short, kept)+need <= e.opts.Room
 }
 
 // nextPrefill picks whose chunk comes next: the shortest rest, so that a short
