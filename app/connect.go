@@ -33,10 +33,22 @@ const (
 
 // Connect implements server.Connections.
 func (a *App) Connect(ctx context.Context) (control.Connect, error) {
+	c, o, err := a.offer(ctx)
+	if err != nil {
+		return c, err
+	}
+	for _, x := range clients() {
+		c.Connections = append(c.Connections, a.connection(x, o))
+	}
+	return c, nil
+}
+
+// offer returns what clients are told, before any of them is named.
+func (a *App) offer(ctx context.Context) (control.Connect, offer, error) {
 	st, settings := a.State(), a.settings.current()
 	rows, err := a.db.Models(ctx)
 	if err != nil {
-		return control.Connect{}, err
+		return control.Connect{}, offer{}, err
 	}
 	c := control.Connect{
 		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d", cmp.Or(settings.Port, control.DefaultPort))) + "/v1",
@@ -66,10 +78,7 @@ func (a *App) Connect(ctx context.Context) (control.Connect, error) {
 	if c.NeedsKey {
 		o.key = ownKey
 	}
-	for _, x := range clients() {
-		c.Connections = append(c.Connections, a.connection(x, o))
-	}
-	return c, nil
+	return c, o, nil
 }
 
 // connection describes a client, and looks at its file.
@@ -83,7 +92,7 @@ func (a *App) connection(x client, o offer) control.Connection {
 	text, err := readStart(c.File, mostWritten)
 	switch {
 	case err != nil: // there is none, or none that can be read, which writing again tells
-	case writtenKey.ReplaceAllString(text, ownKey) == c.Text:
+	case text == a.textBehind(x, o, text):
 		c.Written = control.WrittenCurrent
 	default:
 		c.Written = control.WrittenStale
@@ -94,7 +103,20 @@ func (a *App) connection(x client, o offer) control.Connection {
 	return c
 }
 
-// writtenKey finds the key that a person filled into a file, see AddKey.
+// textBehind is what a client's file is to have where it had a text before. A key
+// that counts stays, whether one is asked for or not, as nobody can be told it
+// again; one that was deleted goes.
+func (a *App) textBehind(x client, o offer, before string) string {
+	for _, key := range writtenKey.FindAllString(before, -1) {
+		if _, ok := a.keys.find(key); ok {
+			o.key = key
+			break
+		}
+	}
+	return x.text(o)
+}
+
+// writtenKey finds the keys that a person filled into a file, see AddKey.
 var writtenKey = regexp.MustCompile(`\b` + keyPrefix + `[a-z2-7]{26,}\b`)
 
 // endpointIn finds the address that a file names.
@@ -114,26 +136,23 @@ func readStart(path string, most int64) (string, error) {
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // WriteConnection implements server.Connections. The file is replaced whole or
-// not at all; a key in it stays.
+// not at all; a key in it stays if it counts.
 func (a *App) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
-	all, err := a.Connect(ctx)
+	_, o, err := a.offer(ctx)
 	if err != nil {
 		return control.Connection{}, err
 	}
-	i := slices.IndexFunc(all.Connections, func(c control.Connection) bool { return c.ID == id })
+	all := clients()
+	i := slices.IndexFunc(all, func(x client) bool { return x.id == id })
 	if i < 0 {
 		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q; GET /app/connect lists them.", id)
 	}
-	c := all.Connections[i]
+	c := a.connection(all[i], o)
 	if c.File == "" {
 		return c, control.Errorf(control.CodeInvalid, "%s reads no such file; copy its settings instead.", c.Name)
 	}
-	text := c.Text
-	if before, err := readStart(c.File, mostWritten); err == nil {
-		if key := writtenKey.FindString(before); key != "" { // which nobody can be told again
-			text = strings.ReplaceAll(text, ownKey, key)
-		}
-	}
+	before, _ := readStart(c.File, mostWritten) // nothing of what cannot be read
+	text := a.textBehind(all[i], o, before)
 	if err := writeOwn(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {

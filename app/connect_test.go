@@ -247,4 +247,41 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 			t.Errorf("%s: written again it has\n%s\nwant\n%s", id, got, want)
 		}
 	}
+	set := func(change string) {
+		t.Helper()
+		if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"require_key": json.RawMessage(change)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := func() string {
+		t.Helper()
+		c, err := a.WriteConnection(t.Context(), "aider")
+		if err != nil || strings.Contains(c.Text, key.Secret) {
+			t.Fatalf("%+v %v", c, err)
+		}
+		return readText(t, c.File)
+	}
+	stale := func() bool {
+		t.Helper()
+		all, err := a.Connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(all.Connections, func(c control.Connection) bool { return c.ID == "aider" && c.Written == control.WrittenStale })
+	}
+	// It stays where none is asked for any more, as nobody can be told it again.
+	set("false")
+	if text := again(); stale() || strings.Count(text, key.Secret) != 1 {
+		t.Errorf("without the need of a key it is stale %t, and has\n%s", stale(), text)
+	}
+	// One that was deleted is no key.
+	if err := a.DeleteKey(t.Context(), key.Key.ID); err != nil {
+		t.Fatal(err)
+	}
+	if !stale() {
+		t.Error("with a deleted key it is current")
+	}
+	if text := again(); strings.Contains(text, key.Secret) {
+		t.Errorf("a deleted key is written again:\n%s", text)
+	}
 }

@@ -50,23 +50,23 @@ func hashKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// FindKey implements server.Keys. It takes as long whichever key it is, or none.
-func (a *App) FindKey(secret string) (name string, ok bool) {
+// find looks a key up, and takes as long whichever it is, or none.
+func (k *keys) find(secret string) (key storage.Key, ok bool) {
 	hash := []byte(hashKey(secret))
-	k := &a.keys
 	k.mu.RLock()
-	found := -1
-	for i := range k.list {
-		if subtle.ConstantTimeCompare([]byte(k.list[i].Hash), hash) == 1 {
-			found = i
+	defer k.mu.RUnlock()
+	for _, x := range k.list {
+		if subtle.ConstantTimeCompare([]byte(x.Hash), hash) == 1 {
+			key, ok = x, true
 		}
 	}
-	var key storage.Key
-	if found >= 0 {
-		key = k.list[found]
-	}
-	k.mu.RUnlock()
-	if found < 0 {
+	return key, ok
+}
+
+// FindKey implements server.Keys. The key counts as used.
+func (a *App) FindKey(secret string) (name string, ok bool) {
+	key, ok := a.keys.find(secret)
+	if !ok {
 		return "", false
 	}
 	if now := time.Now(); now.Sub(key.UsedAt) >= keyUseEvery {
