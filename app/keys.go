@@ -156,11 +156,13 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 	if i < 0 {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %d any more.", id)
 	}
-	now := a.settings.current()
-	if len(k.list) == 1 && (now.Network || now.RequireKey) {
+	if now, kept := a.settings.current(), a.settings.kept(); len(k.list) == 1 && (now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
 		what := "programs on this machine need one"
-		if now.Network {
+		switch {
+		case now.Network:
 			what = "other machines may call"
+		case kept.Network:
+			what = "other machines may call once Tandem is started without what decides that now"
 		}
 		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(name, "This"), what)
 	}

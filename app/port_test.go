@@ -433,6 +433,14 @@ func TestAddrIsLoopback(t *testing.T) {
 		if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "decided by --addr") {
 			t.Errorf("%v", err)
 		}
+		// The next start asks for it.
+		keys, err := r.client(t).Keys(t.Context())
+		if err != nil || len(keys) != 1 {
+			t.Fatal(keys, err)
+		}
+		if err := r.client(t).DeleteKey(t.Context(), keys[0].ID); codeOf(err) != control.CodeInvalid || !strings.Contains(err.Error(), "once Tandem is started without") {
+			t.Errorf("the last key goes: %v", err)
+		}
 	})
 	r, asked := serveAt(t, "")
 	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network || !asked.network {

@@ -121,6 +121,17 @@ func (s *settings) current() control.Settings {
 	return s.now
 }
 
+// kept returns the settings as a person set them, whatever else decides them now.
+func (s *settings) kept() control.Settings {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	kept, err := s.base.With(s.saved, s.base)
+	if err != nil {
+		panic(err) // each was checked by itself
+	}
+	return kept
+}
+
 // hub returns where models are downloaded from and to.
 func (a *App) hub() hub.Options {
 	o, s := a.opts.Hub, &a.settings
