@@ -267,7 +267,7 @@ func (a *App) State() control.State {
 		st.MemoryRoom = room
 	}
 	if a.noPort != nil {
-		st.Error = fmt.Sprintf("the endpoint is closed: %v", a.noPort)
+		st.Error, st.EndpointClosed = fmt.Sprintf("the endpoint is closed: %v", a.noPort), true
 	}
 	if p, ok := errors.AsType[*portTakenError](a.noPort); ok {
 		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.port, Owner: cmp.Or(p.owner, otherProgram), Next: p.next}

@@ -82,10 +82,7 @@ func (a *App) openEndpoint(ctx context.Context, at place) error {
 	}
 	a.listeners.at = at
 	err := a.move(ctx, at)
-	if taken, ok := errors.AsType[*portTakenError](err); ok {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.noPort = taken
+	if _, ok := errors.AsType[*portTakenError](err); ok {
 		return nil
 	}
 	if given, ok := a.settings.givenBy("port"); ok && err == nil && at.port == 0 {
@@ -96,8 +93,8 @@ func (a *App) openEndpoint(ctx context.Context, at place) error {
 }
 
 // move serves the endpoint at another place. Error: *portTakenError, who knows
-// by whom. If the way back is closed as well, the state says that the endpoint is
-// closed, and why.
+// by whom. If it is open nowhere then, the state says so, and why: of the port
+// where it should be, not of another that somebody tried since.
 func (a *App) move(ctx context.Context, to place) error {
 	err := a.listeners.move(to)
 	if taken, ok := errors.AsType[*portTakenError](err); ok {
@@ -110,7 +107,7 @@ func (a *App) move(ctx context.Context, to place) error {
 	switch {
 	case err == nil:
 		a.noPort = nil
-	case moved:
+	case address == "" && (a.noPort == nil || to.port == a.listeners.where().port):
 		a.noPort = err
 	}
 	a.address = address
@@ -121,6 +118,16 @@ func (a *App) move(ctx context.Context, to place) error {
 		}
 	}
 	return err
+}
+
+// networkMoves reports whether the endpoint is to be opened anew if other machines
+// are let in or no more: also one that is closed, except that of a port which
+// another program has. That one is opened as it is set once somebody tries again.
+func (a *App) networkMoves() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, taken := errors.AsType[*portTakenError](a.noPort)
+	return !taken
 }
 
 // portError tells a client why the endpoint did not move.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -267,16 +268,15 @@ func TestMoveNotKept(t *testing.T) {
 // TestNetworkSwitch: the switch is refused without a key, listens anew on the
 // same port, and keeps the key that it needs.
 func TestNetworkSwitch(t *testing.T) {
-	first := holdPort(t, 0)
-	first.close()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	port, listens := lendPort(t)
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var asked []place
 	a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
 		asked = append(asked, at)
-		return listen(place{port: at.port})
+		return listens(at)
 	}
 	r := serving(t, a, ServeOptions{Endpoint: true})
 	if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodeInvalid || paramOf(err) != "network" {
@@ -293,7 +293,6 @@ func TestNetworkSwitch(t *testing.T) {
 	if _, err := r.change(t, `{"network": true}`); err != nil {
 		t.Fatal(err)
 	}
-	port := first.port
 	if last := asked[len(asked)-1]; !last.network || last.port != port {
 		t.Errorf("listens at %+v, then %+v", asked[0], last)
 	}
@@ -317,9 +316,8 @@ func TestNetworkSwitch(t *testing.T) {
 // TestSwitchFails: where the network cannot be listened to, this machine is served
 // as before.
 func TestSwitchFails(t *testing.T) {
-	first := holdPort(t, 0)
-	first.close()
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+	port, listens := lendPort(t)
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +325,7 @@ func TestSwitchFails(t *testing.T) {
 		if at.network {
 			return nil, errors.New("not on this machine")
 		}
-		return listen(at)
+		return listens(at)
 	}
 	r := serving(t, a, ServeOptions{Endpoint: true})
 	if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
@@ -357,18 +355,18 @@ func TestSwitchFailsBothWays(t *testing.T) {
 		"closed": {func(int) error { return errors.New("no sockets are left") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := holdPort(t, 0)
-			first.close()
-			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: first.port, KeepRequests: control.KeepNone}})
+			port, listens := lendPort(t)
+			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			opened, well := 0, false
+			var again error
 			a.listen = func(at place) ([]net.Listener, error) {
 				if opened++; opened == 1 || well {
-					return listen(place{port: at.port})
+					return listens(at)
 				}
-				return nil, c.back(at.port)
+				return nil, cmp.Or(again, c.back(at.port))
 			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
 			client := r.client(t)
@@ -379,18 +377,80 @@ func TestSwitchFailsBothWays(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			st, err := client.State(t.Context())
-			if err != nil || st.Address != "" || st.Error == "" || (st.PortTaken != nil) != c.taken {
+			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed || (st.PortTaken != nil) != c.taken {
 				t.Errorf("%+v %v", st, err)
 			}
 			if owner, err := Owner(r.home.Dir); err != nil || strings.Contains(owner, "http://") {
 				t.Errorf("the lock says %q: %v", owner, err)
 			}
+			// Another try tells its own cause, and of another port nothing is told.
+			again = errors.New("not today")
+			if _, err := client.SetPort(t.Context(), 0); codeOf(err) != control.CodePortTaken {
+				t.Errorf("again: %v", err)
+			}
+			again = errors.New("not there")
+			if _, err := client.SetPort(t.Context(), port-1); codeOf(err) != control.CodePortTaken {
+				t.Errorf("elsewhere: %v", err)
+			}
+			if st, err = client.State(t.Context()); err != nil || !strings.HasSuffix(st.Error, "not today") || !st.EndpointClosed || st.PortTaken != nil {
+				t.Errorf("%+v %v", st, err)
+			}
 			well = true
-			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url || st.Error != "" || st.PortTaken != nil {
+			if st, err = client.SetPort(t.Context(), 0); err != nil || st.Address != r.url || st.Error != "" || st.EndpointClosed || st.PortTaken != nil {
 				t.Errorf("again: %+v %v", st, err)
 			}
-			if status, err := health(t, first.port); err != nil {
+			if status, err := health(t, port); err != nil {
 				t.Errorf("%d %v", status, err)
+			}
+		})
+	}
+}
+
+// TestSwitchOpens: the switch of the network opens an endpoint that is closed, or
+// says why not; one whose port another program has waits for the next try.
+func TestSwitchOpens(t *testing.T) {
+	for name, c := range map[string]struct {
+		why   error
+		opens bool
+	}{
+		"closed": {errors.New("no sockets are left"), true},
+		"taken":  {&portTakenError{port: 8263}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port, listens := lendPort(t)
+			a, err := Open(t.Context(), Options{Home: t.TempDir(), Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.listen = listens
+			r := serving(t, a, ServeOptions{Endpoint: true})
+			if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
+				t.Fatal(err)
+			}
+			why := c.why
+			r.listeners.mu.Lock()
+			r.listeners.listen = func(at place) ([]net.Listener, error) {
+				if why != nil {
+					return nil, why
+				}
+				return listens(at)
+			}
+			r.listeners.mu.Unlock()
+			if _, err := r.change(t, `{"network": true}`); err == nil || r.State().Address != "" {
+				t.Fatalf("it is open: %v", err)
+			}
+			if c.opens {
+				if _, err := r.change(t, `{"network": true}`); codeOf(err) != control.CodePortTaken {
+					t.Errorf("it is set, and nothing moves: %v", err)
+				}
+			}
+			why = nil
+			st, err := r.change(t, `{"network": true}`)
+			if err != nil || !st.Settings.Network || (r.State().Address != "") != c.opens {
+				t.Errorf("%+v %v", r.State(), err)
+			}
+			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" || !r.listeners.where().network {
+				t.Errorf("tried again: %+v %v", s, err)
 			}
 		})
 	}
@@ -399,10 +459,9 @@ func TestSwitchFailsBothWays(t *testing.T) {
 // TestAddrIsLoopback: with --addr this machine alone is served, whatever the
 // settings say, and they say so; without it they count again.
 func TestAddrIsLoopback(t *testing.T) {
-	free := holdPort(t, 0)
-	free.close()
+	port, listens := lendPort(t)
 	home := t.TempDir()
-	o := Options{Home: home, Settings: control.Settings{Port: free.port, KeepRequests: control.KeepNone}}
+	o := Options{Home: home, Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}}
 	serveAt := func(t *testing.T, addr string) (*running, *place) {
 		a, err := Open(t.Context(), o)
 		if err != nil {
@@ -411,7 +470,7 @@ func TestAddrIsLoopback(t *testing.T) {
 		var asked place
 		a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
 			asked = at
-			return listen(place{port: at.port})
+			return listens(at)
 		}
 		return serving(t, a, ServeOptions{Endpoint: true, Addr: addr}), &asked
 	}
@@ -425,7 +484,7 @@ func TestAddrIsLoopback(t *testing.T) {
 		}
 	})
 	t.Run("flag", func(t *testing.T) {
-		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", free.port))
+		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", port))
 		st, err := r.client(t).Settings(t.Context())
 		if err != nil || st.Settings.Network || asked.network || sourceOf(st, "network").By != "--addr" || st.Reached != nil {
 			t.Errorf("listens at %+v: %+v %v", *asked, st, err)

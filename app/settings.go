@@ -258,7 +258,7 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		undo = append(undo, back)
 	}
 	_, asks := rest["port"]
-	if a.hasEndpoint() && (asks || next.Port != before.Port || a.State().Address != "" && next.Network != before.Network) {
+	if a.hasEndpoint() && (asks || next.Port != before.Port || next.Network != before.Network && a.networkMoves()) {
 		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
 			return failed(a.portError(err))
 		}

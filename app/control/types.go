@@ -42,6 +42,10 @@ type State struct {
 	// PortTaken says who has the endpoint's port, and is nil if nobody else does.
 	PortTaken *PortTaken `json:"port_taken,omitempty"`
 
+	// EndpointClosed says that the endpoint should be open and is not, whoever has its
+	// port: Error says why, and POST /app/port tries again.
+	EndpointClosed bool `json:"endpoint_closed,omitempty"`
+
 	// MenuSpeed shows tokens per second beside the icon in the menu bar.
 	MenuSpeed bool `json:"menu_speed,omitempty"`
 

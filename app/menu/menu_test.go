@@ -135,6 +135,7 @@ func TestStates(t *testing.T) {
 		{"ready", "Ready", "", Idle},
 		{"generating", "Answering 2 requests, 61 tokens/s", "", Generating},
 		{"port_taken", "Ready", "port 8263 is taken by python3", Failed},
+		{"endpoint_closed", "Ready", "too many open files", Failed},
 		{"load_failed", "No model", "there is no such folder", Failed},
 		{"disk_full", "Ready", "no space left on device", Idle},
 		{"download_failed", "Ready", "", Idle},
@@ -159,7 +160,9 @@ func TestStates(t *testing.T) {
 		}
 		if use, try := m.Rows[UsePort], m.Rows[TryPort]; c.file == "port_taken" && (use.Title != "Use port 8264" || use.About != "8264" || use.Do != SetPort || try.Do != SetPort || try.About != "" || !try.Enabled) {
 			t.Errorf("%s: %+v %+v", c.file, use, try)
-		} else if c.file != "port_taken" && (use.Shown || try.Shown) {
+		} else if c.file == "endpoint_closed" && (use.Shown || try.Title != "Try to open the endpoint again" || try.Do != SetPort || try.About != "" || !try.Enabled) {
+			t.Errorf("%s: %+v %+v", c.file, use, try)
+		} else if c.file != "port_taken" && c.file != "endpoint_closed" && (use.Shown || try.Shown) {
 			t.Errorf("%s: a port is offered", c.file)
 		}
 		if c.file == "download_failed" && !strings.Contains(m.Rows[Downloads].Title, "no room") {

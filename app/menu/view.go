@@ -89,6 +89,8 @@ func (m *Menu) status(v View) {
 			if p.Next != 0 {
 				m.offer(UsePort, fmt.Sprintf("Use port %d", p.Next), SetPort, strconv.Itoa(p.Next))
 			}
+		} else if st.EndpointClosed {
+			m.offer(TryPort, "Try to open the endpoint again", SetPort, "")
 		}
 		if st.Address != "" {
 			m.offer(Endpoint, "Copy address "+strings.TrimPrefix(st.Address, "http://"), Copy, st.Address+"/v1")

@@ -17,6 +17,7 @@ const examples = [
   { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'load_failed', says: [/there is no such folder; check the path/, /Start org\/coder-8b/] },
   { name: 'port_taken', says: [/8263/, /8264/, /closed/] },
+  { name: 'endpoint_closed', says: [/too many open files/, /Try again/] },
   { name: 'disk_full', says: [/no space left on device/] },
   { name: 'download_failed', page: 'models', says: [/org\/big-32b/, /there is no room for 15 GB more/] },
   { name: 'download_stalled', page: 'models', says: [/org\/big-32b/, /the hub does not answer; trying again in 8 s/, /org\/small-1b/] },

@@ -649,6 +649,7 @@ export interface State {
   error?: string // what failed, one sentence
   warning?: string // what is not as it should be while all works, one sentence
   port_taken?: PortTaken | null
+  endpoint_closed?: boolean
   menu_speed?: boolean
   welcome?: boolean // nobody has gone through the first steps yet, or past them
   context_limit?: number
