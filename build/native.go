@@ -92,11 +92,15 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 		return "", "", "", err
 	}
 	what, release := "Rust crate "+version, "release"
+	args, remap := []string{"build", "--release", "--locked"}, ""
 	e := entry{name: "native-" + version, inputs: []string{version, hash, runtime.GOOS, runtime.GOARCH}}
 	if triple != "" {
 		what, release = what+" for "+triple, filepath.Join(triple, "release")
-		e = entry{name: "native-" + version + "-" + triple, inputs: []string{version, hash, triple, "without paths"}}
+		args = append(args, "--target", triple)
+		remap = "--remap-path-prefix=CARGO_HOME=cargo" // what is handed on tells nothing of this machine's folders
+		e = entry{name: "native-" + version + "-" + triple, inputs: []string{version, hash}}
 	}
+	e.inputs = append(e.inputs, strings.Join(args, " "), remap)
 	dir, err = b.cache.ensure(ctx, e, func(dir string) error {
 		target := filepath.Join(b.cache.dir, "native-target")
 		alone, err := b.cache.lock(ctx, "native-target.lock", syscall.LOCK_EX)
@@ -104,17 +108,14 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 			return err
 		}
 		defer alone.Close()
-		args := []string{"build", "--release", "--locked", "--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target}
 		if triple != "" {
 			if err := b.rustTarget(ctx, triple); err != nil {
 				return err
 			}
-			args = append(args, "--target", triple)
 		}
-		cmd := b.command(ctx, "cargo", args...)
-		if triple != "" { // what is handed on tells nothing of this machine's folders
-			name := "CARGO_TARGET_" + strings.ToUpper(strings.ReplaceAll(triple, "-", "_")) + "_RUSTFLAGS"
-			cmd.Env = append(cmd.Env, name+"=--remap-path-prefix="+cargoHome()+"=cargo")
+		cmd := b.command(ctx, "cargo", append(args, "--manifest-path", filepath.Join(b.root, nativeDir, "Cargo.toml"), "--target-dir", target)...)
+		if remap != "" { // encoded, a flag may have spaces
+			cmd.Env = append(cmd.Env, "CARGO_ENCODED_RUSTFLAGS="+strings.Replace(remap, "CARGO_HOME", cargoHome(), 1))
 		}
 		if err := b.step(what+": build", cmd); err != nil {
 			return err
@@ -124,17 +125,19 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 	return version, hash, dir, err
 }
 
+// hasRustTarget looks for Rust's own libraries for a target.
+func (b *builder) hasRustTarget(ctx context.Context, triple string) bool {
+	dir, err := b.output(b.command(ctx, "rustc", "--print", "target-libdir", "--target", triple))
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(dir)
+	return err == nil
+}
+
 // rustTarget installs Rust's own libraries for a target, if they are not there.
 func (b *builder) rustTarget(ctx context.Context, triple string) error {
-	present := func() bool {
-		dir, err := b.output(b.command(ctx, "rustc", "--print", "target-libdir", "--target", triple))
-		if err != nil {
-			return false
-		}
-		_, err = os.Stat(dir)
-		return err == nil
-	}
-	if present() {
+	if b.hasRustTarget(ctx, triple) {
 		return nil
 	}
 	if onPath("rustup")(ctx, b) {
@@ -142,10 +145,17 @@ func (b *builder) rustTarget(ctx context.Context, triple string) error {
 			return err
 		}
 	}
-	if !present() { // there is no rustup, or cargo and rustc are not its own
+	if !b.hasRustTarget(ctx, triple) { // there is no rustup, or cargo and rustc are not its own
 		return fmt.Errorf("this machine's Rust builds nothing for %s, which rustup's does; put that first in PATH\nrun: %s", triple, rustupLine)
 	}
 	return nil
+}
+
+// macRequirements are what the app for a Mac needs beside all else; the verbs that make it install it where rustup can.
+func macRequirements() []requirement {
+	return []requirement{{what: "Rust for " + macTriple, hint: "rustup target add " + macTriple, present: func(ctx context.Context, b *builder) bool {
+		return b.hasRustTarget(ctx, macTriple)
+	}}}
 }
 
 // cargoHome is where cargo keeps the sources of crates.
