@@ -140,11 +140,11 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 		set.Usage()
 		return errUsage
 	}
-	if err := b.setup(ctx); err != nil {
-		return err
-	}
 	if set.Arg(0) == desktopBench {
 		return b.benchDesktop(ctx)
+	}
+	if err := b.setupAll(ctx); err != nil {
+		return err
 	}
 	program, err := b.buildTandem(ctx)
 	if err != nil {

@@ -17,11 +17,11 @@ const desktopBench = "desktop"
 // benchDesktop measures the menu bar and the window on a display of its own, and weighs the interface. What it prints
 // stays in build/out/bench/desktop.txt.
 func (b *builder) benchDesktop(ctx context.Context) error {
-	p, err := b.buildDesktop(ctx)
-	if err != nil {
+	if err := b.setupAll(ctx, desktopRequirements(), uiRequirements()); err != nil {
 		return err
 	}
-	if err := b.install(ctx, uiRequirements()); err != nil {
+	p, err := b.buildDesktop(ctx)
+	if err != nil {
 		return err
 	}
 	var text bytes.Buffer
@@ -36,8 +36,11 @@ func (b *builder) benchDesktop(ctx context.Context) error {
 		return err
 	}
 	defer os.RemoveAll(home)
+	if err := os.MkdirAll(b.uiOut(), 0o755); err != nil { // for the picture of what failed
+		return err
+	}
 	cmd := b.onDisplay(ctx, p, home, "bench.sh")
-	cmd.Stdout = w
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("menu bar and window: %w", err)
 	}

@@ -47,21 +47,18 @@ func (b *builder) programs() programs {
 	}
 }
 
-// buildDesktop builds the menu bar, the window, and tandem with the interface inside.
+// buildDesktop builds the menu bar, the window, and tandem, all with the interface inside, which is set up already, as
+// is what desktopRequirements lists.
 func (b *builder) buildDesktop(ctx context.Context) (programs, error) {
 	p := b.programs()
-	if err := b.install(ctx, desktopRequirements()); err != nil {
-		return p, err
-	}
-	if err := b.setupFrontend(ctx); err != nil {
-		return p, err
-	}
 	product, err := b.product()
 	if err != nil {
 		return p, err
 	}
+	if _, err := b.buildTandem(ctx); err != nil {
+		return p, err
+	}
 	for _, x := range []struct{ what, tags, out, pkg string }{
-		{"tandem: build", "ui", p.tandem, "./app/cmd/tandem"},
 		{"menu bar: build", desktopTags(), p.menubar, "./app/cmd/menubar"},
 		{"window: build", desktopTags(), p.window, "./app/cmd/desktop"},
 	} {

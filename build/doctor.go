@@ -18,13 +18,27 @@ func doctorVerb(ctx context.Context, b *builder, args []string) error {
 	}
 	fmt.Fprintf(b.out, "%s/%s, %s, cache %s\n", runtime.GOOS, runtime.GOARCH, runtime.Version(), b.cache.dir)
 	var missing []requirement
-	for _, r := range requirements() {
-		mark := "ok     "
-		if !r.present(ctx, b) {
-			mark = "missing"
-			missing = append(missing, r)
+	for _, group := range []struct {
+		what string // empty for all verbs
+		list []requirement
+	}{
+		{"", requirements()},
+		{"the interface", frontendRequirements()},
+		{"the menu bar and the window", desktopRequirements()},
+		{"test ui", uiRequirements()},
+		{"app and test mac", macRequirements()},
+	} {
+		if group.what != "" && len(group.list) > 0 {
+			fmt.Fprintf(b.out, "for %s:\n", group.what)
 		}
-		fmt.Fprintf(b.out, "%s  %s\n", mark, r.what)
+		for _, r := range group.list {
+			mark := "ok     "
+			if !r.present(ctx, b) {
+				mark = "missing"
+				missing = append(missing, r)
+			}
+			fmt.Fprintf(b.out, "%s  %s\n", mark, r.what)
+		}
 	}
 	for _, program := range [][]string{{"c++", "--version"}, {"cmake", "--version"}, {"cargo", "--version"}, {"python3", "--version"}} {
 		if path, err := exec.LookPath(program[0]); err == nil {

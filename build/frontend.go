@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -24,7 +23,7 @@ func (b *builder) setupFrontend(ctx context.Context) error {
 	if err := b.writeTypes(); err != nil {
 		return err
 	}
-	node, err := b.node(ctx)
+	node, err := b.output(b.command(ctx, "node", "--version"))
 	if err != nil {
 		return err
 	}
@@ -51,20 +50,18 @@ func (b *builder) setupFrontend(ctx context.Context) error {
 	return replaceFolder(filepath.Join(dir, "dist"), filepath.Join(made, "dist"), sources)
 }
 
-// node returns the version of Node.js.
-func (b *builder) node(ctx context.Context) (string, error) {
-	if _, err := exec.LookPath("npm"); err != nil {
-		return "", fmt.Errorf("the interface is built with Node.js %s or later and its npm: install it from https://nodejs.org", oldestNode)
+// frontendRequirements are what the interface is built with.
+func frontendRequirements() []requirement {
+	return []requirement{
+		{what: "Node.js " + oldestNode + " or later (https://nodejs.org, where the system's is older)", apt: "nodejs", brew: "node", present: newNode},
+		{what: "npm", apt: "npm", brew: "node", present: onPath("npm")},
 	}
+}
+
+// newNode asks Node.js for its version.
+func newNode(ctx context.Context, b *builder) bool {
 	version, err := b.output(b.command(ctx, "node", "--version"))
-	if err != nil {
-		return "", err
-	}
-	var major, minor int
-	if _, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); err != nil || major < 20 || major == 20 && minor < 19 {
-		return "", fmt.Errorf("the interface is built with Node.js %[2]s or later, and here is %[1]s: install it from https://nodejs.org", version, oldestNode)
-	}
-	return version, nil
+	return err == nil && compareVersions(strings.TrimPrefix(version, "v"), oldestNode) >= 0
 }
 
 // nodeModules installs what package-lock.json pins and returns the folder.

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -18,7 +18,19 @@ func setupVerb(ctx context.Context, b *builder, args []string) error {
 		fmt.Fprintf(b.out, "empty %s (hours of training in %s stay)\n", b.cache.dir, pocketCache)
 		return b.cache.clean(ctx, pocketCache)
 	}
-	return errors.Join(b.setup(ctx), b.setupFrontend(ctx))
+	return b.setupAll(ctx)
+}
+
+// setupAll sets up the interface too, which tandem is built with. What of the system that or more needs is installed
+// before anything that takes minutes.
+func (b *builder) setupAll(ctx context.Context, more ...[]requirement) error {
+	if err := b.install(ctx, slices.Concat(append(more, setupRequirements())...)); err != nil {
+		return err
+	}
+	if err := b.setup(ctx); err != nil {
+		return err
+	}
+	return b.setupFrontend(ctx)
 }
 
 // setup makes what the #cgo lines refer to. It costs a few milliseconds when everything is there.

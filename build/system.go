@@ -31,6 +31,7 @@ func requirements() []requirement {
 		{what: "a C++ compiler", apt: "g++", hint: "xcode-select --install", present: onPath("c++", "g++", "clang++")},
 		{what: "CMake", apt: "cmake", brew: "cmake", present: onPath("cmake")},
 		{what: "Ninja", apt: "ninja-build", brew: "ninja", present: onPath("ninja")},
+		{what: "curl, for Rust's installer", apt: "curl", present: onPath("cargo", "curl")},
 		{what: "Rust (cargo)", hint: rustupLine, present: onPath("cargo")},
 		{what: "Python 3.11 or later", apt: "python3", brew: "python3", present: python311},
 		{what: "Python's venv with pip", apt: "python3-venv", present: pythonVenv},
@@ -43,6 +44,9 @@ func requirements() []requirement {
 	}
 	return list
 }
+
+// setupRequirements are those of the interface too.
+func setupRequirements() []requirement { return append(requirements(), frontendRequirements()...) }
 
 // onPath is satisfied by any one of the named programs.
 func onPath(names ...string) func(context.Context, *builder) bool {
@@ -116,7 +120,9 @@ func installLine(missing []requirement, goos string) (line []string, all bool) {
 			all = false
 			continue
 		}
-		packages = append(packages, name)
+		if !slices.Contains(packages, name) {
+			packages = append(packages, name)
+		}
 	}
 	switch {
 	case len(packages) == 0:

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// buildTandem builds the command line program and returns its path.
+// buildTandem builds the command line program with the interface inside, which is set up already, and returns its path.
 func (b *builder) buildTandem(ctx context.Context) (string, error) {
 	path := b.programs().tandem
 	product, err := b.product()
 	if err != nil {
 		return "", err
 	}
-	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-ldflags", product.versionFlag(), "-o", path, "./app/cmd/tandem"))
+	return path, b.step("tandem: build", b.command(ctx, "go", "build", "-tags", "ui", "-ldflags", product.versionFlag(), "-o", path, "./app/cmd/tandem"))
 }
 
 // runVerb builds tandem and serves in the foreground.
@@ -36,7 +36,11 @@ func runVerb(ctx context.Context, b *builder, args []string) error {
 	if len(args) > 0 && args[0] == "--headless" {
 		headless, args = true, args[1:]
 	}
-	if err := b.setup(ctx); err != nil {
+	var more []requirement
+	if !headless {
+		more = desktopRequirements()
+	}
+	if err := b.setupAll(ctx, more); err != nil {
 		return err
 	}
 	if !headless {

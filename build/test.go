@@ -32,7 +32,7 @@ func testVerb(ctx context.Context, b *builder, args []string) error {
 		return errUsage
 	}
 	start := time.Now()
-	if err := b.setup(ctx); err != nil {
+	if err := b.setupAll(ctx); err != nil {
 		return err
 	}
 	err := errors.Join(b.goTests(ctx, *race), b.clientTest(ctx))

@@ -50,14 +50,11 @@ func chromium() string {
 // stay in build/out/ui.
 func testUI(ctx context.Context, b *builder) error {
 	start := time.Now()
-	if err := b.setup(ctx); err != nil {
+	if err := b.setupAll(ctx, desktopRequirements(), uiRequirements()); err != nil {
 		return err
 	}
 	p, err := b.buildDesktop(ctx)
 	if err != nil {
-		return err
-	}
-	if err := b.install(ctx, uiRequirements()); err != nil {
 		return err
 	}
 	vet := b.command(ctx, "go", "vet", "-tags", desktopTags(), "./app/cmd/menubar", "./app/cmd/desktop")

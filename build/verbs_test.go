@@ -28,6 +28,7 @@ func TestInstallLine(t *testing.T) {
 		{list[:2], "darwin", "brew install cmake", false},
 		{list[1:2], "darwin", "brew install cmake", true},
 		{list[2:], "linux", "", false},
+		{[]requirement{{what: "Node.js", brew: "node"}, {what: "npm", brew: "node"}}, "darwin", "brew install node", true},
 	}
 	for _, test := range tests {
 		line, all := installLine(test.missing, test.goos)
