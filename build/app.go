@@ -51,7 +51,7 @@ func (b *builder) appOut() string { return filepath.Join(b.root, "build", "out",
 
 // makeApp builds the programs, which ask feed for newer versions if it is not empty, puts the bundle together, signs it and looks at it.
 func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
-	if _, err := b.signer(ctx); err != nil { // sooner than after all that is built
+	if err := b.macReady(ctx); err != nil {
 		return nil, err
 	}
 	p, err := b.appParts(ctx, feed)
@@ -69,27 +69,38 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case p.menubar == "":
+	if p.menubar == "" {
 		a.lacks = append(a.lacks, "the bundle's own signature, which hangs on the menu bar")
-	case how == byLinker:
-		a.lacks = append(a.lacks, "signatures of our own: "+noSigner)
 	}
 	if runtime.GOOS != "darwin" {
 		a.lacks = append(a.lacks, "the disk image, which hdiutil makes")
 	}
-	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "" || how == byLinker, signing: how}
+	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
 	a.result, err = validate(os.DirFS(a.path), a.expected)
 	return a, err
+}
+
+// macReady finds out what the app cannot be made without, and installs it, before all that takes long.
+func (b *builder) macReady(ctx context.Context) error {
+	if _, err := signingIdentity(); err != nil {
+		return err
+	}
+	if err := b.install(ctx, setupRequirements()); err != nil {
+		return err
+	}
+	if err := b.rustTarget(ctx, macTriple); err != nil {
+		return err
+	}
+	if runtime.GOOS == "darwin" {
+		return nil
+	}
+	return b.setupRcodesign(ctx)
 }
 
 // appParts builds what goes into the bundle.
 func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	var p parts
-	if err := b.setup(ctx); err != nil {
-		return p, err
-	}
-	if err := b.setupFrontend(ctx); err != nil {
+	if err := b.setupAll(ctx); err != nil {
 		return p, err
 	}
 	pip, err := b.pipPython(ctx)

@@ -146,6 +146,33 @@ func TestLoginName(t *testing.T) {
 	}
 }
 
+// TestMacRefusesFirst: a variable of the other system is refused before anything is looked for, built or installed.
+func TestMacRefusesFirst(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	name := "TANDEM_SIGN_IDENTITY"
+	if runtime.GOOS == "darwin" {
+		name = "TANDEM_SIGN_P12"
+	}
+	t.Setenv(name, "x")
+	b := newTestBuilder(t)
+	if err := testMac(t.Context(), b); err == nil || !strings.HasPrefix(err.Error(), name) {
+		t.Errorf("test mac: %v", err)
+	}
+	if _, err := b.makeApp(t.Context(), ""); err == nil || !strings.HasPrefix(err.Error(), name) {
+		t.Errorf("app: %v", err)
+	}
+}
+
+// TestPrivateFolders: no folder that may be the end of another's path is looked for.
+func TestPrivateFolders(t *testing.T) {
+	t.Setenv("HOME", "/root")
+	t.Setenv("CARGO_HOME", "/opt/Rust und mehr")
+	b := &builder{root: "/src", cache: cache{dir: "/var/cache/tandem-dev"}}
+	if got, want := b.privateFolders(), []string{"/opt/Rust und mehr", "/var/cache/tandem-dev"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestSigner: with a Developer ID everything gets the hardened runtime and can be notarised, without one nothing does;
 // what the environment asks for and cannot have is refused.
 func TestSigner(t *testing.T) {
@@ -163,9 +190,6 @@ func TestSigner(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		if s == nil {
-			return "nothing"
-		}
 		return string(s.how) + ": " + strings.Join(s.command(signee{"/x/libmlx.dylib", "id"}), " ")
 	}
 	if runtime.GOOS == "darwin" {
@@ -182,7 +206,7 @@ func TestSigner(t *testing.T) {
 		}
 		return
 	}
-	if got := sign(); got != "nothing" {
+	if got := sign(); !strings.Contains(got, "there is no rcodesign") {
 		t.Errorf("without a signer: %s", got)
 	}
 	t.Setenv(identity, "Developer ID Application: A")

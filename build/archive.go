@@ -99,7 +99,25 @@ func (b *builder) diskImage(ctx context.Context, image, bundle string) error {
 	if err := os.Symlink("/Applications", filepath.Join(folder, "Applications")); err != nil {
 		return err
 	}
-	return b.step(image, b.command(ctx, "hdiutil", "create", "-quiet", "-ov", "-volname", "Tandem", "-srcfolder", folder, "-format", "UDZO", image))
+	// Whatever looks at new files, such as Spotlight, may hold them: "Resource busy".
+	return retry(ctx, 5, 5*time.Second, func() error {
+		return b.step(image, b.command(ctx, "hdiutil", "create", "-quiet", "-ov", "-volname", "Tandem", "-srcfolder", folder, "-format", "UDZO", image))
+	})
+}
+
+// retry calls f up to so many times, with a pause between two, and returns nil or the last error.
+func retry(ctx context.Context, times int, pause time.Duration, f func() error) error {
+	for ; ; times-- {
+		err := f()
+		if err == nil || times <= 1 {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // cask is the file by which Homebrew installs the app, and links the command line program from inside it.

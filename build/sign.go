@@ -10,10 +10,6 @@ import (
 	"strings"
 )
 
-// noSigner says what is missing where nothing signs.
-const noSigner = "there is no rcodesign " + rcodesignVersion + " here (go run ./build test mac compiles it); " +
-	"each program and library has the signature that its linker gave it"
-
 // A signer signs one file or one bundle that has been signed inside already.
 type signer struct {
 	how  signing
@@ -34,36 +30,48 @@ func (s *signer) command(x signee) []string {
 	return append(args, x.path)
 }
 
-// signer chooses by the environment: with an identity, a Developer ID with the hardened runtime and a timestamp, without
-// one ad hoc and without the runtime, which would ask for a team that libraries have none of. nil if nothing here signs.
-func (b *builder) signer(ctx context.Context) (*signer, error) {
-	identity, key, password := os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")
+// An identity is what the environment says of a Developer ID, empty for none.
+type identity struct {
+	name          string // of a certificate in a Mac's keychain
+	key, password string // paths of files, elsewhere
+}
+
+// signingIdentity reads the environment, and refuses what cannot be had on this system.
+func signingIdentity() (identity, error) {
+	id := identity{os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")}
 	switch {
-	case runtime.GOOS == "darwin" && key+password != "":
-		return nil, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems: put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
-	case runtime.GOOS != "darwin" && identity != "":
-		return nil, errors.New("TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain: set TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE here")
-	case (key == "") != (password == ""):
-		return nil, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE, a file with its password, are set together or not at all")
+	case runtime.GOOS == "darwin" && id.key+id.password != "":
+		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems: put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
+	case runtime.GOOS != "darwin" && id.name != "":
+		return id, errors.New("TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain: set TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE here")
+	case (id.key == "") != (id.password == ""):
+		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE, a file with its password, are set together or not at all")
+	}
+	return id, nil
+}
+
+// signer chooses by the environment: with an identity, a Developer ID with the hardened runtime and a timestamp, without
+// one ad hoc and without the runtime, which would ask for a team that libraries have none of.
+func (b *builder) signer(ctx context.Context) (*signer, error) {
+	id, err := signingIdentity()
+	if err != nil {
+		return nil, err
 	}
 	if runtime.GOOS == "darwin" {
 		args := []string{"codesign", "--force", "--sign"}
-		if identity == "" {
+		if id.name == "" {
 			return &signer{adHoc, "ad hoc", append(args, "-"), "--identifier"}, nil
 		}
-		return &signer{byIdentity, "as " + identity, append(args, identity, "--options", "runtime", "--timestamp"), "--identifier"}, nil
+		return &signer{byIdentity, "as " + id.name, append(args, id.name, "--options", "runtime", "--timestamp"), "--identifier"}, nil
 	}
 	tool := b.rcodesign(ctx)
 	if tool == "" {
-		if key != "" {
-			return nil, fmt.Errorf("TANDEM_SIGN_P12 is set, but there is no rcodesign %s: go run ./build test mac compiles it", rcodesignVersion)
-		}
-		return nil, nil
+		return nil, fmt.Errorf("there is no rcodesign %s here, which setupRcodesign compiles", rcodesignVersion)
 	}
 	how, what, args := adHoc, "ad hoc", []string{tool, "sign", "--shallow"}
-	if key != "" {
-		how, what = byIdentity, "as "+filepath.Base(key)
-		args = append(args, "--p12-file", key, "--p12-password-file", password, "--for-notarization", "--code-signature-flags", "runtime")
+	if id.key != "" {
+		how, what = byIdentity, "as "+filepath.Base(id.key)
+		args = append(args, "--p12-file", id.key, "--p12-password-file", id.password, "--for-notarization", "--code-signature-flags", "runtime")
 	}
 	return &signer{how, what, args, "--binary-identifier"}, nil
 }
@@ -85,25 +93,20 @@ func signOrder(bundle string, whole bool) ([]signee, error) {
 	return order, nil
 }
 
-// sign signs everything in the bundle and, where the programs are there that its seal hangs on, the bundle. Where
-// nothing signs here it says so by byLinker.
+// sign signs everything in the bundle and, where the programs are there that its seal hangs on, the bundle.
 func (b *builder) sign(ctx context.Context, bundle string, whole bool) (signing, error) {
 	s, err := b.signer(ctx)
 	if err != nil {
-		return byLinker, err
-	}
-	if s == nil {
-		fmt.Fprintln(b.out, "not signed here:", noSigner)
-		return byLinker, nil
+		return "", err
 	}
 	order, err := signOrder(bundle, whole)
 	if err != nil {
-		return byLinker, err
+		return "", err
 	}
 	for _, x := range order {
 		args := s.command(x)
 		if out, err := b.command(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return byLinker, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
 	fmt.Fprintf(b.out, "signed %s: %d files and bundles\n", s.what, len(order))

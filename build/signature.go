@@ -13,7 +13,6 @@ type signing string
 
 // The ways.
 const (
-	byLinker   signing = ""         // each program and library by what linked it
 	adHoc      signing = "ad hoc"   // by us, in nobody's name
 	byIdentity signing = "identity" // in a developer's name, so that it can be notarised
 )
@@ -102,9 +101,6 @@ func identifierOf(name string) string {
 
 // signature holds that of a program or library to how the bundle was signed.
 func (v *validation) signature(name string, s *signature, how signing) {
-	if how == byLinker {
-		return
-	}
 	if want := identifierOf(name); s.identifier != want {
 		v.find("%s is signed as %s, and has to be as %s", name, s.identifier, want)
 	}

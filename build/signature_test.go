@@ -34,7 +34,6 @@ func TestValidateSignature(t *testing.T) {
 	}{
 		{"ad hoc", adHoc, func(n string) signature { return signature{identifier: identifierOf(n)} }, ""},
 		{"by an identity", byIdentity, func(n string) signature { return signature{identifierOf(n), flagRuntime, true} }, ""},
-		{"by linkers", byLinker, func(string) signature { return signature{identifier: "a.out"} }, ""},
 		{"another name", adHoc, func(string) signature { return signature{identifier: "a.out"} }, "Resources/bin/tandem is signed as a.out, and has to be as " + bundleID + ".tandem"},
 		{"hardened without an identity", adHoc, func(n string) signature { return signature{identifierOf(n), flagAdHoc | flagRuntime, false} }, "libmlx.dylib is signed with flags 0x10002"},
 		{"an identity not hardened", byIdentity, func(n string) signature { return signature{identifierOf(n), 0x200, true} }, "libmlxselect.dylib is signed with flags 0x200"},

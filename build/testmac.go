@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 )
@@ -18,16 +17,11 @@ import (
 // that it checks the types of what only a Mac compiles: both programs with a face, and what the bundle's tag changes.
 func testMac(ctx context.Context, b *builder) error {
 	start := time.Now()
-	if err := b.setup(ctx); err != nil {
+	if err := b.macReady(ctx); err != nil {
 		return err
 	}
-	if err := b.setupFrontend(ctx); err != nil {
+	if err := b.setupAll(ctx); err != nil {
 		return err
-	}
-	if runtime.GOOS != "darwin" {
-		if err := b.setupRcodesign(ctx); err != nil {
-			return err
-		}
 	}
 	for _, tags := range []string{"", "desktop,production,ui,bundle"} {
 		began := time.Now()
@@ -158,10 +152,7 @@ func (b *builder) rehearse(ctx context.Context, a *appBundle) error {
 	if err != nil {
 		return err
 	}
-	if how == byLinker {
-		return errors.New("the whole bundle was not signed")
-	}
-	v, err := validate(os.DirFS(bundle), expectation{product: a.product, signing: how})
+	v, err := validate(os.DirFS(bundle), expectation{product: a.product, signing: how, private: b.privateFolders()})
 	if err != nil {
 		return err
 	}

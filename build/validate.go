@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 type expectation struct {
 	product product
 	signing signing
+	private []string // folders of this machine that nothing inside may name
 
 	// Off a Mac some things can't be made; these say that they may be missing. What is there is held to everything.
 	withoutFaces bool // the menu bar and the window
@@ -64,7 +66,7 @@ func validate(bundle fs.FS, want expectation) (*validation, error) {
 			v.find("%s is neither a file nor a link", name)
 			return nil
 		}
-		return v.file(bundle, name, info, images, want.signing)
+		return v.file(bundle, name, info, images, want)
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +101,7 @@ func (v *validation) link(bundle fs.FS, name string) {
 }
 
 // file looks at one regular file, and notes what it is if it is a program or a library.
-func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, how signing) error {
+func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, want expectation) error {
 	f, err := bundle.Open(name)
 	if err != nil {
 		return err
@@ -127,10 +129,10 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 	if m.signature == nil {
 		v.find("%s is not signed, and Apple silicon runs nothing that is not", name)
 	} else {
-		v.signature(name, m.signature, how)
+		v.signature(name, m.signature, want.signing)
 	}
 	if !slices.Contains(fromWheels, path.Base(name)) {
-		if err := v.homes(f, name); err != nil {
+		if err := v.homes(f, name, want.private); err != nil {
 			return err
 		}
 	}
@@ -146,11 +148,27 @@ var fromWheels = []string{mlxLib, "libjaccl.dylib"}
 // homeFolder matches a path into somebody's home folder.
 var homeFolder = regexp.MustCompile(`/(?:Users|home)/[\w.-]+/[\w.-]+|/root/[\w.-]+`)
 
-// homes finds paths of the machine that built a program: they tell its builder's name.
-func (v *validation) homes(f fs.File, name string) error {
+// privateFolders are the folders of this machine that a program may have been built in or from, where these have more
+// than one name: /src or /root may well be the end of somebody else's.
+func (b *builder) privateFolders() []string {
+	home, _ := os.UserHomeDir() // without one there is nothing to find
+	return slices.DeleteFunc([]string{home, cargoHome(), b.root, b.cache.dir}, func(dir string) bool {
+		return strings.Count(filepath.Clean(dir), "/") < 2
+	})
+}
+
+// homes finds paths of the machine that built a program: they tell its builder's name. Those of this machine are known,
+// whatever letters they have.
+func (v *validation) homes(f fs.File, name string, private []string) error {
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return err
+	}
+	for _, dir := range private {
+		if bytes.Contains(data, []byte(dir)) {
+			v.find("%s holds %s, a path of the machine that built it", name, dir)
+			return nil
+		}
 	}
 	if found := homeFolder.Find(data); found != nil {
 		v.find("%s holds %s, a path of the machine that built it", name, found)

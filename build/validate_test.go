@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A binarySpec is what a made-up Mach-O file says of itself: load commands and a symbol table, and nothing behind them.
@@ -19,7 +22,7 @@ type binarySpec struct {
 	cpu      uint32 // 0 = Apple silicon
 	minOS    string // "" = 14.0
 	unsigned bool
-	signed   signature // no flags = ad hoc
+	signed   signature // no identifier = the right one, no flags = ad hoc
 	text     string    // something that it holds
 	loads    []string
 	rpaths   []string
@@ -178,6 +181,9 @@ func (x testBundle) write(t *testing.T) string {
 	}
 	p := parts{product: x.product, metal: metal{work}, licences: "terms\n", icon: []byte("pictures")}
 	for name, spec := range x.binaries {
+		if spec.signed.identifier == "" {
+			spec.signed.identifier = identifierOf("Contents/" + name)
+		}
 		if rest, ok := strings.CutPrefix(name, inMLX+"/"); ok {
 			put("sets/"+rest, spec.bytes())
 			continue
@@ -228,7 +234,7 @@ func findings(t *testing.T, bundle string, want expectation) []string {
 // TestValidate breaks a bundle that is right in one way after another, and wants to be told of each.
 func TestValidate(t *testing.T) {
 	right := newTestBundle()
-	if got := findings(t, right.write(t), expectation{product: right.product}); len(got) > 0 {
+	if got := findings(t, right.write(t), expectation{signing: adHoc, product: right.product}); len(got) > 0 {
 		t.Fatalf("found in a bundle that is right: %q", got)
 	}
 
@@ -251,6 +257,7 @@ func TestValidate(t *testing.T) {
 		{"no signature", edit(tandem, func(s *binarySpec) { s.unsigned = true }), "bin/tandem is not signed"},
 		{"a path of the builder", edit(tandem, func(s *binarySpec) { s.text = "at /Users/p.q/.cargo/registry/x.rs" }), "bin/tandem holds /Users/p.q/.cargo, a path"},
 		{"a path of another builder", edit(inMLX+"/14/"+mlxcLib, func(s *binarySpec) { s.text = "/root/go" }), "libmlxc.dylib holds /root/go"},
+		{"a path with spaces", edit(tandem, func(s *binarySpec) { s.text = "at /Volumes/Meine Platte/Jörg/tandem/x.rs" }), "bin/tandem holds /Volumes/Meine Platte/Jörg, a path"},
 		{"Homebrew's library", edit(tandem, func(s *binarySpec) { s.loads[1] = "/opt/homebrew/lib/libmlxc.dylib" }), "neither in the bundle nor the system's"},
 		{"a library that is not there", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.loads[1] = "@rpath/libother.dylib" }), "loads @rpath/libother.dylib"},
 		{"no way to the libraries", edit(tandem, func(s *binarySpec) { s.rpaths = nil }), "loads @rpath/" + selectLib},
@@ -272,7 +279,7 @@ func TestValidate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			x := newTestBundle()
 			c.build(&x)
-			wantFinding(t, findings(t, x.write(t), expectation{product: right.product}), c.want)
+			wantFinding(t, findings(t, x.write(t), expectation{signing: adHoc, product: right.product, private: []string{"/Volumes/Meine Platte/Jörg"}}), c.want)
 		})
 	}
 
@@ -316,7 +323,7 @@ func TestValidate(t *testing.T) {
 			if err := c.damage(bundle); err != nil {
 				t.Fatal(err)
 			}
-			wantFinding(t, findings(t, bundle, expectation{product: right.product}), c.want)
+			wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: right.product}), c.want)
 		})
 	}
 }
@@ -354,24 +361,24 @@ func TestValidateIncomplete(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v, err := validate(os.DirFS(bundle), expectation{product: x.product, withoutFaces: true, withoutSeal: true})
+	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product, withoutFaces: true, withoutSeal: true})
 	if err != nil || len(v.findings) > 0 || !slices.Equal(v.absent, slices.Concat(faces, seals)) {
 		t.Errorf("%v, findings %v, absent %q", err, v.findings, v.absent)
 	}
-	if got := findings(t, bundle, expectation{product: x.product, withoutFaces: true}); len(got) != len(seals) {
+	if got := findings(t, bundle, expectation{signing: adHoc, product: x.product, withoutFaces: true}); len(got) != len(seals) {
 		t.Errorf("without seals that were wanted: %q", got)
 	}
 	if err := os.Remove(filepath.Join(bundle, "Contents", inLicences)); err != nil {
 		t.Fatal(err)
 	}
-	wantFinding(t, findings(t, bundle, expectation{product: x.product, withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
+	wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: x.product, withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
 }
 
 // TestValidateSizes: each file is listed once, the largest first, and the total is theirs.
 func TestValidateSizes(t *testing.T) {
 	x := newTestBundle()
 	bundle := x.write(t)
-	v, err := validate(os.DirFS(bundle), expectation{product: x.product})
+	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -415,9 +422,31 @@ func TestArchive(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(dir, "Tandem.app/Contents", inTandem)); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("the program: %v, %v", info, err)
 	}
-	v, err := validateArchive(archive, expectation{product: x.product})
+	v, err := validateArchive(archive, expectation{signing: adHoc, product: x.product})
 	if err != nil || len(v.findings) != 1 || !strings.Contains(v.findings[0].Error(), "Resources/link does not belong there") {
 		t.Errorf("%v, %v", err, v)
+	}
+}
+
+// TestRetry: what fails for a while is tried again, what fails for good ends with its last error.
+func TestRetry(t *testing.T) {
+	for _, c := range []struct{ failures, calls int }{{0, 1}, {4, 5}, {5, 5}} {
+		calls := 0
+		err := retry(t.Context(), 5, 0, func() error {
+			if calls++; calls <= c.failures {
+				return fmt.Errorf("failure %d", calls)
+			}
+			return nil
+		})
+		if calls != c.calls || (err != nil) != (c.failures == 5) || err != nil && err.Error() != "failure 5" {
+			t.Errorf("%d failures: %d calls, %v", c.failures, calls, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	calls := 0
+	if err := retry(ctx, 5, time.Hour, func() error { calls++; return errors.New("no") }); err == nil || calls != 1 {
+		t.Errorf("ended: %d calls, %v", calls, err)
 	}
 }
 
