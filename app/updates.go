@@ -89,7 +89,8 @@ func (a *App) CheckUpdates(ctx context.Context) (control.Updates, error) {
 	return a.Updates(), err
 }
 
-// watchUpdates checks once a day while the settings say so, until ctx ends.
+// watchUpdates checks once a day while the settings say so, until ctx ends: once
+// an hour as long as that fails.
 func (a *App) watchUpdates(ctx context.Context) {
 	if a.opts.UpdateFeed == "" {
 		return
@@ -110,9 +111,15 @@ func (a *App) watchUpdates(ctx context.Context) {
 }
 
 // updateDue reports whether the last check is a day ago, or was by another clock.
+// One that failed is due at the next look; that it began at one and took a while
+// does not put it off to the second.
 func (a *App) updateDue(now time.Time) bool {
-	ago := now.Sub(a.Updates().CheckedAt)
-	return ago >= updateEvery || ago < 0
+	u, every := a.Updates(), updateEvery
+	if u.Error != "" {
+		every = updateLook - updatePatience
+	}
+	ago := now.Sub(u.CheckedAt)
+	return ago >= every || ago < 0
 }
 
 // fetchRelease asks a feed. A page that is not https is none.

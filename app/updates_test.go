@@ -71,43 +71,69 @@ func TestCheckUpdates(t *testing.T) {
 // TestOnceADay: the server that stays looks for itself if it is set, once a day and
 // not once a start; the one that serves a command does not.
 func TestOnceADay(t *testing.T) {
-	var asked atomic.Int64
+	var asked, others atomic.Int64
 	feed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		if r.URL.Path == "/other" {
+			others.Add(1)
+		} else {
+			asked.Add(1)
+		}
 		fmt.Fprint(w, `{"version": "1.3.0", "page": "https://example.org/tandem"}`)
 	}))
 	defer feed.Close()
 	home := t.TempDir()
-	serve := func(t *testing.T, version string, stays bool) *running {
-		a, err := Open(t.Context(), Options{Home: home, Version: version, UpdateFeed: feed.URL})
+	open := func(t *testing.T, home, version, path string) *App {
+		a, err := Open(t.Context(), Options{Home: home, Version: version, UpdateFeed: feed.URL + path})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return serving(t, a, ServeOptions{Preload: stays})
+		return a
+	}
+	serve := func(t *testing.T, version string, stays bool) *running {
+		return serving(t, open(t, home, version, ""), ServeOptions{Preload: stays})
+	}
+	set := control.SettingsChange{"check_updates": []byte("true")}
+	looked := func(t *testing.T, r *running) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); r.Updates().CheckedAt.IsZero(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("it does not look")
+			}
+		}
 	}
 	t.Run("a command", func(t *testing.T) {
-		if _, err := serve(t, "1.2.0", false).change(t, `{"check_updates": true}`); err != nil {
+		if _, err := serve(t, "1.2.0", false).ChangeSettings(t.Context(), set); err != nil {
 			t.Fatal(err)
 		}
 	})
-	t.Run("a command later", func(t *testing.T) { serve(t, "1.2.0", false) })
-	if n := asked.Load(); n != 0 {
-		t.Errorf("commands asked %d times", n)
-	}
-	t.Run("serve", func(t *testing.T) {
-		r := serve(t, "1.2.0", true)
-		for r.Updates().CheckedAt.IsZero() { // until the test's deadline
-			time.Sleep(time.Millisecond)
+	t.Run("a command later", func(t *testing.T) {
+		serve(t, "1.2.0", false)
+		// It would have looked by the time that one does which begins after it.
+		other := open(t, t.TempDir(), "1.2.0", "/other")
+		if _, err := other.ChangeSettings(t.Context(), set); err != nil {
+			t.Fatal(err)
 		}
+		looked(t, serving(t, other, ServeOptions{Preload: true}))
 	})
+	if n := asked.Load(); n != 0 || others.Load() != 1 {
+		t.Errorf("commands asked %d times, and the server %d", n, others.Load())
+	}
+	t.Run("serve", func(t *testing.T) { looked(t, serve(t, "1.2.0", true)) })
 	t.Run("serve again", func(t *testing.T) {
 		r := serve(t, "1.2.0", true)
 		u := r.Updates()
 		if !u.Newer || u.Version != "1.3.0" || u.Page != "https://example.org/tandem" {
 			t.Errorf("after a restart %+v", u)
 		}
-		if r.updateDue(u.CheckedAt.Add(updateEvery-time.Second)) || !r.updateDue(u.CheckedAt.Add(updateEvery)) || !r.updateDue(u.CheckedAt.Add(-time.Hour)) {
+		due := func(after time.Duration) bool { return r.updateDue(u.CheckedAt.Add(after)) }
+		if due(updateEvery-time.Second) || !due(updateEvery) || !due(-time.Hour) {
 			t.Error("it is not due after a day, or before")
+		}
+		r.updates.mu.Lock()
+		r.updates.found.Error = "it failed"
+		r.updates.mu.Unlock()
+		if due(updateLook/2) || !due(updateLook-time.Second) || !due(-time.Hour) {
+			t.Error("one that failed is not due at the next look, or before")
 		}
 	})
 	if n := asked.Load(); n != 1 {
