@@ -160,7 +160,9 @@ func (a *App) beginFetch(x *download) {
 	ctx, x.stop = context.WithCancel(a.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
 	o := a.hub()
-	if x.cache != o.CacheDir { // what it began elsewhere stays there, for who goes back to that folder
+	if len(x.blobs) > 0 && isDir(x.cache) { // it goes on where it began: elsewhere nobody would know of that
+		o.CacheDir = x.cache
+	} else if x.cache != o.CacheDir {
 		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0
 	}
 	a.keepDownload(x)

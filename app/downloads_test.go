@@ -56,14 +56,14 @@ func openWith(t *testing.T, home string, o hub.Options, row storage.Download) *A
 // awaitDownload waits until the only download is as wanted.
 func awaitDownload(t *testing.T, a *App, want func(control.Download) bool) control.Download {
 	t.Helper()
-	for {
-		if list := a.State().Downloads; len(list) == 1 && want(list[0]) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		list := a.State().Downloads
+		if len(list) == 1 && want(list[0]) {
 			return list[0]
 		}
-		if t.Context().Err() != nil {
-			t.Fatal(t.Context().Err())
+		if time.Now().After(deadline) {
+			t.Fatalf("the downloads are %+v", list)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
@@ -87,26 +87,49 @@ func TestDiscardWhereItBegan(t *testing.T) {
 	}
 }
 
-// TestDownloadElsewhere: in another cache it begins anew, and what is there already
-// is not its own.
+// TestDownloadElsewhere: where another cache is set, one goes on in that where it
+// began; what began nothing, or whose folder is gone, begins anew.
 func TestDownloadElsewhere(t *testing.T) {
 	none := httptest.NewServer(http.NotFoundHandler())
 	defer none.Close()
-	one, two := t.TempDir(), t.TempDir()
-	second := begun(t, two)
-	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two, Endpoint: none.URL}, storage.Download{Cache: one, Blobs: []string{halfBlob}, Done: 5, Total: 10})
-	if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
-		t.Fatal(err)
-	}
-	d := awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
-	if d.Done != 0 || d.Total != 0 || !strings.HasPrefix(d.Error, "There is no such model at "+none.URL) || !strings.HasSuffix(d.Error, ".") {
-		t.Errorf("%+v", d)
-	}
-	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(second); err != nil {
-		t.Error("another's is gone:", err)
+	for name, c := range map[string]struct {
+		began, gone bool
+	}{
+		"goes on":           {true, false},
+		"began nothing":     {false, false},
+		"the folder is off": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := t.TempDir(), t.TempDir()
+			first, second := begun(t, one), begun(t, two)
+			row := storage.Download{Cache: one, Done: 5, Total: 10}
+			if c.began {
+				row.Blobs = []string{halfBlob}
+			}
+			if c.gone {
+				if err := os.RemoveAll(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a := openWith(t, t.TempDir(), hub.Options{CacheDir: two, Endpoint: none.URL}, row)
+			if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+				t.Fatal(err)
+			}
+			d := awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
+			goesOn := c.began && !c.gone
+			if (d.Done == 5) != goesOn || (d.Total == 10) != goesOn || !strings.HasPrefix(d.Error, "There is no such model at "+none.URL) || !strings.HasSuffix(d.Error, ".") {
+				t.Errorf("%+v", d)
+			}
+			if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Stat(first); os.IsNotExist(err) == (!c.began) {
+				t.Error("in the first cache:", err)
+			}
+			if _, err := os.Stat(second); err != nil {
+				t.Error("another's is gone:", err)
+			}
+		})
 	}
 }
 
