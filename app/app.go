@@ -144,6 +144,9 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.home, err = OpenHome(o.Home); err != nil {
 		return nil, err
 	}
+	if err := a.home.sweep(); err != nil {
+		a.log.Warn("what was being written stays on disk", "error", err)
+	}
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
 		a.log.Warn("what a bench left stays on disk", "path", a.benchFolder(), "error", err)
 	}

@@ -163,21 +163,3 @@ func (a *App) WriteConnection(ctx context.Context, id string) (control.Connectio
 	c.Written, c.Endpoint = control.WrittenCurrent, ""
 	return c, nil
 }
-
-// writeOwn writes a file for its owner alone, with the folders above it.
-func writeOwn(path, text string) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // which fails once it has its name
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,6 +61,41 @@ func OpenHome(dir string) (*Home, error) {
 	}
 	h := &Home{Dir: dir, lock: lock}
 	return h, h.announce("")
+}
+
+// newFile is what writeOwn calls a file until it is whole.
+const newFile = ".new-*"
+
+// sweep removes what writeOwn left where it was cut off: it may have a secret.
+func (h *Home) sweep() error {
+	var errs []error
+	for _, pattern := range []string{newFile, path.Join(connectFolder, "*", newFile)} {
+		names, err := fs.Glob(os.DirFS(h.Dir), pattern)
+		errs = append(errs, err)
+		for _, name := range names {
+			errs = append(errs, removeIfThere(h.Path(name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeOwn writes a file of the home folder for its owner alone, whole or not at
+// all, with the folders above it.
+func writeOwn(name, text string) error {
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, newFile) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // which fails once it has its name
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
 }
 
 // Owner returns what the process that holds a home folder says of itself, empty

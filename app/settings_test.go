@@ -128,6 +128,36 @@ func TestHubToken(t *testing.T) {
 	}
 }
 
+// TestCutOffWrites: what was being written when a process ended, with a token or a
+// key in it, goes with the next start, and nothing else does.
+func TestCutOffWrites(t *testing.T) {
+	home := filepath.Join(t.TempDir(), "[a] home*")
+	write := func(names ...string) string {
+		path := filepath.Join(append([]string{home}, names...)...)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("hf_secret"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	gone := []string{write(".new-123"), write(connectFolder, "aider", ".new-456")}
+	stay := []string{write(tokenFile), write(connectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
+	a, err := Open(t.Context(), Options{Home: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	for _, path := range gone {
+		if _, err := os.Stat(path); !os.IsNotExist(err) {
+			t.Errorf("%s stays: %v", path, err)
+		}
+	}
+	for _, path := range stay {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestStartHidden: the menu bar finds the setting before anybody serves.
 func TestStartHidden(t *testing.T) {
 	home := t.TempDir()
