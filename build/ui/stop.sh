@@ -22,6 +22,22 @@ writing() {
   [ "${n:-0}" -gt 8 ]
 }
 idle() { app state | grep -q '"active":\[\]'; }
+# unlike FILE tells how many pixels of the window differ from a picture of it.
+unlike() { import -window "$(window)" png:- | compare -metric AE "$1" - null: 2>&1 | awk '{ print int($1) }'; }
+# settled: the window no longer shows what it did before, and keeps to what it shows.
+# A caret that blinks has fewer pixels.
+settled() {
+  [ "$(unlike "$files/before.png")" -gt 200 ] || return 1
+  import -window "$(window)" "$files/now.png"
+  sleep 0.3
+  [ "$(unlike "$files/now.png")" -le 200 ]
+}
+# shown WHAT COMMAND... waits until what a command does is seen.
+shown() {
+  import -window "$(window)" "$files/before.png"
+  "${@:2}"
+  wait_for 60 "$1" settled
+}
 keys() { xdotool windowfocus --sync "$(window)" key --clearmodifiers --delay 60 "$@"; }
 
 files=$(mktemp -d)
@@ -29,28 +45,25 @@ openbox >/dev/null 2>&1 &
 desktop=$!
 "$TANDEM" serve --addr 127.0.0.1:0 --model pocket >/dev/null 2>"$files/serve" &
 server=$!
-wait_for 30 'server' ready
+wait_for 60 'server' ready
 app welcome -H 'Content-Type: application/json' -d '{"done":true}' >/dev/null || fail 'the first steps stay'
 "$WINDOW" --follow &
 face=$!
 trap 'kill $face $server $desktop 2>/dev/null || true; rm -rf "$files"' EXIT
-wait_for 20 'window' window
-wait_for 20 'text in the window' painted
+wait_for 60 'window' window
+wait_for 60 'text in the window' painted
 
 # By the keyboard alone: behind the link that skips to the page come the pages,
 # the Playground second; its code has the focus then.
-keys Tab Tab Tab Return
-sleep 1
+shown 'Playground' keys Tab Tab Tab Return
 # The demo's answers are too short to stop: behind the button lies what says how long
 # they may get.
-keys Tab Tab Return Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
-sleep 1
+shown 'limit' keys Tab Tab Return Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
 
 # ask puts a file in place of the code and has it gone on with.
 ask() {
   xclip -selection clipboard -i "$1"
-  keys ctrl+a ctrl+v
-  sleep 1
+  shown 'code' keys ctrl+a ctrl+v
   keys ctrl+Return
 }
 
@@ -59,9 +72,10 @@ for i in $(seq 900); do printf 'func f%d(a int) int { return a*%d + %d }\n' "$i"
 ask "$files/long.go"
 wait_for 60 'prompt being read' reading
 keys Escape
-wait_for 20 'end of the request' idle
+wait_for 60 'end of the request' idle
 run=$(app 'runs?limit=1')
 cat "$files/reading"
+grep -q '"max_tokens":30000' <<<"$(app chats/1)" || fail "the limit was not taken: $(app chats | head -c 400)"
 grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in prefill it ended as $run"
 [ "$(field completion_tokens "$run")" = 0 ] || fail "stopped in prefill it answered: $run"
 
@@ -69,24 +83,22 @@ grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in prefill it ende
 # of it is kept. A model may end it before that all the same; then it answers again.
 for i in $(seq 40); do printf '\tcase %d:\n\t\treturn "%d"\n' "$i" "$i"; done >"$files/list.go"
 ask "$files/list.go"
-ended=
+again=0 # when to ask again if nothing has come of it: the page hears of an end a little later
 until writing; do
   run=$(app 'runs?limit=1')
-  id=$(field id "$run")
-  if grep -q '"finish_reason":"\(stop\|length\)"' <<<"$run" && [ "$id" != "$ended" ]; then
-    ended=$id
-    [ "$id" -lt 12 ] || fail 'the model ends each answer by itself'
-    sleep 1 # the page hears of the end a little later
+  if grep -q '"finish_reason":"\(stop\|length\)"' <<<"$run" && idle && [ $SECONDS -ge $again ]; then
+    [ "$(field id "$run")" -lt 12 ] || fail 'the model ends each answer by itself'
     keys ctrl+Return
+    again=$((SECONDS + 2))
   fi
-  [ $SECONDS -lt 180 ] || fail 'no answer that grows'
+  [ $SECONDS -lt 300 ] || fail 'no answer that grows'
   sleep 0.02
 done
 import -window root "$OUT/stop.png"
 keys Escape
-wait_for 20 'end of the request' idle
+wait_for 60 'end of the request' idle
 run=$(app 'runs?limit=1')
 grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in its answer it ended as $run"
 echo "stopped after $(field completion_tokens "$run") tokens of an answer"
-wait_for 20 'kept answer' sh -c "curl -sf --unix-socket '$TANDEM_HOME/run/control.sock' http://tandem/app/chats/1 | grep -q '\"finish\":\"stopped\"'"
+wait_for 60 'kept answer' sh -c "curl -sf --unix-socket '$TANDEM_HOME/run/control.sock' http://tandem/app/chats/1 | grep -q '\"finish\":\"stopped\"'"
 echo 'all is well'
