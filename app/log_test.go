@@ -97,6 +97,9 @@ func TestLogHasNoPrompt(t *testing.T) {
 	if err := r.KeepVerdict(t.Context(), control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
 		t.Fatal(err)
 	}
+	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil { // in a form that is not known
+		t.Fatal(err)
+	}
 
 	lines, err := c.Log(t.Context())
 	if err != nil || len(lines) < 6 {

@@ -146,8 +146,8 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 				perVerify = fmt.Sprintf("%.2f", r.TokensPerVerify())
 			}
 			verified := "-"
-			if v, err := r.Replayed(); err != nil {
-				return err
+			if v, err := r.Replayed(); err != nil { // a newer program's
+				verified = "?"
 			} else if v != nil {
 				verified = v.Word()
 			}
