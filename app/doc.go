@@ -66,11 +66,11 @@
 // is there again without them. A change is checked, the endpoint is moved if it
 // says so, and only then is it stored: it is done whole or not at all.
 //
-// --addr decides the port and nothing else: whether other machines are let in is a
-// setting of its own, refused while there is no key. Keys are random and kept as
-// SHA-256; a slow hash would protect what can be guessed. What is set and secret,
-// the hub's token, is a file and no row, so that copies of the database do not have
-// it.
+// --addr decides the port, and that this machine alone is served: whether other
+// machines are let in is a setting otherwise, refused while there is no key. Keys
+// are random and kept as SHA-256; a slow hash would protect what can be guessed.
+// What is set and secret, the hub's token, is a file and no row, so that copies of
+// the database do not have it.
 //
 // Library code, no main: flags and environment are read by the commands.
 package app

@@ -58,8 +58,8 @@ type ServeOptions struct {
 	// endpoint was opened.
 	Ready func(address, link string)
 
-	// Hold, if set, keeps the system awake while a request, a load or a download
-	// goes on.
+	// Hold, if set, keeps the system awake while a request, a load, a download, a
+	// bench or a verification goes on.
 	Hold Hold
 
 	// Draining, if set, is called when the drain begins with requests still

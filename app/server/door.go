@@ -66,7 +66,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origins[0])
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+runHeader)
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST")

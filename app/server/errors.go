@@ -21,7 +21,8 @@ const (
 )
 
 // statusClientGone is logged and counted for a client that left before its
-// answer; nobody receives it.
+// answer, and answered to one whose work somebody else cancelled: a request that
+// waited, a bench.
 const statusClientGone = 499
 
 // An outcome is how a code looks over HTTP.

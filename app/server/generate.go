@@ -78,6 +78,9 @@ func (s *Server) generation(endpoint string, read func(*fields) (request, error)
 			return err
 		}
 		run := s.begin(r, endpoint, name)
+		if run.key > 0 { // it has a row
+			w.Header().Set(runHeader, strconv.FormatInt(run.key, 10))
+		}
 		err = errPanic // until answer returns
 		defer func() { run.finish(err) }()
 		err = s.answer(w, r, run, read)
@@ -267,7 +270,8 @@ func (s *Server) generateAll(rep *reply, token func(*choice, engine.Token), end 
 }
 
 // generate runs one choice to its end. A run cancelled from the menu ends
-// like one cut short by its limit: what was generated is the client's.
+// like one cut short by its limit: what was generated is the client's, and clients
+// know no other finish for it. The timings say that it was stopped.
 func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func(*choice, engine.Token)) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

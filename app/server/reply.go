@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
@@ -164,6 +165,7 @@ type timings struct {
 	MatchedN        int     `json:"matched_n"`
 	MissReason      string  `json:"miss_reason"`
 	RunID           int64   `json:"run_id"`
+	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; what had not ended has the finish_reason length
 }
 
 func (r *reply) timings() timings {
@@ -175,6 +177,7 @@ func (r *reply) timings() timings {
 		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
 		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
 		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss, RunID: r.run.row.ID,
+		Stopped: context.Cause(r.run.ctx) == errRunCancelled,
 	}
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)

@@ -62,6 +62,9 @@ type runTable struct {
 // in prefill an id could only be guessed.
 const runNameHeader = "X-Tandem-Request"
 
+// runHeader has the id of the run in the answer, whatever becomes of it.
+const runHeader = "X-Tandem-Run"
+
 // runNames begin with a letter, so that none is an id.
 var runNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 

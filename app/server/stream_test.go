@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -357,11 +358,26 @@ func TestCancelRun(t *testing.T) {
 			yield("", ctx.Err())
 		})
 		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
-		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) {
-			t.Errorf("stream %v: %d %s", stream, w.Code, w.Body)
+		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) || w.Header().Get(runHeader) != "1" {
+			t.Errorf("stream %v: %d %v %s", stream, w.Code, w.Header(), w.Body)
 		}
 		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
 			t.Errorf("stream %v: the history has %+v", stream, r)
+		}
+	}
+}
+
+// TestRunHeader: each answer names its run, one that is refused too; what ends by
+// itself was not stopped.
+func TestRunHeader(t *testing.T) {
+	s := New(newFake(), Options{})
+	for i, c := range []struct {
+		body string
+		code int
+	}{{`{"model":"tandem","prompt":"x"}`, 200}, {`{"model":"tandem","prompt":"x","stream":true}`, 200}, {`{"model":"tandem","prompt":7}`, 400}} {
+		w := postTo(t, s, "/v1/completions", "application/json", c.body)
+		if got := w.Header().Get(runHeader); w.Code != c.code || got != strconv.Itoa(i+1) || strings.Contains(w.Body.String(), `"stopped"`) {
+			t.Errorf("%s: %d, run %q: %s", c.body, w.Code, got, w.Body)
 		}
 	}
 }

@@ -11,6 +11,7 @@ export interface Timings {
   tokens_per_verify: number
   restore_ms: number
   run_id: number
+  stopped?: boolean // from elsewhere, such as the menu
 }
 
 // An Answer grows while it is generated. Nothing follows it: who shows it looks

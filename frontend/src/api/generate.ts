@@ -57,7 +57,7 @@ export class Generation {
     } finally {
       this.#ended = true
     }
-    if (this.stopped) a.finish = 'stopped'
+    if (this.stopped || a.timings?.stopped) a.finish = 'stopped'
   }
 
   // stop ends it. What the web view of the window asked for goes on when it is no
