@@ -80,10 +80,10 @@ func (m Mover) Offer() (moved bool, err error) {
 	if _, lost := errors.AsType[*LostError](err); lost {
 		return false, err // where it lies is what matters
 	} else if err != nil {
-		return false, fmt.Errorf("Tandem was not moved: %w", err)
+		return false, fmt.Errorf("this Tandem was not moved to Applications: %w", err)
 	}
 	if err := m.Open(path); err != nil {
-		return false, fmt.Errorf("Tandem was copied to %s: open it there: %w", path, err)
+		return false, fmt.Errorf("this Tandem was copied to %s: open it there: %w", path, err)
 	}
 	return true, nil
 }

@@ -182,7 +182,7 @@ func TestOfferCannotOpen(t *testing.T) {
 	o := newOffer(t, 0, 0)
 	o.Open = func(string) error { return errors.New("no shell") }
 	at := filepath.Join(o.Folders[0], "Tandem.app")
-	if moved, err := o.Offer(); moved || err == nil || !strings.HasPrefix(err.Error(), "Tandem was copied to "+at) {
+	if moved, err := o.Offer(); moved || err == nil || !strings.HasPrefix(err.Error(), "this Tandem was copied to "+at) {
 		t.Errorf("moved %t, %v", moved, err)
 	}
 	if _, err := os.Stat(at); err != nil {
