@@ -18,13 +18,25 @@
 // refuses have a value here; a range printed as it is looks like a list. Not in that test because
 // it varies: a dict with both 1 and true as keys may keep both.
 //
+// # Grammars
+//
+// A grammar says which texts there may be: a JSON schema, a regular expression, or rules in
+// llguidance's dialect of Lark, which is the library behind it. A [Vocabulary] is made once for a
+// model; a [Matcher] follows one text token by token and tells, as a set of bits, which tokens may
+// follow. It goes back as well, so that guesses can be judged before they stand. Where the end of
+// the text is all that may follow, the set holds the tokens that end one.
+//
+// A schema's properties come in its own order. Keywords that cannot be honoured are an error when
+// the grammar is compiled, and never ignored.
+//
 // # The boundary
 //
 // native.h is the whole interface: texts as pointer and length in, one buffer or one object out,
-// freed by Go through the library. No Go memory is kept by Rust, and nothing calls back. Every
-// call runs on a thread of the crate's own with a large stack, and catches panics, so that a
-// hostile template ends in an error: see [TemplateError] for the limits. A Template may render on
-// any number of goroutines at once. None of this touches MLX or its thread.
+// freed by Go through the library. No Go memory is kept by Rust, and nothing calls back. What
+// compiles or renders runs on a thread of the crate's own with a large stack, and all calls catch
+// panics, so that a hostile template or schema ends in an error: see [TemplateError] and
+// [GrammarError] for the limits. A Template may render on any number of goroutines at once, a
+// Matcher belongs to one. None of this touches MLX or its thread.
 //
 // # Building
 //

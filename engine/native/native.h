@@ -2,7 +2,7 @@
 //
 // Texts are UTF-8, pointer and length, not terminated. A function that fails returns one of
 // the kinds below and leaves its message in a buffer. Every function may be called from any
-// thread; none of them unwinds.
+// thread; none of them unwinds. A matcher is used by one call at a time.
 
 #ifndef TANDEM_NATIVE_H
 #define TANDEM_NATIVE_H
@@ -12,7 +12,7 @@
 
 enum {
 	TANDEM_OK = 0,
-	TANDEM_SYNTAX = 1, // the template does not compile
+	TANDEM_SYNTAX = 1, // the template or the grammar does not compile
 	TANDEM_RAISE = 2,  // raise_exception: the message is its text
 	TANDEM_LIMIT = 3,  // output, time, instructions, depth
 	TANDEM_RENDER = 4, // anything else: bad variables, operations on wrong types, an internal error
@@ -38,9 +38,36 @@ int32_t tandem_template_new(const uint8_t *source, size_t len, tandem_template *
 int32_t tandem_template_render(const tandem_template *t, const uint8_t *vars, size_t len, tandem_clock clock, tandem_buffer *out);
 
 void tandem_template_free(tandem_template *t);
+
+typedef struct tandem_vocabulary tandem_vocabulary;
+typedef struct tandem_matcher tandem_matcher;
+
+// Takes in the tokens of a model: token i is the bytes of text from ends[i-1] to ends[i]. Those of a special
+// token begin with 0xFF; one without bytes is never allowed. eos are the ids that end a text, one at least.
+int32_t tandem_vocabulary_new(const uint8_t *text, size_t len, const uint32_t *ends, size_t n, const uint32_t *eos, size_t count,
+	tandem_vocabulary **out, tandem_buffer *message);
+void tandem_vocabulary_free(tandem_vocabulary *v); // its matchers may outlive it
+
+// Compiles a grammar, one of llguidance's in JSON. Sets *out, or *message and returns a kind.
+int32_t tandem_matcher_new(const tandem_vocabulary *v, const uint8_t *source, size_t len, tandem_matcher **out, tandem_buffer *message);
+
+// Sets the bits of the tokens that may follow, token i in bit i mod 32 of word i / 32: those that end a text if
+// nothing else may. words is the number of tokens by 32, rounded up.
+int32_t tandem_matcher_mask(tandem_matcher *m, uint32_t *bits, size_t words, tandem_buffer *message);
+
+// Goes on behind a token that the mask allows; another one breaks the matcher.
+int32_t tandem_matcher_accept(tandem_matcher *m, uint32_t token, tandem_buffer *message);
+
+// Takes the last n tokens back.
+int32_t tandem_matcher_rollback(tandem_matcher *m, size_t n, tandem_buffer *message);
+
+// 1 if nothing but the end may follow, or the matcher is broken.
+int32_t tandem_matcher_stopped(const tandem_matcher *m);
+void tandem_matcher_free(tandem_matcher *m);
+
 void tandem_buffer_free(tandem_buffer b);
 
-// Templates and buffers handed out and not yet freed.
+// Objects and buffers handed out and not yet freed.
 int64_t tandem_native_live(void);
 
 #endif

@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: -L${SRCDIR}/.deps/0.1.2 -ltandem_native
+#cgo LDFLAGS: -L${SRCDIR}/.deps/0.2.0 -ltandem_native
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */
@@ -15,14 +15,14 @@ import (
 	"unsafe"
 )
 
-// An ErrorKind says what stopped a template.
+// An ErrorKind says what stopped a template or a grammar.
 type ErrorKind string
 
 const (
-	KindSyntax ErrorKind = "syntax" // the template does not compile
+	KindSyntax ErrorKind = "syntax" // it does not compile
 	KindRaise  ErrorKind = "raise"  // the template called raise_exception
-	KindLimit  ErrorKind = "limit"  // the template ran into a limit
-	KindRender ErrorKind = "render" // anything else while rendering, bad variables included
+	KindLimit  ErrorKind = "limit"  // it ran into a limit
+	KindRender ErrorKind = "render" // anything else, bad variables included
 )
 
 // A TemplateError is the failure of a template.
@@ -118,16 +118,19 @@ func clock(now time.Time) C.tandem_clock {
 }
 
 func templateError(kind C.int32_t, message C.tandem_buffer) *TemplateError {
-	e := &TemplateError{Kind: KindRender, Message: take(message)}
+	return &TemplateError{Kind: errorKind(kind), Message: take(message)}
+}
+
+func errorKind(kind C.int32_t) ErrorKind {
 	switch kind {
 	case C.TANDEM_SYNTAX:
-		e.Kind = KindSyntax
+		return KindSyntax
 	case C.TANDEM_RAISE:
-		e.Kind = KindRaise
+		return KindRaise
 	case C.TANDEM_LIMIT:
-		e.Kind = KindLimit
+		return KindLimit
 	}
-	return e
+	return KindRender
 }
 
 // take copies a buffer and frees it.
@@ -137,7 +140,7 @@ func take(b C.tandem_buffer) string {
 	return s
 }
 
-// live counts the templates and buffers the library has handed out and not got back.
+// live counts the objects and buffers the library has handed out and not got back.
 func live() int64 {
 	return int64(C.tandem_native_live())
 }

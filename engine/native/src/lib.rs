@@ -1,8 +1,10 @@
-//! The C interface of native.h: chat templates for Go.
+//! The C interface of native.h: chat templates and grammars for Go.
 //!
 //! Every export runs inside [`guarded`]: on a thread of its own, whose stack is large enough for
 //! the limits of the template module, with panics turned into error texts. Nothing unwinds into
 //! C, and a deep template cannot overflow the stack of the calling Go thread (512 KiB on a Mac).
+//! What a matcher does for each token is the exception: it takes microseconds, and no recursion,
+//! so it runs where it is called, in [`caught`].
 
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -11,15 +13,19 @@ use std::slice;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 
+mod failure;
+mod grammar;
 mod json;
 mod template;
 
-use template::{Clock, Failure, Kind, Template};
+use failure::{Failure, Kind};
+use grammar::{Matcher, Vocabulary};
+use template::{Clock, Template};
 
 /// Stack of the thread a call runs on. Address space only until it is touched.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Templates and buffers handed out and not yet freed, for leak tests.
+/// Objects and buffers handed out and not yet freed, for leak tests.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
 /// Bytes owned by this library until `tandem_buffer_free`.
@@ -52,13 +58,9 @@ pub unsafe extern "C" fn tandem_template_new(
     out: *mut *mut Template,
     message: *mut Buffer,
 ) -> i32 {
-    let source = bytes(source, len);
+    let source = items(source, len);
     match guarded(|| Template::new(text(source, "template")?)) {
-        Ok(t) => {
-            LIVE.fetch_add(1, Ordering::Relaxed);
-            ptr::write(out, Box::into_raw(Box::new(t)));
-            0
-        }
+        Ok(t) => hand(t, out),
         Err(failure) => report(failure, message),
     }
 }
@@ -76,7 +78,7 @@ pub unsafe extern "C" fn tandem_template_render(
     clock: Clock,
     out: *mut Buffer,
 ) -> i32 {
-    let (t, vars) = (&*t, bytes(vars, len));
+    let (t, vars) = (&*t, items(vars, len));
     match guarded(|| t.render(text(vars, "template variables")?, clock)) {
         Ok(rendered) => {
             ptr::write(out, Buffer::of(rendered));
@@ -90,9 +92,116 @@ pub unsafe extern "C" fn tandem_template_render(
 /// `t` comes from `tandem_template_new`, no call uses it any more, and it is freed once.
 #[no_mangle]
 pub unsafe extern "C" fn tandem_template_free(t: *mut Template) {
-    LIVE.fetch_sub(1, Ordering::Relaxed);
-    let t = Box::from_raw(t);
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(t)));
+    release(t);
+}
+
+/// Takes in the tokens of a model. Returns 0 and sets `out`, or a kind and sets `message`.
+///
+/// # Safety
+/// `text` points to `len` readable bytes, `ends` to `n` numbers and `eos` to `count`; `out` and
+/// `message` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_vocabulary_new(
+    text: *const u8,
+    len: usize,
+    ends: *const u32,
+    n: usize,
+    eos: *const u32,
+    count: usize,
+    out: *mut *mut Vocabulary,
+    message: *mut Buffer,
+) -> i32 {
+    let (text, ends, eos) = (items(text, len), items(ends, n), items(eos, count));
+    match guarded(|| Vocabulary::new(text, ends, eos)) {
+        Ok(v) => hand(v, out),
+        Err(failure) => report(failure, message),
+    }
+}
+
+/// # Safety
+/// `v` comes from `tandem_vocabulary_new`, no call uses it any more, and it is freed once. Its
+/// matchers may outlive it.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_vocabulary_free(v: *mut Vocabulary) {
+    release(v);
+}
+
+/// Compiles a grammar. Returns 0 and sets `out`, or a kind and sets `message`.
+///
+/// # Safety
+/// `v` comes from `tandem_vocabulary_new` and is not freed during the call; any number of threads
+/// may use it at once. `source` points to `len` readable bytes; `out` and `message` are writable.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_new(
+    v: *const Vocabulary,
+    source: *const u8,
+    len: usize,
+    out: *mut *mut Matcher,
+    message: *mut Buffer,
+) -> i32 {
+    let (v, source) = (&*v, items(source, len));
+    match guarded(|| Matcher::new(v, text(source, "grammar")?)) {
+        Ok(m) => hand(m, out),
+        Err(failure) => report(failure, message),
+    }
+}
+
+/// Sets a bit for each token that may follow. Returns 0, or a kind and sets `message`.
+///
+/// # Safety
+/// `m` comes from `tandem_matcher_new` and no other call uses it meanwhile, as for all below;
+/// `bits` points to `words` writable numbers; `message` is writable.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_mask(
+    m: *mut Matcher,
+    bits: *mut u32,
+    words: usize,
+    message: *mut Buffer,
+) -> i32 {
+    let bits = slice::from_raw_parts_mut(bits, words);
+    done(caught(|| (*m).mask(bits)), message)
+}
+
+/// Goes on behind a token, which the mask allows.
+///
+/// # Safety
+/// As of `tandem_matcher_mask`.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_accept(
+    m: *mut Matcher,
+    token: u32,
+    message: *mut Buffer,
+) -> i32 {
+    done(caught(|| (*m).accept(token)), message)
+}
+
+/// Takes the last `n` tokens back.
+///
+/// # Safety
+/// As of `tandem_matcher_mask`.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_rollback(
+    m: *mut Matcher,
+    n: usize,
+    message: *mut Buffer,
+) -> i32 {
+    done(caught(|| (*m).rollback(n)), message)
+}
+
+/// Tells whether nothing but the end may follow: 1, else 0.
+///
+/// # Safety
+/// As of `tandem_matcher_mask`.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_stopped(m: *const Matcher) -> i32 {
+    (*m).stopped() as i32
+}
+
+/// # Safety
+/// `m` comes from `tandem_matcher_new` and is freed once.
+#[no_mangle]
+pub unsafe extern "C" fn tandem_matcher_free(m: *mut Matcher) {
+    release(m);
 }
 
 /// # Safety
@@ -108,8 +217,21 @@ pub extern "C" fn tandem_native_live() -> i64 {
     LIVE.load(Ordering::Relaxed)
 }
 
+/// Hands an object out, until [`release`].
+unsafe fn hand<T>(object: T, out: *mut *mut T) -> i32 {
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    ptr::write(out, Box::into_raw(Box::new(object)));
+    0
+}
+
+unsafe fn release<T>(object: *mut T) {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    let object = Box::from_raw(object);
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
+}
+
 /// Go passes a nil pointer for an empty slice, which Rust's slices must not hold.
-unsafe fn bytes<'a>(p: *const u8, len: usize) -> &'a [u8] {
+unsafe fn items<'a, T>(p: *const T, len: usize) -> &'a [T] {
     if len == 0 {
         &[]
     } else {
@@ -119,10 +241,10 @@ unsafe fn bytes<'a>(p: *const u8, len: usize) -> &'a [u8] {
 
 fn text<'a>(b: &'a [u8], what: &str) -> Result<&'a str, Failure> {
     std::str::from_utf8(b).map_err(|e| {
-        let kind = if what == "template" {
-            Kind::Syntax
-        } else {
+        let kind = if what == "template variables" {
             Kind::Render
+        } else {
+            Kind::Syntax
         };
         Failure::new(
             kind,
@@ -137,18 +259,28 @@ unsafe fn report(failure: Failure, message: *mut Buffer) -> i32 {
     kind
 }
 
+unsafe fn done(result: Result<(), Failure>, message: *mut Buffer) -> i32 {
+    match result {
+        Ok(()) => 0,
+        Err(failure) => report(failure, message),
+    }
+}
+
+/// Turns a panic into an error.
+fn caught<T>(f: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|p| Err(panicked(p)))
+}
+
 fn guarded<T: Send>(f: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
     thread::scope(|scope| {
         let worker = thread::Builder::new()
             .stack_size(STACK_BYTES)
-            .spawn_scoped(scope, || {
-                catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|p| Err(panicked(p)))
-            });
+            .spawn_scoped(scope, || caught(f));
         match worker {
             Ok(worker) => worker.join().unwrap_or_else(|p| Err(panicked(p))),
             Err(e) => Err(Failure::new(
                 Kind::Render,
-                format!("no thread for the template: {e}"),
+                format!("no thread for the call: {e}"),
             )),
         }
     })
@@ -162,7 +294,7 @@ fn panicked(payload: Box<dyn Any + Send>) -> Failure {
         .unwrap_or_default();
     Failure::new(
         Kind::Render,
-        format!("internal error in the template engine: {text}"),
+        format!("internal error: {text}"),
     )
 }
 
@@ -174,7 +306,7 @@ mod tests {
     fn a_panic_is_an_error() {
         let f = guarded::<()>(|| panic!("broken {}", 1)).unwrap_err();
         assert_eq!(f.kind, Kind::Render);
-        assert_eq!(f.message, "internal error in the template engine: broken 1");
+        assert_eq!(f.message, "internal error: broken 1");
         assert_eq!(guarded(|| Ok(2)).unwrap(), 2);
     }
 

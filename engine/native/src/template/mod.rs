@@ -9,6 +9,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Object, Value};
 use minijinja::{Environment, Error, ErrorKind};
 
+use crate::failure::{Failure, Kind};
 use crate::json;
 
 mod filters;
@@ -37,31 +38,6 @@ const MAX_RECURSION: usize = 200;
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 const NAME: &str = "chat template";
-
-/// The values stand in native.h.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(i32)]
-pub enum Kind {
-    Syntax = 1,
-    Raise = 2,
-    Limit = 3,
-    Render = 4,
-}
-
-#[derive(Debug)]
-pub struct Failure {
-    pub kind: Kind,
-    pub message: String,
-}
-
-impl Failure {
-    pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
-        Failure {
-            kind,
-            message: message.into(),
-        }
-    }
-}
 
 /// What one render may still use. It lives in the thread because a render has its thread to
 /// itself and minijinja hands filters no room of ours.

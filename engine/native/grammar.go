@@ -1,0 +1,201 @@
+package native
+
+/*
+#include "native.h"
+*/
+import "C"
+
+import (
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"unsafe"
+)
+
+// A GrammarError is why a grammar cannot be followed: it does not compile, it is too large,
+// or what may follow became too much to compute.
+//
+// The limits: 1 MiB in all; of a schema 128 levels; 500,000 symbols; what llguidance's
+// ParserLimits bound by default, which is some milliseconds for a mask.
+type GrammarError struct {
+	Kind    ErrorKind // KindSyntax, KindLimit or KindRender
+	Message string
+}
+
+func (e *GrammarError) Error() string { return "grammar: " + e.Message }
+
+// A Vocabulary knows the bytes of a model's tokens, which grammars are matched against. Its
+// methods may be called from any number of goroutines. It holds some 100 bytes a token until
+// Close.
+type Vocabulary struct {
+	size int
+
+	mu     sync.RWMutex // held for reading by Matcher, for writing by Close
+	handle *C.tandem_vocabulary
+}
+
+// NewVocabulary takes in a model's tokens. size is how many there are, by the model's logits;
+// token returns the bytes of one, none of an id that no text has, and whether it is special.
+// A grammar allows a special token by its name alone, never as a part of a text. eos are the
+// tokens that end a text, at least one.
+func NewVocabulary(size int, token func(id int32) (text []byte, special bool), eos []int32) (*Vocabulary, error) {
+	var text []byte
+	ends, last := make([]uint32, size), make([]uint32, len(eos))
+	for id := range size {
+		b, special := token(int32(id))
+		if special && len(b) > 0 {
+			text = append(text, 0xff) // no text has this byte
+		}
+		text = append(text, b...)
+		ends[id] = uint32(len(text))
+	}
+	for i, id := range eos {
+		last[i] = uint32(id)
+	}
+	v := &Vocabulary{size: size}
+	var message C.tandem_buffer
+	kind := C.tandem_vocabulary_new(
+		(*C.uint8_t)(unsafe.SliceData(text)), C.size_t(len(text)),
+		(*C.uint32_t)(unsafe.SliceData(ends)), C.size_t(size),
+		(*C.uint32_t)(unsafe.SliceData(last)), C.size_t(len(last)), &v.handle, &message)
+	runtime.KeepAlive(text)
+	if kind != C.TANDEM_OK {
+		return nil, grammarError(kind, message)
+	}
+	return v, nil
+}
+
+// Close frees the vocabulary; its matchers may be used on. A second Close is an error.
+func (v *Vocabulary) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.handle == nil {
+		return errors.New("close vocabulary: already closed")
+	}
+	C.tandem_vocabulary_free(v.handle)
+	v.handle = nil
+	return nil
+}
+
+// A Grammar says which texts there may be. One of JSON, Lark and Regex is set.
+type Grammar struct {
+	Name  string          // by which the Lark grammars of a list refer to it, as @Name
+	JSON  json.RawMessage // a JSON schema
+	Lark  string          // rules in llguidance's dialect of Lark
+	Regex string          // the whole text
+}
+
+// A Matcher follows one text by a grammar, token by token. It is used by one goroutine at a
+// time, and holds memory of the library until Close.
+type Matcher struct {
+	size   int
+	handle *C.tandem_matcher
+}
+
+// Matcher compiles grammars: the first is that of the text, the others are those it names.
+// A *GrammarError says what is wrong with them.
+func (v *Vocabulary) Matcher(grammars ...Grammar) (*Matcher, error) {
+	source, err := serialised(grammars)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.handle == nil {
+		return nil, errors.New("compile grammar: the vocabulary is closed")
+	}
+	m := &Matcher{size: v.size}
+	var message C.tandem_buffer
+	kind := C.tandem_matcher_new(v.handle, (*C.uint8_t)(unsafe.SliceData(source)), C.size_t(len(source)), &m.handle, &message)
+	runtime.KeepAlive(source)
+	if kind != C.TANDEM_OK {
+		return nil, grammarError(kind, message)
+	}
+	return m, nil
+}
+
+// serialised writes grammars as llguidance reads them.
+func serialised(grammars []Grammar) ([]byte, error) {
+	type grammar struct {
+		Name string          `json:"name,omitempty"`
+		JSON json.RawMessage `json:"json_schema,omitempty"`
+		Lark string          `json:"lark_grammar,omitempty"`
+	}
+	list := make([]grammar, len(grammars))
+	for i, g := range grammars {
+		list[i] = grammar{g.Name, g.JSON, g.Lark}
+		if g.Regex != "" {
+			list[i].Lark = "start: /" + delimited(g.Regex) + "/"
+		}
+	}
+	return json.Marshal(map[string]any{"grammars": list})
+}
+
+// delimited writes a regular expression so that it can stand between slashes, in one line.
+func delimited(regex string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range regex {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '/' && !escaped:
+			b.WriteString(`\/`)
+		default:
+			b.WriteRune(r)
+		}
+		escaped = r == '\\' && !escaped
+	}
+	return b.String()
+}
+
+// Words is the length of a mask: a bit for each token.
+func (m *Matcher) Words() int { return (m.size + 31) / 32 }
+
+// Mask sets the bits of the tokens that may follow, token i in bit i%32 of word i/32: of those
+// that end a text, if nothing else may. bits has Words elements.
+func (m *Matcher) Mask(bits []uint32) error {
+	var message C.tandem_buffer
+	kind := C.tandem_matcher_mask(m.handle, (*C.uint32_t)(unsafe.SliceData(bits)), C.size_t(len(bits)), &message)
+	return m.result(kind, message)
+}
+
+// Accept goes on behind a token that the mask allows. Another one breaks the matcher: all
+// that follows fails.
+func (m *Matcher) Accept(id int32) error {
+	var message C.tandem_buffer
+	return m.result(C.tandem_matcher_accept(m.handle, C.uint32_t(id), &message), message)
+}
+
+// Rollback takes the last n tokens back.
+func (m *Matcher) Rollback(n int) error {
+	var message C.tandem_buffer
+	return m.result(C.tandem_matcher_rollback(m.handle, C.size_t(n), &message), message)
+}
+
+// Stopped reports whether the text is at its end: nothing may follow.
+func (m *Matcher) Stopped() bool { return C.tandem_matcher_stopped(m.handle) != 0 }
+
+// Close frees the matcher. A second Close is an error.
+func (m *Matcher) Close() error {
+	if m.handle == nil {
+		return errors.New("close matcher: already closed")
+	}
+	C.tandem_matcher_free(m.handle)
+	m.handle = nil
+	return nil
+}
+
+func (m *Matcher) result(kind C.int32_t, message C.tandem_buffer) error {
+	runtime.KeepAlive(m)
+	if kind != C.TANDEM_OK {
+		return grammarError(kind, message)
+	}
+	return nil
+}
+
+func grammarError(kind C.int32_t, message C.tandem_buffer) *GrammarError {
+	return &GrammarError{Kind: errorKind(kind), Message: take(message)}
+}

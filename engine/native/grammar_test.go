@@ -1,0 +1,301 @@
+package native
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// vocabulary has a token for each byte, two for words, and two special ones, of which the
+// first ends a text.
+var vocabulary = func() []string {
+	var tokens []string
+	for i := range 256 {
+		tokens = append(tokens, string([]byte{byte(i)}))
+	}
+	return append(tokens, "true", `{"a"`, "<end>", "<call>", "")
+}()
+
+const endToken, callToken = 258, 259
+
+func newVocabulary(t *testing.T) *Vocabulary {
+	t.Helper()
+	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) {
+		return []byte(vocabulary[id]), id == endToken || id == callToken
+	}, []int32{endToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := v.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return v
+}
+
+func newMatcher(t *testing.T, v *Vocabulary, grammars ...Grammar) *Matcher {
+	t.Helper()
+	m, err := v.Matcher(grammars...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// allowed lists what may follow.
+func allowed(t *testing.T, m *Matcher) []int32 {
+	t.Helper()
+	bits := make([]uint32, m.Words())
+	if err := m.Mask(bits); err != nil {
+		t.Fatal(err)
+	}
+	var ids []int32
+	for id := range int32(len(bits) * 32) {
+		if bits[id/32]>>(id%32)&1 != 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// spell writes tokens down, apart.
+func spell(ids []int32) string {
+	var s []string
+	for _, id := range ids {
+		s = append(s, vocabulary[id])
+	}
+	return strings.Join(s, " ")
+}
+
+// push accepts the bytes of a text as tokens of their own.
+func push(t *testing.T, m *Matcher, text string) {
+	t.Helper()
+	for _, b := range []byte(text) {
+		if err := m.Accept(int32(b)); err != nil {
+			t.Fatalf("%q of %q: %v", b, text, err)
+		}
+	}
+}
+
+func TestGrammars(t *testing.T) {
+	v := newVocabulary(t)
+	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"}},"required":["a"],"additionalProperties":false}`)
+	for _, c := range []struct {
+		name     string
+		grammars []Grammar
+		text     string // that was accepted
+		want     string // what may follow
+	}{
+		{"regex", []Grammar{{Regex: "a|b/c"}}, "", "a b"},
+		{"a slash in a regex", []Grammar{{Regex: "a|b/c"}}, "b", "/"},
+		{"an escaped slash", []Grammar{{Regex: `b\/c`}}, "b", "/"},
+		{"a line's end in a regex", []Grammar{{Regex: "a\nb"}}, "a", "\n"},
+		{"the end", []Grammar{{Regex: "ab*"}}, "a", "b <end>"},
+		{"nothing but the end", []Grammar{{Regex: "ab"}}, "ab", "<end>"},
+		{"a name", []Grammar{{JSON: schema}}, "{\"", "a"},
+		{"tokens of several bytes", []Grammar{{JSON: schema}}, `{"a":`, "\t \n \r   f t true"},
+		{"the end of a value", []Grammar{{JSON: schema}}, `{"a":true}`, "<end>"},
+		{"a special token", []Grammar{{Lark: `start: "a" | <call> "b"`}}, "", "a <call>"},
+		{"text that looks like a special token", []Grammar{{Lark: `start: "<call>"`}}, "", "<"},
+		{"a grammar within", []Grammar{{Lark: `start: "x" @inner`}, {Name: "inner", JSON: schema}}, "x", `{ {"a"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := newMatcher(t, v, c.grammars...)
+			push(t, m, c.text)
+			if got := spell(allowed(t, m)); got != c.want {
+				t.Errorf("behind %q: %q may follow, want %q", c.text, got, c.want)
+			}
+		})
+	}
+}
+
+// TestStopped: a text ends where nothing can follow, or with a token that ends it.
+func TestStopped(t *testing.T) {
+	v := newVocabulary(t)
+	m := newMatcher(t, v, Grammar{Regex: "ab*"})
+	push(t, m, "ab")
+	if m.Stopped() {
+		t.Error("stopped where b may follow")
+	}
+	if err := m.Accept(endToken); err != nil || !m.Stopped() {
+		t.Errorf("behind the end: stopped %t, %v", m.Stopped(), err)
+	}
+	if err := m.Rollback(1); err != nil || m.Stopped() {
+		t.Errorf("with the end taken back: stopped %t, %v", m.Stopped(), err)
+	}
+	if got := spell(allowed(t, m)); got != "b <end>" {
+		t.Errorf("with the end taken back %q may follow", got)
+	}
+}
+
+// TestRollback walks at random, going back at random, and wants the masks of the way there.
+func TestRollback(t *testing.T) {
+	v := newVocabulary(t)
+	schema := Grammar{JSON: json.RawMessage(`{"type":"array","items":{"anyOf":[{"type":"integer"},{"type":"string","maxLength":4},{"type":"object","properties":{"a":{"type":"boolean"}}}]}}`)}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		m := newMatcher(t, v, schema)
+		var masks []string
+		for len(masks) < 60 && !m.Stopped() {
+			ids := allowed(t, m)
+			masks = append(masks, fmt.Sprint(ids))
+			if err := m.Accept(ids[rng.IntN(len(ids))]); err != nil {
+				t.Fatal(err)
+			}
+			if n := rng.IntN(6); n > 0 && n <= len(masks) {
+				if err := m.Rollback(n); err != nil {
+					t.Fatalf("%d tokens back of %d: %v", n, len(masks), err)
+				}
+				masks = masks[:len(masks)-n]
+				fresh := fmt.Sprint(allowed(t, m))
+				if len(masks) > 0 && rng.IntN(2) == 0 {
+					continue
+				}
+				if len(masks) == 0 {
+					if other := fmt.Sprint(allowed(t, newMatcher(t, v, schema))); fresh != other {
+						t.Fatalf("at the beginning again %s may follow, want %s", fresh, other)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestGrammarRefused: what is no grammar is told so, and breaks nothing.
+func TestGrammarRefused(t *testing.T) {
+	v := newVocabulary(t)
+	for _, c := range []struct {
+		name    string
+		grammar Grammar
+		kind    ErrorKind
+		want    string
+	}{
+		{"a regex", Grammar{Regex: "(a"}, KindSyntax, "unclosed group"},
+		{"a rule", Grammar{Lark: `start: nothing`}, KindSyntax, "nothing"},
+		{"a type", Grammar{JSON: json.RawMessage(`{"type":"text"}`)}, KindSyntax, "text"},
+		{"a schema nobody meets", Grammar{JSON: json.RawMessage(`false`)}, KindSyntax, "nsatisfiable"},
+		{"a schema elsewhere", Grammar{JSON: json.RawMessage(`{"$ref":"https://example.com/a.json"}`)}, KindSyntax, "ref"},
+		{"a deep schema", Grammar{JSON: json.RawMessage(strings.Repeat(`{"items":`, 5000) + "{}" + strings.Repeat("}", 5000))}, KindSyntax, "recursion"},
+		{"a large one", Grammar{Lark: "start: \"a\" //" + strings.Repeat("x", 1<<20)}, KindLimit, "1048576"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := v.Matcher(c.grammar)
+			if err == nil {
+				m.Close()
+				t.Fatal("it was taken")
+			}
+			e, ok := errors.AsType[*GrammarError](err)
+			if !ok || e.Kind != c.kind || !strings.Contains(e.Message, c.want) {
+				t.Errorf("refused by %#v", err)
+			}
+		})
+	}
+	if got := spell(allowed(t, newMatcher(t, v, Grammar{Regex: "ok"}))); got != "o" {
+		t.Errorf("then %q may follow", got)
+	}
+}
+
+// TestAcceptRefused: a token that the grammar does not allow breaks its matcher alone.
+func TestAcceptRefused(t *testing.T) {
+	v := newVocabulary(t)
+	m := newMatcher(t, v, Grammar{Regex: "ab"})
+	if err := m.Accept('x'); err == nil {
+		t.Error("x was accepted")
+	}
+	if err := m.Mask(make([]uint32, m.Words())); err == nil {
+		t.Error("a broken matcher has a mask")
+	}
+	if !m.Stopped() {
+		t.Error("a broken matcher goes on")
+	}
+	if err := newMatcher(t, v, Grammar{Regex: "ab"}).Mask(make([]uint32, 1)); err == nil {
+		t.Error("a mask of another size was filled")
+	}
+}
+
+// TestVocabularyRefused: sizes that don't fit are errors.
+func TestVocabularyRefused(t *testing.T) {
+	one := func(int32) ([]byte, bool) { return []byte("a"), false }
+	for _, eos := range [][]int32{nil, {1}, {-1}} {
+		if v, err := NewVocabulary(1, one, eos); err == nil {
+			v.Close()
+			t.Errorf("eos %d of one token was taken", eos)
+		}
+	}
+}
+
+// TestGrammarsFreed: what is made goes.
+func TestGrammarsFreed(t *testing.T) {
+	before := live()
+	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := v.Matcher(Grammar{Regex: "ab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.Matcher(Grammar{Regex: "("}); err == nil {
+		t.Error("( was taken")
+	}
+	if err := v.Close(); err != nil {
+		t.Error(err)
+	}
+	push(t, m, "a")
+	if got := spell(allowed(t, m)); got != "b" {
+		t.Errorf("without its vocabulary %q may follow", got)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+	if m.Close() == nil || v.Close() == nil {
+		t.Error("closed twice")
+	}
+	if _, err := v.Matcher(Grammar{Regex: "a"}); err == nil {
+		t.Error("a closed vocabulary makes matchers")
+	}
+	if after := live(); after != before {
+		t.Errorf("%d objects are left", after-before)
+	}
+}
+
+// FuzzGrammar: whatever is given as a grammar, it is compiled or refused, and what it allows
+// it accepts.
+func FuzzGrammar(f *testing.F) {
+	f.Add(`{"type":"object"}`, "", "")
+	f.Add("", "start: \"a\" b\nb: /[0-9]+/ | <call>", "")
+	f.Add("", "", `[a-z]+(\d|é)*`)
+	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, schema, lark, regex string) {
+		g := Grammar{Lark: lark, Regex: regex}
+		if json.Valid([]byte(schema)) {
+			g.JSON = json.RawMessage(schema)
+		}
+		m, err := v.Matcher(g)
+		if err != nil {
+			return
+		}
+		defer m.Close()
+		bits := make([]uint32, m.Words())
+		for i := 0; i < 20 && !m.Stopped(); i++ {
+			if err := m.Mask(bits); err != nil {
+				return // it became too much
+			}
+			ids := allowed(t, m)
+			if len(ids) == 0 {
+				t.Fatalf("nothing may follow, not even the end: %+v", g)
+			}
+			if err := m.Accept(ids[i*7919%len(ids)]); err != nil {
+				t.Fatalf("%+v does not accept what it allows: %v", g, err)
+			}
+		}
+	})
+}

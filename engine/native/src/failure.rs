@@ -1,0 +1,26 @@
+//! What a call failed by.
+
+/// The values stand in native.h.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(i32)]
+pub enum Kind {
+    Syntax = 1,
+    Raise = 2,
+    Limit = 3,
+    Render = 4,
+}
+
+#[derive(Debug)]
+pub struct Failure {
+    pub kind: Kind,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(kind: Kind, message: impl Into<String>) -> Failure {
+        Failure {
+            kind,
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Grammars by llguidance: which tokens may follow a text.
+//!
+//! A [`Vocabulary`] knows the bytes of a model's tokens; it is made once and shared. A
+//! [`Matcher`] reads one text by one grammar, token by token.
+
+use std::sync::Arc;
+
+use llguidance::api::TopLevelGrammar;
+use llguidance::ParserFactory;
+use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTrie};
+
+use crate::failure::{Failure, Kind};
+
+/// Bytes of a token, more of which llguidance's tree cannot hold.
+const TOKEN_BYTES: usize = 1 << 10;
+
+/// Bytes of a grammar, schemas and all.
+const SOURCE_BYTES: usize = 1 << 20;
+
+/// The tokens of a model.
+pub struct Vocabulary {
+    factory: ParserFactory,
+    size: usize,
+}
+
+impl Vocabulary {
+    /// `ends` are where each token's bytes end in `bytes`. A special token's bytes begin with
+    /// 0xFF; a token without bytes is never allowed. `eos` end a text.
+    pub fn new(bytes: &[u8], ends: &[u32], eos: &[u32]) -> Result<Vocabulary, Failure> {
+        let mut words = Vec::with_capacity(ends.len());
+        let mut from = 0;
+        for &end in ends {
+            let to = end as usize;
+            if to < from || to > bytes.len() {
+                return Err(invalid("the tokens' bytes are out of order"));
+            }
+            let word = &bytes[from..to];
+            words.push(if word.len() < TOKEN_BYTES { word.to_vec() } else { Vec::new() });
+            from = to;
+        }
+        let size = words.len();
+        if eos.is_empty() || eos.iter().any(|&id| id as usize >= size) {
+            return Err(invalid("a vocabulary needs a token that ends a text"));
+        }
+        let trie = TokTrie::from(&TokRxInfo::new(size as u32, eos[0]), &words).with_eos_tokens(eos);
+        let env: TokEnv = Arc::new(ApproximateTokEnv::new(trie));
+        let mut factory = ParserFactory::new(
+            &env,
+            InferenceCapabilities::default(),
+            &llguidance::earley::SlicedBiasComputer::general_slices(),
+        )
+        .map_err(invalid)?;
+        factory.quiet();
+        factory.limits_mut().verbose_errors = false;
+        Ok(Vocabulary { factory, size })
+    }
+}
+
+/// One text and what may follow it.
+pub struct Matcher {
+    inner: llguidance::Matcher,
+    size: usize,
+}
+
+impl Matcher {
+    /// `source` is a grammar, or a list of grammars that know each other by name, as llguidance
+    /// serialises them: `{"grammars": [{"json_schema": ...}]}`.
+    pub fn new(vocabulary: &Vocabulary, source: &str) -> Result<Matcher, Failure> {
+        if source.len() > SOURCE_BYTES {
+            return Err(Failure::new(
+                Kind::Limit,
+                format!("it has {} bytes, at most {SOURCE_BYTES} are read", source.len()),
+            ));
+        }
+        let grammar: TopLevelGrammar = serde_json::from_str(source).map_err(|e| Failure::new(Kind::Syntax, e.to_string()))?;
+        let parser = vocabulary.factory.create_parser(grammar);
+        let inner = llguidance::Matcher::new(parser);
+        match inner.get_error() {
+            Some(message) => Err(Failure::new(Kind::Syntax, message)),
+            None => Ok(Matcher {
+                inner,
+                size: vocabulary.size,
+            }),
+        }
+    }
+
+    /// Sets the bits of the tokens that may follow: those that end a text, if nothing else may.
+    pub fn mask(&mut self, bits: &mut [u32]) -> Result<(), Failure> {
+        if bits.len() != self.size.div_ceil(32) {
+            return Err(invalid("the mask has another size than the vocabulary"));
+        }
+        let set = self.inner.compute_mask_or_eos().map_err(broken)?;
+        bits.fill(0);
+        let words = set.as_slice();
+        let n = words.len().min(bits.len());
+        bits[..n].copy_from_slice(&words[..n]);
+        if self.size % 32 != 0 {
+            bits[self.size / 32] &= (1 << (self.size % 32)) - 1;
+        }
+        Ok(())
+    }
+
+    pub fn accept(&mut self, token: u32) -> Result<(), Failure> {
+        self.inner.consume_token(token).map_err(broken)
+    }
+
+    pub fn rollback(&mut self, n: usize) -> Result<(), Failure> {
+        self.inner.rollback(n).map_err(broken)
+    }
+
+    /// Whether nothing but the end may follow.
+    pub fn stopped(&self) -> bool {
+        self.inner.is_stopped()
+    }
+}
+
+fn invalid(e: impl ToString) -> Failure {
+    Failure::new(Kind::Render, e.to_string())
+}
+
+fn broken(e: impl ToString) -> Failure {
+    Failure::new(Kind::Limit, e.to_string())
+}
