@@ -53,4 +53,13 @@ server=$(pid)
 kill -TERM $menubar
 wait $menubar || fail "the menu bar ended with $?"
 gone "$server" || fail 'the server outlives the menu bar'
+
+# A window that is told to end while it starts does.
+for pause in 0.1 0.2 0.3 0.4; do
+  "$WINDOW" --follow &
+  face=$!
+  sleep "$pause"
+  kill -TERM $face
+  wait_for 30 'end of a window that was starting' gone $face
+done
 echo 'all is well'
