@@ -106,8 +106,9 @@ type App struct {
 
 	listen func(place) ([]net.Listener, error) // of the endpoint
 
-	endBench  context.CancelCauseFunc // of the bench that runs; nil if none does
-	benchPlan shortPlan
+	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
+	benchProgress *control.BenchProgress  // what it said last; nil before that
+	benchPlan     shortPlan
 
 	downloads downloads
 	settings  settings

@@ -23,7 +23,7 @@ var (
 // Benches implements server.Benches.
 func (a *App) Benches(ctx context.Context) (control.Benches, error) {
 	a.mu.Lock()
-	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil}
+	out := control.Benches{Benches: []control.Bench{}, Running: a.endBench != nil, Progress: a.benchProgress}
 	a.mu.Unlock()
 	rows, err := a.db.Benches(ctx)
 	if err != nil {
@@ -68,14 +68,20 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.endBench = nil
+		a.endBench, a.benchProgress = nil, nil
 	}()
+	follow := func(p control.BenchProgress) {
+		a.mu.Lock()
+		a.benchProgress = &p
+		a.mu.Unlock()
+		progress(p)
+	}
 	// While the model is held nobody waits for its trials yet.
 	m.trial.Go(func() {
 		defer close(done)
 		<-released
 		defer context.AfterFunc(m.tried, func() { cancel(errBenchUnloaded) })()
-		b := &shortBench{m: m, plan: a.benchPlan, progress: progress}
+		b := &shortBench{m: m, plan: a.benchPlan, progress: follow}
 		result, err = b.run(ctx)
 		clear := func(s *mlx.Scope) error { s.ClearCache(); return nil }
 		err = errors.Join(err, a.thread.Do(context.Background(), clear))

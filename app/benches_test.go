@@ -108,6 +108,9 @@ func TestBenchEnds(t *testing.T) {
 					return
 				}
 				once.Do(func() {
+					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running || list.Progress == nil || list.Progress.Part != p.Part {
+						t.Errorf("while it runs: %+v, %v", list, err)
+					}
 					_, err := r.client(t).Bench(t.Context(), func(control.BenchProgress) {})
 					if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 						t.Errorf("a second one: %v", err)
@@ -122,7 +125,7 @@ func TestBenchEnds(t *testing.T) {
 				t.Errorf("it ended with %v", err)
 			}
 			for list := (control.Benches{Running: true}); list.Running; {
-				if list, err = r.client(t).Benches(t.Context()); err != nil || len(list.Benches) != 0 {
+				if list, err = r.client(t).Benches(t.Context()); err != nil || len(list.Benches) != 0 || !list.Running && list.Progress != nil {
 					t.Fatalf("kept: %+v, %v", list, err)
 				}
 			}

@@ -84,8 +84,9 @@ type BenchRows struct {
 
 // Benches is the answer of GET /app/benches.
 type Benches struct {
-	Benches []Bench `json:"benches"` // the newest first
-	Running bool    `json:"running"`
+	Benches  []Bench        `json:"benches"` // the newest first
+	Running  bool           `json:"running"`
+	Progress *BenchProgress `json:"progress,omitempty"` // of the one that runs, once it has said something
 }
 
 // BenchProgress is one event of POST /app/benches. The stream ends with one that

@@ -75,6 +75,7 @@ export interface BenchRows {
 export interface Benches {
   benches: Bench[] // the newest first
   running: boolean
+  progress?: BenchProgress | null // of the one that runs, once it has said something
 }
 
 // BenchProgress is one event of POST /app/benches. The stream ends with one that
