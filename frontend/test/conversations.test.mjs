@@ -96,3 +96,64 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
   await context.close()
 })
+
+// fakes are rows of checkpoints that nobody has.
+const fakes = (count) => Array.from({ length: count }, (_, i) => ({ id: `fake-${i}`, parent: '', model: 'pocket', kind: 'answer', name: '', pinned: false, run: 0, from_token: 0, to_token: 100 + i, bytes: 1000, hits: 0, saved_ms: 0, created_at: '2025-11-20T10:00:00Z', used_at: '2025-11-20T10:00:00Z' }))
+
+test('what is typed next stays in sight while the answer grows', async () => {
+  const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 600 } })
+  const [own, ...others] = fakes(31)
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: { checkpoints: [own, ...others] } }))
+  await page.route(`**/app/checkpoints/${own.id}**`, (route) => route.fulfill({ json: { ...own, text: 'package main\n' } }))
+  await page.route(`**/app/checkpoints/${own.id}/branch`, (route) => {
+    const chunk = { model: 'pocket', choices: [{ text: 'a line\n'.repeat(60), finish_reason: 'stop' }] }
+    void route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('button', { name: own.id, exact: true }).click()
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByLabel('Next message').fill('Go on.')
+  await page.getByLabel('Next message').press('Enter')
+  await page.getByRole('region', { name: 'Answer' }).getByText('a line').waitFor()
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+  await page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))))
+  const { top, bottom, end } = await page.locator('#next').evaluate((box) => ({ ...box.getBoundingClientRect().toJSON(), end: innerHeight }))
+  assert.ok(top >= 0 && bottom <= end, `what is typed next is at ${top} to ${bottom} of ${end}`)
+  await shot(page, 'conversations-follow')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('the rows stay under whoever types', async () => {
+  const { context, page, problems } = await open(browser)
+  const list = fakes(3)
+  let asked = 0
+  await page.route('**/app/checkpoints', (route) => {
+    asked++
+    void route.fulfill({ json: { checkpoints: list } })
+  })
+  await page.route('**/app/checkpoints/fake-0**', (route) => route.fulfill({ json: { ...list.find((c) => c.id === 'fake-0'), text: 'package main\n' } }))
+  await page.clock.install()
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  const rows = () => page.locator('[id^="of-fake"]').allTextContents()
+  await page.getByRole('button', { name: 'fake-0', exact: true }).click()
+  await page.getByLabel('Name').fill('na')
+  await page.clock.runFor(10_000)
+  const before = asked
+  list.reverse()
+  await page.clock.runFor(10_000)
+  await page.keyboard.type('me')
+  assert.equal(await page.getByLabel('Name').inputValue(), 'name')
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByLabel('Next message').fill('half ')
+  await page.clock.runFor(10_000)
+  await page.keyboard.type('a sentence')
+  assert.equal(await page.getByLabel('Next message').inputValue(), 'half a sentence')
+  assert.equal(asked, before)
+  assert.deepEqual(await rows(), ['fake-0', 'fake-1', 'fake-2'])
+  await page.getByRole('button', { name: 'Close' }).click()
+  await page.waitForFunction(() => document.activeElement.id === 'of-fake-0')
+  assert.deepEqual(await rows(), ['fake-2', 'fake-1', 'fake-0'])
+  assert.deepEqual(problems, [])
+  await context.close()
+})

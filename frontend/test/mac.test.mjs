@@ -19,15 +19,20 @@ test('a measurement, cancelled', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
   await page.getByRole('button', { name: 'Measure' }).click()
-  await page.getByText(/Part 1 of 3: Writing code, plainly and with drafts\. At most \d+ measurements? of it/).waitFor({ timeout: 60_000 })
+  await page.getByRole('status').getByText('Part 1 of 3: Writing code, plainly and with drafts.', { exact: true }).waitFor({ timeout: 60_000 })
+  await page.getByText(/^At most \d+ left/).waitFor({ timeout: 60_000 })
   await shot(page, 'mac-measuring')
+  const cancelled = page.waitForResponse('**/app/benches/cancel')
   await page.getByRole('button', { name: 'Cancel' }).click()
+  await (await cancelled).finished()
   await page.getByRole('status').getByText('The measurement was cancelled').waitFor({ timeout: 20_000 })
+  const measure = page.getByRole('button', { name: 'Measure' })
+  await measure.waitFor()
+  assert.ok(await measure.evaluate((b) => b === document.activeElement), 'the focus got lost')
   assert.equal(await page.getByRole('alert').count(), 0)
-  await page.getByRole('button', { name: 'Measure' }).waitFor()
   // One ends with its page too, and the next may begin.
   await page.getByRole('button', { name: 'Measure' }).click()
-  await page.getByText(/At most \d+ measurement/).waitFor({ timeout: 60_000 })
+  await page.getByText(/^At most \d+ left/).waitFor({ timeout: 60_000 })
   await page.getByRole('link', { name: 'Runs' }).click()
   await page.waitForFunction(async () => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
@@ -37,12 +42,17 @@ test('a measurement, cancelled', async () => {
   await context.close()
 })
 
-test('a measurement of another page ends by itself', async () => {
+test('a measurement that another page began is followed to its end', async () => {
   const { context, page, problems } = await open(browser)
   let running = true
-  await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running } }))
+  let progress
+  await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running, progress } }))
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
-  await page.getByText('that another page began').waitFor()
+  await page.getByText('A measurement is running.').waitFor()
+  progress = { part: 'restore', done: 3, total: 15 }
+  await page.getByText('Part 2 of 3').waitFor()
+  await page.getByText('At most 12 left').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).waitFor()
   running = false
   await page.getByRole('button', { name: 'Measure' }).waitFor()
   assert.deepEqual(problems, [])

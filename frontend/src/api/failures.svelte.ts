@@ -7,12 +7,19 @@ export class Failures {
   reading = $state('')
   doing = $state('')
 
-  async read(what: () => Promise<unknown>): Promise<void> {
+  #asked = 0 // readings so far
+
+  // read takes what was asked for, unless something was asked for since: answers
+  // may overtake each other.
+  async read<T>(ask: () => Promise<T>, take: (found: T) => void): Promise<void> {
+    const turn = ++this.#asked
     try {
-      await what()
+      const found = await ask()
+      if (turn !== this.#asked) return
+      take(found)
       this.reading = ''
     } catch (e) {
-      this.reading = why(e)
+      if (turn === this.#asked) this.reading = why(e)
     }
   }
 

@@ -1,18 +1,25 @@
-const near = 60 // pixels from the end of the page that count as there
+const near = 60 // pixels below the window that count as in sight
+const room = 16 // pixels that stay free below
 
-// follow keeps the end of what grows in sight, unless somebody scrolls up.
+// follow keeps the end of what grows in sight, and what stands below it in its box,
+// if it was in sight as that began, and until somebody scrolls up.
 export function follow(growing: () => boolean): (node: HTMLElement) => () => void {
   return (node) => {
-    let following = true
-    let before = 0
+    const box = node.parentElement ?? node
+    const below = (of: HTMLElement): number => of.getBoundingClientRect().bottom - innerHeight
     let grew = false // it grew when the size was looked at last: what stands below an answer comes as it ends
+    const grows = (): boolean => growing() || grew
+    const there = (): boolean => below(grows() ? box : node) < near
+    let following = false // the watch, which begins with a look at the size, says more
+    let before = scrollY
     const scrolled = (): void => {
-      const there = innerHeight + scrollY >= document.documentElement.scrollHeight - near
-      if (there || scrollY < before) following = there
+      const now = there()
+      if (now || scrollY < before || !grows()) following = now
       before = scrollY
     }
     const watch = new ResizeObserver(() => {
-      if ((growing() || grew) && following) scrollTo({ top: document.documentElement.scrollHeight })
+      if (!grows()) following = there()
+      else if (following) scrollBy({ top: Math.max(0, below(box) + room) })
       grew = growing()
     })
     watch.observe(node)
