@@ -81,7 +81,7 @@ test('a completion', async () => {
   const completion = page.getByLabel('Completion', { exact: true })
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
-  await page.getByLabel('Show which words were guessed ahead').check()
+  await page.getByLabel('Show which words were drafted').check()
   assert.ok((await page.locator('.drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
@@ -109,7 +109,7 @@ test('a completion', async () => {
   assert.equal(await completion.textContent(), next)
   assert.equal(await page.getByLabel('Your code').inputValue(), whole)
   assert.equal(await page.locator('.drafted').count(), 0)
-  await page.getByLabel('Show which words were guessed ahead').check()
+  await page.getByLabel('Show which words were drafted').check()
   assert.deepEqual(await page.locator('.drafted').allTextContents(), drafted)
   await healthy(page, problems)
   await context.close()
@@ -371,6 +371,106 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await context.close()
 })
 
+test('a page that is left before the first word leaves no answer', async () => {
+  const { context, page, problems, ask } = await playground()
+  await page.getByLabel('Chat', { exact: true }).check()
+  let held = page.waitForRequest('**/v1/chat/completions')
+  await page.route('**/v1/chat/completions', () => {})
+  await page.getByLabel('Message', { exact: true }).fill('Nothing comes of this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await held
+  await page.getByText('Reading…').waitFor()
+  await page.reload()
+  await page.locator('.said').getByText('Nothing comes of this.').waitFor()
+  assert.equal(await page.locator('.chat > li').count(), 1)
+  assert.equal(await page.getByText('interrupted').count(), 0)
+  const { messages } = await ask(`/app/chats/${page.url().split('/').at(-1)}`)
+  assert.deepEqual(messages.map((m) => m.role), ['user', 'assistant'])
+  // What is said next goes on from what was said.
+  held = page.waitForRequest('**/v1/chat/completions')
+  await page.getByRole('button', { name: 'Answer', exact: true }).click()
+  assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+// given answers requests of a kind with a text, once go is called.
+async function given(page, path, text) {
+  let go
+  const held = new Promise((done) => (go = done))
+  await page.route(`**${path}`, async (route) => {
+    await held
+    const choice = path === '/v1/completions' ? { text } : { delta: { content: text } }
+    const chunk = { model: 'pocket', choices: [{ ...choice, finish_reason: 'stop' }] }
+    await route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  return go
+}
+
+test('what is typed while an answer comes stays', async () => {
+  const { context, page, problems } = await playground()
+  const go = await given(page, '/v1/completions', '\treturn 1\n}')
+  const code = page.getByLabel('Your code')
+  await code.fill('func one() int {\n')
+  // The second of two quick clicks does not stop what the first began.
+  await page.getByRole('button', { name: 'Complete', exact: true }).dblclick()
+  await page.getByRole('button', { name: 'Stop' }).waitFor()
+  await code.fill('// one is 1.\nfunc one() int {\n')
+  go()
+  await page.getByRole('button', { name: 'Complete', exact: true }).waitFor()
+  await page.getByLabel('Completion', { exact: true }).getByText('return 1').waitFor()
+  assert.equal(await page.getByText('· stopped').count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Add it to the code' }).count(), 0, 'it would replace what was typed')
+  await code.fill('func one() int {\n')
+  await page.getByRole('button', { name: 'Complete again' }).click()
+  const answers = page.getByRole('group', { name: 'Answers to this message' })
+  await answers.getByText('2 / 2').waitFor()
+  await page.getByRole('button', { name: 'Add it to the code' }).click()
+  assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
+  // The other answer is there still.
+  await answers.getByRole('button', { name: 'The one before' }).press('Enter')
+  await answers.getByText('1 / 2').waitFor()
+  assert.equal(await focused(page), '‹')
+  assert.equal(await code.inputValue(), 'func one() int {\n\treturn 1\n}\n\n')
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('an edited message waits for the answer that is coming', async () => {
+  const { context, page, problems } = await playground()
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await page.getByLabel('Chat', { exact: true }).check()
+  await talk(page, 'One?')
+  await page.getByRole('button', { name: 'Edit the message' }).click()
+  await page.getByLabel('Edit the message').fill('Two?')
+  await page.unroute('**/v1/chat/completions')
+  const go = await given(page, '/v1/chat/completions', 'No.')
+  await page.getByLabel('Message', { exact: true }).fill('And now?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByText('Reading…').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Send it again' }).isDisabled())
+  await page.getByLabel('Edit the message').evaluate((box) => box.form.requestSubmit())
+  assert.equal(await page.getByLabel('Edit the message').inputValue(), 'Two?')
+  go()
+  await page.getByRole('button', { name: 'Send it again' }).click()
+  await page.locator('.said').getByText('Two?').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  assert.deepEqual(await page.locator('.said').allTextContents(), ['Two?'])
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('what is refused is said', async () => {
+  const { context, page, problems } = await playground()
+  await page.route('**/app/chats/keep', (route) => route.fulfill({ status: 507, json: { error: { message: 'The disk is full.', code: 'folder' } } }))
+  const keep = page.getByLabel('Keep chats')
+  await keep.click()
+  await page.getByRole('alert').getByText('The disk is full.').waitFor()
+  assert.ok(await keep.isChecked())
+  assert.deepEqual(problems.filter((p) => !p.includes('507')), [])
+  await context.close()
+})
+
 test('a page that crashes loses next to nothing', async () => {
   const { context, page } = await playground()
   const other = await playground()
@@ -390,7 +490,7 @@ test('a page that crashes loses next to nothing', async () => {
   await other.page.goto(`${other.page.url().split('#')[0]}#/playground/${kept.chat}`)
   await other.page.getByText('interrupted').waitFor()
   // Tinted it is shown as it is.
-  await other.page.getByLabel('Show which words were guessed ahead').check()
+  await other.page.getByLabel('Show which words were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))

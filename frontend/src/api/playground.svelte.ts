@@ -1,4 +1,5 @@
-import { get, post, remove, why } from './client.ts'
+import { get, post, remove } from './client.ts'
+import { Failures } from './failures.svelte.ts'
 import { Talk } from './talk.svelte.ts'
 import type { Chat, ChatList } from './types.ts'
 
@@ -16,12 +17,13 @@ export class Playground {
   keep = $state(true)
   count = $state(0)
   search = $state('')
-  failure = $state('')
+  failures = new Failures()
   reading = $state(false) // what comes next in the list
   tinted = $state(false) // drafted tokens are shown as such
 
   #talks = new Set<Talk>() // that answers may be growing in
   #turn = 0 // counts what is shown: who asked for an earlier one comes too late
+  #listed = Promise.resolve() // once the list was read anew
 
   constructor() {
     addEventListener('pagehide', () => {
@@ -30,35 +32,27 @@ export class Playground {
   }
 
   // read reads the list anew, from its beginning.
-  read = (): Promise<void> => this.#page(0)
+  read = (): Promise<void> => (this.#listed = this.#page(0))
   more = async (): Promise<void> => {
-    if (this.reading || !this.next) return
+    if (this.reading) return
     this.reading = true
-    await this.#page(this.next)
+    await this.#listed
+    if (this.next) await this.#page(this.next)
     this.reading = false
   }
 
-  async #page(before: number): Promise<void> {
+  #page(before: number): Promise<void> {
     const search = this.search
-    await this.#try(async () => {
-      const page = await get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`)
-      if (search !== this.search || (before && before !== this.next)) return // typed on, or read anew, meanwhile
-      this.list = before ? [...this.list, ...page.chats] : page.chats
-      this.next = page.next
-      this.keep = page.keep
-      this.count = page.count
-    })
-  }
-
-  async #try(what: () => Promise<void>): Promise<boolean> {
-    this.failure = ''
-    try {
-      await what()
-      return true
-    } catch (e) {
-      this.failure = why(e)
-      return false
-    }
+    return this.failures.read(
+      () => get<ChatList>(`/app/chats?search=${encodeURIComponent(search)}${before ? `&before=${before}` : ''}`),
+      (page) => {
+        if (search !== this.search) return // typed on meanwhile
+        this.list = before ? [...this.list, ...page.chats] : page.chats
+        this.next = page.next
+        this.keep = page.keep
+        this.count = page.count
+      },
+    )
   }
 
   // begin shows an empty chat of a kind.
@@ -68,7 +62,9 @@ export class Playground {
     if (from?.kind === kind && !from.chat && from.messages.length > 0) sessionStorage.removeItem(draftKey(kind))
     let kept = false
     const t = new Talk(kind, this.keep, () => {
-      if (t.chat && !kept) sessionStorage.removeItem(draftKey(kind))
+      // Another that is not kept may have begun meanwhile, and what is typed in it.
+      const other = this.talk
+      if (t.chat && !kept && (other === t || other?.kind !== kind || other.chat)) sessionStorage.removeItem(draftKey(kind))
       kept = t.chat !== null
       this.#changed(t)
     })
@@ -102,13 +98,13 @@ export class Playground {
     history.replaceState(null, '', `#/playground${this.talk?.chat ? `/${this.talk.chat.id}` : ''}`)
   }
 
-  // open shows a chat that is kept.
+  // open shows a chat that is kept; with 0 what is shown stays.
   async open(id: number): Promise<void> {
     const turn = ++this.#turn
-    if (this.talk?.chat?.id === id) return
+    if (id === 0 || this.talk?.chat?.id === id) return
     const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
     if (known) return this.#show(known)
-    const there = await this.#try(async () => {
+    const there = await this.failures.act(async () => {
       const t: Talk = await Talk.open(id, () => this.#changed(t))
       if (turn !== this.#turn) return
       t.input = sessionStorage.getItem(draftKey(id)) ?? t.input
@@ -123,13 +119,13 @@ export class Playground {
   }
 
   async rename(c: Chat, title: string): Promise<void> {
-    await this.#try(async () => void (await post(`/app/chats/${c.id}`, { title })))
+    await this.failures.act(() => post(`/app/chats/${c.id}`, { title }))
     await this.read()
   }
 
   // remove deletes a chat.
   async remove(c: Chat): Promise<void> {
-    await this.#try(async () => {
+    await this.failures.act(async () => {
       this.#drop((t) => t.chat?.id === c.id)
       await remove(`/app/chats/${c.id}`)
       sessionStorage.removeItem(draftKey(c.id))
@@ -138,7 +134,7 @@ export class Playground {
   }
 
   async removeAll(): Promise<void> {
-    await this.#try(async () => {
+    await this.failures.act(async () => {
       this.#drop((t) => t.chat !== null)
       await remove('/app/chats')
       for (const key of Object.keys(sessionStorage)) if (/^tandem-draft-\d+$/.test(key)) sessionStorage.removeItem(key)
@@ -155,10 +151,12 @@ export class Playground {
     }
   }
 
-  // setKeep says whether chats are kept from now on.
-  async setKeep(keep: boolean): Promise<void> {
-    await this.#try(async () => void (await post('/app/chats/keep', { keep })))
+  // setKeep says whether chats are kept from now on, and returns whether that was
+  // done.
+  async setKeep(keep: boolean): Promise<boolean> {
+    if (!(await this.failures.act(() => post('/app/chats/keep', { keep })))) return false
     await this.read()
     if (this.talk && !this.talk.chat && this.talk.messages.length === 0) this.begin(this.talk.kind, this.talk.input)
+    return true
   }
 }

@@ -39,9 +39,11 @@ export class Talk {
   input = $state('') // what is being typed
   failure = $state('')
   busy = $state(false) // an answer is coming
+  answered = $state(false) // the last that was asked for here came, and was not stopped
   growing = $state.raw<{ id: number; text: string; spans: number[] } | null>(null) // as it was at the last look
 
   #generation: Generation | null = null
+  #left = false // the page ended: what its requests fail with then says nothing
   #keep: boolean
   #ids = 0 // counts down
   #changed: () => void
@@ -58,8 +60,8 @@ export class Talk {
     const { chat, messages } = await get<WholeChat>(`/app/chats/${id}`)
     const t = new Talk(chat.kind === 'code' ? 'code' : 'chat', true, changed)
     t.chat = chat
-    // An answer that ended before it began is none.
-    const none = (m: Message): boolean => m.role === 'assistant' && m.content === '' && (m.finish === 'stopped' || m.finish === 'error')
+    // An answer that ended before it began is none, and one whose page was left then.
+    const none = (m: Message): boolean => m.role === 'assistant' && m.content === '' && m.finish !== 'stop' && m.finish !== 'length' && !messages.some((x) => x.parent === m.id)
     t.messages = messages.filter((m) => !none(m))
     t.leaf = messages.find((m) => m.id === chat.leaf && none(m))?.parent ?? chat.leaf
     t.system = chat.system
@@ -140,6 +142,7 @@ export class Talk {
 
   #begin(): void {
     this.busy = true
+    this.answered = this.#left = false
     this.failure = ''
     this.#generation = new Generation()
   }
@@ -211,6 +214,7 @@ export class Talk {
     await saved
     const a = g.answer
     if (a.text === '' && a.finish !== 'stop') {
+      if (a.finish !== 'stopped' && this.failure === '') this.failure = 'The answer ended before it began.'
       if (m.id > 0) await this.#save({ ...m, finish: a.finish === 'stopped' ? 'stopped' : 'error' })
       this.messages = this.messages.filter((x) => x.id !== m.id)
       this.leaf = parent
@@ -219,13 +223,14 @@ export class Talk {
       await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.timings?.run_id ?? 0, facts })
     }
     this.growing = this.#generation = null
+    this.answered = a.finish === 'stop' || a.finish === 'length'
     this.busy = false
     this.#changed()
   }
 
   // #save puts what an answer has become into the list, and keeps it.
   async #save(m: Message): Promise<Message> {
-    if (m.id > 0 && this.chat) await this.#tell(`/app/chats/${this.chat.id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
+    if (m.id > 0 && this.chat && !this.#left) await this.#tell(`/app/chats/${this.chat.id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
     this.messages = this.messages.map((x) => (x.id === m.id ? m : x))
     return m.id < 0 ? this.#add(m) : m
   }
@@ -237,6 +242,7 @@ export class Talk {
 
   // leave keeps what there is of the answer as the page ends.
   leave(): void {
+    this.#left = true
     const send = (path: string, body: unknown): void => void request(path, { method: 'POST', body: JSON.stringify(body), keepalive: true }).catch(() => {})
     const m = this.messages.find((x) => x.id === this.growing?.id)
     const a = this.#generation?.answer
