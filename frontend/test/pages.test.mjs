@@ -8,7 +8,19 @@ import { AxeBuilder } from '@axe-core/playwright'
 
 import { launch, link, open, shot } from './browser.mjs'
 
-const pages = ['now', 'playground', 'models', 'conversations', 'storage', 'runs', 'mac', 'connect', 'settings', 'help']
+// What each page shows once it has read what it tells.
+const pages = {
+  now: 'The last minutes',
+  playground: 'Demo model: completes code only.',
+  models: /This machine has .* GB of memory/,
+  conversations: /, for /,
+  storage: 'Free on the disk',
+  runs: 'How it ended, verified',
+  mac: 'Nothing was measured yet.',
+  connect: 'Connect an editor',
+  settings: 'Export settings',
+  help: 'model loaded',
+}
 let browser
 
 before(async () => {
@@ -50,6 +62,8 @@ test('a tab that needs a link takes one', async () => {
   const refused = page.waitForResponse('**/app/session')
   await follow()
   assert.equal((await refused).status(), 401)
+  await page.waitForFunction(() => location.hash === '')
+  assert.ok(await page.evaluate(() => sessionStorage.getItem('tandem-session')), 'the session is gone')
   await page.reload()
   await page.getByRole('heading', { name: 'Now', exact: true }).waitFor()
   await context.close()
@@ -61,9 +75,15 @@ test('the next page begins at its top, and the menu stays', async () => {
   await page.getByRole('heading', { name: 'Export' }).scrollIntoViewIfNeeded()
   assert.ok((await page.evaluate(() => scrollY)) > 300)
   assert.ok((await page.getByRole('heading', { name: 'Tandem', exact: true }).boundingBox()).y >= 0, 'the menu went away')
-  await page.getByRole('link', { name: 'Connect' }).click()
-  await page.getByRole('heading', { name: 'Connect an editor' }).waitFor()
+  // Help is long at once.
+  await page.getByRole('link', { name: 'Help' }).click()
+  await page.getByRole('heading', { name: 'Where to find what' }).waitFor()
+  assert.ok((await page.evaluate(() => document.documentElement.scrollHeight - innerHeight)) > 300, 'Help is short')
   assert.equal(await page.evaluate(() => scrollY), 0)
+  // A link that goes with its page leaves the focus to the next one.
+  await page.locator('#help ~ ul').getByRole('link', { name: 'Connect' }).click()
+  await page.getByRole('heading', { name: 'Connect an editor' }).waitFor()
+  await page.waitForFunction(() => document.activeElement.id === 'main')
   await context.close()
 })
 
@@ -71,10 +91,10 @@ for (const colorScheme of ['light', 'dark']) {
   for (const width of [500, 800, 1280]) {
     test(`${colorScheme} ${width}`, async () => {
       const { context, page, problems } = await open(browser, { colorScheme, viewport: { width, height: 800 }, reducedMotion: 'reduce' })
-      for (const name of pages) {
+      for (const [name, shows] of Object.entries(pages)) {
         await page.goto(`${page.url().split('#')[0]}#/${name}`)
         await page.locator(`nav a[aria-current="page"][href="#/${name}"]`).waitFor()
-        await page.waitForTimeout(150)
+        await page.locator('main').getByText(shows).first().waitFor()
         await shot(page, `${name}-${colorScheme}-${width}`)
         const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
         assert.ok(over <= 0, `${name} is ${over} px too wide`)

@@ -57,6 +57,9 @@ async function visit(name, options = {}) {
   return { context, page, problems }
 }
 
+// saved waits until a setting says that it was.
+const saved = (page, name) => page.locator('.setting').filter({ has: page.locator(`#set-${name}`) }).getByText('Saved.').waitFor()
+
 const settings = () => JSON.parse(tandem('settings', '--json'))
 
 test('each setting is set by itself, and a bad one says why', async () => {
@@ -64,7 +67,7 @@ test('each setting is set by itself, and a bad one says why', async () => {
   const minutes = page.getByLabel('Unload an idle model after', { exact: true })
   await minutes.fill('30')
   await minutes.press('Tab')
-  await page.getByText('Saved.').waitFor()
+  await saved(page, 'idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 30)
 
   await minutes.fill('-5')
@@ -77,14 +80,18 @@ test('each setting is set by itself, and a bad one says why', async () => {
 
   await page.getByLabel('Names it may be called by', { exact: true }).fill('mac.example\nother.example')
   await page.getByLabel('Names it may be called by', { exact: true }).press('Tab')
-  await page.getByText('Saved.').waitFor()
+  await saved(page, 'allowed_hosts')
   assert.deepEqual(settings().settings.allowed_hosts, ['mac.example', 'other.example'])
   await page.getByLabel('Keep requests', { exact: true }).selectOption('30d')
   await page.getByLabel('Checkpoints on disk', { exact: true }).fill('2')
   await page.getByRole('checkbox', { name: 'Show tokens per second' }).check()
-  await page.getByText('Saved.').waitFor()
+  await saved(page, 'menu_speed')
   const { settings: s } = settings()
   assert.deepEqual([s.keep_requests, s.checkpoint_disk, s.menu_speed], ['30d', 2e9, true])
+  // What the command line says to the byte is shown as a person would write it.
+  tandem('settings', 'set', 'checkpoint_memory=1234567890')
+  await page.reload()
+  await page.waitForFunction(() => document.querySelector('#set-checkpoint_memory')?.value === '1.15')
 
   // The environment decides the hub's address.
   assert.ok(await page.getByLabel('Hub', { exact: true }).isDisabled())
@@ -140,7 +147,7 @@ test('a key is made, shown once, used and deleted', async () => {
   assert.ok(!(await page.content()).includes(secret))
 
   await page.getByRole('checkbox', { name: /^Ask programs on this/ }).check()
-  await page.getByText('Saved.').waitFor()
+  await saved(page, 'require_key')
   const ask = (headers) => fetch(new URL('/v1/models', page.url()), { headers }).then((r) => r.status)
   assert.deepEqual([await ask({}), await ask({ Authorization: `Bearer ${secret}` })], [401, 200])
   // The page goes on without one.
@@ -153,7 +160,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText(/is the last key/).waitFor()
   await page.getByRole('checkbox', { name: /^Ask programs on this/ }).uncheck()
-  await page.getByText('Saved.').waitFor()
+  await saved(page, 'require_key')
   await page.getByRole('button', { name: 'Delete the key of Zed' }).click()
   await page.getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByRole('row').filter({ hasText: 'Zed' }).waitFor({ state: 'detached' })

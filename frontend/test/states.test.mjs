@@ -50,7 +50,6 @@ for (const { name, page: path = 'now', answer, says } of examples) {
         page.on('pageerror', (e) => problems.push(String(e)))
         await page.goto(`${server.url}#/${path}`)
         for (const text of says) await page.locator('main').getByText(text).first().waitFor()
-        await page.waitForTimeout(100)
         await shot(page, `state-${name}-${colorScheme}-${width}`)
         const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
         assert.ok(over <= 0, `${over} px too wide`)
