@@ -115,6 +115,7 @@ type App struct {
 	sizes     sizes
 	keys      keys
 	updates   updates
+	tokenizer lastTokenizer
 	lines     *logRing // of the log
 }
 

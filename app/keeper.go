@@ -19,10 +19,6 @@ var _ server.Keeper = (*App)(nil)
 // durable is how long a file takes at most until it is on disk.
 const durable = 2 * time.Second
 
-// textEnd is how many tokens of a checkpoint's text are shown, unless all are asked
-// for.
-const textEnd = 200
-
 // Checkpoints implements server.Keeper.
 func (a *App) Checkpoints(ctx context.Context, model string) ([]control.Checkpoint, error) {
 	if model == control.Alias {
@@ -80,35 +76,6 @@ func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoi
 			Message: fmt.Sprintf("There is no checkpoint %q; `tandem checkpoints list` shows those that are there.", name)}
 	}
 	return c, err
-}
-
-// Checkpoint implements server.Keeper.
-func (a *App) Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error) {
-	row, err := a.findCheckpoint(ctx, name)
-	if err != nil {
-		return control.Checkpoint{}, err
-	}
-	c := describeCheckpoint(row)
-	if err := a.settle(ctx); err != nil {
-		return c, err
-	}
-	m := a.loaded
-	if m == nil || m.row.ID != row.Model {
-		a.mu.Unlock()
-		return c, nil
-	}
-	m.users++
-	a.mu.Unlock()
-	defer m.Release()
-	text, err := a.readText(row)
-	if err != nil {
-		return c, err
-	}
-	if !whole {
-		text = text[max(0, len(text)-textEnd):]
-	}
-	c.Text = m.Decode(text)
-	return c, nil
 }
 
 // CheckpointText implements server.Keeper.

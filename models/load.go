@@ -12,6 +12,7 @@ import (
 	"tandem/engine/native"
 	"tandem/engine/tokenizer"
 	"tandem/models/nn"
+	"tandem/models/pocket"
 )
 
 // DtypePolicy says in which type a model computes.
@@ -194,6 +195,25 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn f
 		ok = err == nil
 		return err
 	})
+}
+
+// LoadTokenizer reads the tokenizer of the model in a folder, and nothing else of
+// it. Errors are of type *Error.
+func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
+	return onlyTokenizer(os.DirFS(dir), filepath.Clean(dir))
+}
+
+// LoadPocketTokenizer reads that of the embedded model.
+func LoadPocketTokenizer() (*tokenizer.Tokenizer, error) {
+	return onlyTokenizer(pocket.Files(), PocketID)
+}
+
+func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
+	var b Bundle
+	if _, err := b.loadTokenizer(fsys); err != nil {
+		return nil, named(err, Options{Name: name})
+	}
+	return b.Tokenizer, nil
 }
 
 // loadTokenizer returns tokenizer_config.json too, empty if there is none.

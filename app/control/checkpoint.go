@@ -23,8 +23,8 @@ type Checkpoint struct {
 	SavedMS   float64   `json:"saved_ms"` // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
 
 	// Text is the end of the text, or all of it where GET /app/checkpoints/{id}
-	// says whole=true. Only one checkpoint by itself has it, and only while its
-	// model is in memory.
+	// says whole=true. Only one checkpoint by itself has it, unless its model is not
+	// there any more.
 	Text string `json:"text,omitempty"`
 }
 

@@ -133,7 +133,7 @@ type Keeper interface {
 	// Checkpoints lists those of a model, or of all, the last used first.
 	Checkpoints(ctx context.Context, model string) ([]control.Checkpoint, error)
 	// Checkpoint returns one, with the end of its Text, or the whole, if the model
-	// is in memory.
+	// is there.
 	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
 	// ChangeCheckpoint names or pins one.
 	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)

@@ -134,7 +134,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if x.Text == "" {
-			fmt.Fprintf(m.Stdout, "\nIts text is shown while its model is in memory.\n")
+			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model is not there any more.\n")
 			return nil
 		}
 		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
