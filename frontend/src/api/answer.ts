@@ -20,6 +20,7 @@ export class Answer {
   text = ''
   spans: number[] = [] // lengths of its parts, in turn not drafted and drafted
   model = '' // that answers
+  run = 0 // id of its run, once it has begun
   finish = '' // why it ended, empty while it has not
   timings: Timings | null = null
 

@@ -68,9 +68,10 @@ export const post = async <T = unknown>(path: string, body: unknown = {}): Promi
 export const remove = async <T = unknown>(path: string): Promise<T> => (await request(path, { method: 'DELETE' })).json() as Promise<T>
 
 // stream sends a request and yields the data of its events. An error event is
-// thrown as a Failure.
-export async function* stream(path: string, init: RequestInit): AsyncGenerator<string> {
+// thrown as a Failure. began is called before the first of them.
+export async function* stream(path: string, init: RequestInit, began?: (answer: Response) => void): AsyncGenerator<string> {
   const answer = await request(path, init)
+  began?.(answer)
   if (answer.body === null) return
   for await (const data of events(answer.body)) {
     if (data.startsWith('{"error":{')) {

@@ -41,7 +41,7 @@ export class Generation {
     const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name, 'X-Tandem-Client': 'Tandem' }, signal: this.#abort.signal }
     const a = this.answer
     try {
-      for await (const data of stream(path, init)) {
+      for await (const data of stream(path, init, ({ headers }) => (a.run = Number(headers.get('X-Tandem-Run') ?? 0)))) {
         const chunk = JSON.parse(data) as Chunk
         a.model = chunk.model
         if (chunk.timings) a.timings = chunk.timings

@@ -193,7 +193,7 @@ export class Talk {
       if (saving || g.answer.text.length === m.content.length) return
       saving = true
       saved = (async () => {
-        m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model })
+        m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model, run: g.answer.run })
         saving = false
       })()
     }
@@ -220,7 +220,7 @@ export class Talk {
       this.leaf = parent
     } else {
       const facts: Facts = { ...(a.timings ? { timings: a.timings } : {}), spans: a.spans }
-      await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.timings?.run_id ?? 0, facts })
+      await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.run, facts })
     }
     this.growing = this.#generation = null
     this.answered = a.finish === 'stop' || a.finish === 'length'
@@ -248,8 +248,8 @@ export class Talk {
     const a = this.#generation?.answer
     this.#generation?.leave(send)
     if (!this.chat || !m || m.id < 0 || !a || a.text === '' || a.text.length * 3 > lastWords) return
-    const all = { content: a.text, model: a.model, facts: { spans: a.spans } satisfies Facts }
-    const brief = { content: a.text, model: a.model }
+    const brief = { content: a.text, model: a.model, run: a.run }
+    const all = { ...brief, facts: { spans: a.spans } satisfies Facts }
     send(`/app/chats/${this.chat.id}/messages/${m.id}`, JSON.stringify(all).length < lastWords ? all : brief)
   }
 }
