@@ -439,7 +439,7 @@ test('what is typed while an answer comes stays', async () => {
 })
 
 test('an edited message waits for the answer that is coming', async () => {
-  const { context, page, problems } = await playground()
+  const { context, page, problems, ask } = await playground()
   await (await given(page, '/v1/chat/completions', 'Yes.'))()
   await page.getByLabel('Chat', { exact: true }).check()
   await talk(page, 'One?')
@@ -458,6 +458,25 @@ test('an edited message waits for the answer that is coming', async () => {
   await page.locator('.said').getByText('Two?').waitFor()
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
   assert.deepEqual(await page.locator('.said').allTextContents(), ['Two?'])
+
+  // What is said behind an answer that is not kept yet is kept behind it.
+  let keep
+  const held = new Promise((done) => (keep = done))
+  await page.route('**/app/chats/*/messages', async (route) => {
+    if (route.request().postDataJSON().finish === 'edited') await held
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Edit the answer' }).click()
+  await page.getByLabel('Edit the answer').fill('Maybe.')
+  await page.getByRole('button', { name: 'Put it so' }).click()
+  await page.getByLabel('Message', { exact: true }).fill('Why?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  keep()
+  await page.locator('.said').getByText('Why?').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const { messages } = await ask(`/app/chats/${page.url().split('/').at(-1)}`)
+  const [maybe, why, last] = messages.slice(-3)
+  assert.deepEqual([maybe.content, why.content, why.parent, last.parent], ['Maybe.', 'Why?', maybe.id, why.id])
   assert.deepEqual(problems, [])
   await context.close()
 })

@@ -43,6 +43,7 @@ export class Talk {
   growing = $state.raw<{ id: number; text: string; spans: number[] } | null>(null) // as it was at the last look
 
   #generation: Generation | null = null
+  #rewritten: { id: number; kept: Promise<Message> } | null = null // an answer of a person's own, as it was put last
   #left = false // the page ended: what its requests fail with then says nothing
   #keep: boolean
   #ids = 0 // counts down
@@ -107,6 +108,8 @@ export class Talk {
   async say(content: string, parent: number): Promise<void> {
     if (this.busy) return
     this.#begin()
+    // What is said behind an answer that is not kept yet waits for it.
+    if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
       this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
       if (!this.chat) this.#keep = false // from here on in the page alone
@@ -129,7 +132,9 @@ export class Talk {
   async rewrite(of: Message, content: string): Promise<void> {
     if (this.busy) return
     this.failure = ''
-    await this.#add(this.#put({ parent: of.parent, role: 'assistant', content, finish: 'edited' }))
+    const m = this.#put({ parent: of.parent, role: 'assistant', content, finish: 'edited' })
+    this.#rewritten = { id: m.id, kept: this.#add(m) }
+    await this.#rewritten.kept
     this.#changed()
   }
 
