@@ -180,10 +180,10 @@ func (d *stand) verify(ctx context.Context, n int, temperature float64) (float64
 func (d *stand) verdict(s *mlx.Scope, logits *mlx.Array, temperature float64) []*mlx.Array {
 	n, m := logits.Dim(0), d.sampler(temperature)
 	if n == 1 {
-		return []*mlx.Array{m.Draw(s, logits, d.context+1)}
+		return []*mlx.Array{m.Draw(s, logits, nil, d.context+1)}
 	}
 	drafts := mlx.New(s, d.ids[d.context+1:d.context+n], n-1)
-	v := m.Accept(s, sample.Coupled, m.Process(s, logits, drafts), drafts, nil, d.context+1)
+	v := m.Accept(s, sample.Coupled, m.Process(s, logits, drafts, nil), drafts, nil, d.context+1)
 	return []*mlx.Array{v.Accepted, v.Tokens}
 }
 

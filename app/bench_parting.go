@@ -86,7 +86,7 @@ func (u umpire) judge(ctx context.Context, r engine.Request, plain, said []int32
 		row[p.plain] = lowered(row[p.plain], w.logits.Dtype())
 		m := sample.New(s, r.Sampling, *r.Seed, len(row), r.Prompt)
 		defer m.Free()
-		second, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, row, 1, len(row)), position))
+		second, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, row, 1, len(row)), nil, position))
 		if err == nil {
 			p.excused = second[0] == p.said
 		}

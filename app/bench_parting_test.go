@@ -52,7 +52,7 @@ func TestUmpire(t *testing.T) {
 				var drawn []int32
 				if err := th.Do(t.Context(), func(s *mlx.Scope) (err error) {
 					m := sample.New(s, r.Sampling, seed, vocab, r.Prompt)
-					drawn, err = mlx.Read[int32](s, m.Draw(s, mlx.New(s, row(tie, -900), 1, vocab), position))
+					drawn, err = mlx.Read[int32](s, m.Draw(s, mlx.New(s, row(tie, -900), 1, vocab), nil, position))
 					return err
 				}); err != nil {
 					t.Fatal(err)

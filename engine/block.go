@@ -35,7 +35,11 @@ func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	layers, rows := e.taps(t), b.carried+1+b.n
 	out := e.block(s, t, tokens, rows, layers)
 	logits := e.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
-	x := t.sampler.Process(s, logits, p.Tokens)
+	allowed, err := e.permit(s, b, p, logits, out.Taps)
+	if err != nil {
+		return err
+	}
+	x := t.sampler.Process(s, logits, p.Tokens, allowed)
 	var v sample.Verdict
 	if b.n > 0 {
 		v = t.sampler.Accept(s, t.req.Speculation.Rule, x, p.Tokens, p.LogQ, last+1)

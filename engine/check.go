@@ -32,6 +32,9 @@ func (e *Engine) check(r Request) (limit int, err error) {
 			return invalid("a stop text has 1 to %d bytes, not %d", MaxStopBytes, len(stop))
 		}
 	}
+	if want := (e.config.VocabSize + maskWord - 1) / maskWord; r.Grammar != nil && r.Grammar.Words() != want {
+		return invalid("the grammar has masks of %d words; the vocabulary needs %d", r.Grammar.Words(), want)
+	}
 	if r.TopLogprobs < 0 || r.TopLogprobs > MaxTopLogprobs {
 		return invalid("top_logprobs must lie between 0 and %d, not %d", MaxTopLogprobs, r.TopLogprobs)
 	}

@@ -52,6 +52,12 @@
 // round from what rounds cost and how many drafts stood; none at all is a
 // choice. A draft that fails is given up, its request goes on.
 //
+// Under a grammar ([Matcher]) a round is dispatched up to the target's logits; then
+// its drafts are read, and the masks of what may follow each are made while the
+// device computes. The verdict is a second graph, so such a round has two syncs, one
+// without drafts. What drafters propose is not masked: that leaves the output exact,
+// and drafters need not know of grammars. A draft that the grammar forbids falls.
+//
 // Rows of drafts that do not stand are trimmed. Under [Undo] the whole block is
 // taken back, and its accepted tokens are carried: evaluated again in front of
 // the next block. Their taps are known from the first time, and reach the

@@ -149,11 +149,11 @@ func (e *Engine) learn(t *task, alone bool, r draft.Round) {
 
 // A manner is what makes rounds of the same depth cost or gain otherwise. The
 // zero value is how requests are decoded that ask for nothing.
-type manner struct{ undo, rejection, fused, timed bool }
+type manner struct{ undo, rejection, fused, timed, grammar bool }
 
 func (t *task) manner() manner {
 	r := t.req.Speculation
-	return manner{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed}
+	return manner{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed, t.req.Grammar != nil}
 }
 
 // selects returns what chooses drafters and depths for a task.

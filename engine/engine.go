@@ -259,7 +259,10 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	t.arrived = time.Now()
 	over := false
 	for _, id := range r.Generated {
-		if over = e.take(t, Token{ID: id}); over {
+		if over, err = e.take(t, Token{ID: id}); err != nil {
+			return nil, err
+		}
+		if over {
 			break
 		}
 	}

@@ -165,7 +165,7 @@ func (g *guess) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	for i := range phases {
 		phases[i] = int32((len(history) + i) % episode)
 	}
-	x := g.sampler.Process(s, s.Take(g.table, mlx.New(s, phases, n), 0), nil)
+	x := g.sampler.Process(s, s.Take(g.table, mlx.New(s, phases, n), 0), nil, nil)
 	tokens := g.sampler.Choose(s, x, len(history))
 	if g.lie {
 		x = s.Mul(x, s.Scalar(0.8, mlx.Float32))

@@ -68,7 +68,11 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		}
 		if from+n == t.given && t.limit > 0 {
 			last := s.Slice(hidden, 0, n-1, n)
-			first := t.draw(s, e.model.Unembed(s, last), from+n)
+			allowed, err := t.allowed(s, e.config.VocabSize)
+			if err != nil {
+				return err
+			}
+			first := t.draw(s, e.model.Unembed(s, last), allowed, from+n)
 			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
 				first.keep(s)
 				t.flight = first

@@ -55,6 +55,11 @@ type Request struct {
 	// these. The match itself is not part of the text.
 	Stop []string
 
+	// Grammar says which texts the answer may be, nil that it may be any. The
+	// request ends where the text is complete, or with a token that ends one,
+	// IgnoreEOS or not. Its rounds are its own: they are not shared.
+	Grammar Matcher
+
 	// IgnoreEOS goes on past the model's end-of-sequence tokens.
 	IgnoreEOS bool
 

@@ -69,7 +69,7 @@ func (e *Engine) schedule() {
 			if e.plan(t, alone, together); t.finished {
 				continue
 			}
-			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || t.req.Speculation.Exact) {
+			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
 				e.round([]*task{t}, e.verify, alone)
 			} else {
 				plain = append(plain, t)
@@ -158,7 +158,10 @@ func (e *Engine) round(tasks []*task, work func(tasks []*task, alone bool) error
 	if err == nil {
 		return
 	}
-	failed := &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
+	failed, ok := errors.AsType[*Error](err)
+	if !ok {
+		failed = &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
+	}
 	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
 		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
 	}

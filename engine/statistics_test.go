@@ -84,7 +84,7 @@ func (x *statistic) joint(p sample.Params) []float64 {
 			for _, id := range prefix {
 				m.Observe(s, mlx.New(s, []int32{id}, 1))
 			}
-			row, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, x.logits[i], 1, words), nil))
+			row, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, x.logits[i], 1, words), nil, nil))
 			sum, weights := 0.0, make([]float64, words)
 			for j, v := range row {
 				weights[j] = math.Exp(float64(v))

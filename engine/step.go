@@ -28,7 +28,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			landing = append(landing, t)
 		}
 		// The last allowed token needs no successor.
-		if t.flight == nil || t.choice.Depth == 0 && !t.req.Speculation.Exact && t.generated()+1 < t.limit {
+		if t.flight == nil || t.choice.Depth == 0 && t.pipelined() && t.generated()+1 < t.limit {
 			going = append(going, t)
 		}
 	}
@@ -127,7 +127,7 @@ func (e *Engine) build(s *mlx.Scope, tasks []*task) []*draw {
 	logits := e.model.Unembed(s, out.Hidden) // (B, V)
 	next := make([]*draw, len(tasks))
 	for i, t := range tasks {
-		next[i] = t.draw(s, rows(s, logits, i, i+1), batch[i].Pos+1)
+		next[i] = t.draw(s, rows(s, logits, i, i+1), nil, batch[i].Pos+1)
 		next[i].layers = taps
 		for _, tap := range out.Taps {
 			next[i].taps = append(next[i].taps, rows(s, tap, i, i+1))
@@ -167,21 +167,24 @@ func (e *Engine) accept(t *task, tok Token) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	t.last = now
-	if e.take(t, tok) {
-		e.leave(t, nil)
+	if last, err := e.take(t, tok); last || err != nil {
+		e.leave(t, err)
 	}
 }
 
 // take records and emits a token, and reports whether it is the last one.
-func (e *Engine) take(t *task, tok Token) (last bool) {
+func (e *Engine) take(t *task, tok Token) (last bool, err error) {
 	t.tokens = append(t.tokens, tok.ID)
-	eos := !t.req.IgnoreEOS && slices.Contains(e.config.EOS, tok.ID)
-	hit := false
+	eos := (!t.req.IgnoreEOS || t.req.Grammar != nil) && slices.Contains(e.config.EOS, tok.ID)
+	hit, complete := false, false
 	if !eos {
+		if complete, err = t.follow(tok.ID); err != nil {
+			return false, err
+		}
 		tok.Text, hit = t.stops.push(t.stream.Push(tok.ID))
 	}
 	switch {
-	case eos || hit:
+	case eos || hit || complete:
 		tok.Finish = FinishStop
 	case t.generated() >= t.limit:
 		tok.Finish = FinishLength
@@ -198,5 +201,5 @@ func (e *Engine) take(t *task, tok Token) (last bool) {
 	}
 	t.mail.post(tok)
 	t.stats.Finish = tok.Finish
-	return tok.Finish != ""
+	return tok.Finish != "", nil
 }

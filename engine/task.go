@@ -86,10 +86,14 @@ func (t *task) remaining() int { return t.given - t.fed }
 // decoding reports whether the prompt is evaluated and more is to come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
 
+// pipelined reports whether a plain step of the task is dispatched before anything
+// is known of the last one's token.
+func (t *task) pipelined() bool { return !t.req.Speculation.Exact && t.req.Grammar == nil }
+
 // shares reports whether plain steps of the task could be shared.
 func (t *task) shares() bool {
 	r := t.req.Speculation
-	return t.decoding() && !r.Exact && (r.Depth == nil || *r.Depth == 0)
+	return t.decoding() && t.pipelined() && (r.Depth == nil || *r.Depth == 0)
 }
 
 // carried returns how many tokens before the newest one are not in the caches:
@@ -132,10 +136,10 @@ func (t *task) most() int { return len(t.req.Prompt) + t.limit }
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 
-// draw samples the token at position pos from the logits (1, V) before it. Its
-// arrays belong to s, unevaluated.
-func (t *task) draw(s *mlx.Scope, logits *mlx.Array, pos int) *draw {
-	return t.drawn(s, logits, t.sampler.Draw(s, logits, pos))
+// draw samples the token at position pos from the logits (1, V) before it, of those
+// that are allowed. Its arrays belong to s, unevaluated.
+func (t *task) draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *draw {
+	return t.drawn(s, logits, t.sampler.Draw(s, logits, allowed, pos))
 }
 
 // drawn is the draw of tokens (n) from logits (n, V).

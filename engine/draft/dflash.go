@@ -226,7 +226,7 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], 1), n, pos, t.caches)
 	t.end += rows
 	logits := s.Add(s.AsType(t.target.Unembed(s, hidden), mlx.Float32), t.forbid)
-	logQ := t.options.Sampler.Process(s, logits, nil)
+	logQ := t.options.Sampler.Process(s, logits, nil, nil)
 	return Proposal{N: n, Tokens: t.options.Sampler.Choose(s, logQ, pos+1), LogQ: logQ}
 }
 

@@ -177,7 +177,7 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		if s.Err() != nil {
 			return p
 		}
-		x := t.options.Sampler.Process(s, t.logits(s, hidden), nil)
+		x := t.options.Sampler.Process(s, t.logits(s, hidden), nil, nil)
 		next := t.options.Sampler.Choose(s, x, len(history)+i)
 		tokens, logQ = append(tokens, next), append(logQ, x)
 		if i+1 < n {

@@ -84,6 +84,24 @@ func (s *Scope) Or(a, b *Array) *Array {
 	return s.done(r, C.mlx_logical_or(&r.c, a.c, b.c, s.stream))
 }
 
+// BitAnd returns a & b of whole numbers (mlx_bitwise_and).
+func (s *Scope) BitAnd(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_bitwise_and(&r.c, a.c, b.c, s.stream))
+}
+
+// ShiftRight returns a >> b of whole numbers (mlx_right_shift).
+func (s *Scope) ShiftRight(a, b *Array) *Array {
+	if !s.ready(a, b) {
+		return s.dead
+	}
+	r := s.new()
+	return s.done(r, C.mlx_right_shift(&r.c, a.c, b.c, s.stream))
+}
+
 // Equal returns a == b elementwise (mlx_equal).
 func (s *Scope) Equal(a, b *Array) *Array {
 	if !s.ready(a, b) {

@@ -33,7 +33,7 @@ func TestProcessRows(t *testing.T) {
 			block := New(s, p, 9, vocab, prompt)
 			defer block.Free()
 			ids := mlx.New(s, drafts, len(drafts))
-			x := block.Process(s, mlx.New(s, logits, n, vocab), ids)
+			x := block.Process(s, mlx.New(s, logits, n, vocab), ids, nil)
 			got, err := mlx.Read[float32](s, x)
 			if err != nil {
 				return err
@@ -46,14 +46,14 @@ func TestProcessRows(t *testing.T) {
 			defer one.Free()
 			for i := range n {
 				row := mlx.New(s, logits[i*vocab:(i+1)*vocab], 1, vocab)
-				want, err := mlx.Read[float32](s, one.Process(s, row, nil))
+				want, err := mlx.Read[float32](s, one.Process(s, row, nil, nil))
 				if err != nil {
 					return err
 				}
 				if !slices.Equal(got[i*vocab:(i+1)*vocab], want) {
 					t.Errorf("%+v: row %d is %v, want %v", p, i, got[i*vocab:(i+1)*vocab], want)
 				}
-				id, err := mlx.Read[int32](s, one.Draw(s, row, 100+i))
+				id, err := mlx.Read[int32](s, one.Draw(s, row, nil, 100+i))
 				if err != nil {
 					return err
 				}

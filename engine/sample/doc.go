@@ -1,7 +1,8 @@
 // Package sample turns logits into tokens.
 //
 // The processed distribution p of a request comes from the model's logits by
-// penalties, logit bias, temperature, top-k, top-p and min-p, in this order.
+// penalties, logit bias, a grammar's mask, temperature, top-k, top-p and min-p, in
+// this order.
 // The token at absolute position i is
 //
 //	argmax over ids of log p(id) + g(seed, i)(id)

@@ -137,7 +137,7 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 				for _, id := range output {
 					m.Observe(s, mlx.New(s, []int32{id}, 1))
 				}
-				got, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, logits, 1, vocab), nil))
+				got, err := mlx.Read[float32](s, m.Process(s, mlx.New(s, logits, 1, vocab), nil, nil))
 				if err != nil {
 					return err
 				}
@@ -159,7 +159,7 @@ func TestProcessMatchesTheDefinition(t *testing.T) {
 func TestGreedyTakesTheLowestOfEqual(t *testing.T) {
 	onThread(t, func(s *mlx.Scope) error {
 		m := New(s, Params{}, 1, 5, nil)
-		got, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, []float32{0, 3, 1, 3, 3}, 1, 5), 0))
+		got, err := mlx.Read[int32](s, m.Draw(s, mlx.New(s, []float32{0, 3, 1, 3, 3}, 1, 5), nil, 0))
 		if err == nil && got[0] != 1 {
 			t.Errorf("took %d, want 1", got[0])
 		}
@@ -193,7 +193,7 @@ func TestDrawFollowsTheDistribution(t *testing.T) {
 			for lo := 0; lo < draws; lo += 100 {
 				var batch []*mlx.Array
 				for i := range 100 {
-					batch = append(batch, m.Draw(s, row, lo+i))
+					batch = append(batch, m.Draw(s, row, nil, lo+i))
 				}
 				all := s.Concat(0, batch...)
 				if err := s.Eval(all); err != nil {

@@ -52,9 +52,10 @@ func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sample
 }
 
 // Draw returns the token (1) int32 that follows position pos-1 from the logits
-// (1, V) computed there; pos is the absolute position the token will take.
-func (m *Sampler) Draw(s *mlx.Scope, logits *mlx.Array, pos int) *mlx.Array {
-	return m.Choose(s, m.Process(s, logits, nil), pos)
+// (1, V) computed there; pos is the absolute position the token will take, and
+// allowed is that of Process.
+func (m *Sampler) Draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *mlx.Array {
+	return m.Choose(s, m.Process(s, logits, nil, allowed), pos)
 }
 
 // Choose returns the tokens (n) int32 that take positions pos, pos+1, ... from
@@ -74,6 +75,14 @@ func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 		return nil
 	}
 	m.held = held{scope: s, pos: pos, n: n, rows: m.noise(s, draws, pos, n)}
+	return []*mlx.Array{m.held.rows}
+}
+
+// Held returns the noise that is held, for evaluations in its scope.
+func (m *Sampler) Held() []*mlx.Array {
+	if m.held.rows == nil {
+		return nil
+	}
 	return []*mlx.Array{m.held.rows}
 }
 
@@ -105,16 +114,20 @@ func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 
 // Process returns the processed distributions of logits (n, V) as unnormalised
 // float32 log-probabilities (n, V), -inf where they have no mass. For greedy
-// requests only penalties and bias apply. Row i stands behind the first i of
+// requests only penalties, bias and what is allowed apply. Row i stands behind the first i of
 // drafts, at least n-1 int32 ids that may be unevaluated and are not observed
-// by this; where drafts is nil all rows stand behind what was observed.
-func (m *Sampler) Process(s *mlx.Scope, logits, drafts *mlx.Array) *mlx.Array {
+// by this; where drafts is nil all rows stand behind what was observed. allowed
+// (n, V) bool says which tokens there may be, nil all of them.
+func (m *Sampler) Process(s *mlx.Scope, logits, drafts, allowed *mlx.Array) *mlx.Array {
 	x := s.AsType(logits, mlx.Float32)
 	if m.seen != nil {
 		x = m.penalise(s, x, drafts)
 	}
 	if m.bias != nil {
 		x = s.Add(x, m.bias)
+	}
+	if allowed != nil {
+		x = keep(s, x, allowed)
 	}
 	if m.params.Greedy() {
 		return x

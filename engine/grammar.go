@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"slices"
+
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+)
+
+// A Matcher follows a text by a grammar, token by token. It stands at the beginning
+// of the answer when a request comes with it, and is the engine's until Request.Done.
+// Package native has one.
+type Matcher interface {
+	// Words is the length of a mask: a bit for each token of the vocabulary, in
+	// words of 32.
+	Words() int
+
+	// Mask sets the bits of the tokens that may follow, token i in bit i%32 of word
+	// i/32: the ends of a text, if nothing else may. There is always one.
+	Mask(bits []uint32) error
+
+	// Accept goes on behind a token that may follow.
+	Accept(id int32) error
+
+	// Rollback takes the last n tokens back.
+	Rollback(n int) error
+
+	// Stopped reports whether the text is complete: nothing may follow.
+	Stopped() bool
+}
+
+// maskWord is how many tokens a word of a mask has.
+const maskWord = 32
+
+// allowed returns which tokens may follow the text, (1, V) bool, nil if all may.
+func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
+	if t.req.Grammar == nil {
+		return nil, nil
+	}
+	bits := make([]uint32, t.req.Grammar.Words())
+	if err := t.req.Grammar.Mask(bits); err != nil {
+		return nil, ungrammatical(err)
+	}
+	return unpack(s, bits, 1, vocab), nil
+}
+
+// permit returns which tokens may follow the newest one and each draft, (n+1, V)
+// bool, nil if all may. The target's forward is dispatched first, so that masks are
+// made while the device computes: logits are of it, and the round's own. Only the
+// draft is waited for.
+func (e *Engine) permit(s *mlx.Scope, b *block, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
+	t := b.task
+	if t.req.Grammar == nil {
+		return nil, nil
+	}
+	keep := slices.Concat([]*mlx.Array{logits}, taps, t.sampler.Arrays(), t.sampler.Held(), t.live())
+	var drafts []int32
+	if b.n > 0 {
+		keep = append(keep, p.Tokens)
+		if p.LogQ != nil {
+			keep = append(keep, p.LogQ)
+		}
+	}
+	if err := s.AsyncEval(keep...); err != nil {
+		return nil, err
+	}
+	if b.n > 0 {
+		var err error
+		if drafts, err = mlx.Read[int32](s, p.Tokens); err != nil {
+			return nil, err
+		}
+	}
+	bits, err := walk(t.req.Grammar, drafts)
+	if err != nil {
+		return nil, err
+	}
+	return unpack(s, bits, b.n+1, logits.Dim(1)), nil
+}
+
+// walk returns the masks of what may follow the text of m and each draft, one after
+// the other. Behind a draft that may not be there everything may: no such row is
+// read. m is left as it was.
+func walk(m Matcher, drafts []int32) ([]uint32, error) {
+	words := m.Words()
+	bits := make([]uint32, words*(len(drafts)+1))
+	for i := range bits {
+		bits[i] = ^uint32(0)
+	}
+	walked := 0
+	for i := 0; ; i++ {
+		row := bits[i*words : (i+1)*words]
+		if err := m.Mask(row); err != nil {
+			return nil, ungrammatical(err)
+		}
+		if i == len(drafts) || m.Stopped() || row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
+			break
+		}
+		if err := m.Accept(drafts[i]); err != nil {
+			return nil, ungrammatical(err)
+		}
+		walked++
+	}
+	if walked > 0 {
+		if err := m.Rollback(walked); err != nil {
+			return nil, ungrammatical(err)
+		}
+	}
+	return bits, nil
+}
+
+// unpack turns n masks into (n, vocab) bool.
+func unpack(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
+	words := len(bits) / n
+	x := mlx.New(s, bits, n, words, 1)
+	x = s.ShiftRight(x, s.Reshape(s.Arange(0, maskWord, mlx.Uint32), 1, 1, maskWord))
+	x = s.BitAnd(x, s.Scalar(1, mlx.Uint32))
+	return s.AsType(s.Slice(s.Reshape(x, n, words*maskWord), 1, 0, vocab), mlx.Bool)
+}
+
+// follow tells the request's grammar of a token that was emitted, and reports
+// whether the text is complete with it.
+func (t *task) follow(id int32) (complete bool, err error) {
+	g := t.req.Grammar
+	if g == nil {
+		return false, nil
+	}
+	if err := g.Accept(id); err != nil {
+		return false, ungrammatical(err)
+	}
+	return g.Stopped(), nil
+}
+
+func ungrammatical(err error) error {
+	return &Error{Code: CodeInvalid, Message: "the answer cannot go on as its grammar has it; simplify the schema or the grammar", Err: err}
+}
