@@ -22,17 +22,18 @@ import (
 
 // A loaded model is in memory. It implements server.Model.
 type loaded struct {
-	app     *App
-	row     storage.Model
-	bundle  *models.Bundle
-	engine  *engine.Engine
-	store   *checkpoint.Store // of the engine; nil if there is none
-	context int               // tokens of the engine's; 0 = the model's
-	key     string            // that its files are kept by
-	took    time.Duration
-	longest int // bytes of the longest token
-	users   int // requests that hold it; guarded by app.mu
-	uses    int // requests that ever held it; guarded by app.mu
+	app        *App
+	row        storage.Model
+	bundle     *models.Bundle
+	engine     *engine.Engine
+	store      *checkpoint.Store // of the engine; nil if there is none
+	context    int               // tokens of the engine's; 0 = the model's
+	key        string            // that its files are kept by
+	took       time.Duration
+	longest    int        // bytes of the longest token
+	vocabulary vocabulary // for grammars
+	users      int        // requests that hold it; guarded by app.mu
+	uses       int        // requests that ever held it; guarded by app.mu
 
 	own      control.ModelSettings // guarded by app.mu
 	settings control.Settings      // of when the engine was started
@@ -52,7 +53,7 @@ var _ server.Model = (*loaded)(nil)
 // from the model.
 func (m *loaded) close() error {
 	m.stopDrafting()
-	return errors.Join(m.drafter.close(), m.bundle.Close(), m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
+	return errors.Join(m.drafter.close(), m.vocabulary.close(), m.bundle.Close(), m.app.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		s.ClearCache()
 		return nil
 	}))

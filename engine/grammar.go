@@ -57,7 +57,7 @@ func (e *Engine) permit(s *mlx.Scope, b *block, p draft.Proposal, logits *mlx.Ar
 	var drafts []int32
 	if b.n > 0 {
 		keep = append(keep, p.Tokens)
-		if p.LogQ != nil {
+		if p.LogQ != nil && t.req.Speculation.Rule == Rejection { // else it is gone
 			keep = append(keep, p.LogQ)
 		}
 	}

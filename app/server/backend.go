@@ -66,8 +66,18 @@ type Model interface {
 	// No template: ErrNoTemplate.
 	RenderChat(vars []byte) (string, error)
 
+	// Matcher makes what holds an answer to a grammar; the caller closes it. A
+	// grammar that cannot be followed is a *control.Error with CodeInvalid.
+	Matcher(Grammar) (Matcher, error)
+
 	// Release lets the model be unloaded again.
 	Release()
+}
+
+// A Matcher holds one answer to a grammar, until Close.
+type Matcher interface {
+	engine.Matcher
+	Close() error
 }
 
 // A Tokenizer turns text into ids and back.

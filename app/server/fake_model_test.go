@@ -32,6 +32,8 @@ type fakeModel struct {
 	encoded  int // texts
 	requests []engine.Request
 	vars     []string
+	grammars []Grammar
+	matchers int // that are open
 }
 
 var fakeSpecials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
@@ -125,6 +127,31 @@ func (m *fakeModel) RenderChat(vars []byte) (string, error) {
 		return "", ErrNoTemplate
 	}
 	return m.template(vars)
+}
+
+// Matcher refuses what has the word impossible, and holds nothing to the rest.
+func (m *fakeModel) Matcher(g Grammar) (Matcher, error) {
+	if strings.Contains(string(g.JSON)+g.Lark+g.Regex, "impossible") {
+		return nil, control.Errorf(control.CodeInvalid, "the fake refuses this")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.grammars = append(m.grammars, g)
+	m.matchers++
+	return &fakeMatcher{model: m}, nil
+}
+
+// A fakeMatcher counts itself while it is open.
+type fakeMatcher struct {
+	engine.Matcher
+	model *fakeModel
+}
+
+func (m *fakeMatcher) Close() error {
+	m.model.mu.Lock()
+	defer m.model.mu.Unlock()
+	m.model.matchers--
+	return nil
 }
 
 // Generate keeps the engine's promises: whole runes in Text, Finish on the

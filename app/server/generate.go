@@ -49,20 +49,21 @@ func (p *prompt) advance(done int) (more int64) {
 
 // A choice is one continuation in the making. One goroutine at a time owns it.
 type choice struct {
-	index  int // in the reply
-	prompt *prompt
-	echo   bool
-	req    engine.Request
-	ids    []int32        // generated
-	toks   []engine.Token // without a stream: all of them
-	scored []engine.Token // the prompt's, under PromptLogprobs
-	runes  int            // of this choice's text so far, for text_offset; below 0 in what precedes it
-	began  bool           // its first chunk is out
-	buf    []byte         // its event in the making, under a stream
-	draft  draftInfo      // since its last chunk, under a stream
-	finish engine.Finish
-	stats  engine.Stats
-	parted *control.Parted // nil if the prompt leaves no text that was kept
+	index   int // in the reply
+	prompt  *prompt
+	echo    bool
+	req     engine.Request
+	matcher Matcher        // of req; nil for any text
+	ids     []int32        // generated
+	toks    []engine.Token // without a stream: all of them
+	scored  []engine.Token // the prompt's, under PromptLogprobs
+	runes   int            // of this choice's text so far, for text_offset; below 0 in what precedes it
+	began   bool           // its first chunk is out
+	buf     []byte         // its event in the making, under a stream
+	draft   draftInfo      // since its last chunk, under a stream
+	finish  engine.Finish
+	stats   engine.Stats
+	parted  *control.Parted // nil if the prompt leaves no text that was kept
 }
 
 // tokenText is the text of a token for a person.
@@ -118,6 +119,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	release := sync.OnceFunc(m.Release)
 	defer release()
 	choices, err := s.choices(m, req)
+	defer s.loosen(choices)
 	held.release()
 	if err != nil {
 		return err
@@ -193,6 +195,14 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 			c.req.Boundaries = prompt.boundaries
 			c.req.Prediction = prediction
 			all = append(all, c)
+		}
+	}
+	if p.grammar != nil {
+		for _, c := range all {
+			if c.matcher, err = m.Matcher(*p.grammar); err != nil {
+				return all, badGrammar(err)
+			}
+			c.req.Grammar = c.matcher
 		}
 	}
 	if p.resumes != nil {

@@ -28,7 +28,8 @@ type params struct {
 	stop           []string
 	ignoreEOS      bool
 	speculation    engine.Speculation
-	prediction     string // what the client expects to be generated
+	prediction     string   // what the client expects to be generated
+	grammar        *Grammar // nil for any text
 	returnTokenIDs bool
 	returnDrafts   bool
 	stream         bool
@@ -80,7 +81,7 @@ func (p *params) read(f *fields) {
 	p.returnTokenIDs = f.bool("return_token_ids")
 	p.returnDrafts = f.bool("return_draft_info")
 	p.speculation = readSpeculation(f)
-	checkResponseFormat(f)
+	p.grammar = readResponseFormat(f)
 }
 
 func readSeed(f *fields) *uint64 {
@@ -165,17 +166,6 @@ func readSpeculation(f *fields) (r engine.Speculation) {
 	f.take(o)
 	r.Drafter = cmp.Or(r.Drafter, engine.Auto)
 	return r
-}
-
-func checkResponseFormat(f *fields) {
-	o := f.object("response_format")
-	if o == nil {
-		return
-	}
-	if t := o.string("type"); o.err == nil && t != "text" {
-		o.fail("type", "%q is not available in this version of Tandem; only \"text\" is.", clip(t))
-	}
-	f.take(o)
 }
 
 // request fills an engine.Request for one prompt; d fills what the client left open.

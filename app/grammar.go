@@ -1,0 +1,65 @@
+package app
+
+import (
+	"errors"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/native"
+)
+
+// A vocabulary is that of a model, made when the first grammar is asked for.
+type vocabulary struct {
+	mu   sync.Mutex
+	made *native.Vocabulary // nil before
+}
+
+// Matcher implements server.Model.
+func (m *loaded) Matcher(g server.Grammar) (server.Matcher, error) {
+	v, err := m.words()
+	if err != nil {
+		return nil, err
+	}
+	matcher, err := v.Matcher(native.Grammar{JSON: g.JSON, Lark: g.Lark, Regex: g.Regex})
+	if e, ok := errors.AsType[*native.GrammarError](err); ok {
+		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to what response_format says: %s", e.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return matcher, nil
+}
+
+// words returns the model's vocabulary.
+func (m *loaded) words() (*native.Vocabulary, error) {
+	m.vocabulary.mu.Lock()
+	defer m.vocabulary.mu.Unlock()
+	if m.vocabulary.made != nil {
+		return m.vocabulary.made, nil
+	}
+	config, tokens := m.bundle.Model.Config(), m.bundle.Tokenizer
+	if len(config.EOS) == 0 {
+		return nil, control.Errorf(control.CodeInvalid, "The model %s names no token that ends a text, so that nothing can be held to a grammar; leave out response_format.", m.row.ID)
+	}
+	v, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
+		return tokens.TokenBytes(id), tokens.IsSpecial(id)
+	}, config.EOS)
+	if err != nil {
+		return nil, err
+	}
+	m.vocabulary.made = v
+	return v, nil
+}
+
+// close frees the vocabulary; matchers stay.
+func (v *vocabulary) close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.made == nil {
+		return nil
+	}
+	made := v.made
+	v.made = nil
+	return made.Close()
+}

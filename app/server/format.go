@@ -1,0 +1,127 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+
+	"tandem/app/control"
+)
+
+// A Grammar says which texts an answer may be. One of its fields is set.
+type Grammar struct {
+	JSON  json.RawMessage // a JSON schema
+	Lark  string          // rules, see package native
+	Regex string          // of the whole text
+}
+
+// formatTypes are what response_format can ask for. The last is ours, in the
+// form that OpenAI gives grammars of custom tools.
+var formatTypes = []string{"text", "json_object", "json_schema", "grammar"}
+
+// spacing is the white space between the parts of JSON that is generated: without
+// a bound a model may never come to its end.
+const spacing = `[\x20\x0A\x0D\x09]{1,32}`
+
+// readResponseFormat returns what the answer may be, nil for any text.
+func readResponseFormat(f *fields) *Grammar {
+	o := f.object("response_format")
+	if o == nil {
+		return nil
+	}
+	defer f.take(o)
+	switch t := o.string("type"); t {
+	case "text":
+	case "json_object":
+		return &Grammar{JSON: guided(json.RawMessage(`{"type":"object"}`), true)}
+	case "json_schema":
+		return readSchema(o)
+	case "grammar":
+		return readGrammar(o)
+	default:
+		o.fail("type", "is one of %q, not %q.", formatTypes, clip(t))
+	}
+	return nil
+}
+
+func readSchema(f *fields) *Grammar {
+	o := f.object("json_schema")
+	if o == nil {
+		f.fail("json_schema", "is missing.")
+		return nil
+	}
+	defer f.take(o)
+	schema := o.object("schema")
+	if schema == nil {
+		o.fail("schema", "is missing.")
+		return nil
+	}
+	return &Grammar{JSON: guided(o.raw("schema"), o.bool("strict"))}
+}
+
+// guided adds to a schema how its JSON is written, unless it says so itself. What
+// is not strict may have keywords that nothing is made of.
+func guided(schema json.RawMessage, strict bool) json.RawMessage {
+	const key = "x-guidance"
+	var members map[string]json.RawMessage
+	if json.Unmarshal(schema, &members) != nil || members[key] != nil {
+		return schema
+	}
+	out := append([]byte{'{'}, `"`+key+`":{"whitespace_pattern":`...)
+	out = appendString(out, spacing)
+	if !strict {
+		out = append(out, `,"lenient":true`...)
+	}
+	out = append(out, '}')
+	if len(members) > 0 {
+		out = append(out, ',')
+	}
+	for rest := schema; ; rest = rest[1:] {
+		if rest[0] == '{' {
+			return append(out, rest[1:]...)
+		}
+	}
+}
+
+func readGrammar(f *fields) *Grammar {
+	o := f.object("grammar")
+	if o == nil {
+		f.fail("grammar", "is missing.")
+		return nil
+	}
+	defer f.take(o)
+	text := o.string("definition")
+	if o.err == nil && text == "" {
+		o.fail("definition", "is missing.")
+	}
+	switch syntax := o.string("syntax"); syntax {
+	case "lark":
+		return &Grammar{Lark: text}
+	case "regex":
+		return &Grammar{Regex: text}
+	default:
+		o.fail("syntax", "is one of %q, not %q.", []string{"lark", "regex"}, clip(syntax))
+	}
+	return nil
+}
+
+// badGrammar names the field.
+func badGrammar(err error) error {
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = "response_format"
+		return &named
+	}
+	return err
+}
+
+// loosen lets go of what holds the choices to grammars.
+func (s *Server) loosen(choices []*choice) {
+	for _, c := range choices {
+		if c.matcher == nil {
+			continue
+		}
+		if err := c.matcher.Close(); err != nil {
+			s.log.Error("letting go of a grammar", "error", err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"testing"
+
+	"tandem/engine"
+)
+
+// TestResponseFormats: what a request asks for becomes a grammar, one for each of
+// its continuations, and none is left behind.
+func TestResponseFormats(t *testing.T) {
+	const spaced = `{"x-guidance":{"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,32}"`
+	for body, want := range map[string]Grammar{
+		`{"type":"json_object"}`: {JSON: []byte(spaced + `},"type":"object"}`)},
+		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"z":1,"a":2}}}`:                    {JSON: []byte(spaced + `},"z":1,"a":2}`)},
+		`{"type":"json_schema","json_schema":{"schema":{}}}`:                                                         {JSON: []byte(spaced + `,"lenient":true}}`)},
+		`{"type":"json_schema","json_schema":{"strict":true,"schema":{"x-guidance":{"whitespace_flexible":false}}}}`: {JSON: []byte(`{"x-guidance":{"whitespace_flexible":false}}`)},
+		`{"type":"grammar","grammar":{"syntax":"lark","definition":"start: \"a\""}}`:                                 {Lark: `start: "a"`},
+		`{"type":"grammar","grammar":{"syntax":"regex","definition":"a+"}}`:                                          {Regex: "a+"},
+	} {
+		for _, more := range []string{"", `,"stream":true`} {
+			fake := newFake()
+			w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
+			m := &fake.model
+			if w.Code != http.StatusOK || len(m.grammars) != 2 || m.matchers != 0 {
+				t.Errorf("%s: %d %s, %d grammars, %d left open", body, w.Code, w.Body, len(m.grammars), m.matchers)
+				continue
+			}
+			if got := m.grammars[0]; string(got.JSON) != string(want.JSON) || got.Lark != want.Lark || got.Regex != want.Regex {
+				t.Errorf("%s: %s, want %s", body, got.JSON, want.JSON)
+			}
+			if m.requests[0].Grammar == nil || m.requests[0].Grammar == m.requests[1].Grammar {
+				t.Errorf("%s: two continuations have %v and %v", body, m.requests[0].Grammar, m.requests[1].Grammar)
+			}
+		}
+	}
+}
+
+// TestNoFormat: without one, and where it is text, nothing is held to anything.
+func TestNoFormat(t *testing.T) {
+	for _, body := range []string{``, `,"response_format":null`, `,"response_format":{"type":"text"}`} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
+		if w.Code != http.StatusOK || len(fake.model.grammars) != 0 || fake.model.requests[0].Grammar != nil {
+			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.grammars)
+		}
+	}
+}
+
+// TestFormatsAreLetGo: also where the request fails, before and behind its beginning.
+func TestFormatsAreLetGo(t *testing.T) {
+	const format = `"response_format":{"type":"json_object"}`
+	for name, body := range map[string]string{
+		"refused":  `{"model":"tandem","prompt":"x","n":2,"response_format":{"type":"grammar","grammar":{"syntax":"regex","definition":"impossible"}}}`,
+		"failed":   `{"model":"tandem","prompt":"x",` + format + `}`,
+		"in parts": `{"model":"tandem","prompt":"x","stream":true,` + format + `}`,
+	} {
+		fake := newFake()
+		fake.model.generate = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: "the answer cannot go on", Err: errors.New("too much")})
+			}
+		}
+		if w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", body); w.Code == http.StatusInternalServerError {
+			t.Errorf("%s: %s", name, w.Body)
+		}
+		if fake.model.matchers != 0 {
+			t.Errorf("%s: %d matchers are left open", name, fake.model.matchers)
+		}
+	}
+}
