@@ -37,6 +37,10 @@ func TestSchemas(t *testing.T) {
 		plain := r.ask(t, request, false)
 		isPerson(t, name, plain)
 		r.ask(t, request, true).same(t, name+", streamed", plain)
+		r.run(t, plain.Timings.RunID)
+		if v, err := r.client(t).VerifyRun(t.Context(), plain.Timings.RunID); err != nil || v.Same != v.Tokens || v.Tokens != len(plain.IDs) {
+			t.Errorf("%s, computed again: %+v, %v", name, v, err)
+		}
 		for _, how := range []any{
 			nil,
 			map[string]any{"drafter": "dflash", "depth": 7},

@@ -155,15 +155,15 @@ func TestMemoryGuard(t *testing.T) {
 	}
 }
 
-// TestShortContext: where the whole context does not fit it is cut, unless it was
-// asked for.
+// TestShortContext: where the whole context does not fit beside a short text it is cut,
+// unless it was asked for.
 func TestShortContext(t *testing.T) {
 	dir := longModel(t)
 	f, err := models.Measure(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := f.Weights(true) + f.Text(5*1024, true)
+	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
 	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
 	r := start(t, Options{Model: dir, Memory: memory}, "127.0.0.1:0")
 	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
@@ -172,7 +172,7 @@ func TestShortContext(t *testing.T) {
 	if got := r.State().Loaded.ContextLength; got != 5*1024 {
 		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
 	}
-	asking := start(t, Options{Model: dir, Memory: memory, ContextLength: 6 * 1024}, "127.0.0.1:0")
+	asking := start(t, Options{Model: dir, Memory: memory, ContextLength: 10 * 1024}, "127.0.0.1:0")
 	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
 		t.Errorf("a context that does not fit: %d %s", status, body)
 	}

@@ -9,9 +9,9 @@ import (
 
 // A Grammar says which texts an answer may be. One of its fields is set.
 type Grammar struct {
-	JSON  json.RawMessage // a JSON schema
-	Lark  string          // rules, see package native
-	Regex string          // of the whole text
+	JSON  json.RawMessage `json:"json,omitempty"`  // a JSON schema
+	Lark  string          `json:"lark,omitempty"`  // rules, see package native
+	Regex string          `json:"regex,omitempty"` // of the whole text
 }
 
 // formatTypes are what response_format can ask for. The last is ours, in the

@@ -25,18 +25,19 @@ type replay struct {
 	Seed      uint64          `json:"seed"`
 	Stop      []string        `json:"stop,omitempty"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
+	Grammar   *Grammar        `json:"grammar,omitempty"`
 }
 
 // newReplay returns that of a choice.
-func newReplay(c *choice) json.RawMessage {
+func newReplay(c *choice, g *Grammar) json.RawMessage {
 	how := c.req.Speculation
 	return mustJSON(replay{
 		Drafts: how.Rule == engine.Rejection && c.req.Sampling.Temperature > 0, Exact: how.Exact,
-		Sampling: mustJSON(c.req.Sampling), Seed: *c.req.Seed, Stop: c.req.Stop, IgnoreEOS: c.req.IgnoreEOS,
+		Sampling: mustJSON(c.req.Sampling), Seed: *c.req.Seed, Stop: c.req.Stop, IgnoreEOS: c.req.IgnoreEOS, Grammar: g,
 	})
 }
 
-// apply has a request generate as the run did.
+// apply has a request generate as the run did, but for its grammar.
 func (r replay) apply(q *engine.Request) error {
 	q.Seed, q.Stop, q.IgnoreEOS = &r.Seed, r.Stop, r.IgnoreEOS
 	if r.Sampling == nil {
@@ -56,7 +57,7 @@ func (s *Server) keepText(rep *reply, body []byte) {
 		body = nil
 	}
 	c := rep.choices[0]
-	rep.run.text = &control.RunText{Run: rep.run.key, Model: rep.model.ID(), Key: rep.model.Key(), Request: body, Prompt: len(c.prompt.ids), Replay: newReplay(c)}
+	rep.run.text = &control.RunText{Run: rep.run.key, Model: rep.model.ID(), Key: rep.model.Key(), Request: body, Prompt: len(c.prompt.ids), Replay: newReplay(c, rep.params.grammar)}
 	s.setText(rep.run)
 }
 

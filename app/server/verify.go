@@ -62,6 +62,14 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	if err := how.apply(&req); err != nil {
 		return err
 	}
+	if how.Grammar != nil {
+		matcher, err := m.Matcher(*how.Grammar)
+		if err != nil {
+			return err
+		}
+		defer matcher.Close()
+		req.Grammar = matcher
+	}
 	for t, err := range m.Generate(r.Context(), req) {
 		if err != nil {
 			return err
@@ -86,11 +94,12 @@ func (s *Server) verdict(w http.ResponseWriter, r *http.Request, v control.Repla
 }
 
 // tied reports whether a greedy request's token and another one are the model's
-// best two, and as likely but for rounding.
+// best two, and as likely but for rounding. Which are the best under a grammar is
+// not known.
 func tied(r engine.Request, t engine.Token, other int32) bool {
 	const rounding = 1e-4 // nats
 	p := r.Sampling
-	raw := p.Temperature == 0 && len(p.LogitBias) == 0 && (p.RepetitionPenalty == 0 || p.RepetitionPenalty == 1) && p.PresencePenalty == 0 && p.FrequencyPenalty == 0
+	raw := r.Grammar == nil && p.Temperature == 0 && len(p.LogitBias) == 0 && (p.RepetitionPenalty == 0 || p.RepetitionPenalty == 1) && p.PresencePenalty == 0 && p.FrequencyPenalty == 0
 	top := t.Logprobs.Top
 	return raw && len(top) == 2 && (top[0].ID == other || top[1].ID == other) && top[0].Logprob-top[1].Logprob < rounding
 }
