@@ -22,6 +22,11 @@ func (m *loaded) Matcher(g server.Grammar) (server.Matcher, error) {
 		return nil, err
 	}
 	matcher, err := v.Matcher(native.Grammar{JSON: g.JSON, Lark: g.Lark, Regex: g.Regex})
+	if err == nil {
+		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // nothing can even begin
+			err = errors.Join(err, matcher.Close())
+		}
+	}
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
 		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to what response_format says: %s", e.Message)
 	}

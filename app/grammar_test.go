@@ -106,6 +106,8 @@ func TestGrammars(t *testing.T) {
 		"what nobody can meet": schemaFormat(`{"type":"string","minLength":5,"maxLength":2}`),
 		"an open bracket":      {"type": "grammar", "grammar": map[string]any{"syntax": "regex", "definition": "(a"}},
 		"a missing rule":       {"type": "grammar", "grammar": map[string]any{"syntax": "lark", "definition": "start: word"}},
+		"what has no end":      schemaFormat(`{"$ref":"#"}`),
+		"no character at all":  {"type": "grammar", "grammar": map[string]any{"syntax": "regex", "definition": `[^\s\S]`}},
 	} {
 		body, err := json.Marshal(map[string]any{"model": control.Alias, "prompt": "x := ", "response_format": format})
 		if err != nil {

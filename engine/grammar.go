@@ -131,5 +131,5 @@ func (t *task) follow(id int32) (complete bool, err error) {
 }
 
 func ungrammatical(err error) error {
-	return &Error{Code: CodeInvalid, Message: "the answer cannot go on as its grammar has it; simplify the schema or the grammar", Err: err}
+	return &Error{Code: CodeInvalid, Message: "The answer cannot go on as its grammar has it: simplify the schema or the grammar.", Err: err}
 }

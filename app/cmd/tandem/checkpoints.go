@@ -13,13 +13,14 @@ import (
 )
 
 func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
-	sub := "list"
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		sub, args = args[0], args[1:]
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return listCheckpoints(ctx, m, "checkpoints", args)
 	}
+	sub := args[0]
+	args = args[1:]
 	switch sub {
 	case "list":
-		return listCheckpoints(ctx, m, args)
+		return listCheckpoints(ctx, m, "checkpoints list", args)
 	case "show":
 		return showCheckpoint(ctx, m, args)
 	case "name":
@@ -41,8 +42,9 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 	return errUsage
 }
 
-func listCheckpoints(ctx context.Context, m *Main, args []string) error {
-	f := m.flags("checkpoints list")
+// listCheckpoints is called name on the command line.
+func listCheckpoints(ctx context.Context, m *Main, name string, args []string) error {
+	f := m.flags(name)
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	model := f.String("model", "", "of this model only")
 	limit := f.Uint("limit", 0, "the N that were used last only (default: all)")

@@ -103,7 +103,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	var q control.RunQuery
 	f.StringVar(&q.Model, "model", "", "of this model only")
-	f.StringVar(&q.Client, "client", "", "of this client only, as the list of `runs --json` has it")
+	f.StringVar(&q.Client, "client", "", "of this client only, as runs --json lists it")
 	f.StringVar(&q.Endpoint, "endpoint", "", "of this endpoint only, such as /v1/completions")
 	f.StringVar(&q.Finish, "finish", "", "that ended so only, such as stop, length, error or running")
 	f.StringVar(&q.Day, "day", "", "of this day only, in UTC, such as 2026-11-22")

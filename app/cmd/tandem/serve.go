@@ -20,7 +20,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("serve")
 	addr := f.String("addr", "", fmt.Sprintf("loopback address and port, for this machine alone; port 0 picks one (default: 127.0.0.1 and the port of the settings, which is %d unless changed)", control.DefaultPort))
 	model := f.String("model", "", "folder or id of the model to serve (default: the last one)")
-	drafter := f.String("drafter", "", "drafter of that model while this runs: a folder, ORG/NAME of one in the hub's cache, auto or none (default: what `tandem models drafter` set)")
+	drafter := f.String("drafter", "", "drafter of that model while this runs: a folder, ORG/NAME of one in the hub's cache, auto or none (default: what tandem models drafter set)")
 	length := f.Int("context", 0, "context length in tokens (default: the model's)")
 	dtype := f.String("dtype", "auto", "auto, float32 or checkpoint")
 	checkpoints := f.String("checkpoints", "on", "on, or off: keep what was computed for requests that begin alike")
