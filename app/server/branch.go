@@ -132,7 +132,7 @@ func (b *branchRequest) turn(m Model) ([]int32, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the midst of a message, so that no other one can follow; go on with its text as it is (raw), or from another checkpoint.")
+	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the midst of a message, so that no other one can follow; branch its text (raw), or go on from another checkpoint.")
 }
 
 func said(role, content string) map[string]string {
@@ -156,7 +156,7 @@ func (b *branchRequest) after(m Model, before ...map[string]string) ([]int32, er
 	}
 	_, behind, ok := strings.Cut(text, marker)
 	if !ok {
-		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; go on with the text as it is (raw).")
+		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch the text (raw).")
 	}
 	return m.Encode(behind, false)
 }

@@ -66,6 +66,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
   await button('Look at what this answer left').click()
+  await page.waitForFunction(() => document.activeElement.id.startsWith('of-'))
   await button('Continue from here').click()
   await page.getByRole('region', { name: 'The text so far' }).getByText('Write Index too.').waitFor()
 
@@ -120,6 +121,74 @@ test('what is typed next stays in sight while the answer grows', async () => {
   const { top, bottom, end } = await page.locator('#next').evaluate((box) => ({ ...box.getBoundingClientRect().toJSON(), end: innerHeight }))
   assert.ok(top >= 0 && bottom <= end, `what is typed next is at ${top} to ${bottom} of ${end}`)
   await shot(page, 'conversations-follow')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('where no message can follow, the text is branched with what was typed', async () => {
+  const { context, page, problems } = await open(browser)
+  const [own] = fakes(1)
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: { checkpoints: [own] } }))
+  await page.route(`**/app/checkpoints/${own.id}**`, (route) => route.fulfill({ json: { ...own, text: 'package main\n' } }))
+  await page.route(`**/app/checkpoints/${own.id}/branch`, (route) => {
+    if (!route.request().postDataJSON().raw) return route.fulfill({ status: 400, json: { error: { message: 'No message can follow.', code: 'invalid_request' } } })
+    const chunk = { model: 'pocket', choices: [{ text: '', finish_reason: 'stop' }], timings: { predicted_n: 1, predicted_per_second: 5, prompt_n: 3, prompt_ms: 1, cache_n: 3, run_id: 1 } }
+    return route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  await page.getByRole('cell', { name: /never$/ }).waitFor()
+  await page.getByRole('button', { name: own.id, exact: true }).click()
+  assert.equal(await page.locator('pre.so-far').textContent(), 'package main\n')
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByLabel('Next message').fill('func f()')
+  await page.getByLabel('Next message').press('Enter')
+  await page.getByRole('button', { name: 'Branch the text instead' }).click()
+  const box = page.getByLabel('Text to go on with (may be empty)')
+  assert.equal(await box.inputValue(), 'func f()')
+  await box.press('Control+Enter')
+  await page.getByText('The model had nothing to add.').waitFor()
+  await page.getByText(/^1 token, 5 a second/).waitFor()
+  assert.deepEqual(problems.filter((p) => !p.includes('400')), [])
+  await context.close()
+})
+
+test('what is pressed stays in sight', async () => {
+  const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 700 } })
+  const line = fakes(8).map((c, i) => ({ ...c, parent: i > 0 ? `fake-${i - 1}` : '' }))
+  const others = fakes(30).map((c) => ({ ...c, id: `other-${c.id}` }))
+  const list = [...others.slice(0, 15), ...line, ...others.slice(15)]
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: { checkpoints: list } }))
+  await page.route('**/app/checkpoints/other-fake-29**', (route) => route.fulfill({ json: { ...others[29], text: 'package main\n'.repeat(40) } }))
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  const fold = page.getByRole('button', { name: '7 earlier of fake-7' })
+  await fold.scrollIntoViewIfNeeded()
+  const frames = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))))
+  const top = async () => {
+    await frames()
+    return Math.round((await fold.boundingBox()).y)
+  }
+  const before = await top()
+  await fold.click()
+  await page.getByText('hide 7 earlier').waitFor()
+  assert.equal(await top(), before)
+  await fold.click()
+  assert.equal(await fold.textContent(), '7 earlier')
+  assert.equal(await top(), before)
+
+  await page.getByRole('button', { name: 'other-fake-29', exact: true }).click()
+  const seen = async (name) => {
+    await page.getByRole('button', { name, exact: true }).waitFor()
+    await page.waitForFunction((name) => {
+      const button = [...document.querySelectorAll('button')].find((b) => b.textContent === name)
+      const { top, bottom } = button.getBoundingClientRect()
+      return top >= 0 && bottom <= innerHeight
+    }, name)
+  }
+  await seen('Delete…')
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByRole('region', { name: 'The text so far' }).waitFor()
+  await seen('Close')
+  await shot(page, 'conversations-last')
   assert.deepEqual(problems, [])
   await context.close()
 })
