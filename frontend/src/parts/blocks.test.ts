@@ -45,3 +45,9 @@ test('another text begins anew', () => {
   blocks.set('one\n\nelse')
   assert.deepEqual([...blocks.done, ...blocks.last], ['one', 'else'])
 })
+
+test('a line break stays one', () => {
+  const blocks = new Blocks((t) => ('tokens' in t ? (t.tokens ?? []).map((inner) => inner.type) : []))
+  for (const text of ['func f() {', 'func f() {\n', 'func f() {\nreturn\n}']) blocks.set(text)
+  assert.deepEqual([...blocks.done, ...blocks.last], [['text', 'br', 'text', 'br', 'text']])
+})

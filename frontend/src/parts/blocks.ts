@@ -1,4 +1,7 @@
-import { Lexer, type Token } from 'marked'
+import { Marked, type Token } from 'marked'
+
+// A line break is one in what is shown too: code often comes without a fence.
+const marked = new Marked({ breaks: true })
 
 // A Block is one of Markdown's: HTML, or code as it is.
 export interface Block {
@@ -28,7 +31,7 @@ export class Blocks<T = Block> {
       this.#from = 0
     }
     this.#text = text
-    const tokens = Lexer.lex(text.slice(this.#from))
+    const tokens = marked.lexer(text.slice(this.#from))
     // The last block and the space behind it may yet change.
     let keep = tokens.length - 1
     while (keep > 0 && tokens[keep]?.type === 'space') keep--
