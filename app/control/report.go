@@ -128,9 +128,12 @@ func (r *Report) times() {
 	run := &r.Run
 	// Restoring is a part of the engine's prefill; decoding is what is left.
 	read := max(0, run.PrefillMS-run.RestoreMS)
+	decode := max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)
+	if run.FinishReason == FinishError && run.CompletionTokens == 0 {
+		decode = 0 // it failed before
+	}
 	r.Phases = []PhaseTime{
-		{"queue", run.QueueMS}, {"load", run.LoadMS}, {"restore", run.RestoreMS}, {"prefill", read},
-		{"decode", max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)},
+		{"queue", run.QueueMS}, {"load", run.LoadMS}, {"restore", run.RestoreMS}, {"prefill", read}, {"decode", decode},
 	}
 	var took []string
 	for _, t := range []PhaseTime{

@@ -19,6 +19,8 @@ func TestReportPhases(t *testing.T) {
 		{"all", Run{QueueMS: 1, LoadMS: 20, RestoreMS: 5, PrefillMS: 35, TotalMS: 100}, []float64{1, 20, 5, 30, 44}},
 		{"nothing restored", Run{PrefillMS: 35, TotalMS: 100}, []float64{0, 0, 0, 35, 65}},
 		{"ended while it waited", Run{QueueMS: 3, TotalMS: 3}, []float64{3, 0, 0, 0, 0}},
+		{"failed before its first token", Run{QueueMS: 1, TotalMS: 8, FinishReason: FinishError}, []float64{1, 0, 0, 0, 0}},
+		{"failed behind it", Run{QueueMS: 1, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishError}, []float64{1, 0, 0, 0, 7}},
 		{"more than the whole", Run{PrefillMS: 12, TotalMS: 10}, []float64{0, 0, 0, 12, 0}},
 	} {
 		c.run.EndedAt = time.Unix(1, 0)

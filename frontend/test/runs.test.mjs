@@ -107,6 +107,18 @@ test("a run's page, and a verdict that stays", async () => {
   await context.close()
 })
 
+test('a run that failed before its first token has nothing to verify', async () => {
+  const { context, page, problems } = await open(browser)
+  const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'error', error: 'invalid_request', completion_tokens: 0, verifies: 0, peak_bytes: 0 }
+  await page.route('**/app/runs/7/report', (route) => route.fulfill({ json: { run, facts: [{ name: 'finish', text: 'error: invalid_request' }], phases: [{ name: 'queue', ms: 0 }, { name: 'decode', ms: 0 }], speculation: null } }))
+  await page.goto(`${page.url().split('#')[0]}#/runs/7`)
+  await page.getByText('failed: invalid_request').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Verify' }).count(), 0)
+  assert.equal(await page.getByRole('heading', { name: 'Where the time went' }).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('the answer of a run that was cut off is completed', async () => {
   const { context, page, problems } = await open(browser)
   const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'interrupted', verifies: 0, peak_bytes: 0 }
