@@ -20,7 +20,7 @@ test('a measurement, cancelled', async () => {
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
   await page.getByRole('button', { name: 'Measure' }).click()
   await page.getByRole('status').getByText('Part 1 of 3: Writing code, plainly and with drafts.', { exact: true }).waitFor({ timeout: 60_000 })
-  await page.getByText(/^At most \d+ left/).waitFor({ timeout: 60_000 })
+  await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await shot(page, 'mac-measuring')
   const cancelled = page.waitForResponse('**/app/benches/cancel')
   await page.getByRole('button', { name: 'Cancel' }).click()
@@ -32,7 +32,7 @@ test('a measurement, cancelled', async () => {
   assert.equal(await page.getByRole('alert').count(), 0)
   // One ends with its page too, and the next may begin.
   await page.getByRole('button', { name: 'Measure' }).click()
-  await page.getByText(/^At most \d+ left/).waitFor({ timeout: 60_000 })
+  await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await page.getByRole('link', { name: 'Runs' }).click()
   await page.waitForFunction(async () => {
     const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}` }
@@ -51,7 +51,7 @@ test('a measurement that another page began is followed to its end', async () =>
   await page.getByText('A measurement is running.').waitFor()
   progress = { part: 'restore', done: 3, total: 15 }
   await page.getByText('Part 2 of 3').waitFor()
-  await page.getByText('At most 12 left').waitFor()
+  await page.getByText('At most 12 measurements left').waitFor()
   await page.getByRole('button', { name: 'Cancel' }).waitFor()
   running = false
   await page.getByRole('button', { name: 'Measure' }).waitFor()

@@ -74,8 +74,9 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await minutes.press('Tab')
   await page.getByText(/This must lie between 0/).waitFor()
   assert.equal(settings().settings.idle_unload_minutes, 30)
-  await page.getByRole('button', { name: 'Default of Unload an idle model after' }).click()
+  await page.getByRole('button', { name: 'Back to the default of Unload an idle model after' }).click()
   await page.getByText(/must lie between 0/).waitFor({ state: 'detached' })
+  await page.waitForFunction(() => document.activeElement.id === 'set-idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 0)
 
   await page.getByLabel('Names it may be called by', { exact: true }).fill('mac.example\nother.example')
