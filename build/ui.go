@@ -98,13 +98,13 @@ func (b *builder) browserTests(ctx context.Context, p programs) error {
 const browserTestLimit = 15 * time.Minute
 
 // browserTestArgs are what Node is told. It gets the files by name: what a folder stands for has changed between its
-// versions.
+// versions. This reporter repeats what failed at the end, which is what is left of a long output.
 func browserTestArgs(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
 	if err == nil && len(files) == 0 {
 		err = fmt.Errorf("%s has no tests for the browser", dir)
 	}
-	args := []string{"--test", "--test-concurrency=1", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds())}
+	args := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds())}
 	return append(args, files...), err
 }
 

@@ -21,7 +21,7 @@ func TestBrowserTestArgs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"--test", "--test-concurrency=1", "--test-timeout=900000", filepath.Join(dir, "test", "a.test.mjs"), filepath.Join(dir, "test", "b.test.mjs")}
+	want := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000", filepath.Join(dir, "test", "a.test.mjs"), filepath.Join(dir, "test", "b.test.mjs")}
 	if got, err := browserTestArgs(dir); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
 	}
