@@ -117,12 +117,31 @@ func (b *builder) buildNative(ctx context.Context, triple string) (version, hash
 		if remap != "" { // encoded, a flag may have spaces
 			cmd.Env = append(cmd.Env, "CARGO_ENCODED_RUSTFLAGS="+strings.Replace(remap, "CARGO_HOME", cargoHome(), 1))
 		}
+		if triple != "" && runtime.GOOS != "darwin" {
+			linker, err := noLinker(target)
+			if err != nil {
+				return err
+			}
+			name := strings.ToUpper(strings.ReplaceAll(triple, "-", "_"))
+			cmd.Env = append(cmd.Env, "CARGO_TARGET_"+name+"_LINKER="+linker, "CARGO_PROFILE_RELEASE_STRIP=none")
+		}
 		if err := b.step(what+": build", cmd); err != nil {
 			return err
 		}
 		return copyFile(filepath.Join(dir, nativeLib), filepath.Join(target, release, nativeLib))
 	})
 	return version, hash, dir, err
+}
+
+// noLinker writes a linker into dir that leaves an empty file. llguidance offers a dynamic library beside what our crate
+// takes of it, cargo makes both, and this machine links nothing for another system. Nobody reads that library.
+func noLinker(dir string) (string, error) {
+	path := filepath.Join(dir, "no-linker")
+	script := "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n\tif [ \"$1\" = -o ]; then : >\"$2\"; fi\n\tshift\ndone\n"
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, []byte(script), 0o755)
 }
 
 // hasRustTarget looks for Rust's own libraries for a target.
