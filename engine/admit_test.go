@@ -13,7 +13,13 @@ import (
 // crowded is an engine that has room for so many positions, and is stopped in its
 // first forward until release is called.
 func crowded(t *testing.T, room int64) (f *fixture, started <-chan struct{}, release func()) {
-	f = newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: room})
+	return stopped(t, Options{Room: room})
+}
+
+// stopped is crowded by options of an engine in which a position takes a byte.
+func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, release func()) {
+	o.Text = func(n int) int64 { return int64(n) }
+	f = newFixture(t, enginetest.Cycle(30), o)
 	begun, held := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
 		if n == 0 {
@@ -122,20 +128,13 @@ func TestRoomCountsWhatIsLeft(t *testing.T) {
 // TestShortRequestsGoBeside: what can only become short goes beside a text that takes
 // all the rest, ahead of long ones that wait, and keeps none of these waiting.
 func TestShortRequestsGoBeside(t *testing.T) {
-	f := newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: 30 + 8, Short: 5, ContextLength: 30})
-	begun, held := make(chan struct{}), make(chan struct{})
-	f.chain.OnForward = func(n int) {
-		if n == 0 {
-			close(begun)
-			<-held
-		}
-	}
+	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30})
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0) // as long as the context
-	<-begun
+	<-started
 	second := begin(f, t.Context(), Request{Prompt: make([]int32, 6), MaxTokens: new(20)}, 1)
 	short := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(3)}, 2)
 	another := begin(f, t.Context(), Request{Prompt: make([]int32, 3), MaxTokens: new(2)}, 3) // there is room for one of them
-	close(held)
+	release()
 	ends(t, first, second, short, another)
 	at, waited, next := f.forward(2), f.forward(6), f.forward(3)
 	if at < 0 || at > 3 {
@@ -151,18 +150,11 @@ func TestShortRequestsGoBeside(t *testing.T) {
 
 // TestNoRoomForShortRequests: where a whole context takes all, short ones wait like others.
 func TestNoRoomForShortRequests(t *testing.T) {
-	f := newFixture(t, enginetest.Cycle(30), Options{Text: func(n int) int64 { return int64(n) }, Room: 30, Short: 5, ContextLength: 30})
-	begun, held := make(chan struct{}), make(chan struct{})
-	f.chain.OnForward = func(n int) {
-		if n == 0 {
-			close(begun)
-			<-held
-		}
-	}
+	f, started, release := stopped(t, Options{Room: 30, Short: 5, ContextLength: 30})
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0)
-	<-begun
+	<-started
 	short := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(3)}, 1)
-	close(held)
+	release()
 	ends(t, first, short)
 	if at := f.forward(2); at < 20 {
 		t.Errorf("the short prompt was read in forward %d: %v", at, f.chain.Forwards)

@@ -35,7 +35,7 @@ func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	layers, rows := e.taps(t), b.carried+1+b.n
 	out := e.block(s, t, tokens, rows, layers)
 	logits := e.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
-	allowed, err := e.permit(s, b, p, logits, out.Taps)
+	allowed, err := b.permit(s, p, logits, out.Taps)
 	if err != nil {
 		return err
 	}

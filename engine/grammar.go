@@ -37,9 +37,9 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 	if t.req.Grammar == nil {
 		return nil, nil
 	}
-	bits := make([]uint32, t.req.Grammar.Words())
-	if err := t.req.Grammar.Mask(bits); err != nil {
-		return nil, ungrammatical(err)
+	bits, err := walk(t.req.Grammar, nil)
+	if err != nil {
+		return nil, err
 	}
 	return unpack(s, bits, 1, vocab), nil
 }
@@ -48,7 +48,7 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 // bool, nil if all may. The target's forward is dispatched first, so that masks are
 // made while the device computes: logits are of it, and the round's own. Only the
 // draft is waited for.
-func (e *Engine) permit(s *mlx.Scope, b *block, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
+func (b *block) permit(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
 	t := b.task
 	if t.req.Grammar == nil {
 		return nil, nil

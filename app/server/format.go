@@ -43,16 +43,22 @@ func readResponseFormat(f *fields) *Grammar {
 	return nil
 }
 
-func readSchema(f *fields) *Grammar {
-	o := f.object("json_schema")
+// needed returns an object that may not be left out, or fails f.
+func needed(f *fields, key string) *fields {
+	o := f.object(key)
 	if o == nil {
-		f.fail("json_schema", "is missing.")
+		f.fail(key, "is missing.")
+	}
+	return o
+}
+
+func readSchema(f *fields) *Grammar {
+	o := needed(f, "json_schema")
+	if o == nil {
 		return nil
 	}
 	defer f.take(o)
-	schema := o.object("schema")
-	if schema == nil {
-		o.fail("schema", "is missing.")
+	if needed(o, "schema") == nil {
 		return nil
 	}
 	return &Grammar{JSON: guided(o.raw("schema"), o.bool("strict"))}
@@ -83,9 +89,8 @@ func guided(schema json.RawMessage, strict bool) json.RawMessage {
 }
 
 func readGrammar(f *fields) *Grammar {
-	o := f.object("grammar")
+	o := needed(f, "grammar")
 	if o == nil {
-		f.fail("grammar", "is missing.")
 		return nil
 	}
 	defer f.take(o)
