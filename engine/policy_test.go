@@ -34,10 +34,25 @@ func TestPolicyOfMostRequests(t *testing.T) {
 		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200), Speculation: c.speculation}
 		r.Sampling.Temperature = c.temperature
 		f.run(t, r)
-		f.Close() // behind the last Save
+		f.Close() // which saves what no pause before it did
 		if (l.saved > 0) != c.stored {
 			t.Errorf("%s: %d policies stored", name, l.saved)
 		}
+	}
+}
+
+// TestPolicyAtClose: what an answer taught that Close cuts short is kept.
+func TestPolicyAtClose(t *testing.T) {
+	var l ledger
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l})
+	n := 0
+	for range f.Generate(t.Context(), Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(1 << 20)}) {
+		if n++; n == 200 {
+			f.Close()
+		}
+	}
+	if l.saved == 0 {
+		t.Errorf("%d tokens, no policy stored", n)
 	}
 }
 

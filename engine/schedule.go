@@ -26,6 +26,7 @@ func (e *Engine) schedule() {
 			for _, t := range active {
 				e.leave(t, errClosed)
 			}
+			e.save() // nobody idled between the last round and Close
 			e.forget()
 			return
 		}
@@ -36,9 +37,7 @@ func (e *Engine) schedule() {
 			return t.finished
 		})
 		if len(active) == 0 {
-			if err := e.selector.Save(); err != nil {
-				e.opts.Logger.Warn("keeping what was learned of drafting", "error", err)
-			}
+			e.save()
 			<-e.wake
 			idle = true
 			continue
@@ -79,6 +78,13 @@ func (e *Engine) schedule() {
 			e.round(plain, e.step, alone)
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
+	}
+}
+
+// save keeps what was learned of drafting.
+func (e *Engine) save() {
+	if err := e.selector.Save(); err != nil {
+		e.opts.Logger.Warn("keeping what was learned of drafting", "error", err)
 	}
 }
 
