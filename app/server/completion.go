@@ -14,12 +14,20 @@ type completionRequest struct {
 	texts  []string          // prompts as text, or
 	tokens []json.RawMessage // as lists of token ids
 	suffix string
+	fill   bool // what stands before suffix, by the model's tokens for that
 }
 
 // maxLegacyLogprobs is the older API's bound.
 const maxLegacyLogprobs = 5
 
 func readCompletion(f *fields) (request, error) {
+	c := newCompletion(f)
+	c.fill = c.suffix != ""
+	return c, c.check(f)
+}
+
+// newCompletion reads the fields one by one; check looks at them together.
+func newCompletion(f *fields) *completionRequest {
 	c := &completionRequest{params: params{promptParam: "prompt"}}
 	c.read(f)
 	c.maxTokens = f.int("max_tokens", 0, math.MaxInt32)
@@ -32,15 +40,18 @@ func readCompletion(f *fields) (request, error) {
 		f.fail("best_of", "must equal n (%d): Tandem returns every continuation it computes.", c.n)
 	}
 	c.readPrompt(f)
-	if c.suffix = f.string("suffix"); c.suffix != "" {
-		if len(c.texts) == 0 {
-			f.fail("suffix", "needs the prompt as text.")
-		}
-		if c.keepPrompt {
-			f.fail("echo", "cannot be combined with suffix.")
-		}
+	c.suffix = f.string("suffix")
+	return c
+}
+
+func (c *completionRequest) check(f *fields) error {
+	if c.fill && len(c.texts) == 0 {
+		f.fail("suffix", "needs the prompt as text.")
 	}
-	return c, f.err
+	if c.fill && c.keepPrompt {
+		f.fail("echo", "cannot be combined with suffix.")
+	}
+	return f.err
 }
 
 // readPrompt takes the four forms of a prompt.
@@ -94,7 +105,7 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 		if err := checkLength(m, c.promptParam, len(text)+len(c.suffix)); err != nil {
 			return nil, err
 		}
-		if c.suffix == "" {
+		if !c.fill {
 			ids, err := m.Encode(text, true)
 			if err != nil {
 				return nil, err

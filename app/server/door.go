@@ -66,7 +66,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origins[0])
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+runHeader)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+runHeader)
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST")
@@ -141,7 +141,12 @@ func isLocal(r *http.Request) bool {
 
 // isShared reports whether other machines can be let in there at all.
 func isShared(path string) bool {
-	return strings.HasPrefix(path, "/v1/") || path == "/health" || path == "/metrics"
+	return isStandard(path) || path == "/health" || path == "/metrics"
+}
+
+// isStandard reports whether programs call that path, by a vendor's protocol.
+func isStandard(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/")
 }
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }

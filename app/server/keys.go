@@ -52,7 +52,7 @@ func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	local := isLocal(r)
 	switch {
 	case !local, r.URL.Path == "/metrics" && s.backend.HasKeys():
-	case d.RequireKey && strings.HasPrefix(r.URL.Path, "/v1/"):
+	case d.RequireKey && isStandard(r.URL.Path):
 	default:
 		return "", nil
 	}

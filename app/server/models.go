@@ -55,6 +55,13 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if vendorOf(r) == anthropic {
+		page, err := anthropicModels(r, list)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, page)
+	}
 	return writeJSON(w, struct {
 		Object string       `json:"object"`
 		Data   []modelEntry `json:"data"`
@@ -68,7 +75,11 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
 	}
 	id := r.PathValue("id")
 	for _, e := range list {
-		if e.ID == id {
+		switch {
+		case e.ID != id:
+		case vendorOf(r) == anthropic:
+			return writeJSON(w, e.anthropic())
+		default:
 			return writeJSON(w, e)
 		}
 	}

@@ -75,7 +75,7 @@ func (p *params) read(f *fields) {
 		f.fail("repetition_penalty", "must be above 0 (1 = off).")
 	}
 	p.logitBias = readLogitBias(f)
-	p.seed = readSeed(f)
+	p.seed = readSeed(f, "seed")
 	p.stop = readStop(f)
 	p.ignoreEOS = f.bool("ignore_eos")
 	p.returnTokenIDs = f.bool("return_token_ids")
@@ -84,8 +84,8 @@ func (p *params) read(f *fields) {
 	p.grammar = readResponseFormat(f)
 }
 
-func readSeed(f *fields) *uint64 {
-	v := f.raw("seed")
+func readSeed(f *fields, key string) *uint64 {
+	v := f.raw(key)
 	if v == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func readSeed(f *fields) *uint64 {
 	}
 	x, ok := wholeNumber(v)
 	if !ok {
-		f.fail("seed", "must be a whole number.")
+		f.fail(key, "must be a whole number.")
 		return nil
 	}
 	return new(uint64(x))

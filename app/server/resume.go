@@ -45,6 +45,8 @@ func reading(endpoint string) func(*fields) (request, error) {
 		return readChat
 	case "/v1/completions":
 		return readCompletion
+	case "/v1/fim/completions":
+		return readFIM
 	}
 	return nil
 }

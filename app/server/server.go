@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"path"
 	"runtime/debug"
 	"slices"
@@ -84,7 +85,7 @@ func HTTP(h http.Handler, log *slog.Logger) *http.Server {
 // Endpoint is the handler for TCP.
 func (s *Server) Endpoint() http.Handler {
 	mux := s.mux(s.exchangeCode)
-	return s.wrap(func(w http.ResponseWriter, r *http.Request) error {
+	return s.wrap(mux, func(w http.ResponseWriter, r *http.Request) error {
 		door := s.door.Load()
 		if done, err := door.check(w, r); done || err != nil {
 			return err
@@ -108,7 +109,7 @@ func (s *Server) Endpoint() http.Handler {
 // Socket is the handler for the Unix socket: the same routes, nothing asked.
 func (s *Server) Socket() http.Handler {
 	mux := s.mux(s.issueCode)
-	return s.wrap(func(w http.ResponseWriter, r *http.Request) error {
+	return s.wrap(mux, func(w http.ResponseWriter, r *http.Request) error {
 		mux.ServeHTTP(w, r)
 		return nil
 	})
@@ -118,10 +119,10 @@ func (s *Server) Socket() http.Handler {
 // has written it returns nil.
 type handler func(http.ResponseWriter, *http.Request) error
 
-// mux lays out the routes; session is what POST /app/session does at this door.
+// mux serves the routes; session is what POST /app/session does at this door.
 func (s *Server) mux(session handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	route := func(pattern string, methods map[string]handler) {
+	s.routes(session, func(pattern string, methods map[string]handler) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			method := r.Method
 			if method == http.MethodHead && methods[method] == nil {
@@ -135,7 +136,12 @@ func (s *Server) mux(session handler) *http.ServeMux {
 				s.fail(w, r, err)
 			}
 		})
-	}
+	})
+	return mux
+}
+
+// routes lays out all there are.
+func (s *Server) routes(session handler, route func(pattern string, methods map[string]handler)) {
 	get := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodGet: h}) }
 	post := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodPost: h}) }
 
@@ -159,6 +165,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	get("/v1/models/{id...}", s.getModel)
 	post("/v1/chat/completions", s.generation("/v1/chat/completions", readChat))
 	post("/v1/completions", s.generation("/v1/completions", readCompletion))
+	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
 
 	get("/app/state", s.state)
 	post("/app/session", session)
@@ -207,7 +214,6 @@ func (s *Server) mux(session handler) *http.ServeMux {
 	post("/app/connect/{id}", s.writeConnection)
 
 	route("/", map[string]handler{"": nil})
-	return mux
 }
 
 // methodNotAllowed answers for a route that exists; the route that has no
@@ -231,10 +237,14 @@ func methodNotAllowed(methods map[string]handler) handler {
 
 // wrap does what every answer needs: an id, the safe headers, one spelling of
 // the path, and an answer even if we panic.
-func (s *Server) wrap(h handler) http.Handler {
+func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path, r.URL.RawPath = canonical(mux, r.URL.Path), ""
 		header := w.Header()
 		header.Set("X-Request-Id", newID("req_"))
+		if vendorOf(r) == anthropic {
+			header.Set("Request-Id", header.Get("X-Request-Id"))
+		}
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		header.Set("Referrer-Policy", "no-referrer")
@@ -251,7 +261,6 @@ func (s *Server) wrap(h handler) http.Handler {
 				failureOf(errPanic).write(w)
 			}
 		}()
-		r.URL.Path, r.URL.RawPath = canonical(r.URL.Path), ""
 		if err := h(began, r); err != nil {
 			s.fail(began, r, err)
 		}
@@ -277,15 +286,24 @@ func (w *beganWriter) Write(b []byte) (int, error) {
 // Unwrap lets http.ResponseController through.
 func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// canonical forgives what base URLs get wrong: a missing /v1, and slashes too
-// many. What it returns is what the door looks at and what the routes match.
-func canonical(p string) string {
+// canonical forgives what base URLs get wrong: a missing /v1 or one too many, and
+// slashes too many. What it returns is what the door looks at and what the routes
+// match.
+func canonical(mux *http.ServeMux, p string) string {
 	p = path.Clean("/" + p)
-	switch {
-	case p == "/models", p == "/chat/completions", p == "/completions", strings.HasPrefix(p, "/models/"):
+	for strings.HasPrefix(p, "/v1/v1/") || strings.HasPrefix(p, "/v1/api/") {
+		p = strings.TrimPrefix(p, "/v1")
+	}
+	if !routed(mux, p) && routed(mux, "/v1"+p) {
 		return "/v1" + p
 	}
 	return p
+}
+
+// routed reports whether there is a route of its own for a path.
+func routed(mux *http.ServeMux, p string) bool {
+	_, pattern := mux.Handler(&http.Request{Method: http.MethodGet, URL: &url.URL{Path: p}})
+	return pattern != "/"
 }
 
 // fail answers with err.

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestFIM plays the requests that editors send to Mistral's route.
+func TestFIM(t *testing.T) {
+	const filled = "256 257 97 98 258 99 259" // <bos><pre>ab<suf>c<mid>
+	for _, c := range []struct{ body, prompt, err string }{
+		{`"prompt":"ab","suffix":"c"`, filled, ""},
+		{`"prompt":"ab","suffix":"c","max_tokens":5,"min_tokens":0,"stop":["\n\n"],"temperature":0.7,"top_p":1,"random_seed":7`, filled, ""},
+		{`"prompt":"ab","suffix":""`, "256 257 97 98 258 259", ""},
+		{`"prompt":"ab"`, "256 97 98", ""},
+		{`"prompt":"ab","suffix":null`, "256 97 98", ""},
+		{`"prompt":[97],"suffix":"c"`, "", "suffix"},
+		{`"prompt":"ab","suffix":"c","echo":true`, "", "echo"},
+		{`"suffix":"c"`, "", "prompt"},
+		{`"prompt":"ab","suffix":"c","random_seed":"x"`, "", "random_seed"},
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/v1/fim/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
+		if c.err != "" {
+			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.err {
+				t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+			}
+			continue
+		}
+		if w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+			continue
+		}
+		var ids []string
+		for _, id := range fake.model.requests[0].Prompt {
+			ids = append(ids, json.Number(string(mustJSON(id))).String())
+		}
+		if got := strings.Join(ids, " "); got != c.prompt {
+			t.Errorf("%s: prompt %s, want %s", c.body, got, c.prompt)
+		}
+		if strings.Contains(c.body, "random_seed") && *fake.model.requests[0].Seed != 7 {
+			t.Errorf("seed %d", *fake.model.requests[0].Seed)
+		}
+		if r := fake.lastRun(); r.Endpoint != "/v1/fim/completions" {
+			t.Errorf("the history has %+v", r)
+		}
+	}
+}
+
+// TestFIMAnswers: the text is where /v1/completions has it, and where Mistral's
+// programs read it.
+func TestFIMAnswers(t *testing.T) {
+	const body = `{"model":"tandem","prompt":"ab","suffix":"c","max_tokens":6`
+	type answer struct {
+		Choices []struct {
+			Text           string
+			Message, Delta struct{ Content string }
+			FinishReason   *string `json:"finish_reason"`
+		}
+	}
+	var whole answer
+	w := postTo(t, New(newFake(), Options{}), "/fim/completions", "application/json", body+`}`)
+	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Choices) != 1 {
+		t.Fatal(err, w.Body)
+	}
+	if c := whole.Choices[0]; c.Text != "héllo" || c.Message.Content != c.Text || *c.FinishReason != "length" {
+		t.Errorf("%s", w.Body)
+	}
+	var texts, deltas []string
+	w = postTo(t, New(newFake(), Options{}), "/fim/completions", "application/json", body+`,"stream":true}`)
+	for data, err := range control.Events(w.Body) {
+		if err != nil || string(data) == "[DONE]" {
+			continue
+		}
+		var chunk answer
+		if err := json.Unmarshal(data, &chunk); err != nil || len(chunk.Choices) != 1 || !strings.Contains(string(data), `"delta":{"content":`) {
+			t.Fatalf("%v %s", err, data)
+		}
+		texts, deltas = append(texts, chunk.Choices[0].Text), append(deltas, chunk.Choices[0].Delta.Content)
+	}
+	if strings.Join(texts, "") != "héllo" || !slices.Equal(texts, deltas) {
+		t.Errorf("texts %q, deltas %q", texts, deltas)
+	}
+}

@@ -1,0 +1,56 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// standardRoutes returns the methods of each route that programs call, by its path.
+func standardRoutes(s *Server) map[string][]string {
+	routes := map[string][]string{}
+	s.routes(s.issueCode, func(pattern string, methods map[string]handler) {
+		if !isStandard(pattern) {
+			return
+		}
+		for method := range methods {
+			routes[pattern] = append(routes[pattern], method)
+		}
+	})
+	return routes
+}
+
+// TestSpellings: each route is found with /v1 and without, with a base URL that
+// has one too many, and with slashes too many.
+func TestSpellings(t *testing.T) {
+	s := New(newFake(), Options{})
+	for pattern := range standardRoutes(s) {
+		p := strings.ReplaceAll(pattern, "{id...}", "acme/coder")
+		for _, spelled := range []string{p, p + "/", p + "//", "/" + p, strings.TrimPrefix(p, "/v1"), strings.TrimPrefix(p, "/v1") + "/", "/v1" + p, "/v1/v1" + p, "/./v1/../" + p} {
+			w := getFrom(s, "WIBBLE", spelled)
+			if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") == "" {
+				t.Errorf("%s: %d %s", spelled, w.Code, w.Body)
+			}
+		}
+	}
+	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state", "/v1/health"} {
+		if w := getFrom(s, http.MethodGet, p); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", p, w.Code, w.Body)
+		}
+	}
+}
+
+// TestHeadOfThePage is what Claude Code asks before anything else.
+func TestHeadOfThePage(t *testing.T) {
+	srv := httptest.NewServer(New(newFake(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
+	defer srv.Close()
+	resp, err := http.Head(srv.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("%s", resp.Status)
+	}
+}
