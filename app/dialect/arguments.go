@@ -1,0 +1,45 @@
+package dialect
+
+import "fmt"
+
+// An arguments reads the JSON object of a call's arguments.
+type arguments struct{ json scanner }
+
+// read takes the next byte and adds what it stands for to dst. The first must open an object. It
+// reports whether the object has ended, or that the byte can't stand here.
+func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
+	if a.json.depth() == 0 && c != '{' {
+		return dst, false, false
+	}
+	inside := a.json.inside()
+	if !a.json.read(c) {
+		return dst, false, false
+	}
+	if inside && c < ' ' {
+		return appendEscaped(dst, c), false, true
+	}
+	return append(dst, c), a.json.depth() == 0, true
+}
+
+// lacksBrace reports whether nothing but the last brace is missing. A number could go on.
+func (a *arguments) lacksBrace() bool {
+	return a.json.depth() == 1 && (a.json.state == after || a.json.state == firstKey)
+}
+
+// appendEscaped adds a byte of a string as JSON has it.
+func appendEscaped(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	if c < ' ' {
+		return fmt.Appendf(dst, `\u%04x`, c)
+	}
+	return append(dst, c)
+}
