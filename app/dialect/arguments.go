@@ -21,11 +21,6 @@ func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
 	return append(dst, c), a.json.depth() == 0, true
 }
 
-// lacksBrace reports whether nothing but the last brace is missing. A number could go on.
-func (a *arguments) lacksBrace() bool {
-	return a.json.depth() == 1 && (a.json.state == after || a.json.state == firstKey)
-}
-
 // appendEscaped adds a byte of a string as JSON has it.
 func appendEscaped(dst []byte, c byte) []byte {
 	switch c {
