@@ -72,6 +72,7 @@ var outcomes = map[string]outcome{
 type failure struct {
 	outcome
 	body errorBody
+	long *overlong // nil unless the prompt is
 }
 
 type errorBody struct {
@@ -97,14 +98,15 @@ func failureOf(err error) failure {
 		code = string(engine.CodeInternal)
 		o = outcomes[code]
 	}
-	f := failure{o, errorBody{Message: message, Type: o.kind, Code: code}}
+	f := failure{outcome: o, body: errorBody{Message: message, Type: o.kind, Code: code}}
+	f.long, _ = errors.AsType[*overlong](err)
 	if param != "" {
 		f.body.Param = &param
 	}
 	return f
 }
 
-// json is the body of an error answer, and the data of an error event.
+// json is the body of an error answer, and the data of an error event, of OpenAI's.
 func (f failure) json() []byte {
 	b, err := json.Marshal(map[string]errorBody{"error": f.body})
 	if err != nil {
@@ -113,23 +115,26 @@ func (f failure) json() []byte {
 	return b
 }
 
-// write sends the failure as the whole answer.
-func (f failure) write(w http.ResponseWriter) {
+// write sends the failure as the whole answer, in a protocol's form.
+func (f failure) write(w http.ResponseWriter, p protocol) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	if f.again {
 		h.Set("Retry-After", "1")
 	} else {
-		h.Set("X-Should-Retry", "false") // openai-python repeats 409 and 5xx unasked
+		h.Set("X-Should-Retry", "false") // both vendors' libraries repeat 408, 409 and 5xx unasked
 	}
 	if f.status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
-	_ = writeWhole(w, f.status, f.json()) // the client left
+	status, body := p.refusal(h, f)
+	_ = writeWhole(w, status, body) // the client left
 }
 
 // Refuse answers with an error in place of a handler.
-func Refuse(w http.ResponseWriter, err error) { failureOf(err).write(w) }
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	failureOf(err).write(w, protocolOf(r))
+}
 
 // errPanic is what a request ends with that met a defect of ours.
 var errPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
@@ -147,5 +152,14 @@ func contextError(param string, limit int, got string) error {
 		Param: param,
 		Message: fmt.Sprintf("This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. "+
 			"Please shorten it.", limit, got),
+		Err: &overlong{limit, got},
 	}
 }
+
+// An overlong prompt is told of in each vendor's words.
+type overlong struct {
+	limit int    // tokens
+	got   string // see contextError
+}
+
+func (o *overlong) Error() string { return fmt.Sprintf("%s tokens > %d maximum", o.got, o.limit) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -41,9 +42,7 @@ func called(r *http.Request, name string) *http.Request {
 // program shows will do: editors insist on sending something.
 func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if shown == "" {
-		shown = r.Header.Get("X-Api-Key")
-	}
+	shown = cmp.Or(shown, r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key"))
 	if shown != "" {
 		if name, ok := s.backend.FindKey(shown); ok {
 			return name, nil

@@ -55,7 +55,7 @@ func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if vendorOf(r) == anthropic {
+	if protocolOf(r) == (anthropic{}) {
 		page, err := anthropicModels(r, list)
 		if err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
 	for _, e := range list {
 		switch {
 		case e.ID != id:
-		case vendorOf(r) == anthropic:
+		case protocolOf(r) == anthropic{}:
 			return writeJSON(w, e.anthropic())
 		default:
 			return writeJSON(w, e)

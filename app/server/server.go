@@ -242,7 +242,7 @@ func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
 		r.URL.Path, r.URL.RawPath = canonical(mux, r.URL.Path), ""
 		header := w.Header()
 		header.Set("X-Request-Id", newID("req_"))
-		if vendorOf(r) == anthropic {
+		if protocolOf(r) == (anthropic{}) {
 			header.Set("Request-Id", header.Get("X-Request-Id"))
 		}
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -258,7 +258,7 @@ func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
 				if began.began {
 					panic(http.ErrAbortHandler)
 				}
-				failureOf(errPanic).write(w)
+				failureOf(errPanic).write(w, protocolOf(r))
 			}
 		}()
 		if err := h(began, r); err != nil {
@@ -309,7 +309,7 @@ func routed(mux *http.ServeMux, p string) bool {
 // fail answers with err.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.logDefect(r, err)
-	failureOf(err).write(w)
+	failureOf(err).write(w, protocolOf(r))
 }
 
 // logDefect writes down an error that the client is not told in full.
