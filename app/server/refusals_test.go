@@ -48,9 +48,9 @@ func decodeOllama(t *testing.T, w *httptest.ResponseRecorder) string {
 func TestRefusalForms(t *testing.T) {
 	type asked struct {
 		method, host, peer string
-		header                   http.Header
-		rules                    Rules
-		status                   int
+		header             http.Header
+		rules              Rules
+		status             int
 	}
 	version := http.Header{"Anthropic-Version": {"2023-06-01"}}
 	for form, paths := range map[string][]string{
