@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,5 +61,18 @@ func TestBenchRoutes(t *testing.T) {
 		if w.Code != status {
 			t.Errorf("delete %s: %d %s", id, w.Code, w.Body)
 		}
+	}
+}
+
+// TestBenchPanics: work that fails on a defect of ours is an error, and the server
+// lives on.
+func TestBenchPanics(t *testing.T) {
+	fake := newFake()
+	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) { panic("a defect") }
+	var log strings.Builder
+	s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusInternalServerError, control.CodeInternal)
+	if !strings.Contains(log.String(), "a defect") {
+		t.Errorf("the log has %s", &log)
 	}
 }

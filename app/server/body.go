@@ -26,6 +26,8 @@ const (
 	bodyTimeout = 60 * time.Second // for the whole body to arrive
 	drainBody   = time.Second      // for what is missing of it once a drain began
 
+	unreadTimeout = 10 * time.Second // for a body that nobody reads, as that of a request that is refused
+
 	smallBody  = 64 << 10 // bytes; larger ones take a place
 	largePlace = 16       // large requests read, rendered and tokenized at once
 )
@@ -59,7 +61,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]b
 	if err := checkJSON(r.Header); err != nil {
 		return nil, err
 	}
-	defer s.limitReading(http.NewResponseController(w))()
+	whole := false
+	end := s.limitReading(http.NewResponseController(w))
+	defer func() { end(whole) }()
 
 	tooLarge := control.Errorf(codeTooLarge, "The body is larger than %d MiB; send a shorter request.", maxBody>>20)
 	if r.ContentLength > maxBody {
@@ -86,24 +90,37 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]b
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 		return nil, tooLarge
 	}
+	whole = true
 	return b.Bytes(), checkText(b.Bytes())
 }
 
-// limitReading sets the time a body may take, which a drain shortens. The
-// caller calls end once it is read.
-func (s *Server) limitReading(rc *http.ResponseController) (end func()) {
+// limitUnread sets the time in which the body of a request is to arrive that no
+// handler reads: net/http waits for it before it sends the answer.
+func limitUnread(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 {
+		return // none will; a deadline would end the request
+	}
 	// Errors of deadlines are those of writers without a connection.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unreadTimeout))
+}
+
+// limitReading sets the time a body may take, which a drain shortens. The
+// caller calls end once it has read it, whole or not: the time goes on for what
+// is left of it.
+func (s *Server) limitReading(rc *http.ResponseController) (end func(whole bool)) {
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	shortened := make(chan struct{})
 	keep := context.AfterFunc(s.draining, func() {
 		defer close(shortened)
 		_ = rc.SetReadDeadline(time.Now().Add(drainBody))
 	})
-	return func() {
+	return func(whole bool) {
 		if !keep() {
 			<-shortened
 		}
-		_ = rc.SetReadDeadline(time.Time{})
+		if whole {
+			_ = rc.SetReadDeadline(time.Time{})
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (d *door) knowsHost(r *http.Request) bool {
 
 // hostname is host in lower case, without port, brackets and final dot.
 func hostname(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
+	if h, port, err := net.SplitHostPort(host); err == nil && strings.Trim(port, "0123456789") == "" {
 		host = h
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"runtime/debug"
 )
 
 // progress streams what a long piece of work reports. It ends with the work; a
@@ -24,7 +25,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request, work func(ctx 
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out.end(work(ctx, send))
+		out.end(s.survive(func() error { return work(ctx, send) }))
 	}()
 	began, err := out.serve(ctx)
 	cancel(err) // nobody listens any more
@@ -34,4 +35,16 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request, work func(ctx 
 		return nil
 	}
 	return err
+}
+
+// survive does work whose panic is its error: in a goroutine of its own it would be
+// the end of the program.
+func (s *Server) survive(work func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("panic while working", "panic", p, "stack", string(debug.Stack()))
+			err = errPanic
+		}
+	}()
+	return work()
 }

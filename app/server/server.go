@@ -261,6 +261,7 @@ func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
 				failureOf(errPanic).write(w, protocolOf(r))
 			}
 		}()
+		limitUnread(w, r)
 		if err := h(began, r); err != nil {
 			s.fail(began, r, err)
 		}

@@ -94,7 +94,7 @@ func TestDeadlines(t *testing.T) {
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` + stream + `}`))
 		w := newWriter()
 		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)
-		if w.read != 2 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
+		if w.read != 3 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
 			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v", stream, w.read, w.wrote, w.readBy, w.deadline)
 		}
 	}
