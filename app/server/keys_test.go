@@ -44,6 +44,8 @@ func TestKeyDoor(t *testing.T) {
 		{"elsewhere, with a key", network, true, other, "/v1/models", bearer, 200},
 		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": fakeKey}, 200},
 		{"elsewhere, with a key as some editors send it", network, true, other, "/v1/models", h{"Api-Key": fakeKey}, 200},
+		{"elsewhere, Ollama's routes", network, true, other, "/api/tags", nil, 401},
+		{"elsewhere, Ollama's routes with a key", network, true, other, "/api/tags", bearer, 200},
 		{"elsewhere, another spelling", network, true, other, "//models", nil, 401},
 		{"elsewhere, health", network, true, other, "/health", nil, 401},
 		{"elsewhere, health with a key", network, true, other, "/health", bearer, 200},

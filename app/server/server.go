@@ -167,6 +167,13 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	post("/v1/completions", s.generation("/v1/completions", readCompletion))
 	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
 
+	get("/api/version", s.ollamaVersion)
+	get("/api/tags", s.ollamaTags)
+	get("/api/ps", s.ollamaPS)
+	post("/api/show", s.ollamaShow)
+	post("/api/embed", s.noEmbeddings)
+	post("/api/embeddings", s.noEmbeddings)
+
 	get("/app/state", s.state)
 	post("/app/session", session)
 	post("/app/load", s.load)

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"tandem/app/control"
+)
+
+// An ollamaShow is the answer of /api/show. What a model can do is known while it
+// is in memory.
+type ollamaShow struct {
+	Modelfile    string         `json:"modelfile"`
+	Parameters   string         `json:"parameters"`
+	Template     string         `json:"template"`
+	Details      ollamaDetails  `json:"details"`
+	ModelInfo    map[string]any `json:"model_info"`
+	Capabilities []string       `json:"capabilities"`
+	ModifiedAt   time.Time      `json:"modified_at"`
+}
+
+func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readObject(w, r)
+	if err != nil {
+		return err
+	}
+	name := f.string("model")
+	if name == "" {
+		name = f.string("name") // as older programs call it
+	}
+	if f.err == nil && name == "" {
+		f.fail("model", "is missing: name a model of /api/tags.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	list, err := s.ollamaModels(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, m := range list {
+		if m.Name != ollamaID(name)+latest {
+			continue
+		}
+		show, err := s.show(r.Context(), m)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, show)
+	}
+	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /api/tags lists those that are.", clip(name))
+}
+
+func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
+	family := m.Details.Family
+	show := ollamaShow{
+		Modelfile: "FROM " + m.Name + "\n", Template: "{{ .Prompt }}", Details: m.Details, ModifiedAt: m.ModifiedAt,
+		ModelInfo: map[string]any{
+			"general.architecture":     family,
+			"general.parameter_count":  m.parameters,
+			family + ".context_length": m.Details.ContextLength,
+		},
+		Capabilities: []string{"completion"},
+	}
+	state := s.backend.State()
+	id := ollamaID(m.Name)
+	if id == control.Alias {
+		id = state.Choice
+	}
+	if state.Loaded == nil || state.Loaded.ID != id {
+		return show, nil
+	}
+	model, err := s.backend.Acquire(ctx, id)
+	if err != nil {
+		return show, err
+	}
+	defer model.Release()
+	if fim, ok := model.FIM(); ok {
+		show.Capabilities = append(show.Capabilities, "insert")
+		// Editors look for .Suffix.
+		show.Template = "{{ if .Suffix }}" + fim.Prefix + "{{ .Prompt }}" + fim.Suffix + "{{ .Suffix }}" + fim.Middle + "{{ else }}{{ .Prompt }}{{ end }}"
+	}
+	return show, nil
+}

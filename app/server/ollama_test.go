@@ -1,0 +1,134 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// detailed says more of its models.
+type detailed struct{ *fakeBackend }
+
+func (b detailed) Models(context.Context) ([]control.Model, error) {
+	added := time.Unix(1700000000, 0).UTC()
+	return []control.Model{
+		{ID: "other", Architecture: "llama", Dtype: "bfloat16", Parameters: 7_615_616_512, Bytes: 15 << 30, ContextLength: 4096, AddedAt: added},
+		{ID: b.model.id, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
+	}, nil
+}
+
+// TestOllamaLists: what Ollama's programs read of the models.
+func TestOllamaLists(t *testing.T) {
+	s := New(detailed{newFake()}, Options{})
+	var tags struct{ Models []ollamaModel }
+	w := getFrom(s, http.MethodGet, "/api/tags")
+	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 3 {
+		t.Fatal(err, w.Body)
+	}
+	for i, want := range []struct {
+		name, family, size, level string
+		context                   int
+	}{
+		{"tandem:latest", "qwen3", "18.4M", "4-bit", 64},
+		{"other:latest", "llama", "7.6B", "bfloat16", 4096},
+		{"acme/coder:latest", "qwen3", "18.4M", "4-bit", 64},
+	} {
+		m := tags.Models[i]
+		d := m.Details
+		if m.Name != want.name || m.Model != want.name || d.Family != want.family || d.Families[0] != want.family || d.ParameterSize != want.size ||
+			d.QuantizationLevel != want.level || d.ContextLength != want.context || d.Format != "safetensors" || m.Size == 0 || len(m.Digest) != 64 || m.ModifiedAt.Unix() != 1700000000 {
+			t.Errorf("%+v, want %+v", m, want)
+		}
+	}
+	if a, b := tags.Models[0].Digest, tags.Models[1].Digest; a == b || a != tags.Models[2].Digest {
+		t.Errorf("digests %s %s", a, b)
+	}
+
+	var ps struct{ Models []runningModel }
+	w = getFrom(s, http.MethodGet, "/api/ps")
+	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 1 {
+		t.Fatal(err, w.Body)
+	}
+	if m := ps.Models[0]; m.Name != "acme/coder:latest" || m.ContextLength != 64 || m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
+		t.Errorf("%+v", m)
+	}
+	if w = getFrom(New(unloaded{newFake()}, Options{}), http.MethodGet, "/api/ps"); w.Body.String() != `{"models":[]}` {
+		t.Errorf("%s", w.Body)
+	}
+	// Some programs read the three parts as numbers.
+	if w = getFrom(s, http.MethodGet, "/api/version"); !regexp.MustCompile(`^\{"version":"\d+\.\d+\.\d+"\}$`).MatchString(w.Body.String()) {
+		t.Errorf("%s", w.Body)
+	}
+}
+
+// An unloaded backend has no model in memory.
+type unloaded struct{ *fakeBackend }
+
+func (b unloaded) State() control.State {
+	st := b.fakeBackend.State()
+	st.Loaded = nil
+	return st
+}
+
+func (b unloaded) Acquire(context.Context, string) (Model, error) {
+	panic("a model is loaded to be looked at")
+}
+
+// TestOllamaShow: a model by each of its names, in memory and not.
+func TestOllamaShow(t *testing.T) {
+	for _, c := range []struct{ body, abilities, template string }{
+		{`{"model":"tandem"}`, "completion insert", "{{ if .Suffix }}<pre>{{ .Prompt }}<suf>{{ .Suffix }}<mid>"},
+		{`{"model":"tandem:latest"}`, "completion insert", ".Suffix"},
+		{`{"name":"acme/coder"}`, "completion insert", ".Suffix"},
+		{`{"model":"acme/coder:latest","verbose":true}`, "completion insert", ".Suffix"},
+		{`{"model":"other"}`, "completion", "{{ .Prompt }}"},
+	} {
+		fake := newFake()
+		w := postTo(t, New(detailed{fake}, Options{}), "/api/show", "application/json", c.body)
+		var show ollamaShow
+		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil || w.Code != http.StatusOK {
+			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+			continue
+		}
+		if got := strings.Join(show.Capabilities, " "); got != c.abilities || !strings.Contains(show.Template, c.template) {
+			t.Errorf("%s: %s", c.body, w.Body)
+		}
+		family, _ := show.ModelInfo["general.architecture"].(string)
+		if n, _ := show.ModelInfo[family+".context_length"].(float64); int(n) != show.Details.ContextLength || n == 0 || show.ModelInfo["general.parameter_count"].(float64) == 0 {
+			t.Errorf("%s: %s", c.body, w.Body)
+		}
+		if fake.held != 0 {
+			t.Errorf("%s: %d models held", c.body, fake.held)
+		}
+	}
+	if w := postTo(t, New(unloaded{newFake()}, Options{}), "/api/show", "application/json", `{"model":"tandem"}`); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "insert") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for body, says := range map[string]string{
+		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string", `[]`: "object",
+	} {
+		w := postTo(t, New(newFake(), Options{}), "/api/show", "application/json", body)
+		if text := decodeOllama(t, w); !strings.Contains(text, says) || w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", body, w.Code, text)
+		}
+	}
+}
+
+// TestNoEmbeddings: a clear word, in the form of who asks.
+func TestNoEmbeddings(t *testing.T) {
+	for path, body := range map[string]string{
+		"/api/embed":      `{"model":"tandem","input":["a","b"]}`,
+		"/api/embeddings": `{"model":"tandem","prompt":"a"}`,
+	} {
+		w := postTo(t, New(newFake(), Options{}), path, "application/json", body)
+		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "embeddings") {
+			t.Errorf("%s: %d %s", path, w.Code, text)
+		}
+	}
+}
