@@ -28,7 +28,7 @@ func (m *loaded) Matcher(g server.Grammar) (server.Matcher, error) {
 		}
 	}
 	if e, ok := errors.AsType[*native.GrammarError](err); ok {
-		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to what response_format says: %s", e.Message)
+		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s", e.Message)
 	}
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (m *loaded) words() (*native.Vocabulary, error) {
 	}
 	config, tokens := m.bundle.Model.Config(), m.bundle.Tokenizer
 	if len(config.EOS) == 0 {
-		return nil, control.Errorf(control.CodeInvalid, "The model %s names no token that ends a text, so that nothing can be held to a grammar; leave out response_format.", m.row.ID)
+		return nil, control.Errorf(control.CodeInvalid, "The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", m.row.ID)
 	}
 	v, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
 		return tokens.TokenBytes(id), tokens.IsSpecial(id)

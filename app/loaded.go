@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/app/server"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
@@ -32,8 +33,10 @@ type loaded struct {
 	took       time.Duration
 	longest    int        // bytes of the longest token
 	vocabulary vocabulary // for grammars
-	users      int        // requests that hold it; guarded by app.mu
-	uses       int        // requests that ever held it; guarded by app.mu
+	dialect    *dialect.Dialect
+	special    []int32 // tokens whose text the dialect's parser needs
+	users      int     // requests that hold it; guarded by app.mu
+	uses       int     // requests that ever held it; guarded by app.mu
 
 	own      control.ModelSettings // guarded by app.mu
 	settings control.Settings      // of when the engine was started
@@ -113,6 +116,26 @@ func longestToken(t *tokenizer.Tokenizer) int {
 		n = max(n, len(t.TokenBytes(int32(id))))
 	}
 	return n
+}
+
+// Dialect implements server.Model.
+func (m *loaded) Dialect() *dialect.Dialect { return m.dialect }
+
+// Special implements server.Model.
+func (m *loaded) Special() []int32 { return m.special }
+
+// listen finds out how the model writes.
+func (m *loaded) listen() {
+	tokens := m.bundle.Tokenizer
+	m.dialect = dialect.Detect(m.bundle.TemplateSource, func(text string) (id int32, special, ok bool) {
+		id, ok = tokens.ID(text)
+		return id, ok && tokens.IsSpecial(id), ok
+	})
+	for _, text := range m.dialect.Special() {
+		if id, ok := tokens.ID(text); ok {
+			m.special = append(m.special, id)
+		}
+	}
 }
 
 func (m *loaded) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }

@@ -255,6 +255,7 @@ func (a *App) replace(old *loaded, row storage.Model, length int, progress *comi
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m := &loaded{app: a, row: row, bundle: bundle, context: length, own: own, took: took, longest: longestToken(bundle.Tokenizer)}
+	m.listen()
 	m.startDrafting(d, reason)
 	return m, nil
 }

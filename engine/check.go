@@ -14,8 +14,8 @@ func (e *Engine) check(r Request) (limit int, err error) {
 	if len(r.Prompt) == 0 {
 		return invalid("the prompt is empty; send at least one token")
 	}
-	if len(r.Generated) > 0 && (r.PromptLogprobs || r.Logprobs) {
-		return invalid("log-probabilities of what was generated before are not known; leave out one of both")
+	if len(r.Generated) > 0 && r.PromptLogprobs {
+		return invalid("a prompt cannot be scored that has something generated behind it; leave out one of both")
 	}
 	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
 	if i := slices.IndexFunc(r.Prompt, unknown); i >= 0 {

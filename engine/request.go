@@ -22,7 +22,8 @@ type Request struct {
 
 	// Generated is the beginning of an answer that was cut off. Its tokens are
 	// yielded again, and the generation goes on behind them, as if it had not
-	// been cut: MaxTokens, penalties, stop texts and noise count them.
+	// been cut: MaxTokens, penalties, stop texts and noise count them. Their
+	// log-probabilities are not known.
 	Generated []int32
 
 	// Run is the caller's number for the request, in what it leaves on disk; 0
@@ -76,8 +77,9 @@ type Request struct {
 	// with Prompt set for each prompt token; the first has no Logprobs.
 	PromptLogprobs bool
 
-	// KeepSpecial leaves the text of special tokens in Token.Text.
-	KeepSpecial bool
+	// Special are special tokens whose text is in Token.Text; others leave no
+	// trace there.
+	Special []int32
 
 	// Progress, if set, hears how many prompt tokens are evaluated, after
 	// each chunk. It is called on the goroutine that ranges over the result.
@@ -109,6 +111,7 @@ type Token struct {
 	Logprobs *Logprobs // nil unless asked for
 	Prompt   bool      // part of the prompt (see Request.PromptLogprobs)
 	Finish   Finish    // set on the last token only
+	Stop     string    // which of Request.Stop ended the generation, on the last token
 
 	Draft   bool // was guessed by a drafter, and stands
 	Drafted int  // guesses in the round that begins with this token

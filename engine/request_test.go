@@ -28,7 +28,11 @@ func TestStopTextAcrossTokens(t *testing.T) {
 		if len(text) == 9 {
 			finish = FinishLength
 		}
-		if last := tokens[len(tokens)-1]; last.Finish != finish || stats.Finish != finish {
+		last := tokens[len(tokens)-1]
+		if hit := finish == FinishStop; slices.Contains(c.stop, last.Stop) != hit || !hit && last.Stop != "" {
+			t.Errorf("stop %q: ended by %q", c.stop, last.Stop)
+		}
+		if last.Finish != finish || stats.Finish != finish {
 			t.Errorf("stop %q: finish %q, stats %q, want %q", c.stop, last.Finish, stats.Finish, finish)
 		}
 	}
@@ -146,15 +150,16 @@ func TestEOSAndSpecialTokens(t *testing.T) {
 		finish Finish
 	}{
 		{Request{}, "bc", FinishStop},
-		{Request{KeepSpecial: true}, "bc", FinishStop},
+		{Request{Special: []int32{256}}, "bc", FinishStop},
 		{Request{IgnoreEOS: true, MaxTokens: new(4)}, "bcz", FinishLength},
-		{Request{IgnoreEOS: true, KeepSpecial: true, MaxTokens: new(4)}, "bc<|end|>z", FinishLength},
+		{Request{IgnoreEOS: true, Special: []int32{'b'}, MaxTokens: new(4)}, "bcz", FinishLength},
+		{Request{IgnoreEOS: true, Special: []int32{256}, MaxTokens: new(4)}, "bc<|end|>z", FinishLength},
 	} {
 		f := newFixture(t, table, Options{}, 256)
 		c.r.Prompt = []int32{'a'}
 		_, text, stats := f.run(t, c.r)
 		if text != c.want || stats.Finish != c.finish {
-			t.Errorf("ignore %v, keep %v: %q, %q", c.r.IgnoreEOS, c.r.KeepSpecial, text, stats.Finish)
+			t.Errorf("ignore %v, keep %v: %q, %q", c.r.IgnoreEOS, c.r.Special, text, stats.Finish)
 		}
 	}
 }

@@ -103,8 +103,8 @@ func TestResumedBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestResumedRefusals: log-probabilities of tokens that are only said again are
-// not known, and what is beyond the limit was not generated under it.
+// TestResumedRefusals: a prompt that is scored has nothing behind it yet, and what
+// is beyond the limit was not generated under it.
 func TestResumedRefusals(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	for _, c := range []struct {
@@ -112,8 +112,7 @@ func TestResumedRefusals(t *testing.T) {
 		r    Request
 		text string
 	}{
-		{"logprobs", Request{Logprobs: true}, "log-probabilities"},
-		{"logprobs of the prompt", Request{PromptLogprobs: true}, "log-probabilities"},
+		{"logprobs of the prompt", Request{PromptLogprobs: true}, "cannot be scored"},
 		{"more than allowed", Request{MaxTokens: new(2)}, "3 tokens were generated before, and 2 are allowed"},
 		{"more than the context holds", Request{Prompt: make([]int32, 14)}, "3 tokens were generated before, and 2 are allowed"},
 		{"foreign id", Request{Generated: []int32{1, 8}}, "id 8"},

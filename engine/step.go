@@ -199,6 +199,7 @@ func (e *Engine) take(t *task, tok Token) (last bool, err error) {
 			tok.Text += t.stops.flush()
 		}
 	}
+	tok.Stop = t.stops.found
 	t.mail.post(tok)
 	t.stats.Finish = tok.Finish
 	return tok.Finish != "", nil

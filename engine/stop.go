@@ -7,6 +7,7 @@ import "strings"
 type stopMatcher struct {
 	stops []string
 	held  string
+	found string // of stops, on a hit
 }
 
 // push adds text and returns what is certain not to belong to a stop text. On
@@ -19,7 +20,7 @@ func (m *stopMatcher) push(text string) (out string, hit bool) {
 	first := -1
 	for _, stop := range m.stops {
 		if i := strings.Index(all, stop); i >= 0 && (first < 0 || i < first) {
-			first = i
+			first, m.found = i, stop
 		}
 	}
 	if first >= 0 {

@@ -63,7 +63,7 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 		req: r, seed: seed, limit: limit,
 		tokens: slices.Clone(r.Prompt),
 		given:  len(r.Prompt) + len(r.Generated),
-		stream: tok.NewStream(!r.KeepSpecial),
+		stream: tok.NewStream(true, r.Special...),
 		stops:  stopMatcher{stops: r.Stop},
 
 		observed: len(r.Prompt) + len(r.Generated),

@@ -47,9 +47,10 @@ type Bundle struct {
 	Tokenizer *tokenizer.Tokenizer
 
 	// Template is the chat template, nil if there is none or it does not
-	// compile; then TemplateErr says which.
-	Template    *native.Template
-	TemplateErr error
+	// compile; then TemplateErr says which. TemplateSource is what it is made of.
+	Template       *native.Template
+	TemplateErr    error
+	TemplateSource string
 
 	Defaults Defaults
 	Info     Info
@@ -245,6 +246,7 @@ func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
 	case source == "":
 		b.TemplateErr = errors.New("the model has no chat template; use /v1/completions, or a model made for chat")
 	default:
+		b.TemplateSource = source
 		b.Template, b.TemplateErr = native.NewTemplate(source)
 	}
 }

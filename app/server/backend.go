@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/engine"
 )
 
@@ -58,6 +59,11 @@ type Model interface {
 	Generate(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 
 	Tokenizer
+
+	// Dialect is how the model writes thoughts and calls. Special are the tokens
+	// whose text its parser has to see.
+	Dialect() *dialect.Dialect
+	Special() []int32
 
 	// RenderChat applies the chat template. vars is a JSON object with
 	// messages, tools and add_generation_prompt, beside what the request's

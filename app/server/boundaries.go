@@ -21,7 +21,7 @@ func (c *chatRequest) boundaries(m Model, ids []int32) []int {
 		if n == 0 {
 			continue
 		}
-		vars, err := templateVars(c.messages[:n], c.tools, c.kwargs, false)
+		vars, err := templateVars(c.messages[:n], c.tools.list, c.kwargs, false)
 		if err != nil {
 			continue
 		}

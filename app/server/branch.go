@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 )
 
 // A branchRequest goes on from a checkpoint: with what a person says next in
@@ -54,9 +55,9 @@ func (b *branchRequest) common() *params { return &b.params }
 // form implements request.
 func (b *branchRequest) form() form {
 	if b.chat {
-		return chatForm{}
+		return choicesForm{members: chatMembers{}}
 	}
-	return completionForm{}
+	return choicesForm{members: completionMembers{}}
 }
 
 // prompts implements request.
@@ -68,7 +69,11 @@ func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
 		turn, err := b.turn(m)
 		if err == nil {
 			b.chat = true
-			return []*prompt{{ids: slices.Concat(b.base, turn)}}, nil
+			p := &prompt{ids: slices.Concat(b.base, turn)}
+			if m.Dialect().Reasons() {
+				p.reading = &dialect.Options{Prompt: promptEnd(m.Decode(turn))}
+			}
+			return []*prompt{p}, nil
 		}
 		if !errors.Is(err, ErrNoTemplate) {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/engine"
 )
 
@@ -19,8 +20,8 @@ type chatRequest struct {
 
 	// What the template gets. messages are as templates expect them.
 	messages []json.RawMessage
-	tools    json.RawMessage // nil for none
-	kwargs   json.RawMessage // nil for none
+	tools    toolbox
+	kwargs   json.RawMessage // with what is said of thinking; nil for none
 	vars     []byte          // of all of these, a JSON object
 }
 
@@ -43,13 +44,22 @@ func readChat(f *fields) (request, error) {
 
 	c.messages = readMessages(f)
 	c.tools = readTools(f)
-	c.kwargs = f.raw("chat_template_kwargs")
+	c.thinking = readThinking(f)
+	c.kwargs = c.thinking.into(f.raw("chat_template_kwargs"))
+	if c.tools.forced && c.grammar != nil {
+		f.fail("tool_choice", "asks for a call, which response_format has no room for; leave out one of both.")
+	}
 	if f.err != nil {
 		return nil, f.err
 	}
-	var err error
-	c.vars, err = templateVars(c.messages, c.tools, c.kwargs, true)
-	return c, err
+	return c, c.complete()
+}
+
+// complete makes of what was read what the model needs.
+func (c *chatRequest) complete() (err error) {
+	c.single = c.tools.single
+	c.vars, err = templateVars(c.messages, c.tools.list, c.kwargs, true)
+	return err
 }
 
 // checkOutput refuses what would change the kind of the answer.
@@ -299,44 +309,6 @@ func appendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
 	return append(dst, v...), nil
 }
 
-// readTools returns the tools as the client wrote them, or nil.
-func readTools(f *fields) json.RawMessage {
-	var list []json.RawMessage
-	tools := f.raw("tools")
-	if tools == nil && f.raw("functions") != nil { // the older form
-		if json.Unmarshal(f.raw("functions"), &list) != nil {
-			f.fail("functions", "must be a list.")
-		}
-		tools = []byte{'['}
-		for i, fn := range list {
-			if i > 0 {
-				tools = append(tools, ',')
-			}
-			tools = slices.Concat(tools, json.RawMessage(`{"type":"function","function":`), fn, json.RawMessage(`}`))
-		}
-		tools = append(tools, ']')
-	}
-	if tools == nil {
-		return nil
-	}
-	var objects []map[string]json.RawMessage
-	if json.Unmarshal(tools, &objects) != nil {
-		f.fail("tools", "must be a list of objects.")
-		return nil
-	}
-	switch choice := f.raw("tool_choice"); {
-	case choice == nil || string(choice) == `"auto"`:
-	case string(choice) == `"none"`:
-		return nil
-	default:
-		f.fail("tool_choice", "must be \"auto\" or \"none\": a call cannot be forced in this version of Tandem.")
-	}
-	if len(objects) == 0 {
-		return nil
-	}
-	return tools
-}
-
 // common implements request.
 func (c *chatRequest) common() *params { return &c.params }
 
@@ -362,8 +334,43 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*prompt{{ids: ids, boundaries: c.boundaries(m, ids)}}, nil
+	p := &prompt{ids: ids, boundaries: c.boundaries(m, ids)}
+	if p.reading, err = c.reading(m, text); err != nil {
+		return nil, err
+	}
+	return []*prompt{p}, nil
+}
+
+// reading says how the answer to a rendered prompt is read, nil for text alone. What
+// must be a call is held to it.
+func (c *chatRequest) reading(m Model, text string) (*dialect.Options, error) {
+	d, tail := m.Dialect(), promptEnd(text)
+	if c.tools.forced {
+		if !d.Tools() {
+			return nil, invalid("tool_choice", "The model %s has no form for calls that Tandem knows, so none can be asked of it; leave out tool_choice.", m.ID())
+		}
+		lark, err := d.Grammar(c.tools.tools, dialect.Choice{Tool: c.tools.name, Parallel: !c.single && c.tools.name == "", Prompt: tail})
+		if err != nil {
+			return nil, invalid("tools", "The tools cannot be offered so that a call is certain: %v.", err)
+		}
+		c.grammar, c.grammarParam = &Grammar{Lark: lark}, "tools"
+	}
+	// An answer in a form may look like a call, and is none.
+	calls := d.Tools() && len(c.tools.tools) > 0 && (c.grammar == nil || c.tools.forced)
+	if !calls && !d.Reasons() {
+		return nil, nil
+	}
+	return &dialect.Options{Tools: c.tools.tools, Calls: calls, Prompt: tail}, nil
+}
+
+// maxPromptEnd bounds what a parser is told of the prompt, which is where it ends.
+const maxPromptEnd = 1 << 10 // bytes
+
+func promptEnd(text string) string {
+	return strings.ToValidUTF8(text[max(0, len(text)-maxPromptEnd):], "")
 }
 
 // form implements request.
-func (c *chatRequest) form() form { return chatForm{} }
+func (c *chatRequest) form() form {
+	return choicesForm{members: chatMembers{functions: c.tools.functions}}
+}

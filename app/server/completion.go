@@ -81,7 +81,7 @@ func (c *completionRequest) readPrompt(f *fields) {
 func (c *completionRequest) common() *params { return &c.params }
 
 // form implements request.
-func (c *completionRequest) form() form { return completionForm{} }
+func (c *completionRequest) form() form { return choicesForm{members: completionMembers{}} }
 
 // prompts implements request.
 func (c *completionRequest) prompts(m Model) ([]*prompt, error) {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 	"tandem/engine"
 )
 
@@ -24,6 +26,8 @@ type fakeModel struct {
 	template func(vars []byte) (string, error)
 	fim      bool
 	defaults Defaults
+	writes   string // the template's source, which tells the dialect
+	behind   string // the output behind what was generated before and does not begin it
 
 	// generate replaces the script, if set.
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
@@ -61,6 +65,20 @@ func (m *fakeModel) Key() string        { return m.key }
 func (m *fakeModel) ContextLength() int { return m.context }
 func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
 func (m *fakeModel) Defaults() Defaults { return m.defaults }
+
+func (m *fakeModel) Dialect() *dialect.Dialect {
+	return dialect.Detect(m.writes, func(text string) (int32, bool, bool) {
+		i := slices.Index(fakeSpecials, text)
+		return int32(256 + i), true, i >= 0
+	})
+}
+
+func (m *fakeModel) Special() (ids []int32) {
+	for _, text := range m.Dialect().Special() {
+		ids = append(ids, int32(256+slices.Index(fakeSpecials, text)))
+	}
+	return ids
+}
 
 // fakeSlow is a text that the fake's tokenizer gives up on.
 const fakeSlow = "slow!"
@@ -194,6 +212,9 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 			r.Progress(len(r.Prompt), len(r.Prompt))
 		}
 		out, finish := m.output, m.finish
+		if had := m.Decode(r.Generated); m.behind != "" && !strings.HasPrefix(out, had) {
+			out = had + m.behind
+		}
 		for _, stop := range r.Stop {
 			if before, _, ok := strings.Cut(out, stop); ok {
 				out, finish = before, engine.FinishStop

@@ -1,5 +1,7 @@
 package server
 
+import "tandem/app/dialect"
+
 // A fimRequest is the body of /v1/fim/completions, Mistral's route for what
 // stands between a prompt and a suffix. It takes all that /v1/completions takes, and
 // Mistral's name for the seed.
@@ -17,27 +19,31 @@ func readFIM(f *fields) (request, error) {
 }
 
 // form implements request.
-func (c fimRequest) form() form { return fimForm{} }
+func (c fimRequest) form() form { return choicesForm{members: fimMembers{}} }
 
-// fimForm is that of /v1/completions with the choices' text a second time where
+// fimMembers are those of /v1/completions with the choices' text a second time where
 // Mistral has it, which is what editors read.
-type fimForm struct{ completionForm }
+type fimMembers struct{ completionMembers }
 
-func (f fimForm) appendWhole(dst []byte, text string) []byte {
-	dst = append(f.completionForm.appendWhole(dst, text), `,"message":{"role":"assistant","content":`...)
-	return append(appendString(dst, text), '}')
+func (m fimMembers) appendWhole(dst []byte, c *choice) []byte {
+	dst = append(m.completionMembers.appendWhole(dst, c), `,"message":{"role":"assistant","content":`...)
+	return append(appendString(dst, c.text()), '}')
 }
 
-func (f fimForm) appendDelta(dst []byte, text string) []byte {
-	dst = append(f.completionForm.appendWhole(dst, text), `,"delta":{"content":`...)
-	return append(appendString(dst, text), '}')
+func (m fimMembers) appendPart(dst []byte, c *choice, p dialect.Part) []byte {
+	return m.appendDelta(dst, p.Text)
 }
 
-func (f fimForm) appendBegin(dst []byte, c *choice) []byte {
+func (m fimMembers) appendBegin(dst []byte, c *choice) []byte {
 	if !c.echo {
 		return dst
 	}
-	return f.appendDelta(dst, c.prompt.text)
+	return m.appendDelta(dst, c.prompt.text)
 }
 
-func (f fimForm) appendEnd(dst []byte) []byte { return f.appendDelta(dst, "") }
+func (m fimMembers) appendEnd(dst []byte) []byte { return m.appendDelta(dst, "") }
+
+func (fimMembers) appendDelta(dst []byte, text string) []byte {
+	dst = append(appendString(append(dst, `"text":`...), text), `,"delta":{"content":`...)
+	return append(appendString(dst, text), '}')
+}

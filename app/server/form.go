@@ -1,73 +1,42 @@
 package server
 
-import "tandem/engine"
+import (
+	"tandem/app/dialect"
+	"tandem/engine"
+)
 
-// A form is what tells the replies of the two generating routes apart.
+// A form is how a route answers, in one piece or event by event.
 type form interface {
+	framing
+
 	idPrefix() string
-	object(chunk bool) string
-	// appendWhole and appendDelta append the member with a choice's text.
-	appendWhole(dst []byte, text string) []byte
-	appendDelta(dst []byte, text string) []byte
-	// appendBegin and appendEnd append that member for a choice's first and
-	// last chunk; an empty begin means there is no such chunk.
-	appendBegin(dst []byte, c *choice) []byte
-	appendEnd(dst []byte) []byte
-	appendLogprobs(dst []byte, tk Tokenizer, c *choice, toks []engine.Token) []byte
+
+	// whole returns the reply, whose choices have come to their end.
+	whole(*reply) []byte
+
+	// stream returns what writes the reply to out while it is generated.
+	stream(rep *reply, out *eventStream) events
 }
 
-type chatForm struct{}
+// events hears of a reply while it is generated: of each choice in order, on the
+// choice's goroutine, of several choices at once.
+type events interface {
+	// add tells what a token brought: no parts, one, or more. toks holds the
+	// token alone, or none where parts were held back until the end. The
+	// choice's answer has the parts already. Both are good until add returns.
+	add(c *choice, toks []engine.Token, parts []dialect.Part)
 
-func (chatForm) idPrefix() string { return "chatcmpl-" }
+	// end tells that a choice has come to its end.
+	end(c *choice)
 
-func (chatForm) object(chunk bool) string {
-	if chunk {
-		return "chat.completion.chunk"
-	}
-	return "chat.completion"
+	// finish comes behind the last choice's end. The last thing it does before
+	// the client can know of the end is to release the reply.
+	finish()
 }
 
-func (chatForm) appendWhole(dst []byte, text string) []byte {
-	dst = append(dst, `"message":{"role":"assistant","content":`...)
-	return append(appendString(dst, text), `,"refusal":null}`...)
-}
+// kept are the events of a reply in one piece, which needs its tokens.
+type kept struct{}
 
-func (chatForm) appendDelta(dst []byte, text string) []byte {
-	return append(appendString(append(dst, `"delta":{"content":`...), text), '}')
-}
-
-func (chatForm) appendBegin(dst []byte, _ *choice) []byte {
-	return append(dst, `"delta":{"role":"assistant","content":""}`...)
-}
-
-func (chatForm) appendEnd(dst []byte) []byte { return append(dst, `"delta":{}`...) }
-
-func (chatForm) appendLogprobs(dst []byte, tk Tokenizer, _ *choice, toks []engine.Token) []byte {
-	return appendChatLogprobs(dst, tk, toks)
-}
-
-type completionForm struct{}
-
-func (completionForm) idPrefix() string { return "cmpl-" }
-
-func (completionForm) object(bool) string { return "text_completion" }
-
-func (completionForm) appendWhole(dst []byte, text string) []byte {
-	return appendString(append(dst, `"text":`...), text)
-}
-
-func (f completionForm) appendDelta(dst []byte, text string) []byte { return f.appendWhole(dst, text) }
-
-func (f completionForm) appendBegin(dst []byte, c *choice) []byte {
-	if !c.echo {
-		return dst
-	}
-	return f.appendWhole(dst, c.prompt.text)
-}
-
-func (f completionForm) appendEnd(dst []byte) []byte { return f.appendWhole(dst, "") }
-
-func (completionForm) appendLogprobs(dst []byte, tk Tokenizer, c *choice, toks []engine.Token) []byte {
-	dst, c.runes = appendLegacyLogprobs(dst, tk, toks, c.runes)
-	return dst
-}
+func (kept) add(c *choice, toks []engine.Token, _ []dialect.Part) { c.toks = append(c.toks, toks...) }
+func (kept) end(*choice)                                          {}
+func (kept) finish()                                              {}

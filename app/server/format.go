@@ -110,10 +110,10 @@ func readGrammar(f *fields) *Grammar {
 }
 
 // badGrammar names the field.
-func badGrammar(err error) error {
+func badGrammar(err error, param string) error {
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
-		named.Param = "response_format"
+		named.Param = param
 		return &named
 	}
 	return err

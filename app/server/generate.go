@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
@@ -23,52 +22,6 @@ type request interface {
 	// prompts turns the request into token ids for the model.
 	prompts(Model) ([]*prompt, error)
 	form() form
-}
-
-// A prompt is what one or more choices continue.
-type prompt struct {
-	ids  []int32
-	text string // for echo
-
-	boundaries []int // see engine.Request
-	lead       int   // runes that the ids have before text: a BOS the tokenizer added
-
-	mu   sync.Mutex
-	done int // tokens that the furthest of its choices has evaluated
-}
-
-// advance notes how far a choice has come with the prompt they share, and
-// returns by how much it is now the furthest.
-func (p *prompt) advance(done int) (more int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	more = int64(max(0, done-p.done))
-	p.done += int(more)
-	return more
-}
-
-// A choice is one continuation in the making. One goroutine at a time owns it.
-type choice struct {
-	index   int // in the reply
-	prompt  *prompt
-	echo    bool
-	req     engine.Request
-	matcher Matcher        // of req; nil for any text
-	ids     []int32        // generated
-	toks    []engine.Token // without a stream: all of them
-	scored  []engine.Token // the prompt's, under PromptLogprobs
-	runes   int            // of this choice's text so far, for text_offset; below 0 in what precedes it
-	began   bool           // its first chunk is out
-	buf     []byte         // its event in the making, under a stream
-	draft   draftInfo      // since its last chunk, under a stream
-	finish  engine.Finish
-	stats   engine.Stats
-	parted  *control.Parted // nil if the prompt leaves no text that was kept
-}
-
-// tokenText is the text of a token for a person.
-func tokenText(tk Tokenizer, id int32) string {
-	return clip(strings.ToValidUTF8(string(tk.TokenBytes(id)), "\uFFFD"))
 }
 
 // generation answers a generating route.
@@ -125,7 +78,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 		return err
 	}
 	run.promptTokens.Store(int64(countPrompts(choices)))
-	rep := &reply{id: newID(req.form().idPrefix()), created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
+	rep := &reply{created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
+	rep.id = newID(rep.form.idPrefix())
 	run.reply = rep
 	switch {
 	case p.resumes != nil:
@@ -137,10 +91,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if p.stream {
 		return s.stream(w, rep)
 	}
-	if err := s.generateAll(rep, func(c *choice, t engine.Token) { c.toks = append(c.toks, t) }, func(*choice) {}); err != nil {
+	if err := s.generateAll(rep, kept{}); err != nil {
 		return err
 	}
-	whole := rep.whole()
+	whole := rep.form.whole(rep)
 	release()
 	run.began = true
 	w.Header().Set("Content-Type", "application/json")
@@ -165,98 +119,10 @@ func (s *Server) acquire(run *run, name string) (Model, error) {
 	return m, nil
 }
 
-// choices lays out the continuations: those of the first prompt, then those
-// of the second, as OpenAI numbers them.
-func (s *Server) choices(m Model, req request) ([]*choice, error) {
-	p := req.common()
-	prompts, err := req.prompts(m)
-	if err != nil {
-		return nil, err
-	}
-	prediction, err := predicted(m, p.prediction)
-	if err != nil {
-		return nil, err
-	}
-	var all []*choice
-	for _, prompt := range prompts {
-		switch n, limit := len(prompt.ids), m.ContextLength(); {
-		case n == 0:
-			return nil, invalid(p.promptParam, "The field %s holds no tokens at all; send some text.", p.promptParam)
-		case n > limit:
-			return nil, contextError(p.promptParam, limit, strconv.Itoa(n))
-		}
-		if i := slices.IndexFunc(prompt.ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
-			id := prompt.ids[i]
-			return nil, invalid(p.promptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
-				m.TokenBytes(id), id, m.ID(), m.VocabSize())
-		}
-		for k := range p.n {
-			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
-			c.req.Boundaries = prompt.boundaries
-			c.req.Prediction = prediction
-			all = append(all, c)
-		}
-	}
-	if p.grammar != nil {
-		for _, c := range all {
-			if c.matcher, err = m.Matcher(*p.grammar); err != nil {
-				return all, badGrammar(err)
-			}
-			c.req.Grammar = c.matcher
-		}
-	}
-	if p.resumes != nil {
-		return all, p.resumes.apply(m, all[0])
-	}
-	return all, nil
-}
-
-// predicted returns the tokens of a prediction, which is plain text. Ids that
-// the model does not know cannot come.
-func predicted(m Model, text string) ([]int32, error) {
-	if text == "" {
-		return nil, nil
-	}
-	limit := m.ContextLength()
-	tooLong := invalid("prediction.content", "prediction.content is longer than the model's whole context of %d tokens; send a shorter one, or none.", limit)
-	if len(text) > limit*m.LongestToken() {
-		return nil, tooLong
-	}
-	ids, err := m.EncodePlain(text)
-	if err != nil {
-		return nil, err
-	}
-	if len(ids) > limit {
-		return nil, tooLong
-	}
-	return slices.DeleteFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }), nil
-}
-
-// checkLength refuses a text of n bytes that cannot fit before it is
-// tokenized, which takes time and memory by its length.
-func checkLength(m Model, param string, n int) error {
-	longest := m.LongestToken()
-	if limit := m.ContextLength(); n > limit*longest {
-		return contextError(param, limit, fmt.Sprintf("at least %d", (n+longest-1)/longest))
-	}
-	return nil
-}
-
-// countPrompts counts the tokens of each prompt once.
-func countPrompts(choices []*choice) int {
-	n, last := 0, (*prompt)(nil)
-	for _, c := range choices {
-		if c.prompt != last {
-			n, last = n+len(c.prompt.ids), c.prompt
-		}
-	}
-	return n
-}
-
-// generateAll runs every choice, a few at a time. token and end are called on
-// the choices' own goroutines; end only for a choice that ended well. The
-// first error cancels the rest and is returned.
-func (s *Server) generateAll(rep *reply, token func(*choice, engine.Token), end func(*choice)) error {
+// generateAll runs every choice, a few at a time. out hears of them on the choices'
+// own goroutines, of the end only of a choice that ended well. The first error
+// cancels the rest and is returned.
+func (s *Server) generateAll(rep *reply, out events) error {
 	ctx, cancel := context.WithCancelCause(rep.run.ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -265,11 +131,9 @@ func (s *Server) generateAll(rep *reply, token func(*choice, engine.Token), end 
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := s.generate(ctx, rep, c, token); err != nil {
+			if err := s.generate(ctx, rep, c, out); err != nil {
 				cancel(err)
-				return
 			}
-			end(c)
 		})
 	}
 	wg.Wait()
@@ -282,49 +146,128 @@ func (s *Server) generateAll(rep *reply, token func(*choice, engine.Token), end 
 // generate runs one choice to its end. A run cancelled from the menu ends
 // like one cut short by its limit: what was generated is the client's, and clients
 // know no other finish for it. The timings say that it was stopped.
-func (s *Server) generate(ctx context.Context, rep *reply, c *choice, token func(*choice, engine.Token)) (err error) {
+func (s *Server) generate(ctx context.Context, rep *reply, c *choice, out events) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()
-	run := rep.run
+	for again := true; again; {
+		if c.spent() {
+			if err := c.closeThought(rep); err != nil {
+				return err
+			}
+			if c.finish != "" { // there was no room for it
+				break
+			}
+		}
+		if again, err = s.pass(ctx, rep, c, out); err != nil {
+			return err
+		}
+	}
+	if c.finish == "" {
+		c.finish = engine.FinishLength
+	}
+	if err := context.Cause(ctx); err != nil && err != errRunCancelled {
+		return err
+	}
+	c.hush(out)
+	out.end(c)
+	return nil
+}
+
+// pass has the engine go on with a choice, and reports whether more is to come
+// behind what the server put there.
+func (s *Server) pass(ctx context.Context, rep *reply, c *choice, out events) (again bool, err error) {
+	run, before, had := rep.run, c.stats, len(c.ids)
 	c.req.Run = max(0, run.key)
 	c.req.Done = func(st engine.Stats) {
-		c.stats = st
-		if p := st.Parted; p != nil { // the model may be gone when the row is written
-			c.parted = &control.Parted{At: st.Matched, Kept: tokenText(rep.model, p.Kept), Given: tokenText(rep.model, p.Given), Answer: p.Answer}
+		if c.stats = st; had > 0 {
+			c.stats = joined(before, st)
+		}
+		if p := c.stats.Parted; p != nil && c.parted == nil { // the model may be gone when the row is written
+			c.parted = &control.Parted{At: c.stats.Matched, Kept: tokenText(rep.model, p.Kept), Given: tokenText(rep.model, p.Given), Answer: p.Answer}
 		}
 	}
 	c.req.Progress = func(done, _ int) {
 		run.promptDone.Add(c.prompt.advance(done))
 	}
+	seen := 0
 	for t, err := range rep.model.Generate(ctx, c.req) {
 		if ctx.Err() != nil {
 			break
 		}
 		if err != nil {
-			return generateError(err, rep, c)
-		}
-		if t.Finish != "" {
-			c.finish = t.Finish
+			return false, generateError(err, rep, c)
 		}
 		if t.Prompt {
 			c.scored = append(c.scored, t)
 			continue
 		}
+		if seen++; seen <= had {
+			continue // it was told already
+		}
+		c.finish, c.stopped = t.Finish, t.Stop
 		run.token(t)
 		c.ids = append(c.ids, t.ID)
-		token(c, t)
+		c.hear(t, out)
+		if t.Finish != "" {
+			continue
+		}
+		if c.enough = c.single && c.answer.called(); c.enough {
+			c.finish = engine.FinishStop
+			break
+		}
+		if c.spent() {
+			again = true
+			break
+		}
 	}
-	if c.finish == "" {
-		c.finish = engine.FinishLength
+	if again || c.enough { // the engine may have been ahead
+		c.stats.CompletionTokens = len(c.ids)
 	}
-	if err := context.Cause(ctx); err != errRunCancelled {
-		return err
+	return again, nil
+}
+
+// joined are the statistics of a choice that took the engine several requests, of
+// which the last had all that came before for given.
+func joined(before, last engine.Stats) engine.Stats {
+	st := last
+	st.Given, st.CachedTokens, st.Matched, st.Miss, st.Parted = before.Given, before.CachedTokens, before.Matched, before.Miss, before.Parted
+	st.Queue, st.Prefill, st.FirstToken, st.Restore = before.Queue, before.Prefill, before.FirstToken, before.Restore
+	st.Decode += before.Decode + last.Queue + last.Prefill
+	st.Total += before.Total
+	st.Rounds += before.Rounds
+	st.Syncs += before.Syncs
+	st.Drafted += before.Drafted
+	st.Accepted += before.Accepted
+	st.Depths = slices.Concat(before.Depths, last.Depths)
+	st.Accepts = slices.Concat(before.Accepts, last.Accepts)
+	st.AcceptedAt = slices.Clone(before.AcceptedAt)
+	for i, n := range last.AcceptedAt {
+		if i == len(st.AcceptedAt) {
+			st.AcceptedAt = append(st.AcceptedAt, 0)
+		}
+		st.AcceptedAt[i] += n
 	}
-	return nil
+	st.PredictionAccepted += before.PredictionAccepted
+	st.PredictionRejected += before.PredictionRejected
+	st.Host += before.Host
+	st.Build += before.Build
+	st.Wait += before.Wait
+	st.Draft += before.Draft
+	st.Verify += before.Verify
+	st.Blocks.Count += before.Blocks.Count
+	st.Blocks.Tokens += before.Blocks.Tokens
+	st.Blocks.Total += before.Blocks.Total
+	st.Blocks.Max = max(st.Blocks.Max, before.Blocks.Max)
+	if before.Blocks.Count > 0 {
+		st.Blocks.Early = before.Blocks.Early
+	}
+	st.PeakBytes = max(st.PeakBytes, before.PeakBytes)
+	st.Forgotten = st.Forgotten || before.Forgotten
+	return st
 }
 
 // generateError gives the engine's refusals the fields and numbers they have here.

@@ -30,6 +30,9 @@ type params struct {
 	speculation    engine.Speculation
 	prediction     string   // what the client expects to be generated
 	grammar        *Grammar // nil for any text
+	grammarParam   string   // the field it is of
+	thinking       thinking
+	single         bool // one call at most
 	returnTokenIDs bool
 	returnDrafts   bool
 	stream         bool
@@ -81,7 +84,7 @@ func (p *params) read(f *fields) {
 	p.returnTokenIDs = f.bool("return_token_ids")
 	p.returnDrafts = f.bool("return_draft_info")
 	p.speculation = readSpeculation(f)
-	p.grammar = readResponseFormat(f)
+	p.grammar, p.grammarParam = readResponseFormat(f), "response_format"
 }
 
 func readSeed(f *fields, key string) *uint64 {

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
-	"strconv"
-	"strings"
 	"time"
 
 	"tandem/engine"
@@ -26,86 +23,11 @@ type reply struct {
 
 func newID(prefix string) string { return prefix + rand.Text() }
 
-// appendHead appends everything before the first choice.
-func (r *reply) appendHead(dst []byte, chunk bool) []byte {
-	dst = appendString(append(dst, `{"id":`...), r.id)
-	dst = appendString(append(dst, `,"object":`...), r.form.object(chunk))
-	dst = strconv.AppendInt(append(dst, `,"created":`...), r.created, 10)
-	dst = appendString(append(dst, `,"model":`...), r.model.ID())
-	return append(dst, `,"choices":[`...)
-}
-
-// whole returns the reply as one JSON object.
-func (r *reply) whole() []byte {
-	b := r.appendHead(nil, false)
-	for i, c := range r.choices {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.appendChoice(b, c)
+// send queues an event for a stream's client, which is cut if it is too far behind.
+func (r *reply) send(out *eventStream, name string, data []byte) {
+	if !out.sendEvent(name, data) {
+		r.run.cancel(errSlowReader)
 	}
-	b = append(b, ']')
-	b = appendMember(b, "usage", r.usage())
-	b = appendMember(b, "timings", r.timings())
-	return append(b, '}')
-}
-
-func (r *reply) appendChoice(dst []byte, c *choice) []byte {
-	var text strings.Builder
-	var ids []int32
-	if c.echo {
-		text.WriteString(c.prompt.text)
-	}
-	for _, t := range c.toks {
-		text.WriteString(t.Text)
-		ids = append(ids, t.ID)
-	}
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.index), 10)
-	dst = r.form.appendWhole(append(dst, ','), text.String())
-	dst = append(dst, `,"logprobs":`...)
-	if r.params.logprobs {
-		dst = r.form.appendLogprobs(dst, r.model, c, append(c.scored, c.toks...))
-	} else {
-		dst = append(dst, "null"...)
-	}
-	dst = appendString(append(dst, `,"finish_reason":`...), string(c.finish))
-	if r.params.returnTokenIDs {
-		dst = appendInts(append(dst, `,"prompt_token_ids":`...), c.prompt.ids)
-		dst = appendInts(append(dst, `,"token_ids":`...), ids)
-	}
-	if r.params.returnDrafts {
-		dst = appendMember(dst, "draft", draftInfo{c.stats.Drafted, c.stats.Accepted, c.rounds()})
-	}
-	return append(dst, '}')
-}
-
-// draftInfo is what return_draft_info adds: to a chunk what was proposed and
-// accepted since the one before, to a whole choice, and to a choice's last
-// chunk, its rounds too.
-type draftInfo struct {
-	Proposed int `json:"proposed"`
-	Accepted int `json:"accepted"`
-	*rounds
-}
-
-// rounds are parallel lists, plain rounds 0.
-type rounds struct {
-	Depths  []int `json:"depths"`
-	Accepts []int `json:"accepts"`
-}
-
-func (c *choice) rounds() *rounds {
-	return &rounds{append([]int{}, c.stats.Depths...), append([]int{}, c.stats.Accepts...)}
-}
-
-// appendMember appends a member after another one.
-func appendMember(dst []byte, name string, v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // numbers and strings only
-	}
-	dst = appendString(append(dst, ','), name)
-	return append(append(dst, ':'), b...)
 }
 
 // usage is OpenAI's.
@@ -119,7 +41,7 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 
 	// Of a prediction those tokens count that were tried; all the drafters'
-	// are in timings. A model's thinking is part of its text.
+	// are in timings.
 	CompletionTokensDetails struct {
 		ReasoningTokens          int `json:"reasoning_tokens"`
 		AcceptedPredictionTokens int `json:"accepted_prediction_tokens"`
@@ -131,6 +53,7 @@ func (r *reply) usage() usage {
 	t := r.total()
 	u := usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, TotalTokens: t.PromptTokens + t.CompletionTokens}
 	u.PromptTokensDetails.CachedTokens = t.CachedTokens
+	u.CompletionTokensDetails.ReasoningTokens = t.thoughts
 	u.CompletionTokensDetails.AcceptedPredictionTokens = t.PredictionAccepted
 	u.CompletionTokensDetails.RejectedPredictionTokens = t.PredictionRejected
 	return u
@@ -202,6 +125,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 type total struct {
 	engine.Stats
 	verifies int // rounds with drafts
+	thoughts int // of CompletionTokens, those of reasoning
 }
 
 // total adds the choices up as control.Run says: counts are sums, a shared
@@ -223,6 +147,7 @@ func (r *reply) total() total {
 			last = c.prompt
 		}
 		t.CompletionTokens += st.CompletionTokens
+		t.thoughts += c.thought.tokens
 		t.Given += st.Given
 		t.Drafted += st.Drafted
 		t.Accepted += st.Accepted

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/engine"
 )
 
 const (
 	readerPatience = 30 * time.Second // a write that takes longer cuts the client
 	maxPending     = 16 << 20         // bytes that may wait behind a write before the client is cut
 	writeSize      = 32 << 10         // bytes of one write, so that patience means progress
-	quietFirst     = 2 * time.Second  // silence before the first keep-alive comment
+	quietFirst     = 2 * time.Second  // silence before a client is first told of more to come
 	quietNext      = 5 * time.Second  // and between the following
 )
 
@@ -26,12 +25,13 @@ var (
 	errClientGone = control.Errorf(control.CodeCancelled, "The client left.")
 )
 
-// An eventStream is the writing side of server-sent events. send and end may
-// be called by any goroutine and never wait for the client; serve writes, on
-// the handler's goroutine.
+// An eventStream is the writing side of a stream of events. send, sendEvent and
+// end may be called by any goroutine and never wait for the client; serve writes,
+// on the handler's goroutine.
 type eventStream struct {
 	w           http.ResponseWriter
-	first, next time.Duration // of silence until a keep-alive comment, and between further ones
+	framing     framing
+	first, next time.Duration // of silence until the client is told of more to come, and between further times
 
 	mu      sync.Mutex
 	pending []byte
@@ -41,18 +41,19 @@ type eventStream struct {
 }
 
 func newEventStream(w http.ResponseWriter) *eventStream {
-	return &eventStream{w: w, first: quietFirst, next: quietNext, wake: make(chan struct{}, 1)}
+	return &eventStream{w: w, framing: serverSent{}, first: quietFirst, next: quietNext, wake: make(chan struct{}, 1)}
 }
 
-// send queues one event; data holds no newline. It reports false once the
-// client has fallen too far behind.
-func (s *eventStream) send(data []byte) bool {
+// send queues one event without a name; data holds no newline. It reports false
+// once the client has fallen too far behind.
+func (s *eventStream) send(data []byte) bool { return s.sendEvent("", data) }
+
+// sendEvent is send of an event with a name, for protocols that have them.
+func (s *eventStream) sendEvent(name string, data []byte) bool {
 	s.mu.Lock()
 	ok := len(s.pending)+len(data) <= maxPending
 	if ok {
-		s.pending = append(s.pending, "data: "...)
-		s.pending = append(s.pending, data...)
-		s.pending = append(s.pending, "\n\n"...)
+		s.pending = s.framing.appendEvent(s.pending, name, data)
 	}
 	s.mu.Unlock()
 	s.signal()
@@ -93,9 +94,7 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 			if !began && len(batch) == 0 {
 				return false, failed
 			}
-			batch = append(batch, "data: "...)
-			batch = append(batch, failureOf(failed).json()...)
-			batch = append(batch, "\n\n"...)
+			batch = s.framing.appendFailure(batch, failureOf(failed))
 		}
 		if len(batch) > 0 {
 			if err := s.write(rc, &began, batch); err != nil {
@@ -109,8 +108,10 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 		select {
 		case <-s.wake:
 		case <-quiet.C:
-			if err := s.write(rc, &began, []byte(": keep-alive\n\n")); err != nil {
-				return began, err
+			if b := s.framing.appendSilence(nil); len(b) > 0 {
+				if err := s.write(rc, &began, b); err != nil {
+					return began, err
+				}
 			}
 			quiet.Reset(s.next)
 		case <-ctx.Done():
@@ -129,7 +130,7 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 func (s *eventStream) write(rc *http.ResponseController, began *bool, b []byte) error {
 	if !*began {
 		h := s.w.Header()
-		h.Set("Content-Type", "text/event-stream")
+		h.Set("Content-Type", s.framing.contentType())
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
 		s.w.WriteHeader(http.StatusOK)
@@ -182,17 +183,17 @@ func writeError(err error) error {
 	return errClientGone
 }
 
-// stream answers in chunks, one event each.
+// stream answers in events.
 func (s *Server) stream(w http.ResponseWriter, rep *reply) error {
 	out := newEventStream(w)
-	c := &chunks{rep: rep, out: out, left: len(rep.choices)}
-	c.head = rep.appendHead(nil, true)
+	out.framing = rep.form
+	pieces := rep.form.stream(rep, out)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := s.generateAll(rep, c.token, c.end)
+		err := s.generateAll(rep, pieces)
 		if err == nil {
-			c.finish()
+			pieces.finish()
 		}
 		out.end(err)
 	}()
@@ -203,134 +204,4 @@ func (s *Server) stream(w http.ResponseWriter, rep *reply) error {
 	}
 	<-done
 	return err
-}
-
-// chunks turns tokens into events.
-type chunks struct {
-	rep  *reply
-	out  *eventStream
-	head []byte
-
-	mu   sync.Mutex
-	left int // choices that have not ended
-}
-
-// token sends what a token adds, if it adds anything.
-func (k *chunks) token(c *choice, t engine.Token) {
-	k.begin(c)
-	p := k.rep.params
-	c.draft.Proposed += t.Drafted
-	if t.Draft {
-		c.draft.Accepted++
-	}
-	if t.Text == "" && !p.logprobs && !p.returnTokenIDs {
-		return
-	}
-	k.open(c)
-	c.buf = k.rep.form.appendDelta(c.buf, t.Text)
-	c.buf = append(c.buf, `,"logprobs":`...)
-	if p.logprobs {
-		c.buf = k.rep.form.appendLogprobs(c.buf, k.rep.model, c, []engine.Token{t})
-	} else {
-		c.buf = append(c.buf, "null"...)
-	}
-	c.buf = append(c.buf, `,"finish_reason":null`...)
-	if p.returnTokenIDs {
-		c.buf = k.appendPromptIDs(c.buf, c)
-		c.buf = appendInts(append(c.buf, `,"token_ids":`...), []int32{t.ID})
-	}
-	k.close(c, "")
-}
-
-// begin sends a choice's first chunk once, if the form has one.
-func (k *chunks) begin(c *choice) {
-	if c.began {
-		return
-	}
-	k.open(c)
-	n := len(c.buf)
-	if c.buf = k.rep.form.appendBegin(c.buf, c); len(c.buf) == n {
-		return
-	}
-	c.buf = append(c.buf, `,"logprobs":`...)
-	if len(c.scored) > 0 {
-		c.buf = k.rep.form.appendLogprobs(c.buf, k.rep.model, c, c.scored)
-	} else {
-		c.buf = append(c.buf, "null"...)
-	}
-	c.buf = append(c.buf, `,"finish_reason":null`...)
-	if k.rep.params.returnTokenIDs {
-		c.buf = k.appendPromptIDs(c.buf, c)
-	}
-	k.close(c, "")
-}
-
-// appendPromptIDs adds the prompt to a choice's first chunk.
-func (k *chunks) appendPromptIDs(dst []byte, c *choice) []byte {
-	if c.began {
-		return dst
-	}
-	return appendInts(append(dst, `,"prompt_token_ids":`...), c.prompt.ids)
-}
-
-// end sends a choice's last chunk. The reply's last one carries the timings,
-// unless one with the usage follows.
-func (k *chunks) end(c *choice) {
-	k.begin(c)
-	k.open(c)
-	c.buf = k.rep.form.appendEnd(c.buf)
-	c.buf = appendString(append(c.buf, `,"logprobs":null,"finish_reason":`...), string(c.finish))
-	if k.rep.params.returnTokenIDs {
-		c.buf = k.appendPromptIDs(c.buf, c)
-		c.buf = append(c.buf, `,"token_ids":[]`...)
-	}
-	c.draft.rounds = c.rounds()
-	k.mu.Lock()
-	k.left--
-	last := k.left == 0
-	k.mu.Unlock()
-	if last && !k.rep.params.includeUsage {
-		k.close(c, string(appendMember(nil, "timings", k.rep.timings())))
-		return
-	}
-	k.close(c, "")
-}
-
-// finish sends what follows the choices.
-func (k *chunks) finish() {
-	if k.rep.params.includeUsage {
-		b := append(append([]byte(nil), k.head...), ']')
-		b = appendMember(b, "usage", k.rep.usage())
-		b = appendMember(b, "timings", k.rep.timings())
-		k.send(append(b, '}'))
-	}
-	k.rep.release()
-	k.send([]byte("[DONE]"))
-}
-
-// open starts an event with one choice in the choice's buffer.
-func (k *chunks) open(c *choice) {
-	c.buf = append(append(c.buf[:0], k.head...), `{"index":`...)
-	c.buf = append(strconv.AppendInt(c.buf, int64(c.index), 10), ',')
-}
-
-// close sends the event; extra are members after the choices.
-func (k *chunks) close(c *choice, extra string) {
-	if k.rep.params.returnDrafts {
-		c.buf = appendMember(c.buf, "draft", c.draft)
-		c.draft = draftInfo{}
-	}
-	c.buf = append(append(c.buf, "}]"...), extra...)
-	if k.rep.params.includeUsage {
-		c.buf = append(c.buf, `,"usage":null`...)
-	}
-	c.buf = append(c.buf, '}')
-	c.began = true
-	k.send(c.buf)
-}
-
-func (k *chunks) send(b []byte) {
-	if !k.out.send(b) {
-		k.rep.run.cancel(errSlowReader)
-	}
 }

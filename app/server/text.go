@@ -26,6 +26,8 @@ type replay struct {
 	Stop      []string        `json:"stop,omitempty"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
 	Grammar   *Grammar        `json:"grammar,omitempty"`
+	Special   []int32         `json:"special,omitempty"` // engine.Request's: stop texts are looked for in what is seen
+	Closed    []span          `json:"closed,omitempty"`  // what the server put into the answer
 }
 
 // newReplay returns that of a choice.
@@ -34,12 +36,29 @@ func newReplay(c *choice, g *Grammar) json.RawMessage {
 	return mustJSON(replay{
 		Drafts: how.Rule == engine.Rejection && c.req.Sampling.Temperature > 0, Exact: how.Exact,
 		Sampling: mustJSON(c.req.Sampling), Seed: *c.req.Seed, Stop: c.req.Stop, IgnoreEOS: c.req.IgnoreEOS, Grammar: g,
+		Special: c.req.Special, Closed: c.thought.closed,
 	})
 }
 
-// apply has a request generate as the run did, but for its grammar.
+// legs are the stretches of an answer of n tokens that the model generated itself.
+func (r replay) legs(n int) (list []span) {
+	at := 0
+	for _, c := range r.Closed {
+		if at < c.At && c.At <= n {
+			list = append(list, span{at, c.At - at})
+		}
+		at = c.At + c.N
+	}
+	if at < n {
+		list = append(list, span{at, n - at})
+	}
+	return list
+}
+
+// apply has a request generate as the run did, but for its grammar and for what
+// the server put into the answer.
 func (r replay) apply(q *engine.Request) error {
-	q.Seed, q.Stop, q.IgnoreEOS = &r.Seed, r.Stop, r.IgnoreEOS
+	q.Seed, q.Stop, q.IgnoreEOS, q.Special = &r.Seed, r.Stop, r.IgnoreEOS, r.Special
 	if r.Sampling == nil {
 		return nil
 	}
@@ -77,6 +96,9 @@ func (s *Server) endText(u *run) {
 		t.Request, t.Tail = nil, nil
 		s.setText(u)
 		return
+	}
+	if len(c.thought.closed) > 0 {
+		t.Replay = newReplay(c, u.reply.params.grammar)
 	}
 	text := slices.Concat(c.prompt.ids, c.ids)
 	t.File, t.Tokens = c.stats.File, min(c.stats.Filed, len(text))

@@ -55,33 +55,53 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	if len(answer) == 0 {
 		return s.verdict(w, r, out)
 	}
+	whole := true
+	for _, leg := range how.legs(len(answer)) {
+		if whole, err = s.compare(r.Context(), m, how, text, kept.Prompt, leg, &out); err != nil {
+			return err
+		}
+		if !whole {
+			break
+		}
+	}
+	if whole {
+		out.Same = len(answer)
+	}
+	return s.verdict(w, r, out)
+}
+
+// compare computes a stretch of a run's answer again, until a token is another one, or
+// none comes, and reports whether it is the same.
+func (s *Server) compare(ctx context.Context, m Model, how replay, text []int32, prompt int, leg span, out *control.Replayed) (whole bool, err error) {
+	answer, end := text[prompt:], leg.At+leg.N
 	req := engine.Request{
-		Prompt: text[:kept.Prompt], MaxTokens: new(len(answer)),
+		Prompt: text[:prompt], Generated: answer[:leg.At], MaxTokens: new(end),
 		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true, Logprobs: true, TopLogprobs: 2,
 	}
 	if err := how.apply(&req); err != nil {
-		return err
+		return false, err
 	}
 	if how.Grammar != nil {
 		matcher, err := m.Matcher(*how.Grammar)
 		if err != nil {
-			return err
+			return false, err
 		}
 		defer matcher.Close()
 		req.Grammar = matcher
 	}
-	for t, err := range m.Generate(r.Context(), req) {
+	out.Same = 0
+	for t, err := range m.Generate(ctx, req) {
 		if err != nil {
-			return err
+			return false, err
 		}
 		if want := answer[out.Same]; t.ID != want {
 			out.Answered, out.Now = string(m.TokenBytes(want)), string(m.TokenBytes(t.ID))
 			out.Tie = tied(req, t, want)
-			break
+			return false, nil
 		}
 		out.Same++
 	}
-	return s.verdict(w, r, out)
+	return out.Same == end, nil
 }
 
 // verdict keeps how a run's answer compares, and answers with it.

@@ -1,5 +1,7 @@
 package tokenizer
 
+import "slices"
+
 // A Stream turns ids into text one at a time. Each piece is valid UTF-8 and
 // ends where a character ends, and the pieces together are Decode of all the ids.
 //
@@ -11,6 +13,7 @@ package tokenizer
 type Stream struct {
 	t           *Tokenizer
 	skipSpecial bool
+	keep        []int32
 	head        sink
 	out         collector
 }
@@ -21,9 +24,10 @@ type collector struct{ text []byte }
 func (c *collector) push(token string) { c.text = append(c.text, token...) }
 func (c *collector) flush()            {}
 
-// NewStream begins a text. Special tokens leave no trace in it if skipSpecial is set.
-func (t *Tokenizer) NewStream(skipSpecial bool) *Stream {
-	s := &Stream{t: t, skipSpecial: skipSpecial}
+// NewStream begins a text. Special tokens leave no trace in it if skipSpecial is set,
+// but for those to keep.
+func (t *Tokenizer) NewStream(skipSpecial bool, keep ...int32) *Stream {
+	s := &Stream{t: t, skipSpecial: skipSpecial, keep: keep}
 	s.head = t.decoder.chain(&s.out)
 	return s
 }
@@ -49,7 +53,7 @@ func (s *Stream) push(id int32) {
 		return
 	}
 	token := &s.t.tokens[id]
-	if s.skipSpecial && token.special {
+	if s.skipSpecial && token.special && !slices.Contains(s.keep, id) {
 		return
 	}
 	s.head.push(token.decoded)

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"tandem/app/dialect"
+	"tandem/engine"
+)
+
+// completionMembers are those of the older completions, which are text alone.
+type completionMembers struct{}
+
+func (completionMembers) idPrefix() string { return "cmpl-" }
+
+func (completionMembers) object(bool) string { return "text_completion" }
+
+func (completionMembers) appendWhole(dst []byte, c *choice) []byte {
+	return appendString(append(dst, `"text":`...), c.text())
+}
+
+// text is that of a choice, behind its prompt if it was asked for.
+func (c *choice) text() string {
+	if c.echo {
+		return c.prompt.text + c.answer.joined(dialect.Text)
+	}
+	return c.answer.joined(dialect.Text)
+}
+
+func (completionMembers) appendPart(dst []byte, _ *choice, p dialect.Part) []byte {
+	return appendString(append(dst, `"text":`...), p.Text)
+}
+
+func (completionMembers) appendBegin(dst []byte, c *choice) []byte {
+	if !c.echo {
+		return dst
+	}
+	return appendString(append(dst, `"text":`...), c.prompt.text)
+}
+
+func (completionMembers) appendEnd(dst []byte) []byte { return append(dst, `"text":""`...) }
+
+func (completionMembers) appendLogprobs(dst []byte, tk Tokenizer, c *choice, toks []engine.Token) []byte {
+	dst, c.runes = appendLegacyLogprobs(dst, tk, toks, c.runes)
+	return dst
+}
+
+func (completionMembers) reason(c *choice) string { return string(c.finish) }

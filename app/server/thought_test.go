@@ -1,0 +1,164 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+const closed = "\n</think>\n\n"
+
+// TestThinkingVars: what a request says of thinking reaches the template by the
+// names that templates have, unless it sets them itself.
+func TestThinkingVars(t *testing.T) {
+	for fields, want := range map[string]string{
+		`"reasoning_effort":"low"`:                         `"enable_thinking":true,"thinking":true,"reasoning_effort":"low"`,
+		`"reasoning_effort":"none"`:                        `"enable_thinking":false,"thinking":false`,
+		`"reasoning":{"effort":"high"}`:                    `"enable_thinking":true,"thinking":true,"reasoning_effort":"high"`,
+		`"reasoning":{"enabled":false}`:                    `"enable_thinking":false,"thinking":false`,
+		`"enable_thinking":false`:                          `"enable_thinking":false,"thinking":false`,
+		`"chat_template_kwargs":{"enable_thinking":false}`: `"enable_thinking":false`,
+		`"chat_template_kwargs": {"enable_thinking": true, "x": 1} ,"reasoning_effort":"none"`:     `"enable_thinking":true,"x":1,"thinking":false`,
+		`"chat_template_kwargs":{ },"reasoning_effort":"max"`:                                      `"enable_thinking":true,"thinking":true,"reasoning_effort":"max"`,
+		`"reasoning":{"max_tokens":7}`:                                                             `"thinking_budget":7`,
+		`"thinking_budget":0`:                                                                      `"thinking_budget":0`,
+		`"thinking_token_budget":5`:                                                                `"thinking_budget":5`,
+		`"thinking_budget_tokens":-1`:                                                              ``,
+		`"reasoning":{"effort":"medium","exclude":true},"chat_template_kwargs":{"thinking":false}`: `"thinking":false,"enable_thinking":true,"reasoning_effort":"medium"`,
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fields))
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", fields, w.Code, w.Body)
+			continue
+		}
+		_, got, _ := strings.Cut(fake.model.vars[0], `"}]`)
+		got, _, _ = strings.Cut(strings.TrimPrefix(got, ","), `"add_generation_prompt"`)
+		if got = strings.TrimSuffix(got, ","); got != want {
+			t.Errorf("%s: %s, want %s", fields, got, want)
+		}
+	}
+}
+
+// TestBudget: a thought that has used up its tokens is closed, and the engine goes
+// on behind that as if the model had closed it.
+func TestBudget(t *testing.T) {
+	for _, c := range []struct {
+		name, says, behind, fields string
+		opened                     bool // by the prompt
+		want                       saying
+		requests                   int
+		all                        string
+	}{
+		{"a short thought", "<think>\nhm\n</think>\n\nyes", "no", `"thinking_budget":20`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1, "<think>\nhm\n</think>\n\nyes"},
+		{"a long one", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3`, false, saying{thought: "hm", text: "so be it", finish: "stop"}, 2, "<think>\nhm" + closed + "so be it"},
+		{"none", "<think>\nhm\n</think>\n\nyes", "so be it", `"reasoning":{"max_tokens":0}`, false, saying{text: "so be it", finish: "stop"}, 2, "<think>" + closed + "so be it"},
+		{"none, in the prompt", "hm\n</think>\n\nyes", "so be it", `"thinking_token_budget":0`, true, saying{text: "so be it", finish: "stop"}, 1, closed + "so be it"},
+		{"in the prompt", "hm, well\n</think>\n\nyes", "so be it", `"thinking_budget_tokens":2`, true, saying{thought: "hm", text: "so be it", finish: "stop"}, 2, "hm" + closed + "so be it"},
+		{"without room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":15`, false, saying{thought: "hm", finish: "length"}, 1, "<think>\nhm"},
+		{"the last room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":22`, false, saying{thought: "hm", text: "s", finish: "length"}, 2, "<think>\nhm" + closed + "s"},
+		{"again and again", "<think>\nhm\n</think>\n\nyes", "<think>hm</think>yes", `"thinking_budget":1`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1 + maxClosed, ""},
+		{"and a call", "<think>\nhm, well", goCall, `"thinking_budget":3,` + twoTools + `,"tool_choice":"required"`, false, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}, 2, "<think>\nhm" + closed + goCall},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fake := speaking(c.says)
+			fake.model.behind = c.behind
+			if c.opened {
+				fake.model.template = func([]byte) (string, error) { return "x<think>\n", nil }
+			}
+			body := chatBody(c.fields, `"return_token_ids":true`, `"logprobs":true`)
+			got := chatWith(t, fake, body)[0]
+			ids := got.ids
+			if got.logprobs != len(ids) {
+				t.Errorf("%d tokens, log-probabilities of %d", len(ids), got.logprobs)
+			}
+			if got.ids, got.logprobs = nil, 0; c.all != "" && (got.text != c.want.text || got.thought != c.want.thought || got.finish != c.want.finish || !slices.Equal(got.calls, c.want.calls)) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+			if text := fake.model.Decode(ids); c.all != "" && text != c.all {
+				t.Errorf("its tokens are %q", text)
+			}
+			if n := len(fake.model.requests); n != 2*c.requests || fake.model.matchers != 0 {
+				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open", n, c.requests, fake.model.matchers)
+			}
+			r := fake.lastRun()
+			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
+				t.Errorf("the history has %+v", r)
+			}
+			// The answer is what the model says where it is asked again.
+			if text := bytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
+				t.Errorf("%q is kept", fake.model.Decode(text))
+			}
+			w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+			var v control.Replayed
+			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) || v.Tokens != len(ids) || v.Now != "" {
+				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
+			}
+			if c.requests == 2 {
+				fake.model.behind = "?"
+				w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "?" {
+					t.Errorf("another answer: %d %s, %v", w.Code, w.Body, err)
+				}
+			}
+		})
+	}
+}
+
+// TestBudgetTokens: what the server put there is no reasoning.
+func TestBudgetTokens(t *testing.T) {
+	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
+	fake.model.behind = "so be it"
+	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
+	var reply chatReply
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
+		t.Errorf("%s: %v", w.Body, err)
+	}
+}
+
+// TestResumeCalls: an answer that was cut off is read from its beginning, and its
+// thought is closed where it would have been.
+func TestResumeCalls(t *testing.T) {
+	for _, said := range []string{"", "<th", "<think>\nh", "<think>\nhm", "<think>\nhm" + closed[:5], "<think>\nhm" + closed + "I" + goCall[:20]} {
+		fake := speaking("")
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+		body := chatBody(twoTools, `"reasoning":{"max_tokens":3}`)
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
+		prompt, _ := fake.model.Encode("ux\n", false)
+		left, _ := fake.model.Encode(said, false)
+		fake.left, fake.model.behind = slices.Concat(prompt, left), "I"+goCall
+		fake.model.output = "<think>\nhm, well"
+		for _, stream := range []string{`{}`, `{"stream":true}`} {
+			fake.model.requests = nil
+			w := socketPost(New(fake, Options{}), "/app/runs/1/resume", stream)
+			text := w.Body.String()
+			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`, `"content":"I`} {
+				if w.Code != http.StatusOK || !strings.Contains(text, want) {
+					t.Errorf("%q: %d %s, without %s", said, w.Code, text, want)
+				}
+			}
+			if first := fake.model.requests[0]; !slices.Equal(first.Generated, left) {
+				t.Errorf("it goes on behind %q", fake.model.Decode(first.Generated))
+			}
+			if last := fake.model.requests[len(fake.model.requests)-1]; fake.model.Decode(last.Generated) != "<think>\nhm"+closed {
+				t.Errorf("%q: it goes on last behind %q", said, fake.model.Decode(last.Generated))
+			}
+		}
+	}
+}
+
+// TestThoughtsComeBack: as a client sends them, under the name that it got.
+func TestThoughtsComeBack(t *testing.T) {
+	for _, name := range []string{"reasoning", "reasoning_content"} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
+			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y","`+name+`":"hm"},{"role":"user","content":"z"}]}`)
+		if w.Code != 200 || !strings.Contains(fake.model.vars[0], `"content":"y","reasoning_content":"hm"}`) {
+			t.Errorf("%s: %d %s", name, w.Code, fake.model.vars)
+		}
+	}
+}

@@ -1,0 +1,349 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// The fake writes as Qwen's models do.
+const fakeDialect = "<think> </think> <tool_call>"
+
+// twoTools are what requests of these tests offer.
+const twoTools = `"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","strict":true}}]`
+
+// speaking is a backend whose model says that.
+func speaking(text string) *fakeBackend {
+	fake := newFake()
+	fake.model.output, fake.model.context, fake.model.writes = text, 4096, fakeDialect
+	return fake
+}
+
+// chatBody is a request with more fields.
+func chatBody(fields ...string) string {
+	return `{"model":"tandem","messages":[{"role":"user","content":"x"}],` + strings.Join(fields, ",") + `}`
+}
+
+// A chatCall is a call in a reply. Its parts in a stream have an index.
+type chatCall struct {
+	Index    *int
+	ID, Type string
+	Function *struct {
+		Name      string
+		Arguments *string
+	}
+}
+
+// A chatMessage is that of a choice, or its delta.
+type chatMessage struct {
+	Role, Content, Reasoning *string
+	ReasoningContent         *string    `json:"reasoning_content"`
+	ToolCalls                []chatCall `json:"tool_calls"`
+	FunctionCall             *struct{ Name, Arguments *string }
+}
+
+func (m *chatMessage) UnmarshalJSON(b []byte) error {
+	type plain chatMessage
+	v := struct {
+		*plain
+		FunctionCall *struct{ Name, Arguments *string } `json:"function_call"`
+	}{plain: (*plain)(m)}
+	err := json.Unmarshal(b, &v)
+	m.FunctionCall = v.FunctionCall
+	return err
+}
+
+// A chatReply is a reply, or a chunk of one.
+type chatReply struct {
+	Choices []struct {
+		Index        int
+		Message      chatMessage
+		Delta        chatMessage
+		FinishReason *string `json:"finish_reason"`
+		TokenIDs     []int32 `json:"token_ids"`
+		Logprobs     *struct{ Content []struct{ Token string } }
+	}
+	Usage usage
+}
+
+// A saying is what a choice comes to: whole, or from its chunks.
+type saying struct {
+	text, thought, finish string
+	calls                 []string // name and arguments
+	ids                   []int32
+	logprobs              int
+}
+
+func value(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// chatWith asks for a reply whole and in chunks, checks that both are the same, and
+// returns its choices.
+func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
+	t.Helper()
+	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", body)
+	if w.Code != 200 {
+		t.Fatalf("%s: %d %s", body, w.Code, w.Body)
+	}
+	var reply chatReply
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
+		t.Fatalf("%s: %v", w.Body, err)
+	}
+	var whole []saying
+	for _, c := range reply.Choices {
+		m := c.Message
+		s := saying{text: value(m.Content), thought: value(m.Reasoning), finish: value(c.FinishReason), ids: c.TokenIDs}
+		if s.thought != value(m.ReasoningContent) {
+			t.Errorf("reasoning %q, reasoning_content %q", s.thought, value(m.ReasoningContent))
+		}
+		for _, call := range m.ToolCalls {
+			if len(call.ID) != callID || call.Type != "function" || call.Index != nil {
+				t.Errorf("a call: %+v", call)
+			}
+			s.calls = append(s.calls, call.Function.Name+*call.Function.Arguments)
+		}
+		if f := m.FunctionCall; f != nil {
+			s.calls = append(s.calls, "old "+*f.Name+*f.Arguments)
+		}
+		if (m.Content == nil) != (s.text == "" && len(s.calls) > 0) {
+			t.Errorf("content %v beside %d calls", m.Content, len(s.calls))
+		}
+		if c.Logprobs != nil {
+			s.logprobs = len(c.Logprobs.Content)
+		}
+		whole = append(whole, s)
+	}
+	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
+	streamed := make([]saying, len(whole))
+	for data, err := range control.Events(w.Body) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chunk chatReply
+		if err := json.Unmarshal(data, &chunk); err != nil {
+			t.Fatalf("%s: %v", data, err)
+		}
+		for _, c := range chunk.Choices {
+			add(t, &streamed[c.Index], c.Delta)
+			s := &streamed[c.Index]
+			s.finish += value(c.FinishReason)
+			s.ids = append(s.ids, c.TokenIDs...)
+			if c.Logprobs != nil {
+				s.logprobs += len(c.Logprobs.Content)
+			}
+		}
+	}
+	if fmt.Sprint(streamed) != fmt.Sprint(whole) {
+		t.Errorf("%s:\nin chunks %v\nwhole     %v", body, streamed, whole)
+	}
+	return whole
+}
+
+// add adds a delta, as clients do, and checks its form.
+func add(t *testing.T, s *saying, d chatMessage) {
+	t.Helper()
+	s.text += value(d.Content)
+	s.thought += value(d.Reasoning)
+	if value(d.Reasoning) != value(d.ReasoningContent) {
+		t.Errorf("a delta of reasoning: %+v", d)
+	}
+	if f := d.FunctionCall; f != nil {
+		if f.Name != nil {
+			s.calls = append(s.calls, "old "+*f.Name)
+		}
+		s.calls[len(s.calls)-1] += *f.Arguments
+	}
+	for _, call := range d.ToolCalls {
+		f := call.Function
+		switch first := *call.Index == len(s.calls); {
+		case f == nil || f.Arguments == nil:
+			t.Errorf("a call's delta without a function: %+v", call)
+		case first && (len(call.ID) != callID || call.Type != "function" || f.Name == "" || *f.Arguments != ""):
+			t.Errorf("a call's first delta: %+v %+v", call, f)
+		case !first && (call.ID != "" || call.Type != "" || f.Name != "" || *call.Index != len(s.calls)-1):
+			t.Errorf("a call's further delta: %+v %+v", call, f)
+		case first:
+			s.calls = append(s.calls, f.Name)
+		default:
+			s.calls[*call.Index] += *f.Arguments
+		}
+	}
+}
+
+const (
+	lookCall = `<tool_call>` + "\n" + `{"name": "look", "arguments": {"z": "é}", "a": [1]}}` + "\n" + `</tool_call>`
+	goCall   = `<tool_call>` + "\n" + `{"name": "go", "arguments": {}}` + "\n" + `</tool_call>`
+	looked   = `look{"z": "é}", "a": [1]}`
+)
+
+// TestCalls: what a model says becomes text, reasoning and calls, whole and in
+// chunks, whatever the borders of its tokens.
+func TestCalls(t *testing.T) {
+	for _, c := range []struct {
+		name, says, fields string
+		want               saying
+	}{
+		{"text", "hello", twoTools, saying{text: "hello", finish: "stop"}},
+		{"a call", lookCall, twoTools, saying{calls: []string{looked}, finish: "tool_calls"}},
+		{"two calls", lookCall + "\n" + goCall, twoTools, saying{calls: []string{looked, "go{}"}, finish: "tool_calls"}},
+		{"text before", "I look.\n" + lookCall, twoTools, saying{text: "I look.", calls: []string{looked}, finish: "tool_calls"}},
+		{"one call alone", lookCall + "\n" + goCall, twoTools + `,"parallel_tool_calls":false`, saying{calls: []string{looked}, finish: "tool_calls"}},
+		{"a thought", "<think>\nhm\n</think>\n\nyes", `"seed":1`, saying{thought: "hm", text: "yes", finish: "stop"}},
+		{"a thought that is not wanted", "<think>\nhm\n</think>\n\nyes", `"reasoning":{"exclude":true}`, saying{text: "yes", finish: "stop"}},
+		{"a thought and a call", "<think>\nhm\n</think>\n\n" + goCall, twoTools, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}},
+		{"no tools", goCall, `"seed":1`, saying{text: goCall, finish: "stop"}},
+		{"tools that may not be called", goCall, twoTools + `,"tool_choice":"none"`, saying{text: goCall, finish: "stop"}},
+		{"a form that looks like a call", goCall, twoTools + `,"response_format":{"type":"json_object"}`, saying{text: goCall, finish: "stop"}},
+		{"functions", lookCall + goCall, `"functions":[{"name":"look"},{"name":"go"}]`, saying{calls: []string{"old " + looked}, finish: "function_call"}},
+		{"cut by its limit", lookCall, twoTools + `,"max_tokens":50`, saying{calls: []string{`look{"z": "`}, finish: "length"}},
+		{"cut by a stop text", lookCall, twoTools + `,"stop":["[1]"]`, saying{calls: []string{`look{"z": "é}", "a": `}, finish: "stop"}},
+		{"cut before a call", "one two" + lookCall, twoTools + `,"stop":["two"]`, saying{text: "one ", finish: "stop"}},
+		{"not a call", "<tool_call>\n{\"nam", twoTools, saying{text: "<tool_call>\n{\"nam", finish: "stop"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fake := speaking(c.says)
+			got := chatWith(t, fake, chatBody(c.fields))[0]
+			if fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+			if r := fake.lastRun(); r.FinishReason == "" || fake.model.matchers != 0 {
+				t.Errorf("the history has %+v; %d matchers are open", r, fake.model.matchers)
+			}
+		})
+	}
+}
+
+// TestCallsInAnyPieces: the same, from tokens of several runes each.
+func TestCallsInAnyPieces(t *testing.T) {
+	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
+	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"}, finish: "tool_calls"}
+	for n := 2; n <= len(all); n += 3 {
+		fake := speaking("")
+		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				defer r.Done(engine.Stats{})
+				for i := 0; i < len(all); i += n {
+					tok := engine.Token{ID: 1, Text: string(all[i:min(i+n, len(all))])}
+					if i+n >= len(all) {
+						tok.Finish = engine.FinishStop
+					}
+					if !yield(tok, nil) {
+						return
+					}
+				}
+			}
+		}
+		if got := chatWith(t, fake, chatBody(twoTools))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("pieces of %d: %+v", n, got)
+		}
+	}
+}
+
+// TestChoicesOfCalls: each choice is read by itself, and log-probabilities and ids
+// follow the tokens, those that are no text too.
+func TestChoicesOfCalls(t *testing.T) {
+	text := "<think>\nhm\n</think>\n\nSo: " + goCall
+	got := chatWith(t, speaking(text), chatBody(twoTools, `"n":2`, `"logprobs":true`, `"return_token_ids":true`))
+	if len(got) != 2 {
+		t.Fatalf("%d choices", len(got))
+	}
+	for _, s := range got {
+		if s.text != "So:" || s.thought != "hm" || !slices.Equal(s.calls, []string{"go{}"}) || s.logprobs != len(text) || len(s.ids) != len(text) {
+			t.Errorf("%+v for %d tokens", s, len(text))
+		}
+	}
+}
+
+// TestReasoningTokens are counted, those of the tags not where they are one token.
+func TestReasoningTokens(t *testing.T) {
+	for _, exclude := range []bool{true, false} {
+		fake := speaking("")
+		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			for _, text := range []string{"<think>", "a", "", "bc", "</think>", "\n\n", "d"} {
+				yield(text, nil)
+			}
+		})
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
+		var reply chatReply
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != 7 {
+			t.Errorf("%s: %v", w.Body, err)
+		}
+	}
+}
+
+// TestToolChoice: what the template gets, and what holds the answer to a call.
+func TestToolChoice(t *testing.T) {
+	const look, goes = `{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}}`, `{"type":"function","function":{"name":"go","strict":true}}`
+	for _, c := range []struct {
+		fields, tools string
+		names         []string // in the grammar; nil for none
+		several       bool
+	}{
+		{``, look + "," + goes, nil, false},
+		{`"tool_choice":"auto"`, look + "," + goes, nil, false},
+		{`"tool_choice":"none"`, "", nil, false},
+		{`"tool_choice":"required"`, look + "," + goes, []string{"look", "go"}, true},
+		{`"tool_choice":"any"`, look + "," + goes, []string{"look", "go"}, true},
+		{`"tool_choice":"required","parallel_tool_calls":false`, look + "," + goes, []string{"look", "go"}, false},
+		{`"tool_choice":{"type":"function","function":{"name":"go"}}`, look + "," + goes, []string{"go"}, false},
+		{`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"type":"function","function":{"name":"go"}}]}}`, goes, nil, false},
+		{`"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"type":"function","function":{"name":"look"}}]}}`, look, []string{"look"}, true},
+	} {
+		fake := speaking(lookCall)
+		fields := strings.TrimSuffix(twoTools+","+c.fields, ",")
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fields, `"seed":1`))
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
+			continue
+		}
+		var vars struct{ Tools json.RawMessage }
+		if err := json.Unmarshal([]byte(fake.model.vars[0]), &vars); err != nil || strings.Trim(string(vars.Tools), "[]") != c.tools {
+			t.Errorf("%s: the template gets %s, %v", c.fields, vars.Tools, err)
+		}
+		if (c.names == nil) != (len(fake.model.grammars) == 0) {
+			t.Errorf("%s: grammars %v", c.fields, fake.model.grammars)
+			continue
+		}
+		if c.names == nil {
+			continue
+		}
+		lark := fake.model.grammars[0].Lark
+		for _, name := range []string{"look", "go"} {
+			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(c.names, name) {
+				t.Errorf("%s: %s", c.fields, lark)
+			}
+		}
+		if several := strings.HasSuffix(strings.TrimSpace(lark), ")*"); several != c.several {
+			t.Errorf("%s: several calls %v: %s", c.fields, several, lark)
+		}
+		if r := fake.texts[1]; !strings.Contains(string(r.Replay), `"grammar":{"lark":`) {
+			t.Errorf("%s: it is repeated by %s", c.fields, r.Replay)
+		}
+	}
+	// What the model has no form for is the template's, and cannot be forced.
+	fake := speaking(goCall)
+	fake.model.writes = ""
+	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {
+		t.Errorf("without a form: %+v", got)
+	}
+	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"tool_choice":"required"`))
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
+		t.Errorf("%d %+v", w.Code, e)
+	}
+	fake = speaking(goCall)
+	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.matchers != 0 {
+		t.Errorf("%d %+v", w.Code, e)
+	}
+}
