@@ -145,9 +145,10 @@ func (s *Server) choices(m Model, req request) ([]*choice, error) {
 			return nil, invalid(p.promptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
 				m.TokenBytes(id), id, m.ID(), m.VocabSize())
 		}
-		for k := range p.n {
+		for k := range max(p.n, p.bestOf) {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
 			c.req.Boundaries = prompt.boundaries
+			c.req.Logprobs = c.req.Logprobs || p.ranked()
 			c.req.Prediction = prediction
 			if prompt.reading != nil {
 				c.parser, c.req.Special = m.Dialect().Parser(*prompt.reading), m.Special()

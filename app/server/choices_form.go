@@ -37,7 +37,7 @@ type members interface {
 // whole implements form.
 func (f choicesForm) whole(r *reply) []byte {
 	b := f.appendHead(nil, r, false)
-	for i, c := range r.choices {
+	for i, c := range r.shown() {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -36,9 +36,7 @@ func newCompletion(f *fields) *completionRequest {
 	}
 	c.keepPrompt = f.bool("echo")
 	c.promptLogprobs = c.keepPrompt && c.logprobs
-	if n := f.int("best_of", 1, maxN); n != nil && *n != c.n {
-		f.fail("best_of", "must equal n (%d): Tandem returns every continuation it computes.", c.n)
-	}
+	c.readBestOf(f)
 	c.readPrompt(f)
 	c.suffix = f.string("suffix")
 	return c
@@ -72,8 +70,8 @@ func (c *completionRequest) readPrompt(f *fields) {
 	default:
 		c.tokens = []json.RawMessage{v}
 	}
-	if n := max(len(c.texts), len(c.tokens)) * c.n; n > maxChoices {
-		f.fail("prompt", "asks for %d continuations (prompts times n); %d are allowed in one request.", n, maxChoices)
+	if n := max(len(c.texts), len(c.tokens)) * c.bestOf; n > maxChoices {
+		f.fail("prompt", "asks for %d continuations (prompts times n, or best_of); %d are allowed in one request.", n, maxChoices)
 	}
 }
 

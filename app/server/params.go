@@ -24,6 +24,7 @@ const (
 type params struct {
 	model          string
 	n              int
+	bestOf         int  // continuations that are computed, of which n are returned; 0 where that is not asked for
 	maxTokens      *int // nil = what the context leaves
 	stop           []string
 	ignoreEOS      bool
