@@ -21,6 +21,44 @@ func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
 	return append(dst, c), a.json.depth() == 0, true
 }
 
+// An argumentsCall reads the JSON of a call's arguments, where the name stands before them.
+type argumentsCall struct {
+	attempt
+	name    string
+	args    arguments
+	closing []string
+}
+
+func (a *argumentsCall) read(p *Parser, c byte) {
+	if !a.called {
+		if !a.hold(p, c) || isSpace(c) {
+			return
+		}
+		if c != '{' {
+			a.wrong(p)
+			return
+		}
+		a.begin(p, a.name)
+	}
+	p.emit(Arguments)
+	out, end, ok := a.args.read(p.run, c)
+	switch p.run = out; {
+	case end:
+		p.closing(a.closing...)
+	case !ok:
+		a.wrong(p, c)
+	}
+}
+
+func (a *argumentsCall) end(p *Parser, cut bool) {
+	if !a.called {
+		a.reject(p)
+		p.mode.end(p, cut)
+	} else if !cut && a.args.json.lacksBrace() {
+		p.emit(Arguments, '}')
+	}
+}
+
 // appendEscaped adds a byte of a string as JSON has it.
 func appendEscaped(dst []byte, c byte) []byte {
 	switch c {

@@ -39,6 +39,7 @@ type Vocabulary func(text string) (id int32, special, ok bool)
 type Dialect struct {
 	name       string
 	thought    tags
+	channels   bool  // instead of tags, see harmony
 	calls      style // nil if the dialect has no calls
 	vocabulary Vocabulary
 }
@@ -52,6 +53,9 @@ type style interface {
 	openers() []string
 	// open reads what follows an opener.
 	open(p *Parser, opener string)
+	// bare are the bytes that may begin a call without an opener, where the answer begins or goes on
+	// behind a call or a thought. open is called with one of them then.
+	bare() string
 	// special are further texts that a parser needs to see.
 	special() []string
 	// grammar returns the rule of the calls, which is named calls.
@@ -62,11 +66,43 @@ type style interface {
 // are several. It is never nil: a template that says nothing has the dialect that writes text only.
 func Detect(template string, vocabulary Vocabulary) *Dialect {
 	d := &Dialect{name: "plain", vocabulary: vocabulary}
-	if strings.Contains(template, "</think>") || strings.Contains(template, "<think>") {
-		d.thought = tags{"<think>", "</think>"}
+	has := func(texts ...string) bool {
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(template, text) })
 	}
-	if strings.Contains(template, "<tool_call>") {
+	token := func(text string) bool {
+		_, _, ok := vocabulary(text)
+		return ok
+	}
+	switch {
+	case has("<|channel|>", "<|message|>"):
+		d.name, d.calls, d.channels = "harmony", harmony{}, true
+	case has("<|tool_call>", `<|"|>`):
+		d.name, d.calls = "gemma4", gemma4
+	case has("<start_function_call>", "<escape>"):
+		d.name, d.calls = "functiongemma", functionGemma
+	case has("<｜tool▁call▁begin｜>"):
+		d.name, d.calls = "deepseek", deepSeek{fenced: has("```json")}
+	case has("[TOOL_CALLS]"):
+		d.name, d.calls = "mistral", mistral{named: token("[ARGS]"), id: has("[CALL_ID]")}
+	case has("<tool_call>", "<function="):
+		d.name, d.calls = "xml", xml{}
+	case has("<tool_call>") && !has("<arg_key>"): // which GLM has
 		d.name, d.calls = "tool_call", tagged{}
+	case has("func_name1("):
+		d.name, d.calls = "pythonic", llama{pythonic: true, token: token("<|python_tag|>")}
+	case has("```tool_code"):
+		d.name, d.calls = "tool_code", llama{pythonic: true, fenced: true}
+	case has(`"parameters": `, `{"name": `):
+		d.name, d.calls = "json", llama{token: token("<|python_tag|>")}
+	}
+	switch {
+	case d.channels:
+	case has("<|channel>thought"):
+		d.thought = tags{"<|channel>thought", "<channel|>"}
+	case has("[THINK]"), token("[THINK]") && d.name == "mistral":
+		d.thought = tags{"[THINK]", "[/THINK]"}
+	case has("</think>"), has("<think>"):
+		d.thought = tags{"<think>", "</think>"}
 	}
 	return d
 }
@@ -78,13 +114,13 @@ func (d *Dialect) Name() string { return d.name }
 func (d *Dialect) Tools() bool { return d.calls != nil }
 
 // Reasons reports whether the models may think before they answer.
-func (d *Dialect) Reasons() bool { return d.thought.open != "" }
+func (d *Dialect) Reasons() bool { return d.channels || d.thought.open != "" }
 
 // Special returns the texts of the special tokens that a parser needs to see, wherever such tokens
 // are left out of the text otherwise.
 func (d *Dialect) Special() []string {
 	var texts []string
-	if d.Reasons() {
+	if d.thought.open != "" {
 		texts = append(texts, d.thought.open, d.thought.close)
 	}
 	if d.calls != nil {

@@ -1,9 +1,11 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -20,7 +22,7 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 	if d.calls == nil {
 		return "", errors.New("the models of this family have no calls of tools")
 	}
-	g := &grammar{dialect: d, parallel: choice.Parallel}
+	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{}}
 	for _, t := range tools {
 		if choice.Tool == "" || choice.Tool == t.Name {
 			g.tools = append(g.tools, t)
@@ -40,30 +42,33 @@ type grammar struct {
 	tools    []Tool
 	parallel bool
 	rules    strings.Builder
+	made     map[string]bool // rules of once
 	err      error
 }
 
 // rule adds a rule.
-func (g *grammar) rule(name string, format string, args ...any) {
+func (g *grammar) rule(name, format string, args ...any) {
 	fmt.Fprintf(&g.rules, "%s: ", name)
 	fmt.Fprintf(&g.rules, format, args...)
 	g.rules.WriteByte('\n')
 }
 
+// once adds a rule unless there is one of that name.
+func (g *grammar) once(name, format string, args ...any) {
+	if !g.made[name] {
+		g.made[name] = true
+		g.rule(name, format, args...)
+	}
+}
+
 // start adds the rule of the whole answer.
 func (g *grammar) start(prompt string) {
 	thought := g.dialect.thought
-	if thought.open == "" {
+	if thought.open == "" { // or the dialect has its own way
 		g.rule("start", "calls")
 		return
 	}
-	body := "thought_text " + g.token(thought.close) + ` /\n{0,2}/`
-	if _, special, ok := g.dialect.vocabulary(thought.close); ok && special {
-		g.rule("thought_text", `/(.|\n)*/`)
-	} else {
-		body = `thought_text /\n{0,2}/`
-		g.rule("thought_text[lazy]", `/(.|\n)*%s/`, strings.ReplaceAll(quoteRegex(thought.close), "/", `\/`))
-	}
+	body := g.until(thought.close) + ` /\n{0,2}/`
 	if strings.HasSuffix(strings.TrimSpace(prompt), thought.open) {
 		g.rule("start", "%s calls", body)
 		return
@@ -80,10 +85,26 @@ func (g *grammar) token(text string) string {
 	return quote(text)
 }
 
+// until returns any text and the end of it.
+func (g *grammar) until(end string) string {
+	if _, special, ok := g.dialect.vocabulary(end); ok && special {
+		return `/(.|\n)*/ ` + g.token(end)
+	}
+	name := ""
+	for _, r := range end {
+		name += fmt.Sprintf("_%x", r)
+	}
+	g.once("until"+name+"[lazy]", `/(.|\n)*%s/`, quoteRegex(end))
+	return "until" + name
+}
+
 // several returns what repeats rule, apart by between, or the rule alone.
 func (g *grammar) several(rule, between string) string {
 	if !g.parallel {
 		return rule
+	}
+	if between == `""` {
+		return rule + "+"
 	}
 	return fmt.Sprintf("%s (%s %s)*", rule, between, rule)
 }
@@ -108,32 +129,18 @@ func (g *grammar) schema(s json.RawMessage, strict bool) string {
 		s = json.RawMessage(`{"type":"object"}`)
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(s, &members); err != nil || members == nil {
-		return "%json " + string(s) // true, which is any
-	}
-	if members["x-guidance"] == nil {
+	if json.Unmarshal(s, &members) == nil && members != nil && members["x-guidance"] == nil {
 		how, err := json.Marshal(map[string]any{"whitespace_pattern": spacing, "lenient": !strict})
 		if err != nil {
 			panic(err) // a string and a bool
 		}
-		rest := strings.TrimLeft(string(s), " \t\r\n")[1:]
-		comma := ","
-		if len(members) == 0 {
-			comma = ""
-		}
-		s = json.RawMessage(`{"x-guidance":` + string(how) + comma + rest)
+		s = with(s, "x-guidance", how)
 	}
 	return "%json " + string(s)
 }
 
 // quote returns a text as a literal of Lark, which is spelled as JSON.
-func quote(text string) string {
-	b, err := json.Marshal(text)
-	if err != nil {
-		panic(err) // a string
-	}
-	return string(b)
-}
+func quote(text string) string { return string(appendString(nil, text)) }
 
 // quoteRegex returns a regular expression of that text alone.
 func quoteRegex(text string) string {
@@ -147,11 +154,98 @@ func quoteRegex(text string) string {
 	return b.String()
 }
 
-func (tagged) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
-		name := quote(t.Name)
-		return fmt.Sprintf(`%s %s %s %s`, g.token(toolCall.open), quote("\n{\"name\": "+name+", \"arguments\": "), g.schema(t.Parameters, t.Strict),
-			quote("}\n")+" "+g.token(toolCall.close))
-	})
-	g.rule("calls", "%s", g.several(call, quote("\n")))
+// object returns a call as JSON, with the arguments under that key.
+func (g *grammar) object(t Tool, before, key, after string) string {
+	return fmt.Sprintf("%s %s %s", quote(before+`{"name": `+quote(t.Name)+`, "`+key+`": `), g.schema(t.Parameters, t.Strict), quote("}"+after))
+}
+
+// function returns a call as a function's, with each value by literal.
+func (g *grammar) function(t Tool, open, close, sep byte, literal func(property) string) string {
+	between := ", "
+	if sep == ':' {
+		between = ","
+	}
+	var required, optional []string
+	for _, p := range g.properties(t) {
+		member := quote(p.name+string(sep)) + " " + literal(p)
+		if p.required {
+			required = append(required, member)
+		} else {
+			optional = append(optional, member)
+		}
+	}
+	members := strings.Join(required, " "+quote(between)+" ")
+	if len(required) == 0 && len(optional) > 0 { // one of them has no comma before it
+		var firsts []string
+		for i, first := range optional {
+			for _, next := range optional[i+1:] {
+				first += fmt.Sprintf(" (%s %s)?", quote(between), next)
+			}
+			firsts = append(firsts, first)
+		}
+		members = "(" + strings.Join(firsts, " | ") + ")?"
+	} else {
+		for _, next := range optional {
+			members += fmt.Sprintf(" (%s %s)?", quote(between), next)
+		}
+	}
+	return fmt.Sprintf("%s %s %s", quote(t.Name+string(open)), members, quote(string(close)))
+}
+
+// A property is one parameter of a tool.
+type property struct {
+	name     string
+	schema   json.RawMessage
+	types    []string // nil: any
+	kind     kind
+	required bool
+	strict   bool
+}
+
+// properties returns a tool's parameters, in the order of its schema.
+func (g *grammar) properties(t Tool) []property {
+	root := readSchema(t.Parameters)
+	var list []property
+	for _, name := range keys(root.raw["properties"]) {
+		p := property{name: name, schema: root.Properties[name], kind: kindOf(t.Parameters, name), strict: t.Strict, required: slices.Contains(root.Required, name)}
+		p.types = readSchema(p.schema).types()
+		for _, key := range []string{"$defs", "definitions"} { // which it may refer to
+			if defs := root.raw[key]; defs != nil && bytes.Contains(p.schema, []byte("#/"+key)) {
+				p.schema = with(p.schema, key, defs)
+			}
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// keys returns those of a JSON object, in their order.
+func keys(object json.RawMessage) []string {
+	var list []string
+	d := json.NewDecoder(bytes.NewReader(object))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		t, err := d.Token()
+		key, ok := t.(string)
+		var value json.RawMessage
+		if err != nil || !ok || d.Decode(&value) != nil {
+			return nil
+		}
+		if !slices.Contains(list, key) {
+			list = append(list, key)
+		}
+	}
+	return list
+}
+
+// with returns a JSON object with a member more, at its beginning.
+func with(object json.RawMessage, key string, value json.RawMessage) json.RawMessage {
+	rest := bytes.TrimLeft(object, " \t\r\n")[1:]
+	comma := ","
+	if bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {
+		comma = ""
+	}
+	return slices.Concat(json.RawMessage("{"+quote(key)+":"), value, json.RawMessage(comma), rest)
 }

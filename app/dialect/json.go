@@ -27,7 +27,7 @@ const (
 	inString
 	escape
 	hex
-	literal
+	inLiteral
 	minus // a digit
 	zero  // what is behind a first 0
 	digits
@@ -44,6 +44,11 @@ func (s *scanner) depth() int { return len(s.open) }
 
 // inside reports whether the next byte belongs to a string.
 func (s *scanner) inside() bool { return s.state == inString || s.state == escape || s.state == hex }
+
+// lacksBrace reports whether nothing but the last brace of an object is missing. A number might go on.
+func (s *scanner) lacksBrace() bool {
+	return len(s.open) == 1 && (s.state == after || s.state == firstKey)
+}
 
 // read takes the next byte, or reports false: it can't stand here, and nothing has changed.
 func (s *scanner) read(c byte) bool {
@@ -79,7 +84,7 @@ func (s *scanner) read(c byte) bool {
 			s.state = inString
 		}
 		return true
-	case literal:
+	case inLiteral:
 		if c != s.rest[0] {
 			return false
 		}
@@ -154,11 +159,11 @@ func (s *scanner) begin(c byte) bool {
 	case '"':
 		s.state, s.key = inString, false
 	case 't':
-		s.state, s.rest = literal, "rue"
+		s.state, s.rest = inLiteral, "rue"
 	case 'f':
-		s.state, s.rest = literal, "alse"
+		s.state, s.rest = inLiteral, "alse"
 	case 'n':
-		s.state, s.rest = literal, "ull"
+		s.state, s.rest = inLiteral, "ull"
 	case '-':
 		s.state = minus
 	case '0':

@@ -11,16 +11,15 @@ import (
 type object struct {
 	bare bool // nothing around it tells a call from other JSON: no other members, and arguments there must be
 
-	at     place
-	value  scanner   // the key or value being read
-	text   []byte    // its spelling, where it counts
-	key    string    // of the member being read
-	name   string    // of the tool
-	args   arguments // read so far
-	early  []byte    // the arguments, of a call that has no name yet
-	given  bool      // arguments have begun
-	called bool      // the call has
-	whole  bool      // and so are its arguments
+	at    place
+	value scanner   // the key or value being read
+	text  []byte    // its spelling, where it counts
+	key   string    // of the member being read
+	name  string    // of the tool
+	args  arguments // read so far
+	early []byte    // the arguments, of a call that has no name yet
+	given bool      // arguments have begun
+	whole bool      // and ended
 }
 
 // A place is where an object is being read.
@@ -53,8 +52,8 @@ var (
 	bareKeys     = []string{"name", "arguments", "parameters", "type", "id"}
 )
 
-// read takes the next byte.
-func (o *object) read(p *Parser, c byte) verdict {
+// read takes the next byte of the call that a is.
+func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	switch o.at {
 	case inKey:
 		if !o.value.read(c) || len(o.text) == maxHeld {
@@ -70,18 +69,18 @@ func (o *object) read(p *Parser, c byte) verdict {
 				return wrong
 			}
 			o.at = atEnd // of a number
-			return o.read(p, c)
+			return o.read(p, a, c)
 		}
-		if o.counts() {
+		if !a.called && o.counts() {
 			o.text = append(o.text, c)
 		}
 		if o.value.state != done {
 			return more
 		}
 		o.at = atEnd
-		return o.valued(p)
+		return o.valued(p, a)
 	case inArguments:
-		return o.argument(p, c)
+		return o.argument(p, a, c)
 	}
 	if isSpace(c) {
 		return more
@@ -99,9 +98,9 @@ func (o *object) read(p *Parser, c byte) verdict {
 		}
 		o.at, o.given = inArguments, true
 		if o.name != "" {
-			o.call(p)
+			o.call(p, a)
 		}
-		return o.argument(p, c)
+		return o.argument(p, a, c)
 	case o.at == atValue:
 		if o.begin(inValue, c); o.value.state == value {
 			return wrong
@@ -109,7 +108,7 @@ func (o *object) read(p *Parser, c byte) verdict {
 	case o.at == atEnd && c == ',':
 		o.at = atKey
 	case (o.at == atEnd || o.at == atFirst) && c == '}':
-		return o.end(p)
+		return o.end(p, a)
 	default:
 		return wrong
 	}
@@ -124,7 +123,7 @@ func (o *object) begin(at place, c byte) {
 
 // counts reports whether the value being read has a meaning.
 func (o *object) counts() bool {
-	return !o.called && (o.key == "name" || slices.Contains(argumentKeys, o.key))
+	return o.key == "name" || slices.Contains(argumentKeys, o.key)
 }
 
 // named goes on behind a key.
@@ -137,9 +136,12 @@ func (o *object) named() verdict {
 }
 
 // valued goes on behind a value other than an object of arguments.
-func (o *object) valued(p *Parser) verdict {
+func (o *object) valued(p *Parser, a *attempt) verdict {
 	if !o.counts() {
 		return more
+	}
+	if a.called { // a second name, or second arguments
+		return wrong
 	}
 	text := string(bytes.TrimSpace(o.text))
 	if o.key == "name" {
@@ -162,13 +164,13 @@ func (o *object) valued(p *Parser) verdict {
 		o.early, o.given, o.whole = []byte(text), true, true
 	}
 	if o.name != "" && o.given {
-		o.call(p)
+		o.call(p, a)
 	}
 	return more
 }
 
 // argument reads a byte of the arguments.
-func (o *object) argument(p *Parser, c byte) verdict {
+func (o *object) argument(p *Parser, a *attempt, c byte) verdict {
 	out, end, ok := o.args.read(o.early, c)
 	if !ok {
 		return wrong
@@ -176,7 +178,7 @@ func (o *object) argument(p *Parser, c byte) verdict {
 	if o.early = out; end {
 		o.at, o.whole = atEnd, true
 	}
-	if o.called {
+	if a.called {
 		p.emit(Arguments, o.early...)
 		o.early = o.early[:0]
 	}
@@ -184,21 +186,20 @@ func (o *object) argument(p *Parser, c byte) verdict {
 }
 
 // call begins the call.
-func (o *object) call(p *Parser) {
-	o.called = true
-	p.begin(o.name)
+func (o *object) call(p *Parser, a *attempt) {
+	a.begin(p, o.name)
 	p.emit(Arguments, o.early...)
 	o.early = nil
 }
 
 // end reads the last brace.
-func (o *object) end(p *Parser) verdict {
-	if !o.called {
+func (o *object) end(p *Parser, a *attempt) verdict {
+	if !a.called {
 		if o.bare || o.given || o.name == "" {
 			return wrong
 		}
 		o.early, o.whole = []byte("{}"), true
-		o.call(p)
+		o.call(p, a)
 	}
 	return ended
 }

@@ -1,9 +1,6 @@
 package dialect
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 const (
 	maxHeld  = 256 << 10 // bytes of what may become a call, or of one XML parameter
@@ -24,6 +21,7 @@ type Parser struct {
 	openers []string        // of calls and thoughts, in text
 	starts  string          // their first bytes
 	longest int             // of them
+	bare    string          // see style
 
 	mode  mode
 	calls int    // begun
@@ -54,9 +52,12 @@ func (d *Dialect) Parser(o Options) *Parser {
 		for _, t := range o.Tools {
 			p.tools[t.Name] = t
 		}
-		p.openers = d.calls.openers()
+		p.openers, p.bare = d.calls.openers(), d.calls.bare()
 	}
-	if d.Reasons() {
+	if d.channels {
+		p.mode = newMessages(p, o.Prompt)
+	}
+	if d.thought.open != "" {
 		p.openers = append(p.openers[:len(p.openers):len(p.openers)], d.thought.open, d.thought.close)
 		if strings.HasSuffix(strings.TrimSpace(o.Prompt), d.thought.open) {
 			p.think()
@@ -136,9 +137,16 @@ func (inText) read(p *Parser, c byte) {
 			return
 		}
 	}
-	if len(p.held) == 0 && strings.IndexByte(p.starts, c) < 0 {
-		p.plain(c)
-		return
+	if len(p.held) == 0 {
+		if p.fresh && strings.IndexByte(p.bare, c) >= 0 {
+			p.dialect.calls.open(p, string(c))
+			p.mode.read(p, c)
+			return
+		}
+		if strings.IndexByte(p.starts, c) < 0 {
+			p.plain(c)
+			return
+		}
 	}
 	for p.held = append(p.held, c); len(p.held) > 0; p.held = p.held[1:] {
 		opener, whole := match(p.held, p.openers)
@@ -204,34 +212,23 @@ func (p *Parser) plain(c byte) {
 		}
 		return
 	}
-	if !p.fresh || p.calls == 0 || p.texted { // not what a template puts between a call and the text behind it
+	p.flushSpace()
+	p.emit(Text, c)
+	p.fresh, p.texted = false, true
+}
+
+// flushSpace passes on the white space before text, unless it is what a template puts between a call
+// and the text behind it.
+func (p *Parser) flushSpace() {
+	if !p.fresh || p.calls == 0 || p.texted {
 		p.emit(Text, p.space...)
 	}
-	p.emit(Text, c)
 	p.space = p.space[:0]
-	p.fresh, p.texted = false, true
 }
 
 // toText goes on with text. fresh is whether it begins anew.
 func (p *Parser) toText(fresh bool) {
 	p.mode, p.fresh = inText{}, fresh
-}
-
-// reject gives up on a call: raw, which begins with an opener, is text, but for what may begin
-// something else at its end.
-func (p *Parser) reject(raw []byte, opener int) {
-	p.toText(false)
-	if p.calls == 0 || p.texted || len(raw) == 0 {
-		p.emit(Text, p.space...)
-	}
-	p.space = p.space[:0]
-	tail := max(opener, len(raw)-p.longest)
-	for _, c := range raw[:tail] {
-		p.plain(c)
-	}
-	for _, c := range bytes.Clone(raw[tail:]) {
-		p.mode.read(p, c)
-	}
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }

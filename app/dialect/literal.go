@@ -1,0 +1,387 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A literal reads the arguments of a call that are not JSON, and writes them as such: Python's
+// keyword arguments f(a=1, b='x'), or what Gemma makes of them, {a:1,b:<|"|>x<|"|>}.
+type literal struct {
+	delim  string                // around strings; empty: Python's quotes
+	texts  func(key string) bool // whether an argument is a string even without them; nil: none
+	open   []frame
+	at     literalPlace
+	isKey  bool   // the word or string being read is
+	name   string // of the argument being read
+	word   []byte // being read; of a string: an escape, or what may be a delimiter
+	quote  byte   // of the string being read
+	triple bool
+	quotes int  // in a row
+	valued bool // a value has begun
+}
+
+// A frame is an object or a list that is open.
+type frame struct {
+	close, sep byte // sep stands between key and value; 0 in a list
+	count      int
+}
+
+type literalPlace int
+
+const (
+	litItem literalPlace = iota // or the end
+	litSep                      // between key and value
+	litValue
+	litWord
+	litDelim  // that opens a string
+	litQuotes // that open one
+	litText
+	litEscape
+	litBehind // a comma, or the end
+)
+
+// newLiteral returns a reader of arguments, behind the bracket that opens them.
+func newLiteral(close, sep byte, delim string) literal {
+	return literal{delim: delim, open: []frame{{close: close, sep: sep}}}
+}
+
+// read takes the next byte and adds what it stands for to dst.
+func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
+	switch l.at {
+	case litWord:
+		if !l.ends(c) {
+			l.word = append(l.word, c)
+			if len(l.word) > maxHeld {
+				return dst, wrong
+			}
+			return dst, more
+		}
+		dst, ok := l.endWord(dst)
+		if !ok {
+			return dst, wrong
+		}
+		return l.read(dst, c)
+	case litDelim:
+		if l.word = append(l.word, c); !strings.HasPrefix(l.delim, string(l.word)) {
+			l.at = litWord
+			return dst, more
+		}
+		if len(l.word) == len(l.delim) {
+			l.word, l.at = l.word[:0], litText
+			dst = append(dst, '"')
+		}
+		return dst, more
+	case litQuotes:
+		return l.opening(dst, c)
+	case litText:
+		return l.inString(dst, c), more
+	case litEscape:
+		return l.escape(dst, c)
+	}
+	if isSpace(c) {
+		return dst, more
+	}
+	f := &l.open[len(l.open)-1]
+	switch {
+	case c == f.close && (l.at == litItem || l.at == litBehind):
+		end := byte(']')
+		if f.sep != 0 {
+			end = '}'
+		}
+		l.open, l.at = l.open[:len(l.open)-1], litBehind
+		if dst = append(dst, end); len(l.open) == 0 {
+			return dst, ended
+		}
+		return dst, more
+	case l.at == litBehind && c == ',':
+		l.at = litItem
+		return dst, more
+	case l.at == litSep && c == f.sep:
+		l.at = litValue
+		return append(dst, ':'), more
+	case l.at == litItem:
+		if f.count++; f.count > 1 {
+			dst = append(dst, ',')
+		}
+		if f.sep != 0 {
+			return l.beginKey(dst, c, f.sep)
+		}
+		return l.begin(dst, c)
+	case l.at == litValue:
+		return l.begin(dst, c)
+	}
+	return dst, wrong
+}
+
+// beginKey reads the first byte of a key: a string in a dict of Python's, a bare word elsewhere.
+func (l *literal) beginKey(dst []byte, c, sep byte) ([]byte, verdict) {
+	l.isKey, l.word = true, append(l.word[:0], c)
+	switch {
+	case l.delim != "" && c == l.delim[0]:
+		l.at = litDelim
+	case l.delim == "" && sep == ':':
+		if c != '"' && c != '\'' {
+			return dst, wrong
+		}
+		l.at, l.quote, l.quotes, l.triple = litQuotes, c, 1, false
+	case l.ends(c) || l.delim == "" && !isLetter(c):
+		return dst, wrong
+	default:
+		l.at = litWord
+	}
+	return dst, more
+}
+
+// begin reads the first byte of a value.
+func (l *literal) begin(dst []byte, c byte) ([]byte, verdict) {
+	l.isKey, l.valued, l.word = false, true, append(l.word[:0], c)
+	switch {
+	case c == '{' || c == '[' || c == '(' && l.delim == "":
+		if len(l.open) == maxDepth {
+			return dst, wrong
+		}
+		f := map[byte]frame{'{': {close: '}', sep: ':'}, '[': {close: ']'}, '(': {close: ')'}}[c]
+		l.open, l.at = append(l.open, f), litItem
+		if c == '(' {
+			c = '['
+		}
+		return append(dst, c), more
+	case l.delim != "" && c == l.delim[0]:
+		l.at = litDelim
+	case l.delim == "" && (c == '"' || c == '\''):
+		l.at, l.quote, l.quotes, l.triple = litQuotes, c, 1, false
+	case l.ends(c):
+		return dst, wrong
+	default:
+		l.at = litWord
+	}
+	return dst, more
+}
+
+// ends reports whether a word ends before c.
+func (l *literal) ends(c byte) bool {
+	if l.delim == "" {
+		return strings.IndexByte(" \t\r\n,:=()[]{}'\"", c) >= 0
+	}
+	if l.isKey {
+		return c == ':' || c == '}' || c == ','
+	}
+	return c == ',' || c == '}' || c == ']'
+}
+
+// endWord writes the word that has been read.
+func (l *literal) endWord(dst []byte) ([]byte, bool) {
+	word := string(bytes.TrimSpace(l.word))
+	if l.isKey {
+		if len(l.open) == 1 {
+			l.name = word
+		}
+		l.at = litSep
+		return appendString(dst, word), true
+	}
+	l.at = litBehind
+	if len(l.open) == 1 && l.delim != "" && l.texts != nil && l.texts(l.name) {
+		return appendString(dst, word), true
+	}
+	switch word {
+	case "True":
+		word = "true"
+	case "False":
+		word = "false"
+	case "None":
+		word = "null"
+	}
+	if json.Valid([]byte(word)) {
+		return append(dst, word...), true
+	}
+	if l.delim != "" {
+		return appendString(dst, word), true
+	}
+	number, ok := pythonNumber(word)
+	if !ok {
+		l.at = litWord
+	}
+	return append(dst, number...), ok
+}
+
+// pythonNumber returns one of Python's numbers as JSON has it: 1_000, +1, .5, 1., 0x10.
+func pythonNumber(word string) (string, bool) {
+	sign := ""
+	switch {
+	case strings.HasPrefix(word, "-"):
+		sign, word = "-", word[1:]
+	case strings.HasPrefix(word, "+"):
+		word = word[1:]
+	}
+	if word == "" || !isDigit(word[0]) && word[0] != '.' {
+		return "", false
+	}
+	if n, err := strconv.ParseUint(word, 0, 64); err == nil && !(len(word) > 1 && word[0] == '0' && isDigit(word[1])) {
+		return sign + strconv.FormatUint(n, 10), true
+	}
+	word = strings.ReplaceAll(word, "_", "")
+	if strings.HasPrefix(word, ".") {
+		word = "0" + word
+	}
+	if before, after, ok := strings.Cut(word, "."); ok && (after == "" || !isDigit(after[0])) {
+		word = before + ".0" + after
+	}
+	return sign + word, json.Valid([]byte(sign + word))
+}
+
+// opening reads quotes of Python's at the beginning of a string: one or three, or two around nothing.
+func (l *literal) opening(dst []byte, c byte) ([]byte, verdict) {
+	if c == l.quote && l.quotes < 3 {
+		if l.quotes++; l.quotes < 3 {
+			return dst, more
+		}
+		l.triple = true
+		l.at, l.quotes, l.word = litText, 0, l.word[:0]
+		return append(dst, '"'), more
+	}
+	empty := l.quotes == 2
+	l.at, l.quotes, l.word = litText, 0, l.word[:0]
+	dst = append(dst, '"')
+	if empty {
+		return l.read(l.endString(dst), c)
+	}
+	return l.read(dst, c)
+}
+
+// inString reads a byte of a string, or of what ends it.
+func (l *literal) inString(dst []byte, c byte) []byte {
+	if l.delim != "" {
+		for l.word = append(l.word, c); len(l.word) > 0; l.word = l.word[1:] {
+			if string(l.word) == l.delim {
+				l.word = nil
+				return l.endString(dst)
+			}
+			if strings.HasPrefix(l.delim, string(l.word)) {
+				return dst
+			}
+			dst = appendEscaped(dst, l.word[0])
+		}
+		l.word = nil
+		return dst
+	}
+	if c == l.quote {
+		if l.quotes++; l.quotes == 3 || !l.triple {
+			l.quotes = 0
+			return l.endString(dst)
+		}
+		return dst
+	}
+	for ; l.quotes > 0; l.quotes-- {
+		dst = appendEscaped(dst, l.quote)
+	}
+	if c == '\\' {
+		l.at, l.word = litEscape, l.word[:0]
+		return dst
+	}
+	return appendEscaped(dst, c)
+}
+
+// endString ends a string.
+func (l *literal) endString(dst []byte) []byte {
+	if l.at = litBehind; l.isKey {
+		l.at = litSep
+	}
+	return append(dst, '"')
+}
+
+// escapes are Python's of one letter.
+var escapes = map[byte]rune{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '\'': '\'', '"': '"', 'a': 7, 'b': '\b', 'f': '\f', 'v': '\v'}
+
+// digitsOf is how many digits follow the letter of an escape.
+var digitsOf = map[byte]int{'x': 2, 'u': 4, 'U': 8}
+
+// escape reads what is behind a backslash of Python's.
+func (l *literal) escape(dst []byte, c byte) ([]byte, verdict) {
+	l.word = append(l.word, c)
+	first := l.word[0]
+	n := digitsOf[first]
+	switch {
+	case n > 0 && len(l.word) == 1, n > 0 && isHex(c) && len(l.word) <= n:
+		return dst, more
+	case n > 0 && isHex(c):
+		l.at = litText
+		return l.appendRune(dst, string(l.word[1:]), 16), more
+	case n > 0: // too few digits: it stands as it is
+		rest := l.word
+		l.at, l.word = litText, nil
+		dst = appendEscaped(dst, '\\')
+		for _, c := range rest {
+			dst = l.inString(dst, c)
+		}
+		return dst, more
+	case '0' <= first && first <= '7':
+		if '0' <= c && c <= '7' && len(l.word) < 3 {
+			return dst, more
+		}
+		if '0' <= c && c <= '7' {
+			l.at = litText
+			return l.appendRune(dst, string(l.word), 8), more
+		}
+		dst = l.appendRune(dst, string(l.word[:len(l.word)-1]), 8)
+		l.at, l.word = litText, l.word[:0]
+		return l.inString(dst, c), more
+	}
+	l.at, l.word = litText, l.word[:0]
+	if c == '\n' { // the line goes on
+		return dst, more
+	}
+	if r, ok := escapes[c]; ok {
+		return appendRune(dst, r), more
+	}
+	return appendEscaped(append(dst, '\\', '\\'), c), more
+}
+
+// appendRune adds the character with that number.
+func (l *literal) appendRune(dst []byte, digits string, base int) []byte {
+	l.word = l.word[:0]
+	n, err := strconv.ParseUint(digits, base, 32)
+	if err != nil || n > utf8.MaxRune {
+		n = utf8.RuneError
+	}
+	if 0xd800 <= n && n < 0xe000 { // half of a character: the other one may follow
+		return append(append(dst, `\u`...), strconv.FormatUint(n, 16)...)
+	}
+	return appendRune(dst, rune(n))
+}
+
+// rest are the bytes that were read but not written yet.
+func (l *literal) rest() []byte {
+	switch l.at {
+	case litWord, litDelim, litText:
+		return append(l.word[:len(l.word):len(l.word)], slices.Repeat([]byte{l.quote}, l.quotes)...)
+	case litQuotes:
+		return slices.Repeat([]byte{l.quote}, l.quotes)
+	case litEscape:
+		return append([]byte{'\\'}, l.word...)
+	}
+	return nil
+}
+
+// appendRune adds a character of a string as JSON has it.
+func appendRune(dst []byte, r rune) []byte {
+	if r < utf8.RuneSelf {
+		return appendEscaped(dst, byte(r))
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// appendString adds a string as JSON has it.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := range len(s) {
+		dst = appendEscaped(dst, s[i])
+	}
+	return append(dst, '"')
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c >= utf8.RuneSelf }

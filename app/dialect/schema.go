@@ -1,0 +1,102 @@
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A kind is what the schema of a parameter makes of its text, where a dialect writes strings without
+// quotes: a string stays as it is, anything else is JSON, or a string if it is none.
+type kind int
+
+const (
+	kindTyped    kind = iota // no string, or nobody knows
+	kindText                 // a string
+	kindNullable             // a string, or null
+)
+
+// A schema is what of a JSON schema counts here.
+type schema struct {
+	raw        map[string]json.RawMessage
+	Properties map[string]json.RawMessage
+	Required   []string
+	AnyOf      []json.RawMessage
+	OneOf      []json.RawMessage
+	Enum       []json.RawMessage
+	Ref        string
+	Defs       map[string]json.RawMessage // $defs
+	Old        map[string]json.RawMessage // definitions, their older name
+}
+
+// readSchema reads what it can of a schema: a member of another form than it should have is as if it
+// weren't there.
+func readSchema(b json.RawMessage) schema {
+	var s schema
+	if json.Unmarshal(b, &s.raw) != nil {
+		return schema{}
+	}
+	for key, to := range map[string]any{"properties": &s.Properties, "required": &s.Required, "anyOf": &s.AnyOf, "oneOf": &s.OneOf,
+		"enum": &s.Enum, "$ref": &s.Ref, "$defs": &s.Defs, "definitions": &s.Old} {
+		if v := s.raw[key]; v != nil && json.Unmarshal(v, to) != nil {
+			continue
+		}
+	}
+	return s
+}
+
+// types returns those it names, nil if none.
+func (s schema) types() []string {
+	var list []string
+	var one string
+	if json.Unmarshal(s.raw["type"], &one) == nil {
+		return []string{one}
+	}
+	if json.Unmarshal(s.raw["type"], &list) != nil {
+		return nil
+	}
+	return list
+}
+
+// kindOf returns the kind of a tool's parameter.
+func kindOf(parameters json.RawMessage, key string) kind {
+	root := readSchema(parameters)
+	property, ok := root.Properties[key]
+	if !ok {
+		return kindTyped
+	}
+	text, null := root.admits(readSchema(property), 0)
+	switch {
+	case text && null:
+		return kindNullable
+	case text:
+		return kindText
+	}
+	return kindTyped
+}
+
+// admits reports whether a schema within s has strings, and null, among its values.
+func (s schema) admits(within schema, depth int) (text, null bool) {
+	if depth > 8 { // of schemas that refer to each other
+		return false, false
+	}
+	types := within.types()
+	text, null = slices.Contains(types, "string"), slices.Contains(types, "null")
+	if types == nil {
+		for _, v := range append(within.Enum[:len(within.Enum):len(within.Enum)], within.raw["const"]) {
+			text = text || strings.HasPrefix(string(v), `"`)
+			null = null || string(v) == "null"
+		}
+	}
+	others := slices.Concat(within.AnyOf, within.OneOf)
+	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
+		others = append(others, s.Defs[name])
+	} else if _, name, ok := strings.Cut(within.Ref, "#/definitions/"); ok {
+		others = append(others, s.Old[name])
+	}
+	for _, other := range others {
+		t, n := s.admits(readSchema(other), depth+1)
+		text, null = text || t, null || n
+	}
+	return text, null
+}
