@@ -121,7 +121,8 @@ func (d *Dialect) Reasons() bool { return d.channels || d.thought.open != "" }
 func (d *Dialect) Special() []string {
 	var texts []string
 	if d.thought.open != "" {
-		texts = append(texts, d.thought.open, d.thought.close)
+		token, _ := tokenOf(d.thought.open)
+		texts = append(texts, token, d.thought.close)
 	}
 	if d.calls != nil {
 		texts = append(append(texts, d.calls.openers()...), d.calls.special()...)
@@ -130,4 +131,12 @@ func (d *Dialect) Special() []string {
 		_, special, ok := d.vocabulary(text)
 		return !ok || !special
 	})
+}
+
+// tokenOf splits what is no token as a whole, <|channel>thought, into one and the text behind it.
+func tokenOf(tag string) (token, rest string) {
+	if end := strings.IndexAny(tag, ">]"); end >= 0 {
+		return tag[:end+1], tag[end+1:]
+	}
+	return tag, ""
 }

@@ -142,6 +142,7 @@ func (f *functionCall) end(p *Parser, cut bool) {
 		f.reject(p)
 		p.mode.end(p, cut)
 	case f.at == inArgs:
-		p.emit(Arguments, f.args.rest()...)
+		f.wrong(p, f.args.rest()...)
+		p.mode.end(p, cut)
 	}
 }

@@ -147,8 +147,8 @@ func (m *messages) begin(p *Parser, header string) {
 		m.kind = Reasoning
 	}
 	m.at = inMessage
-	if to := field(harmonyTo); to != "" && p.tools != nil {
-		m.at, m.name = atArguments, strings.TrimPrefix(to, "functions.")
+	if m.name = strings.TrimPrefix(field(harmonyTo), "functions."); m.name != "" && p.tools != nil {
+		m.at = atArguments
 	}
 }
 

@@ -50,6 +50,21 @@ func newLiteral(close, sep byte, delim string) literal {
 	return literal{delim: delim, open: []frame{{close: close, sep: sep}}}
 }
 
+// pythonList returns the JSON of one of Python's lists, tuples or dicts, or false if text is none.
+func pythonList(text []byte) (list []byte, ok bool) {
+	if len(text) == 0 || strings.IndexByte("[{(", text[0]) < 0 {
+		return nil, false
+	}
+	l := newLiteral(']', 0, "") // within a list of its own
+	for i, c := range text {
+		var v verdict
+		if list, v = l.read(list, c); v != more || len(l.open) == 1 && i < len(text)-1 {
+			return nil, false
+		}
+	}
+	return list, len(l.open) == 1
+}
+
 // read takes the next byte and adds what it stands for to dst.
 func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 	switch l.at {
@@ -205,8 +220,9 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 	number, ok := pythonNumber(word)
 	if !ok {
 		l.at = litWord
+		return dst, false
 	}
-	return append(dst, number...), ok
+	return append(dst, number...), true
 }
 
 // pythonNumber returns one of Python's numbers as JSON has it: 1_000, +1, .5, 1., 0x10.

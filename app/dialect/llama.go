@@ -27,7 +27,7 @@ var (
 	pythonTag   = tags{"<|python_tag|>", ""}
 	pythonStart = tags{"<|python_start|>", "<|python_end|>"}
 
-	pythonList    = &functionForm{open: '(', close: ')', sep: '=', comma: true, last: []string{"]", pythonStart.close}}
+	pythonCalls   = &functionForm{open: '(', close: ')', sep: '=', comma: true, last: []string{"]", pythonStart.close}}
 	pythonLines   = &functionForm{open: '(', close: ')', sep: '=', lines: true, last: []string{"```"}}
 	pythonFenced  = &functionForm{open: '(', close: ')', sep: '=', comma: true, last: []string{"]", "```"}}
 	pythonBuiltIn = &functionForm{open: '(', close: ')', sep: '=', suffix: ".call", last: []string{pythonStart.close}}
@@ -48,9 +48,9 @@ func (l llama) open(p *Parser, opener string) {
 	case "{":
 		p.mode = &objectCall{object: object{bare: true}, closing: []string{";"}}
 	case "[":
-		p.mode = &functionCall{form: pythonList, before: "["}
+		p.mode = &functionCall{form: pythonCalls, before: "["}
 	default:
-		list, single, last := pythonList, pythonBuiltIn, []string{";", pythonStart.close}
+		list, single, last := pythonCalls, pythonBuiltIn, []string{";", pythonStart.close}
 		if opener == toolCode {
 			list, single, last = pythonFenced, pythonLines, []string{"```"}
 		}

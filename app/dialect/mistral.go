@@ -80,7 +80,7 @@ func (l *listCall) read(p *Parser, c byte) {
 	case ended:
 		l.done = true
 	case wrong:
-		if l.object.whole { // only its end is missing
+		if l.called && l.object.whole { // only its end is missing
 			l.done = true
 			l.read(p, c)
 			return
@@ -100,57 +100,38 @@ func (l *listCall) end(p *Parser, cut bool) {
 type namedCall struct {
 	attempt
 	name []byte
+	id   bool // it is behind the name
+	tag  bool // one has begun
 	look lookout
-	at   namedPlace
 }
 
-type namedPlace int
-
-const (
-	atName namedPlace = iota
-	atTag
-	atID
-)
-
 func (n *namedCall) read(p *Parser, c byte) {
-	if n.at == atName && c == '{' && len(n.name) > 0 {
-		n.arguments(p, c)
+	if c == '{' && !n.id && !n.tag && len(n.name) > 0 {
+		p.mode = &argumentsCall{attempt: n.attempt, name: string(n.name)}
+		p.mode.read(p, c)
 		return
 	}
 	if !n.hold(p, c) {
 		return
 	}
-	if n.at == atName && c != '[' || n.at == atID && c != '[' {
+	if n.tag = n.tag || c == '['; !n.tag {
 		switch {
-		case isSpace(c) || c == '{' || c == '"' || len(n.name) == maxName:
+		case isSpace(c) || c == '{' || c == '"' || len(n.raw) > 2*maxName:
 			n.wrong(p)
-		case n.at == atName:
+		case !n.id:
 			n.name = append(n.name, c)
 		}
 		return
 	}
-	tags := []string{mistralArgs}
-	if n.at == atName {
-		if tags = append(tags, mistralID); len(n.name) == 0 {
-			n.wrong(p)
-			return
-		}
-	}
-	tag, ok := n.look.read(c, tags)
+	tag, ok := n.look.read(c, []string{mistralArgs, mistralID})
 	switch {
-	case !ok:
+	case !ok || tag == mistralID && n.id || len(n.name) == 0:
 		n.wrong(p)
 	case tag == mistralID:
-		n.at = atID
+		n.id, n.tag = true, false
 	case tag == mistralArgs:
 		p.mode = &argumentsCall{attempt: n.attempt, name: string(n.name)}
 	}
-}
-
-// arguments goes on with the arguments.
-func (n *namedCall) arguments(p *Parser, c byte) {
-	p.mode = &argumentsCall{attempt: n.attempt, name: string(n.name)}
-	p.mode.read(p, c)
 }
 
 func (n *namedCall) end(p *Parser, cut bool) {

@@ -34,6 +34,7 @@ type Parser struct {
 	space  []byte // the last white space, not passed on yet
 	fresh  bool   // nothing but white space since the beginning, a thought or a call
 	texted bool   // there was text
+	begun  bool   // or a thought or a call
 	skip   bool   // newlines behind a thought go
 }
 
@@ -125,6 +126,7 @@ func (p *Parser) begin(name string) {
 	p.close()
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
+	p.begun = true
 	p.space = p.space[:0]
 }
 
@@ -195,9 +197,9 @@ func (p *Parser) opened(opener string) bool {
 		p.held, p.space = nil, p.space[:0]
 		p.think()
 		return true
-	case p.calls == 0 && !p.texted:
+	case !p.texted && !p.begun:
 		p.held, p.space = nil, p.space[:0]
-		p.skip = true
+		p.skip, p.begun = true, true
 		return true
 	}
 	return false

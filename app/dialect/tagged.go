@@ -41,7 +41,7 @@ func (o *objectCall) read(p *Parser, c byte) {
 	case ended:
 		p.closing(o.closing...)
 	case wrong:
-		if o.object.whole { // only its end is missing
+		if o.called && o.object.whole { // only its end is missing
 			p.closing(o.closing...)
 			p.mode.read(p, c)
 			return

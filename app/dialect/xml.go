@@ -157,7 +157,8 @@ func (x *xmlCall) end(p *Parser, cut bool) {
 		x.wrong(p, append([]byte(xmlParameter), x.name...)...)
 		p.mode.end(p, cut)
 	case x.at == xmlInValue:
-		x.value.cut(p)
+		x.wrong(p, x.value.cut(p)...)
+		p.mode.end(p, cut)
 	case cut && !x.look.begun(): // there may have been more
 		if x.at == xmlBehindValue {
 			x.value.end(p)
@@ -234,12 +235,15 @@ func (v *xmlValue) end(p *Parser) {
 	p.emit(Arguments, '"')
 }
 
-// cut passes on what is left of one that is not.
-func (v *xmlValue) cut(p *Parser) {
+// cut passes on what is left of one that is not, and returns what no string has begun with.
+func (v *xmlValue) cut(p *Parser) []byte {
+	if !v.quoted {
+		return append(v.text, v.held...)
+	}
 	for _, c := range v.held {
 		v.plain(p, c)
 	}
-	p.emit(Arguments, v.text...)
+	return nil
 }
 
 func (xml) grammar(g *grammar) {
@@ -274,7 +278,7 @@ func mayBeNull(text []byte) bool {
 }
 
 // typed returns the JSON of a value that is no string by its type, or false if it is one after all.
-// The templates write true, false and null as Python does.
+// The templates write true, false, null and lists as Python does.
 func typed(text []byte, k kind) ([]byte, bool) {
 	text = bytes.TrimSpace(text)
 	switch string(text) {
@@ -288,5 +292,8 @@ func typed(text []byte, k kind) ([]byte, bool) {
 	if k == kindNullable {
 		return text, string(text) == "null"
 	}
-	return text, json.Valid(text)
+	if json.Valid(text) {
+		return text, true
+	}
+	return pythonList(text)
 }

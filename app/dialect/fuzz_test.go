@@ -1,0 +1,149 @@
+package dialect
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// pieces are what FuzzParser puts together.
+var pieces = []string{
+	"<think>", "</think>", "<tool_call>", "</tool_call>", "<function=f>", "<parameter=city>", "<parameter=days>", "</parameter>", "</function>",
+	`{"name": "now", "arguments": {`, `"a": 1`, `"b": "`, `"`, "}", "}}", "[", "]", ",", ";", "\n", "  ", "text", "\\", "'", "(", ")", "=", "f(a=", "[now(",
+	"<|python_tag|>", "<|python_start|>", "<|python_end|>", "```tool_code\n", "```", "[TOOL_CALLS]", "[ARGS]", "[CALL_ID]", "[THINK]", "[/THINK]", "True", "None", "1.5", "{",
+	"<|tool_call>", "call:now{", "a:", `<|"|>`, "<tool_call|>", "<|channel>thought\n", "<channel|>", "<start_function_call>", "<escape>", "<end_function_call>",
+	"<|start|>assistant", "<|channel|>", "analysis", "commentary to=functions.now ", "final", "<|message|>", "<|end|>", "<|call|>",
+	"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", "```json\n", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", `"name": "x"`, `"parameters": {}`,
+	"<tool_", "</think", "<|", "é", `"city": null`,
+}
+
+// FuzzParser: every text has parts, the same however it is split, and all of it is in them.
+func FuzzParser(f *testing.F) {
+	fixtures := readFixtures(f)
+	for i, x := range fixtures {
+		f.Add(byte(i), false, []byte(nil), x.sections["text"])
+	}
+	f.Add(byte(3), true, []byte{2, 9, 10, 13, 3}, "")
+	f.Fuzz(func(t *testing.T, which byte, cut bool, picks []byte, text string) {
+		var b strings.Builder
+		for _, pick := range picks {
+			b.WriteString(pieces[int(pick)%len(pieces)])
+		}
+		checkText(t, fixtures[int(which)%len(fixtures)], cut, b.String()+text, rand.New(rand.NewPCG(1, uint64(len(text)))))
+	})
+}
+
+// TestMutations: as FuzzParser, with what the fixtures become when parts of them are lost, repeated
+// or mixed with others.
+func TestMutations(t *testing.T) {
+	for i, x := range readFixtures(t) {
+		rng := rand.New(rand.NewPCG(2, uint64(i)))
+		for range 1500 {
+			text := x.sections["text"]
+			for range 1 + rng.IntN(4) {
+				from := rng.IntN(len(text) + 1)
+				to := min(len(text), from+rng.IntN(12))
+				switch rng.IntN(4) {
+				case 0:
+					text = text[:from] + text[to:]
+				case 1:
+					text = text[:from] + text[from:to] + text[from:]
+				case 2:
+					text = text[:from]
+				default:
+					text = text[:from] + pieces[rng.IntN(len(pieces))] + text[from:]
+				}
+			}
+			checkText(t, x, rng.IntN(2) == 0, strings.ToValidUTF8(text, ""), rng)
+		}
+	}
+}
+
+// checkText reads a text in the dialect of a fixture.
+func checkText(t *testing.T, x fixture, cut bool, text string, rng *rand.Rand) {
+	t.Helper()
+	d, o := x.dialect(), x.options()
+	want := joined(d, o, cut, text)
+	for n := range 3 { // byte by byte, in small pieces, in larger ones
+		var split []string
+		for rest := text; rest != ""; {
+			size := min(len(rest), 1+rng.IntN(1+n*n*4))
+			split, rest = append(split, rest[:size]), rest[size:]
+		}
+		if got := joined(d, o, cut, split...); !slices.Equal(got, want) {
+			t.Fatalf("%s: %q in pieces %q is\n%swhole\n%s", d.Name(), text, split, show(got), show(want))
+		}
+	}
+	checkParts(t, d, text, want)
+	for _, part := range joined(d, Options{Prompt: o.Prompt}, cut, text) {
+		if part.Kind == Call || part.Kind == Arguments {
+			t.Fatalf("%s: %q without tools has %+v", d.Name(), text, part)
+		}
+	}
+	if plain := joined(Detect("", special()), o, cut, text); text != "" && !slices.Equal(plain, []Part{{Text: text}}) {
+		t.Fatalf("%q is plainly %+v", text, plain)
+	}
+}
+
+// checkParts: calls have places, arguments begin an object, and what is no call is the text without
+// the tags of thoughts and white space.
+func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
+	t.Helper()
+	calls := 0
+	var a arguments
+	var all strings.Builder
+	for _, part := range parts {
+		switch part.Kind {
+		case Call:
+			if part.Index != calls || part.Name == "" {
+				t.Fatalf("%s: %q has %+v in place %d", d.Name(), text, part, calls)
+			}
+			calls++
+			a = arguments{}
+		case Arguments:
+			if part.Index != calls-1 || part.Text == "" {
+				t.Fatalf("%s: %q has %+v of call %d", d.Name(), text, part, calls-1)
+			}
+			for i := range len(part.Text) {
+				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' && a.json.inside() {
+					t.Fatalf("%s: %q has the arguments %q", d.Name(), text, part.Text)
+				}
+			}
+			if whole := a.json.state == done; whole != json.Valid([]byte(part.Text)) {
+				t.Fatalf("%s: %q has the arguments %q, whole: %t", d.Name(), text, part.Text, whole)
+			}
+		default:
+			if part.Text == "" {
+				t.Fatalf("%s: %q has an empty part", d.Name(), text)
+			}
+			all.WriteString(part.Text)
+		}
+	}
+	if calls > 0 || d.channels {
+		return
+	}
+	if got, want := bare(d, all.String()), bare(d, text); got != want {
+		t.Fatalf("%s: %q has %q in it, want %q", d.Name(), text, got, want)
+	}
+}
+
+// bare takes white space and the tags of thoughts out of a text.
+func bare(d *Dialect, text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	for d.thought.open != "" {
+		less := strings.ReplaceAll(strings.ReplaceAll(text, d.thought.open, ""), d.thought.close, "")
+		if less == text {
+			break
+		}
+		text = less
+	}
+	return text
+}

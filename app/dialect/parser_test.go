@@ -1,0 +1,191 @@
+package dialect
+
+import (
+	"strings"
+	"testing"
+)
+
+// cases are read by the dialect of a fixture.
+type parserCase struct {
+	name, fixture, text string
+	cut                 bool
+	want                string // lines of show
+}
+
+// TestParser: what models also write.
+func TestParser(t *testing.T) {
+	fixtures := map[string]fixture{}
+	for _, f := range readFixtures(t) {
+		fixtures[strings.TrimSuffix(strings.TrimPrefix(f.file, "testdata/"), ".txt")] = f
+	}
+	for _, c := range parserCases {
+		t.Run(c.fixture+", "+c.name, func(t *testing.T) {
+			f, ok := fixtures[c.fixture]
+			if !ok {
+				t.Fatal("there is no such fixture")
+			}
+			got := show(read(t, f.dialect(), f.options(), c.cut, c.text))
+			if want := strings.TrimLeft(c.want, "\n"); got != want {
+				t.Errorf("%q: got\n%swant\n%s", c.text, got, want)
+			}
+		})
+	}
+}
+
+var parserCases = []parserCase{
+	// Text, white space and thoughts.
+	{"text", "qwen3", "  Hello\n", false, `text "  Hello\n"` + "\n"},
+	{"nothing", "qwen3", "", false, ""},
+	{"white space alone", "qwen3", " \n", false, `text " \n"` + "\n"},
+	{"a thought within", "qwen3", "A <think> tag</think>", false, `text "A <think> tag</think>"` + "\n"},
+	{"an unopened thought", "qwen3", "\n</think>\n\nHi", false, `text "Hi"` + "\n"},
+	{"an unended thought", "qwen3", "<think>\nWell\n", true, `thought "Well\n"` + "\n"},
+	{"a thought's own lines", "qwen3", "<think>\n\na\n\nb</think>\n</think>", false, `
+thought "a\n\nb"
+text "</think>"
+`},
+	{"an empty thought", "qwen3", "<think>\n\n</think>\n\nHi", false, `text "Hi"` + "\n"},
+	{"thoughts between calls", "qwen3", "<think>a</think><tool_call>{\"name\":\"now\"}</tool_call>\n<think>b</think>\n\nc", false, `
+thought "a"
+call now
+arguments "{}"
+thought "b"
+text "c"
+`},
+	{"a thought that goes on", "qwen3_5", "a <think> b</think>\n\nc", false, `
+thought "a <think> b"
+text "c"
+`},
+	{"text between and behind calls", "qwen3", "a\n\n<tool_call>{\"name\":\"now\"}</tool_call>\nb\n<tool_call>{\"name\":\"now\"}</tool_call>\n", false, `
+text "a"
+call now
+arguments "{}"
+text "\nb"
+call now
+arguments "{}"
+`},
+	{"text behind a call alone", "qwen3", "<tool_call>{\"name\":\"now\"}</tool_call>\n\nb\n", false, `
+call now
+arguments "{}"
+text "b\n"
+`},
+	{"much white space", "qwen2_5", strings.Repeat(" ", 300) + "<tool_call>{\"name\":\"now\"}</tool_call>", false,
+		`text "` + strings.Repeat(" ", 44) + "\"\ncall now\narguments \"{}\"\n"},
+
+	// JSON between tags.
+	{"any order and more members", "qwen2_5", `<tool_call>{"arguments": {"a": ["}", 2.50]}, "id": 7, "name": "x"}</tool_call>`, false, `
+call x
+arguments "{\"a\": [\"}\", 2.50]}"
+`},
+	{"arguments in a string", "qwen2_5", `<tool_call>{"name": "x", "arguments": "{\"a\": 1}"}</tool_call>`, false, `
+call x
+arguments "{\"a\": 1}"
+`},
+	{"arguments that are null", "qwen2_5", `<tool_call>{"name": "x", "arguments": null}</tool_call>`, false, "call x\narguments \"{}\"\n"},
+	{"a list for arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": [1]}</tool_call>`, false, `text "<tool_call>{\"name\": \"x\", \"arguments\": [1]}</tool_call>"` + "\n"},
+	{"a line's end in a string", "qwen2_5", "<tool_call>{\"name\": \"x\", \"arguments\": {\"a\": \"b\n\tc\x01\"}}</tool_call>", false, `
+call x
+arguments "{\"a\": \"b\\n\\tc\\u0001\"}"
+`},
+	{"no closing tag", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}}`, false, "call x\narguments \"{}\"\n"},
+	{"half a closing tag", "qwen2_5", "<tool_call>{\"name\": \"x\", \"arguments\": {}}\n</tool_", true, "call x\narguments \"{}\"\n"},
+	{"one brace too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}</tool_call>`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
+	{"one brace too few at the end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
+	{"two braces too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"</tool_call>`, false, `
+call x
+arguments "{\"a\": \"b\""
+text "</tool_call>"
+`},
+	{"cut in the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b`, true, "call x\narguments \"{\\\"a\\\": \\\"b\"\n"},
+	{"cut in the name", "qwen2_5", `a <tool_call>{"name": "x`, true, `text "a <tool_call>{\"name\": \"x"` + "\n"},
+	{"no JSON in the arguments", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": oops}}</tool_call>`, false, `
+call x
+arguments "{\"a\": "
+text "oops}}</tool_call>"
+`},
+	{"a tag in a block", "qwen2_5", "```xml\n<tool_call>\n  ...\n</tool_call>\n``` and `<tool_call>`", false, `text "` + "```xml\\n<tool_call>\\n  ...\\n</tool_call>\\n``` and `<tool_call>`" + "\"\n"},
+	{"a tag before a call", "qwen2_5", `<tool_call> <tool_call>{"name": "now"}</tool_call>`, false, "text \"<tool_call>\"\ncall now\narguments \"{}\"\n"},
+	{"a call behind a broken name", "qwen2_5", `<tool_call>{"name": <tool_call>{"name": "now"}</tool_call>`, false, "text \"<tool_call>{\\\"name\\\":\"\ncall now\narguments \"{}\"\n"},
+	{"no name", "qwen2_5", `<tool_call>{"arguments": {}}</tool_call>`, false, `text "<tool_call>{\"arguments\": {}}</tool_call>"` + "\n"},
+	{"two names", "qwen2_5", `<tool_call>{"name": "x", "name": "y"}</tool_call>`, false, `text "<tool_call>{\"name\": \"x\", \"name\": \"y\"}</tool_call>"` + "\n"},
+
+	// XML.
+	{"strings and others", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\n2\n</parameter>\n<parameter=days>\nmany\n</parameter>\n<parameter=note>\nnull\n</parameter>\n<parameter=at>\n{\"x\": 1}\n</parameter>\n<parameter=new>\n[1]\n</parameter>\n</function>\n</tool_call>", false, `
+call get_weather
+arguments "{\"city\":\"2\",\"days\":\"many\",\"note\":null,\"at\":{\"x\": 1},\"new\":[1]}"
+`},
+	{"lines of a value", "qwen3_coder", "<tool_call><function=get_weather><parameter=city>\n\n a\n\n</parameter><parameter=note>nullify</parameter></function></tool_call>", false, `
+call get_weather
+arguments "{\"city\":\"\\n a\\n\",\"note\":\"nullify\"}"
+`},
+	{"tags in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na</parameter>b\n</parameter>\n\n c</tool_call>\n</parameter>\n</function>\n</tool_call>", false, `
+call get_weather
+arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
+`},
+	{"no closing tags", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"}\"\n"},
+	{"cut behind a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</parameter>", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\"\"\n"},
+	{"cut in a value", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\na\n</par", true, "call get_weather\narguments \"{\\\"city\\\":\\\"a\\\\n</par\"\n"},
+	{"cut in a number", "qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=days>\n1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
+	{"no function's end", "qwen3_coder", "<tool_call>\n<function=now>\n</tool_call>", false, "call now\narguments \"{}\"\n"},
+	{"no function", "qwen3_coder", "<tool_call>\n<fun>", false, `text "<tool_call>\n<fun>"` + "\n"},
+	{"text in a function", "qwen3_coder", "<tool_call>\n<function=now>\nhm</function>", false, "call now\narguments \"{\"\ntext \"\\nhm</function>\"\n"},
+
+	// Llama.
+	{"two objects", "llama3_1", `{"name": "now", "parameters": {}}; {"type": "function", "name": "x", "parameters": {"a": 1}}`, false, `
+call now
+arguments "{}"
+call x
+arguments "{\"a\": 1}"
+`},
+	{"behind a token", "llama3_1", `Hm. <|python_tag|>{"name": "now", "parameters": {}}`, false, "text \"Hm.\"\ncall now\narguments \"{}\"\n"},
+	{"Python's code", "llama3_1", "<|python_tag|>import os\nprint(1)", false, `text "<|python_tag|>import os\nprint(1)"` + "\n"},
+	{"other JSON", "llama3_1", `{"name": "Bob", "age": 5}`, false, `text "{\"name\": \"Bob\", \"age\": 5}"` + "\n"},
+	{"JSON within", "llama3_1", `So: {"name": "now", "parameters": {}}`, false, `text "So: {\"name\": \"now\", \"parameters\": {}}"` + "\n"},
+	{"Python's list", "llama3_1", "[now()]", false, "call now\narguments \"{}\"\n"},
+	{"a list", "llama3_2_pythonic", "[1, 2]", false, `text "[1, 2]"` + "\n"},
+	{"an index", "llama3_2_pythonic", "[f(x), 2]", false, `text "[f(x), 2]"` + "\n"},
+	{"literals", "llama3_2_pythonic", `[f(a=0x10, b=-1_000.50, c=.5, d=True, e=None, f=(1,), g='it\'s \x41\u00e9\U0001F600\101\q', h="", i='''a"'b''', j={'k': [false]}, l=1e5)]`, false, `
+call f
+arguments "{\"a\":16,\"b\":-1000.50,\"c\":0.5,\"d\":true,\"e\":null,\"f\":[1],\"g\":\"it's Aé😀A\\\\q\",\"h\":\"\",\"i\":\"a\\\"'b\",\"j\":{\"k\":[false]},\"l\":1e5}"
+`},
+	{"a variable", "llama3_2_pythonic", "[f(a=1, b=x)]", false, "call f\narguments \"{\\\"a\\\":1,\\\"b\\\":\"\ntext \"x)]\"\n"},
+	{"no bracket", "llama3_2_pythonic", "[f(a=1)", false, "call f\narguments \"{\\\"a\\\":1}\"\n"},
+	{"cut", "llama3_2_pythonic", "[f(a='x', b=12", true, "call f\narguments \"{\\\"a\\\":\\\"x\\\",\\\"b\\\":\"\ntext \"12\"\n"},
+
+	// Mistral.
+	{"a name without a tag", "mistral_v13", `[TOOL_CALLS]now{"a": 1}`, false, "call now\narguments \"{\\\"a\\\": 1}\"\n"},
+	{"one brace too few", "mistral_v13", `[TOOL_CALLS]now[ARGS]{"a": "b"`, false, "call now\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
+	{"one brace too few, cut", "mistral_v13", `[TOOL_CALLS]now[ARGS]{"a": "b"`, true, "call now\narguments \"{\\\"a\\\": \\\"b\\\"\"\n"},
+	{"a number that may go on", "mistral_v13", `[TOOL_CALLS]now[ARGS]{"a": 1`, false, "call now\narguments \"{\\\"a\\\": 1\"\n"},
+	{"no object", "mistral_v13", `[TOOL_CALLS]now[ARGS]1`, false, `text "[TOOL_CALLS]now[ARGS]1"` + "\n"},
+	{"an empty list", "mistral_v3", `[TOOL_CALLS] []`, false, `text "[TOOL_CALLS] []"` + "\n"},
+	{"no list's end", "mistral_v3", `[TOOL_CALLS] [{"name": "now", "arguments": {}}`, false, "call now\narguments \"{}\"\n"},
+	{"text in a list", "mistral_v3", `[TOOL_CALLS] [{"name": "now", "arguments": {}}, x]`, false, "call now\narguments \"{}\"\ntext \", x]\"\n"},
+
+	// Gemma.
+	{"literals", "gemma4", `<|tool_call>call:get_weather{city:5,note:hm {a},days:-2.5,at:{x:null,<|"|>y z<|"|>:[true,{}]}}<tool_call|>`, false,
+		"call get_weather\narguments \"{\\\"city\\\":\\\"5\\\",\\\"note\\\":\\\"hm {a\\\"}\"\ntext \",days:-2.5,at:{x:null,<|\\\"|>y z<|\\\"|>:[true,{}]}}<tool_call|>\"\n"},
+	{"nested", "gemma4", `<|tool_call>call:x{at:{x:null,<|"|>y z<|"|>:[true,{},<|"|>a<|b<|"|>]}, n: 3 }`, false, `
+call x
+arguments "{\"at\":{\"x\":null,\"y z\":[true,{},\"a<|b\"]},\"n\":3}"
+`},
+	{"no call", "gemma4", `<|tool_call>cal`, false, `text "<|tool_call>cal"` + "\n"},
+	{"another channel", "gemma4", "<|channel>x", false, `text "<|channel>x"` + "\n"},
+
+	// DeepSeek.
+	{"the second call alone", "deepseek_v31", "<｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜>", false, "call now\narguments \"{}\"\n"},
+	{"no call", "deepseek_v31", "<｜tool▁calls▁begin｜>now", false, `text "<｜tool▁calls▁begin｜>now"` + "\n"},
+
+	// Harmony.
+	{"no markup", "harmony", "Hello <|x|>", false, `text "Hello <|x|>"` + "\n"},
+	{"cut in a header", "harmony", "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|chan", true, "thought \"Hm\"\n"},
+	{"other code", "harmony", "<|channel|>commentary to=python <|constrain|>code<|message|>print(1)<|call|>", false, `text "print(1)"` + "\n"},
+	{"no JSON", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": x}<|call|>", false, "call now\narguments \"{\\\"a\\\": \"\ntext \"x}\"\n"},
+	{"a brace too few", "harmony", "<|channel|>commentary to=functions.now<|message|>{\"a\": []", false, "call now\narguments \"{\\\"a\\\": []}\"\n"},
+	{"two calls", "harmony", "<|channel|>commentary to=functions.now<|message|>{}<|call|><|start|>assistant<|channel|>commentary to=functions.x<|message|>{} <|call|>", false, `
+call now
+arguments "{}"
+call x
+arguments "{}"
+`},
+}
