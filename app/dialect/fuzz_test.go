@@ -41,7 +41,7 @@ func FuzzParser(f *testing.F) {
 func TestMutations(t *testing.T) {
 	for i, x := range readFixtures(t) {
 		rng := rand.New(rand.NewPCG(2, uint64(i)))
-		for range 1500 {
+		for range 300 {
 			text := x.sections["text"]
 			for range 1 + rng.IntN(4) {
 				from := rng.IntN(len(text) + 1)
