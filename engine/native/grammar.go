@@ -17,8 +17,8 @@ import (
 // A GrammarError is why a grammar cannot be followed: it does not compile, it is too large,
 // or what may follow became too much to compute.
 //
-// The limits: 1 MiB in all; of a schema 128 levels; 500,000 symbols; what llguidance's
-// ParserLimits bound by default, which is some milliseconds for a mask.
+// The limits: 1 MiB in all; of a schema 128 levels; 500,000 symbols; multipleOf 100,000;
+// what llguidance's ParserLimits bound by default, which is some milliseconds for a mask.
 type GrammarError struct {
 	Kind    ErrorKind // KindSyntax, KindLimit or KindRender
 	Message string
@@ -97,6 +97,11 @@ type Matcher struct {
 // Matcher compiles grammars: the first is that of the text, the others are those it names.
 // A *GrammarError says what is wrong with them.
 func (v *Vocabulary) Matcher(grammars ...Grammar) (*Matcher, error) {
+	for _, g := range grammars {
+		if err := checkMultiples(g); err != nil {
+			return nil, err
+		}
+	}
 	source, err := serialised(grammars)
 	if err != nil {
 		return nil, err
