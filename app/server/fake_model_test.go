@@ -26,8 +26,9 @@ type fakeModel struct {
 	template func(vars []byte) (string, error)
 	fim      bool
 	defaults Defaults
-	writes   string // the template's source, which tells the dialect
-	behind   string // the output behind what was generated before and does not begin it
+	writes   string   // the template's source, which tells the dialect
+	more     []string // special tokens behind fakeSpecials
+	behind   string   // the output behind what was generated before and does not begin it
 
 	// generate replaces the script, if set.
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
@@ -63,19 +64,21 @@ func fakeTemplate(vars []byte) (string, error) {
 func (m *fakeModel) ID() string         { return m.id }
 func (m *fakeModel) Key() string        { return m.key }
 func (m *fakeModel) ContextLength() int { return m.context }
-func (m *fakeModel) VocabSize() int     { return 256 + len(fakeSpecials) }
+func (m *fakeModel) VocabSize() int     { return 256 + len(m.specials()) }
 func (m *fakeModel) Defaults() Defaults { return m.defaults }
 
 func (m *fakeModel) Dialect() *dialect.Dialect {
 	return dialect.Detect(m.writes, func(text string) (int32, bool, bool) {
-		i := slices.Index(fakeSpecials, text)
+		i := slices.Index(m.specials(), text)
 		return int32(256 + i), true, i >= 0
 	})
 }
 
+func (m *fakeModel) specials() []string { return slices.Concat(fakeSpecials, m.more) }
+
 func (m *fakeModel) Special() (ids []int32) {
 	for _, text := range m.Dialect().Special() {
-		ids = append(ids, int32(256+slices.Index(fakeSpecials, text)))
+		ids = append(ids, int32(256+slices.Index(m.specials(), text)))
 	}
 	return ids
 }
@@ -96,7 +99,7 @@ func (m *fakeModel) Encode(text string, addSpecial bool) ([]int32, error) {
 	}
 next:
 	for text != "" {
-		for i, s := range fakeSpecials {
+		for i, s := range m.specials() {
 			if rest, ok := strings.CutPrefix(text, s); ok {
 				ids, text = append(ids, int32(256+i)), rest
 				continue next
@@ -128,7 +131,7 @@ func (m *fakeModel) Decode(ids []int32) string {
 
 func (m *fakeModel) TokenBytes(id int32) []byte {
 	if id >= 256 {
-		return []byte(fakeSpecials[id-256])
+		return []byte(m.specials()[id-256])
 	}
 	return []byte{byte(id)}
 }
@@ -211,20 +214,20 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		if r.Progress != nil {
 			r.Progress(len(r.Prompt), len(r.Prompt))
 		}
-		out, finish := m.output, m.finish
+		out, finish, ended := m.output, m.finish, ""
 		if had := m.Decode(r.Generated); m.behind != "" && !strings.HasPrefix(out, had) {
 			out = had + m.behind
 		}
 		for _, stop := range r.Stop {
 			if before, _, ok := strings.Cut(out, stop); ok {
-				out, finish = before, engine.FinishStop
+				out, finish, ended = before, engine.FinishStop, stop
 			}
 		}
 		if n := m.context - len(r.Prompt); len(out) > n {
-			out, finish = out[:n], engine.FinishLength
+			out, finish, ended = out[:n], engine.FinishLength, ""
 		}
 		if r.MaxTokens != nil && len(out) > *r.MaxTokens {
-			out, finish = out[:*r.MaxTokens], engine.FinishLength
+			out, finish, ended = out[:*r.MaxTokens], engine.FinishLength, ""
 		}
 		toks := m.rounds(r, out, &st)
 		st.Syncs = st.Rounds
@@ -244,7 +247,7 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 			st.CompletionTokens++
 			st.Decode += time.Millisecond
 			if i == len(out)-1 {
-				t.Finish, st.Finish = finish, finish
+				t.Finish, t.Stop, st.Finish = finish, ended, finish
 			}
 			if !yield(t, nil) {
 				return

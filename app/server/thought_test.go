@@ -61,6 +61,7 @@ func TestBudget(t *testing.T) {
 		{"in the prompt", "hm, well\n</think>\n\nyes", "so be it", `"thinking_budget_tokens":2`, true, saying{thought: "hm", text: "so be it", finish: "stop"}, 2, "hm" + closed + "so be it"},
 		{"without room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":15`, false, saying{thought: "hm", finish: "length"}, 1, "<think>\nhm"},
 		{"the last room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":22`, false, saying{thought: "hm", text: "s", finish: "length"}, 2, "<think>\nhm" + closed + "s"},
+		{"room for no more", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":21`, false, saying{thought: "hm", finish: "length"}, 2, "<think>\nhm" + closed},
 		{"again and again", "<think>\nhm\n</think>\n\nyes", "<think>hm</think>yes", `"thinking_budget":1`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1 + maxClosed, ""},
 		{"and a call", "<think>\nhm, well", goCall, `"thinking_budget":3,` + twoTools + `,"tool_choice":"required"`, false, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}, 2, "<think>\nhm" + closed + goCall},
 	} {
@@ -98,11 +99,16 @@ func TestBudget(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) || v.Tokens != len(ids) || v.Now != "" {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
-			if c.requests == 2 {
+			if c.requests == 2 && c.want.finish == "stop" {
 				fake.model.behind = "?"
 				w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "?" {
 					t.Errorf("another answer: %d %s, %v", w.Code, w.Body, err)
+				}
+				fake.model.output = "!" + fake.model.output[1:]
+				w = socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" || v.Same != 0 {
+					t.Errorf("another thought: %d %s, %v", w.Code, w.Body, err)
 				}
 			}
 		})

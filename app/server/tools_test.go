@@ -198,6 +198,9 @@ func TestCalls(t *testing.T) {
 		{"a call", lookCall, twoTools, saying{calls: []string{looked}, finish: "tool_calls"}},
 		{"two calls", lookCall + "\n" + goCall, twoTools, saying{calls: []string{looked, "go{}"}, finish: "tool_calls"}},
 		{"text before", "I look.\n" + lookCall, twoTools, saying{text: "I look.", calls: []string{looked}, finish: "tool_calls"}},
+		{"calls and a limit", goCall + "\n and", twoTools + `,"max_tokens":59`, saying{text: "a", calls: []string{"go{}"}, finish: "length"}},
+		{"a brace too few", `<tool_call>{"name": "go", "arguments": {"a": "b"`, twoTools, saying{calls: []string{`go{"a": "b"}`}, finish: "tool_calls"}},
+		{"a brace that was not let come", goCall, twoTools + `,"stop":["}"]`, saying{calls: []string{"go{"}, finish: "stop"}},
 		{"one call alone", lookCall + "\n" + goCall, twoTools + `,"parallel_tool_calls":false`, saying{calls: []string{looked}, finish: "tool_calls"}},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", `"seed":1`, saying{thought: "hm", text: "yes", finish: "stop"}},
 		{"a thought that is not wanted", "<think>\nhm\n</think>\n\nyes", `"reasoning":{"exclude":true}`, saying{text: "yes", finish: "stop"}},
@@ -246,6 +249,56 @@ func TestCallsInAnyPieces(t *testing.T) {
 		}
 		if got := chatWith(t, fake, chatBody(twoTools))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("pieces of %d: %+v", n, got)
+		}
+	}
+}
+
+// TestOneCall: with its first call an answer is at its end, whatever came with the
+// last token, and what the engine computed ahead was not answered.
+func TestOneCall(t *testing.T) {
+	const call = `<tool_call>{"name": "go", "arguments": {"z": "\"}}"}}</tool_call>`
+	for _, all := range [][]string{
+		{call, goCall},
+		{call + "\n<tool_call>{\"na", goCall},
+		{call + goCall, "more"},
+		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, "}</tool_call>"},
+	} {
+		fake, left := speaking(""), false
+		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				defer r.Done(engine.Stats{CompletionTokens: len(all)})
+				for i, text := range all {
+					if left = !yield(engine.Token{ID: int32(i), Text: text}, nil); left {
+						return
+					}
+				}
+			}
+		}
+		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
+		var reply chatReply
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		c := reply.Choices[0]
+		if m := c.Message; !left || value(c.FinishReason) != "tool_calls" || len(m.ToolCalls) != 1 || *m.ToolCalls[0].Function.Arguments != `{"z": "\"}}"}` || m.Content != nil || reply.Usage.CompletionTokens != len(c.TokenIDs) || len(c.TokenIDs) == len(all) {
+			t.Errorf("%q: %s", all, w.Body)
+		}
+	}
+}
+
+// TestSpecialTokens: the engine lets those through that are markup, when the answer is
+// repeated too.
+func TestSpecialTokens(t *testing.T) {
+	fake := speaking("hello")
+	fake.model.more = []string{"<think>", "</think>"}
+	s := New(fake, Options{})
+	postTo(t, s, "/v1/chat/completions", "application/json", chatBody(`"stop":["<think>"]`))
+	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
+	fake.lastRun()
+	socketPost(s, "/app/runs/1/verify", `{}`)
+	for i, want := range [][]int32{{261, 262}, nil, {261, 262}} {
+		if got := fake.model.requests[i].Special; !slices.Equal(got, want) {
+			t.Errorf("request %d: special tokens %v, want %v", i, got, want)
 		}
 	}
 }
