@@ -21,7 +21,12 @@ func (m *loaded) Matcher(g server.Grammar) (server.Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	matcher, err := v.Matcher(native.Grammar{JSON: g.JSON, Lark: g.Lark, Regex: g.Regex})
+	grammars := []native.Grammar{{JSON: g.JSON, Lark: g.Lark, Regex: g.Regex}}
+	if g.Around != "" {
+		grammars[0].Name = "answer"
+		grammars = append([]native.Grammar{{Lark: g.Around}}, grammars...)
+	}
+	matcher, err := v.Matcher(grammars...)
 	if err == nil {
 		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // nothing can even begin
 			err = errors.Join(err, matcher.Close())

@@ -42,6 +42,7 @@ type Dialect struct {
 	channels   bool  // instead of tags, see harmony
 	calls      style // nil if the dialect has no calls
 	vocabulary Vocabulary
+	history    string // see Remembered
 }
 
 // tags stand around something. No tags are empty.
@@ -104,6 +105,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("</think>"), has("<think>"):
 		d.thought = tags{"<think>", "</think>"}
 	}
+	d.history = remembered(template)
 	return d
 }
 

@@ -14,12 +14,13 @@ type Choice struct {
 	Tool     string // the only tool there may be; empty: any
 	Parallel bool   // several calls, too
 	Prompt   string // as of Options
+	Answer   string // a rule of what the answer may be in place of calls; empty: it must be a call
 }
 
 // Grammar returns the rules, in llguidance's dialect of Lark, of an answer that is one call of a
-// tool, or several, behind a thought if the dialect has them.
+// tool, or several, or what Choice.Answer says, behind a thought if the dialect has them.
 func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) {
-	if d.calls == nil {
+	if d.calls == nil && choice.Answer == "" {
 		return "", errors.New("the models of this family have no calls of tools")
 	}
 	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{}}
@@ -28,11 +29,27 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 			g.tools = append(g.tools, t)
 		}
 	}
-	if len(g.tools) == 0 {
+	calls := d.calls != nil && len(g.tools) > 0
+	switch {
+	case calls && choice.Answer != "":
+		g.start(choice.Prompt, "(calls | answer)")
+	case calls:
+		g.start(choice.Prompt, "calls")
+	case choice.Answer != "":
+		g.start(choice.Prompt, "answer")
+	default:
 		return "", fmt.Errorf("there is no tool %q to choose", choice.Tool)
 	}
-	g.start(choice.Prompt)
-	d.calls.grammar(g)
+	if calls {
+		d.calls.grammar(g)
+	}
+	switch {
+	case choice.Answer == "":
+	case d.channels:
+		g.final(choice.Answer)
+	default:
+		g.rule("answer", "%s", choice.Answer)
+	}
 	return g.rules.String(), g.err
 }
 
@@ -61,19 +78,19 @@ func (g *grammar) once(name, format string, args ...any) {
 	}
 }
 
-// start adds the rule of the whole answer.
-func (g *grammar) start(prompt string) {
-	thought := g.dialect.thought
-	if thought.open == "" { // or the dialect has its own way
-		g.rule("start", "calls")
+// start adds the rule of the whole answer, of which said is what stands behind a thought.
+func (g *grammar) start(prompt, said string) {
+	thought, prompt := g.dialect.thought, strings.TrimSpace(prompt)
+	if thought.open == "" || strings.HasSuffix(prompt, thought.close) { // or the dialect has its own way
+		g.rule("start", "%s", said)
 		return
 	}
 	body := g.until(thought.close) + ` /\n{0,2}/`
-	if strings.HasSuffix(strings.TrimSpace(prompt), thought.open) {
-		g.rule("start", "%s calls", body)
+	if strings.HasSuffix(prompt, thought.open) {
+		g.rule("start", "%s %s", body, said)
 		return
 	}
-	g.rule("start", `(%s %s)? calls`, g.token(thought.open), body)
+	g.rule("start", `(%s %s)? %s`, g.token(thought.open), body, said)
 }
 
 // token returns a text as it stands in a rule: by its token's number if that is special, since no

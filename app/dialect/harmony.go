@@ -39,8 +39,19 @@ func (harmony) grammar(g *grammar) {
 		return fmt.Sprintf("%s %s %s %s %s %s", g.token(harmonyChannel), quote("commentary to=functions."+t.Name+" "), g.token("<|constrain|>"),
 			quote("json"), g.token(harmonyMessage), g.schema(t.Parameters, t.Strict))
 	})
-	g.rule("analysis", "%s %s %s /(.|\\n)*/ %s %s %s", g.token(harmonyChannel), quote("analysis"), g.token(harmonyMessage), g.token("<|end|>"), g.token(harmonyStart), quote("assistant"))
+	g.analysis()
 	g.rule("calls", "analysis? %s", call) // the token behind it ends the answer
+}
+
+// analysis adds the rule of a thought.
+func (g *grammar) analysis() {
+	g.once("analysis", "%s %s %s /(.|\\n)*/ %s %s %s", g.token(harmonyChannel), quote("analysis"), g.token(harmonyMessage), g.token("<|end|>"), g.token(harmonyStart), quote("assistant"))
+}
+
+// final adds the rule of an answer that is a rule on the channel of answers.
+func (g *grammar) final(rule string) {
+	g.analysis()
+	g.rule("answer", "analysis? %s %s %s %s", g.token(harmonyChannel), quote("final"), g.token(harmonyMessage), rule)
 }
 
 // A messages reads headers and what follows them.

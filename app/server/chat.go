@@ -144,6 +144,10 @@ func readMessages(f *fields) []json.RawMessage {
 
 var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
 
+// thoughtName is the member of a message that has the thought of an answer, until the
+// template's name for it is known.
+const thoughtName = "reasoning_content"
+
 // appendMessage writes one message in its own order of names, except that
 // newer and older forms of the protocol become the one templates know:
 // developer is system, function is tool, content is text, arguments are objects.
@@ -173,11 +177,11 @@ func appendMessage(dst []byte, v json.RawMessage, m *fields) ([]byte, error) {
 		switch key {
 		case "role", "content", "tool_calls", "function_call":
 			return nil
-		case "reasoning": // some servers' name for reasoning_content
-			if m.raw("reasoning_content") != nil {
+		case "reasoning", "thinking": // other servers' names for reasoning_content
+			if m.raw(thoughtName) != nil || key == "thinking" && m.raw("reasoning") != nil {
 				return nil
 			}
-			key = "reasoning_content"
+			key = thoughtName
 		}
 		if string(value) == "null" {
 			return nil // SDKs echo every field they know; a template tests for presence
@@ -314,6 +318,9 @@ func (c *chatRequest) common() *params { return &c.params }
 
 // prompts implements request.
 func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
+	if err := c.remember(m.Dialect().Remembered()); err != nil {
+		return nil, err
+	}
 	text, err := m.RenderChat(c.vars)
 	if errors.Is(err, ErrNoTemplate) {
 		return nil, &control.Error{Code: control.CodeNoTemplate, Param: "messages",
@@ -341,6 +348,47 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	return []*prompt{p}, nil
 }
 
+// remember has the thoughts of earlier answers under the name that the template takes
+// them by. The one that says thinking takes no text beside a thought where there are
+// calls, and text for the thought.
+func (c *chatRequest) remember(name string) error {
+	if name == thoughtName {
+		return nil
+	}
+	changed := false
+	for i, v := range c.messages {
+		var m map[string]json.RawMessage
+		if err := json.Unmarshal(v, &m); err != nil {
+			return err
+		}
+		if m[thoughtName] == nil {
+			continue
+		}
+		out := []byte{'{'}
+		err := eachMember(v, func(key string, value json.RawMessage) error {
+			if key == thoughtName {
+				if name == "thinking" && m["tool_calls"] != nil && string(m["content"]) != `""` {
+					return nil
+				}
+				key = name
+			}
+			if len(out) > 1 {
+				out = append(out, ',')
+			}
+			out = append(append(appendString(out, key), ':'), value...)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		c.messages[i], changed = append(out, '}'), true
+	}
+	if !changed {
+		return nil
+	}
+	return c.complete()
+}
+
 // reading says how the answer to a rendered prompt is read, nil for text alone. What
 // must be a call is held to it.
 func (c *chatRequest) reading(m Model, text string) (*dialect.Options, error) {
@@ -355,10 +403,17 @@ func (c *chatRequest) reading(m Model, text string) (*dialect.Options, error) {
 		}
 		c.grammar, c.grammarParam = &Grammar{Lark: lark}, "tools"
 	}
-	// An answer in a form may look like a call, and is none.
-	calls := d.Tools() && len(c.tools.tools) > 0 && (c.grammar == nil || c.tools.forced)
+	calls := d.Tools() && len(c.tools.tools) > 0
 	if !calls && !d.Reasons() {
 		return nil, nil
+	}
+	if c.grammar != nil && !c.tools.forced { // thoughts and calls have no form to keep to
+		around, err := d.Grammar(c.tools.tools, dialect.Choice{Parallel: !c.single, Prompt: tail, Answer: "@answer"})
+		if err != nil {
+			return nil, invalid("tools", "The tools cannot be offered beside response_format: %v.", err)
+		}
+		g := *c.grammar
+		g.Around, c.grammar = around, &g
 	}
 	return &dialect.Options{Tools: c.tools.tools, Calls: calls, Prompt: tail}, nil
 }

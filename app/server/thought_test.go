@@ -157,14 +157,25 @@ func TestResumeCalls(t *testing.T) {
 	}
 }
 
-// TestThoughtsComeBack: as a client sends them, under the name that it got.
+// TestThoughtsComeBack: as a client sends them, by the name that it got, under the name
+// that the template takes them by.
 func TestThoughtsComeBack(t *testing.T) {
-	for _, name := range []string{"reasoning", "reasoning_content"} {
+	const call = `"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]`
+	for _, c := range []struct{ writes, message, want string }{
+		{"", `"content":"y","reasoning":"hm"`, `"content":"y","reasoning_content":"hm"}`},
+		{"", `"content":"y","reasoning_content":"hm","reasoning":"hm","thinking":"hm"`, `"content":"y","reasoning_content":"hm"}`},
+		{"", `"content":"y","reasoning_content":null,"thinking":"hm"`, `"content":"y","reasoning_content":"hm"}`},
+		{"message.thinking", `"content":"y","reasoning":"hm","name":"z"`, `"content":"y","thinking":"hm","name":"z"}`},
+		{"message.reasoning", `"reasoning_content":"hm",` + call, `"tool_calls":[{"function":{"name":"f","arguments":{}}}],"reasoning":"hm"}`},
+		{"message.thinking", `"reasoning_content":"hm",` + call, `"tool_calls":[{"function":{"name":"f","arguments":{}}}],"thinking":"hm"}`},
+		{"message.thinking", `"content":"y","reasoning_content":"hm",` + call, `"content":"y","tool_calls":[{"function":{"name":"f","arguments":{}}}]}`},
+	} {
 		fake := newFake()
+		fake.model.writes, fake.model.context = c.writes, 4096
 		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
-			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant","content":"y","`+name+`":"hm"},{"role":"user","content":"z"}]}`)
-		if w.Code != 200 || !strings.Contains(fake.model.vars[0], `"content":"y","reasoning_content":"hm"}`) {
-			t.Errorf("%s: %d %s", name, w.Code, fake.model.vars)
+			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
+		if w.Code != 200 || !strings.Contains(fake.model.vars[0], c.want) || strings.Count(fake.model.vars[0], "hm") != strings.Count(c.want, "hm") {
+			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.vars)
 		}
 	}
 }

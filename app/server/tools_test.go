@@ -199,7 +199,6 @@ func TestCalls(t *testing.T) {
 		{"two calls", lookCall + "\n" + goCall, twoTools, saying{calls: []string{looked, "go{}"}, finish: "tool_calls"}},
 		{"text before", "I look.\n" + lookCall, twoTools, saying{text: "I look.", calls: []string{looked}, finish: "tool_calls"}},
 		{"calls and a limit", goCall + "\n and", twoTools + `,"max_tokens":59`, saying{text: "a", calls: []string{"go{}"}, finish: "length"}},
-		{"a brace too few", `<tool_call>{"name": "go", "arguments": {"a": "b"`, twoTools, saying{calls: []string{`go{"a": "b"}`}, finish: "tool_calls"}},
 		{"a brace that was not let come", goCall, twoTools + `,"stop":["}"]`, saying{calls: []string{"go{"}, finish: "stop"}},
 		{"one call alone", lookCall + "\n" + goCall, twoTools + `,"parallel_tool_calls":false`, saying{calls: []string{looked}, finish: "tool_calls"}},
 		{"a thought", "<think>\nhm\n</think>\n\nyes", `"seed":1`, saying{thought: "hm", text: "yes", finish: "stop"}},
@@ -207,7 +206,8 @@ func TestCalls(t *testing.T) {
 		{"a thought and a call", "<think>\nhm\n</think>\n\n" + goCall, twoTools, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}},
 		{"no tools", goCall, `"seed":1`, saying{text: goCall, finish: "stop"}},
 		{"tools that may not be called", goCall, twoTools + `,"tool_choice":"none"`, saying{text: goCall, finish: "stop"}},
-		{"a form that looks like a call", goCall, twoTools + `,"response_format":{"type":"json_object"}`, saying{text: goCall, finish: "stop"}},
+		{"a call in place of a form", goCall, twoTools + `,"response_format":{"type":"json_object"}`, saying{calls: []string{"go{}"}, finish: "tool_calls"}},
+		{"a form", "<think>hm</think>{}", twoTools + `,"response_format":{"type":"json_object"}`, saying{thought: "hm", text: "{}", finish: "stop"}},
 		{"functions", lookCall + goCall, `"functions":[{"name":"look"},{"name":"go"}]`, saying{calls: []string{"old " + looked}, finish: "function_call"}},
 		{"cut by its limit", lookCall, twoTools + `,"max_tokens":50`, saying{calls: []string{`look{"z": "`}, finish: "length"}},
 		{"cut by a stop text", lookCall, twoTools + `,"stop":["[1]"]`, saying{calls: []string{`look{"z": "é}", "a": `}, finish: "stop"}},
@@ -249,6 +249,46 @@ func TestCallsInAnyPieces(t *testing.T) {
 		}
 		if got := chatWith(t, fake, chatBody(twoTools))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("pieces of %d: %+v", n, got)
+		}
+	}
+}
+
+// TestLastBrace: where nothing else is missing it is put there, if the model came to
+// its end.
+func TestLastBrace(t *testing.T) {
+	for fields, want := range map[string]saying{
+		`"seed":1`:        {calls: []string{`go{"a": "}"}`}, finish: "tool_calls"},
+		`"max_tokens":29`: {calls: []string{`go{"a": "}"`}, finish: "length"},
+		`"stop":["!"]`:    {calls: []string{`go{"a": "}"`}, finish: "stop"},
+	} {
+		fake := speaking(`[TOOL_CALLS]go[ARGS]{"a": "}"`)
+		if want.finish != "tool_calls" {
+			fake.model.output += "!"
+		}
+		fake.model.writes, fake.model.more = "[TOOL_CALLS]", []string{"[ARGS]"}
+		if got := chatWith(t, fake, chatBody(twoTools, fields))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %+v, want %+v", fields, got, want)
+		}
+	}
+}
+
+// TestFormsBehindThoughts: an answer in a form may be thought of first, and be a call
+// instead.
+func TestFormsBehindThoughts(t *testing.T) {
+	for _, c := range []struct{ writes, fields, want string }{
+		{"", `"seed":1`, ""},
+		{"", twoTools, ""},
+		{"<think>", `"seed":1`, "answer"},
+		{"<tool_call>", `"seed":1`, ""},
+		{"<tool_call>", twoTools, "(calls | answer)"},
+		{"<tool_call>", twoTools + `,"tool_choice":"none"`, ""},
+	} {
+		fake := speaking("{}")
+		fake.model.writes = c.writes
+		chatWith(t, fake, chatBody(c.fields, `"response_format":{"type":"json_object"}`))
+		g := fake.model.grammars[0]
+		if g.JSON == nil || (g.Around != "") != (c.want != "") || !strings.Contains(g.Around, c.want+"\n") && c.want != "" {
+			t.Errorf("%s, %s: %+v", c.writes, c.fields, g)
 		}
 	}
 }
