@@ -28,7 +28,7 @@ type Part struct {
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage // a JSON schema; nil: any object
-	Strict     bool            // a grammar follows the schema to the letter or fails
+	Strict     bool            // a grammar follows the schema to the letter or fails; where arguments are no JSON, no further than the names, types and listed strings of parameters
 }
 
 // A Vocabulary looks up the text of a token. special is whether the tokenizer has it as a special
@@ -47,6 +47,9 @@ type Dialect struct {
 
 // tags stand around something. No tags are empty.
 type tags struct{ open, close string }
+
+// think are the tags of most families.
+var think = tags{"<think>", "</think>"}
 
 // A style is how calls are written.
 type style interface {
@@ -103,7 +106,7 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("[THINK]"), token("[THINK]") && d.name == "mistral":
 		d.thought = tags{"[THINK]", "[/THINK]"}
 	case has("</think>"), has("<think>"):
-		d.thought = tags{"<think>", "</think>"}
+		d.thought = think
 	}
 	d.history = remembered(template)
 	return d

@@ -147,3 +147,23 @@ func bare(d *Dialect, text string) string {
 	}
 	return text
 }
+
+// TestBounds: whatever an answer begins with, no more of it is held back than doc.go says.
+func TestBounds(t *testing.T) {
+	for _, x := range readFixtures(t) {
+		d, text := x.dialect(), x.sections["text"]
+		for at := 0; at <= len(text); at += 1 + len(text)/2 {
+			for _, filler := range []string{"a", "[", "\n</parameter>"} {
+				p := d.Parser(x.options())
+				p.Push(text[:at] + strings.Repeat(filler, 2*maxHeld/len(filler)))
+				held := 0
+				for _, part := range p.Cut() {
+					held += len(part.Text)
+				}
+				if held > maxHeld+2*maxSpace {
+					t.Fatalf("%s: behind %q %d bytes of %q were held", x.file, text[:at], held, filler)
+				}
+			}
+		}
+	}
+}

@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // gemma writes calls as FunctionGemma and Gemma 4 do, with strings between delimiters of their own:
 // <|tool_call>call:NAME{KEY:<|"|>VALUE<|"|>,KEY:1}<tool_call|> (chat_template of google/gemma-4-31B-it,
@@ -51,12 +47,5 @@ func (g *grammar) gemma(p property, delim string) string {
 	g.once("GM_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
 	types := map[string]string{"string": "gm_string", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "GM_NUMBER",
 		"boolean": `("true" | "false")`, "null": `"null"`, "array": "gm_list", "object": "gm_object"}
-	var rules []string
-	for _, t := range p.types {
-		rules = append(rules, types[t])
-	}
-	if rules == nil || slices.Contains(rules, "") {
-		return "gm_value"
-	}
-	return "(" + strings.Join(rules, " | ") + ")"
+	return scalar(p, types, "gm_value", func(text string) string { return g.token(delim) + " " + quote(text) + " " + g.token(delim) })
 }

@@ -99,6 +99,9 @@ func (g *grammar) token(text string) string {
 	if id, special, ok := g.dialect.vocabulary(text); ok && special {
 		return fmt.Sprintf("<[%d]>", id)
 	}
+	if token, rest := tokenOf(text); rest != "" {
+		return g.token(token) + " " + quote(rest)
+	}
 	return quote(text)
 }
 
@@ -209,11 +212,35 @@ func (g *grammar) function(t Tool, open, close, sep byte, literal func(property)
 	return fmt.Sprintf("%s %s %s", quote(t.Name+string(open)), members, quote(string(close)))
 }
 
+// scalar returns the rule of a property where a dialect has its own literals: one rule a type, and
+// any for what has none; text spells one string.
+func scalar(p property, rules map[string]string, any string, text func(string) string) string {
+	var list []string
+	for _, t := range p.types {
+		switch {
+		case rules[t] == "":
+			return any
+		case t != "string" || p.texts == nil:
+			list = append(list, rules[t])
+		}
+	}
+	if slices.Contains(p.types, "string") {
+		for _, t := range p.texts {
+			list = append(list, text(t))
+		}
+	}
+	if list == nil {
+		return any
+	}
+	return "(" + strings.Join(list, " | ") + ")"
+}
+
 // A property is one parameter of a tool.
 type property struct {
 	name     string
 	schema   json.RawMessage
-	types    []string // nil: any
+	types    []string // of JSON; nil: any
+	texts    []string // it may be, if it is a string; nil: any
 	kind     kind
 	required bool
 	strict   bool
@@ -225,7 +252,7 @@ func (g *grammar) properties(t Tool) []property {
 	var list []property
 	for _, name := range keys(root.raw["properties"]) {
 		p := property{name: name, schema: root.Properties[name], kind: kindOf(t.Parameters, name), strict: t.Strict, required: slices.Contains(root.Required, name)}
-		p.types = readSchema(p.schema).types()
+		p.types, p.texts = root.shape(readSchema(p.schema))
 		for _, key := range []string{"$defs", "definitions"} { // which it may refer to
 			if defs := root.raw[key]; defs != nil && bytes.Contains(p.schema, []byte("#/"+key)) {
 				p.schema = with(p.schema, key, defs)

@@ -17,7 +17,7 @@ func (d *Dialect) Closing() string {
 	switch {
 	case d.channels:
 		return "<|end|>" + harmonyStart + "assistant" // whether it calls or answers is the model's to say
-	case d.thought.close == "</think>":
+	case d.thought == think:
 		return "\n</think>\n\n"
 	}
 	return d.thought.close

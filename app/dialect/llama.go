@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "fmt"
 
 // llama writes calls without tags around them: as JSON, {"name": "f", "parameters": {}}, or as a list
 // of Python's calls, [f(a=1), g()]. Llama 3.1 and later do the former by their templates and the
@@ -87,16 +83,9 @@ func (g *grammar) python(p property) string {
 	g.once("py_value", `PY_STRING | PY_NUMBER | "True" | "False" | "None" | py_list | py_dict`)
 	g.once("py_list", `"[" (py_value (", " py_value)*)? "]"`)
 	g.once("py_dict", `"{" (PY_STRING ": " py_value (", " PY_STRING ": " py_value)*)? "}"`)
-	g.once("PY_STRING", `/"([^"\\\x00-\x1f]|\\(["\\\/bfnrt]|u[0-9a-f]{4}))*"/`)
+	g.once("PY_STRING", `/"([^"\\\x00-\x1f]|\\(["\\bfnrt]|u[0-9a-f]{4}))*"/`)
 	g.once("PY_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
 	types := map[string]string{"string": "PY_STRING", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "PY_NUMBER",
 		"boolean": `("True" | "False")`, "null": `"None"`, "array": "py_list", "object": "py_dict"}
-	var rules []string
-	for _, t := range p.types {
-		rules = append(rules, types[t])
-	}
-	if rules == nil || slices.Contains(rules, "") {
-		return "py_value"
-	}
-	return "(" + strings.Join(rules, " | ") + ")"
+	return scalar(p, types, "py_value", func(text string) string { return quote(quote(text)) })
 }

@@ -58,6 +58,43 @@ func (s schema) types() []string {
 	return list
 }
 
+// shape returns the types of a schema within s, nil if it doesn't tell them all, and the strings it
+// lists.
+func (s schema) shape(within schema) (types, texts []string) {
+	if to, ok := s.refer(within); ok {
+		within = to
+	}
+	types = within.types()
+	values := within.Enum
+	if c := within.raw["const"]; c != nil {
+		values = append(values, c)
+	}
+	for _, v := range values {
+		var text string
+		if json.Unmarshal(v, &text) == nil && string(v) != "null" {
+			texts = append(texts, text)
+		}
+	}
+	if types == nil && values != nil && len(texts) == len(values) {
+		types = []string{"string"}
+	}
+	if text, null := s.admits(within, 0); types == nil && text && null && len(within.AnyOf)+len(within.OneOf) == 2 {
+		types = []string{"string", "null"}
+	}
+	return types, texts
+}
+
+// refer returns the schema that one within s refers to.
+func (s schema) refer(within schema) (schema, bool) {
+	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
+		return readSchema(s.Defs[name]), true
+	}
+	if _, name, ok := strings.Cut(within.Ref, "#/definitions/"); ok {
+		return readSchema(s.Old[name]), true
+	}
+	return schema{}, false
+}
+
 // kindOf returns the kind of a tool's parameter.
 func kindOf(parameters json.RawMessage, key string) kind {
 	root := readSchema(parameters)
@@ -88,14 +125,12 @@ func (s schema) admits(within schema, depth int) (text, null bool) {
 			null = null || string(v) == "null"
 		}
 	}
-	others := slices.Concat(within.AnyOf, within.OneOf)
-	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
-		others = append(others, s.Defs[name])
-	} else if _, name, ok := strings.Cut(within.Ref, "#/definitions/"); ok {
-		others = append(others, s.Old[name])
-	}
-	for _, other := range others {
+	for _, other := range slices.Concat(within.AnyOf, within.OneOf) {
 		t, n := s.admits(readSchema(other), depth+1)
+		text, null = text || t, null || n
+	}
+	if to, ok := s.refer(within); ok {
+		t, n := s.admits(to, depth+1)
 		text, null = text || t, null || n
 	}
 	return text, null

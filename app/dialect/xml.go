@@ -266,6 +266,13 @@ func (xml) grammar(g *grammar) {
 
 // xmlValue returns the rule of a parameter's value and the tag behind it.
 func (g *grammar) xmlValue(p property) string {
+	if p.kind == kindText && p.texts != nil {
+		var list []string
+		for _, text := range p.texts {
+			list = append(list, quote(text+"\n"+xmlValueEnd+"\n"))
+		}
+		return "(" + strings.Join(list, " | ") + ")"
+	}
 	if p.kind == kindText || p.kind == kindNullable {
 		return g.until("\n" + xmlValueEnd + "\n")
 	}

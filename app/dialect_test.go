@@ -1,0 +1,356 @@
+package app
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/dialect"
+	"tandem/engine/native"
+)
+
+// toolSchema has what parameters mostly are.
+const toolSchema = `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":0,"maximum":30},"exact":{"type":"boolean"},
+	"tags":{"type":"array","items":{"type":"string"},"maxItems":3},"unit":{"enum":["C","F"]},"note":{"anyOf":[{"type":"string"},{"type":"null"}]},"place":{"$ref":"#/$defs/place"}},
+	"required":["city","days"],"additionalProperties":false,"$defs":{"place":{"type":"object","properties":{"x":{"type":"number"}},"required":["x"],"additionalProperties":false}}}`
+
+var testTools = []dialect.Tool{
+	{Name: "get_weather", Parameters: json.RawMessage(toolSchema), Strict: true},
+	{Name: "now"},
+	{Name: "look", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"boolean"},"b":{"type":"string"}}}`)},
+}
+
+// A writer is a family under test: what its template has, the special tokens, and
+// a text that its calls may be, of get_weather.
+type writer struct {
+	template string
+	special  []string
+	prompt   string
+	text     string
+	ends     []string // what ends the free parts of its calls
+}
+
+const wholeArguments = `{"city": "Bern", "days": 2, "exact": true, "tags": ["a"], "place": {"x": 1.5}}`
+
+var writers = map[string]writer{
+	"tool_call": {template: "<tool_call>", text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>"},
+	"tool_call, special": {template: "<tool_call>", special: []string{"<tool_call>", "</tool_call>"},
+		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>"},
+	"tool_call, thinking": {template: "<tool_call></think>",
+		text: "<think>\nWhere?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
+	"tool_call, amid a thought": {template: "<tool_call></think>", prompt: "<think>\n",
+		text: "Where?\n</think>\n\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + wholeArguments + "}\n</tool_call>", ends: []string{"</think>"}},
+	"xml": {template: "<tool_call><function=</think>", special: []string{"<think>", "</think>"},
+		text: "<think>\nWhere?\n</think>\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nBern\n</parameter>\n<parameter=days>\n2\n</parameter>\n<parameter=exact>\ntrue\n</parameter>\n" +
+			"<parameter=tags>\n[\"a\"]\n</parameter>\n<parameter=place>\n{\"x\": 1.5}\n</parameter>\n</function>\n</tool_call>", ends: []string{"</think>", "\n</parameter>\n"}},
+	"json":     {template: `{"name": "parameters": `, special: []string{"<|python_tag|>"}, text: `{"name": "get_weather", "parameters": ` + wholeArguments + "}"},
+	"pythonic": {template: "[func_name1(", text: `[get_weather(city="Bern", days=2, exact=True, tags=["a"], place={"x": 1.5})]`},
+	"tool_code": {template: "```tool_code",
+		text: "```tool_code\nget_weather(city=\"Bern\", days=2, exact=True, tags=[\"a\"], place={\"x\": 1.5})\n```"},
+	"mistral, list":  {template: "[TOOL_CALLS]", special: []string{"[TOOL_CALLS]"}, text: `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + wholeArguments + "}]"},
+	"mistral, id":    {template: "[TOOL_CALLS][CALL_ID]", special: []string{"[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"}, text: `[TOOL_CALLS]get_weather[CALL_ID]abcdefghi[ARGS]` + wholeArguments},
+	"mistral, named": {template: "[TOOL_CALLS][THINK]", special: []string{"[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"}, text: `[THINK]Where?[/THINK][TOOL_CALLS]get_weather[ARGS]` + wholeArguments, ends: []string{"[/THINK]"}},
+	"gemma4": {template: `<|tool_call><|"|><|channel>thought`, special: []string{"<|tool_call>", "<tool_call|>", `<|"|>`, "<|channel>", "<channel|>"},
+		text: "<|channel>thought\nWhere?\n<channel|><|tool_call>call:get_weather{city:<|\"|>Bern<|\"|>,days:2,exact:true,tags:[<|\"|>a<|\"|>],place:{x:1.5}}<tool_call|>", ends: []string{"<channel|>", `<|"|>`}},
+	"functiongemma": {template: "<start_function_call><escape>", special: []string{"<start_function_call>", "<end_function_call>", "<escape>"},
+		text: "<start_function_call>call:get_weather{city:<escape>Bern<escape>,days:2,exact:true,tags:[<escape>a<escape>],place:{x:1.5}}<end_function_call>", ends: []string{"<escape>"}},
+	"harmony": {template: "<|channel|><|message|>", special: []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>"}, prompt: "<|start|>assistant",
+		text: `<|channel|>analysis<|message|>Where?<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>` + wholeArguments, ends: []string{"<|end|>"}},
+	"deepseek v3": {template: "<｜tool▁call▁begin｜>```json</think>", special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>", "<think>", "</think>"},
+		text: "<think>\nWhere?\n</think>\n\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n" + wholeArguments + "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>", ends: []string{"</think>"}},
+	"deepseek v3.1": {template: "<｜tool▁call▁begin｜>", special: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"},
+		text: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>" + wholeArguments + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
+}
+
+// tokens is a vocabulary of bytes, special tokens and the end of the text.
+func (w writer) tokens() []string {
+	var list []string
+	for i := range 256 {
+		list = append(list, string([]byte{byte(i)}))
+	}
+	return append(append(list, w.special...), "<end>")
+}
+
+func (w writer) dialect() *dialect.Dialect {
+	tokens := w.tokens()
+	return dialect.Detect(w.template, func(text string) (int32, bool, bool) {
+		i := slices.Index(tokens, text)
+		return int32(i), i >= 256, i >= 0
+	})
+}
+
+// TestCallGrammars: an answer that must be a call can be what the family writes,
+// and whatever it becomes is read as calls of the tools.
+func TestCallGrammars(t *testing.T) {
+	for name, w := range writers {
+		t.Run(name, func(t *testing.T) {
+			tokens := w.tokens()
+			end := int32(len(tokens) - 1)
+			v, err := native.NewVocabulary(len(tokens), func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{end})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer v.Close()
+			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"}, {Tool: "now"}, {Tool: "look", Parallel: true}} {
+				choice.Prompt = w.prompt
+				lark, err := w.dialect().Grammar(testTools, choice)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if choice.Tool == "get_weather" || choice.Tool == "" {
+					m := matcher(t, v, lark)
+					ids := w.encode(tokens, w.text)
+					for i, id := range ids {
+						if !slices.Contains(follow(t, m), id) {
+							t.Fatalf("%+v: %q may not follow %q in\n%s", choice, tokens[id], w.decode(tokens, ids[:i]), lark)
+						}
+						if err := m.Accept(id); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if !slices.Contains(follow(t, m), end) {
+						t.Errorf("%+v: no end may follow %q", choice, w.text)
+					}
+					m.Close()
+				}
+				for i := range 6 {
+					m := matcher(t, v, lark)
+					text := w.walk(t, m, tokens, rand.New(rand.NewPCG(3, uint64(i))))
+					m.Close()
+					w.isCalls(t, choice, text)
+				}
+			}
+		})
+	}
+	if _, err := (writer{}).dialect().Grammar(testTools, dialect.Choice{}); err == nil {
+		t.Error("a family without calls has a grammar")
+	}
+	if _, err := writers["xml"].dialect().Grammar(testTools, dialect.Choice{Tool: "x"}); err == nil {
+		t.Error("a tool that is not there has a grammar")
+	}
+}
+
+func matcher(t *testing.T, v *native.Vocabulary, lark string) *native.Matcher {
+	t.Helper()
+	m, err := v.Matcher(native.Grammar{Lark: lark})
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, lark)
+	}
+	return m
+}
+
+// follow returns what may follow.
+func follow(t *testing.T, m *native.Matcher) []int32 {
+	t.Helper()
+	bits := make([]uint32, m.Words())
+	if err := m.Mask(bits); err != nil {
+		t.Fatal(err)
+	}
+	var ids []int32
+	for id := range int32(len(bits) * 32) {
+		if bits[id/32]>>(id%32)&1 != 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// encode writes special tokens as such.
+func (w writer) encode(tokens []string, text string) []int32 {
+	var ids []int32
+	for text != "" {
+		n, id := 1, int32(text[0])
+		for i, s := range tokens[256:] {
+			if strings.HasPrefix(text, s) {
+				n, id = len(s), int32(256+i)
+			}
+		}
+		ids, text = append(ids, id), text[n:]
+	}
+	return ids
+}
+
+func (w writer) decode(tokens []string, ids []int32) string {
+	var b strings.Builder
+	for _, id := range ids {
+		b.WriteString(tokens[id])
+	}
+	return b.String()
+}
+
+// walk follows a grammar to its end: at random at first, and then by what closes
+// things.
+func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand.Rand) string {
+	t.Helper()
+	var b strings.Builder
+	script := ""
+	for step := range 4000 {
+		ids := follow(t, m)
+		pick := ids[rng.IntN(len(ids))]
+		if slices.Contains(ids, int32(len(tokens)-1)) {
+			pick = int32(len(tokens) - 1)
+		} else if step > 30 && len(ids) > 40 { // anything goes
+			if script == "" {
+				script = strings.Join(w.ends, "") + `"`
+			}
+			for script != "" {
+				next := w.encode(tokens, script)[0]
+				script = script[len(tokens[next]):]
+				if slices.Contains(ids, next) {
+					pick = next
+					break
+				}
+			}
+		} else if step > 30 {
+			for _, c := range "\n\"])}" {
+				if slices.Contains(ids, c) {
+					pick = c
+				}
+			}
+			for _, id := range ids {
+				if id >= 256 {
+					pick = id
+				}
+			}
+		}
+		if tokens[pick] == "<end>" {
+			return b.String()
+		}
+		b.WriteString(tokens[pick])
+		if err := m.Accept(pick); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatalf("no end of %q", b.String())
+	return ""
+}
+
+// isCalls reads a text that was held to a grammar.
+func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
+	t.Helper()
+	p := w.dialect().Parser(dialect.Options{Tools: testTools, Calls: true, Prompt: w.prompt})
+	names, arguments := []string{}, []string{}
+	for _, part := range append(p.Push(text), p.Flush()...) {
+		switch part.Kind {
+		case dialect.Call:
+			names, arguments = append(names, part.Name), append(arguments, "")
+		case dialect.Arguments:
+			arguments[part.Index] += part.Text
+		case dialect.Text:
+			t.Errorf("%q has the text %q", text, part.Text)
+		}
+	}
+	if len(names) == 0 || len(names) > 1 && !choice.Parallel {
+		t.Errorf("%q has %d calls", text, len(names))
+	}
+	for i, name := range names {
+		if choice.Tool != "" && name != choice.Tool || !slices.ContainsFunc(testTools, func(tool dialect.Tool) bool { return tool.Name == name }) {
+			t.Errorf("%q calls %q", text, name)
+		}
+		d := json.NewDecoder(strings.NewReader(arguments[i]))
+		d.DisallowUnknownFields()
+		var into any = new(map[string]any)
+		if name == "get_weather" {
+			into = new(struct {
+				City  *string
+				Days  *int
+				Exact *bool
+				Tags  []string
+				Unit  string
+				Note  *string
+				Place *struct{ X float64 }
+			})
+		}
+		if err := d.Decode(into); err != nil {
+			t.Errorf("%q calls %s with %s: %v", text, name, arguments[i], err)
+		}
+	}
+}
+
+// TestDialectsOfTemplates: what a template makes of a turn with calls is read as
+// these calls.
+func TestDialectsOfTemplates(t *testing.T) {
+	b, err := os.ReadFile("../engine/native/testdata/templates.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err = io.ReadAll(z); err != nil {
+		t.Fatal(err)
+	}
+	var recorded struct{ Templates map[string]string }
+	if err := json.Unmarshal(b, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	special := []string{"<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|constrain|>", "<|call|>", "[TOOL_CALLS]", "<|python_tag|>"}
+	for name, want := range map[string]struct {
+		dialect string
+		calls   int
+		end     string // of the turn
+	}{
+		"qwen3": {"tool_call", 2, "<|im_end|>\n"}, "llama3": {"json", 1, "<|eot_id|>"}, "mistral": {"mistral", 2, "</s>"}, "gpt_oss": {"harmony", 1, ""}, "gemma3": {"plain", 0, ""}, "chatml": {"plain", 0, ""},
+	} {
+		source, ok := recorded.Templates[name]
+		if !ok {
+			t.Fatalf("there is no template %s", name)
+		}
+		d := dialect.Detect(source, func(text string) (int32, bool, bool) {
+			i := slices.Index(special, text)
+			return int32(i), i >= 0, i >= 0
+		})
+		if d.Name() != want.dialect || d.Tools() != (want.calls > 0) {
+			t.Errorf("%s is %s", name, d.Name())
+		}
+		if want.calls == 0 {
+			continue
+		}
+		tm, err := native.NewTemplate(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tm.Close()
+		calls := []string{}
+		for i := range want.calls {
+			calls = append(calls, fmt.Sprintf(`{"id":"abcdefgh%d","type":"function","function":{"name":"get_weather","arguments":%s}}`, i, wholeArguments))
+		}
+		render := func(more string, prompt bool) string {
+			text, err := tm.Render(fmt.Appendf(nil, `{"bos_token":"","eos_token":"</s>","documents":null,"add_generation_prompt":%t,"tools":[{"type":"function","function":{"name":"get_weather","description":"d","parameters":%s}}],
+				"messages":[{"role":"user","content":"Hi"}%s]}`, prompt, toolSchema, more))
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return text
+		}
+		prompt := render("", true)
+		whole := render(`,{"role":"assistant","content":"","tool_calls":[`+strings.Join(calls, ",")+`]}`, false)
+		answer, ok := strings.CutPrefix(whole, prompt)
+		if !ok {
+			t.Fatalf("%s: %q does not begin with %q", name, whole, prompt)
+		}
+		p := d.Parser(dialect.Options{Tools: testTools, Calls: true, Prompt: prompt})
+		found, arguments := 0, ""
+		for _, part := range append(p.Push(strings.TrimSuffix(answer, want.end)), p.Flush()...) {
+			switch part.Kind {
+			case dialect.Call:
+				found++
+			case dialect.Arguments:
+				arguments += part.Text
+			default:
+				t.Errorf("%s: %q has %+v", name, answer, part)
+			}
+		}
+		if found != want.calls || arguments != strings.Repeat(wholeArguments, found) {
+			t.Errorf("%s: %q has %d calls with %s", name, answer, found, arguments)
+		}
+	}
+}
