@@ -1,0 +1,359 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// shortHome is the path of a home folder, not made yet, whose socket lies in it.
+func shortHome(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return filepath.Join(dir, "home")
+}
+
+// TestFilesAreTheirOwners: whatever is written, other users of the machine can read
+// none of it, also where the system would let them.
+func TestFilesAreTheirOwners(t *testing.T) {
+	model, home := writeModel(t, "tiny"), shortHome(t)
+	user := filepath.Dir(home)
+	before := syscall.Umask(0)
+	defer syscall.Umask(before)
+	r := start(t, Options{Model: model, Home: home, UserHome: user}, "127.0.0.1:0")
+	c := r.client(t)
+	if _, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"hub_token": "hf_secret", "start_hidden": true, "keep_requests": "7d"}`); err != nil {
+		t.Fatal(err)
+	}
+	connect, err := c.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range connect.Connections {
+		if x.File == "" {
+			continue
+		}
+		if _, err := c.WriteConnection(t.Context(), x.ID); err != nil {
+			t.Errorf("%s: %v", x.ID, err)
+		}
+	}
+	a := r.send("/v1/completions", `{"model":"tandem","prompt":"func main() { ","max_tokens":100,"temperature":0,"ignore_eos":true}`)
+	if a.err != nil || a.status != http.StatusOK {
+		t.Fatalf("%+v", a)
+	}
+	if _, err := c.SaveReport(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.ExportSettings(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var kept []string
+	for len(kept) == 0 { // they are written behind the answer
+		if kept, err = filepath.Glob(filepath.Join(home, checkpointFolder, "*.checkpoint")); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+
+	var seen []string
+	err = filepath.WalkDir(user, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return nil // it was written, and has another name by now
+		}
+		name, err := filepath.Rel(user, path)
+		if err != nil {
+			return err
+		}
+		seen = append(seen, name)
+		want := fs.FileMode(0o600)
+		if info.IsDir() {
+			want = 0o700
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"lock", databaseFile, databaseFile + "-wal", databaseFile + "-shm", "run/control.sock", tokenFile, control.HiddenFile,
+		"connect/aider/aider.conf.yml", checkpointFolder + "/" + filepath.Base(kept[0]),
+	} {
+		if !slices.Contains(seen, filepath.Join("home", want)) {
+			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
+		}
+	}
+	for _, want := range []string{"tandem-settings", "tandem-report"} {
+		if !slices.ContainsFunc(seen, func(name string) bool { return strings.HasPrefix(name, want) }) {
+			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
+		}
+	}
+}
+
+// TestBoundToThisMachine: without the switch no address is listened at that others
+// could call.
+func TestBoundToThisMachine(t *testing.T) {
+	r := start(t, Options{}, "127.0.0.1:0")
+	r.listeners.mu.Lock()
+	open := slices.Clone(r.listeners.open)
+	r.listeners.mu.Unlock()
+	if len(open) == 0 {
+		t.Fatal("nothing is listened at")
+	}
+	for _, l := range open {
+		if ip := l.Listener.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+			t.Errorf("it listens at %s", l.Listener.Addr())
+		}
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range urlsOf(own, r.listeners.where().port) {
+		if resp, err := http.Get(address + "/health"); err == nil {
+			resp.Body.Close()
+			t.Errorf("%s answers", address)
+		}
+	}
+}
+
+// TestWildcardIsProbed: a port that another program has at an address where we do not
+// listen is taken too: some clients would reach that program, some us.
+func TestWildcardIsProbed(t *testing.T) {
+	held := 0
+	for _, a := range []address{{"tcp4", "127.0.0.2:0"}, {"tcp4", "0.0.0.0:0"}, {"tcp6", "[::]:0"}} {
+		other, err := net.Listen(a.family, a.addr)
+		if err != nil {
+			continue // there is no such address on this machine
+		}
+		held++
+		port := other.Addr().(*net.TCPAddr).Port
+		list, err := listenPort(place{port: port})
+		if err == nil {
+			t.Errorf("beside %s port %d was opened", a.addr, port)
+		}
+		for _, l := range list {
+			l.Close()
+		}
+		if err := other.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if held == 0 {
+		t.Error("no address could be held")
+	}
+}
+
+// TestNamesStayInTheirPlace: whatever a client gives as a name, of a model, a
+// checkpoint, a chat, a download, no file is made, read, changed or deleted that is
+// not Tandem's.
+func TestNamesStayInTheirPlace(t *testing.T) {
+	outer := t.TempDir()
+	const secret = "nobody's business"
+	home, cache := filepath.Join(outer, "in", "home"), filepath.Join(outer, "in", "cache")
+	for _, name := range []string{"secret.txt", "config.json", "config.yaml", "in/secret.txt", "in/secret.checkpoint", "in/models--secret/blobs/x", "etc/secret.safetensors"} {
+		path := filepath.Join(outer, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(secret), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if branch, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/name/revision/"); !ok || strings.ContainsAny(branch, "/%") || strings.HasPrefix(branch, ".") {
+			t.Errorf("the hub was asked for %s", r.URL.EscapedPath())
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer hub.Close()
+	o := Options{Home: home}
+	o.Hub.CacheDir, o.Hub.Endpoint = cache, hub.URL
+	r := start(t, o, "127.0.0.1:0")
+	// A checkpoint's place in the folder, as a link to elsewhere.
+	if err := os.MkdirAll(r.home.Path(checkpointFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(outer, "in/secret.checkpoint"), r.home.Path(checkpointFolder, "link.checkpoint")); err != nil {
+		t.Fatal(err)
+	}
+	tree := func() (list []string) {
+		err := filepath.WalkDir(outer, func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if path == home {
+				return fs.SkipDir
+			}
+			list = append(list, path)
+			if !e.IsDir() {
+				list = append(list, readText(t, path))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	before, inHome := tree(), namesOf(t, home)
+
+	session := r.session(t)
+	ask := func(method, path, body string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, r.url, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.URL.Opaque = path // as it is, not cleaned
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Authorization", "Bearer "+session)
+		client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, string(b)
+	}
+	for _, name := range []string{
+		"..", "../..", "../../secret.txt", "../in/secret", "../secret", "a/../../secret", outer, filepath.Join(outer, "secret.txt"), filepath.Join(outer, "in"), "./secret", "~/secret",
+		`..\secret`, "C:secret", "secret\x00", "org/..", "../org", "org/../../secret", "org--..", "models--secret", "org/name@../../secret", "org/name@" + outer, "org/name@main/../..",
+		"file://" + outer + "/secret.txt", hub.URL + "/x", "link", "link.checkpoint", "*", strings.Repeat("../", 300) + "etc/passwd", strings.Repeat("x", 5000),
+	} {
+		quoted := func(format string) string {
+			b, err := json.Marshal(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fmt.Sprintf(format, b)
+		}
+		for _, c := range []struct{ method, path, body string }{
+			{"GET", "/v1/models/{}", ""},
+			{"POST", "/v1/completions", quoted(`{"model":%s,"prompt":"x"}`)},
+			{"POST", "/v1/chat/completions", quoted(`{"model":%s,"messages":[{"role":"user","content":"x"}]}`)},
+			{"POST", "/app/load", quoted(`{"model":%s}`)},
+			{"POST", "/app/drafter", quoted(`{"model":%s,"drafter":"auto"}`)},
+			{"GET", "/app/model-settings?model={}", ""},
+			{"POST", "/app/model-settings", quoted(`{"model":%s}`)},
+			{"POST", "/app/pull", quoted(`{"id":%s}`)},
+			{"POST", "/app/pull", quoted(`{"id":"org/name","revision":%s}`)},
+			{"POST", "/app/downloads", quoted(`{"id":%s}`)},
+			{"POST", "/app/downloads", quoted(`{"id":"org/name","revision":%s}`)},
+			{"POST", "/app/downloads/pause", quoted(`{"id":%s}`)},
+			{"POST", "/app/downloads/drop", quoted(`{"id":%s,"discard":true}`)},
+			{"POST", "/app/models", quoted(`{"path":"/nowhere","id":%s}`)},
+			{"DELETE", "/app/models/{}", ""},
+			{"GET", "/app/removal?model={}", ""},
+			{"GET", "/app/checkpoints?model={}", ""},
+			{"GET", "/app/checkpoints/{}?whole=true", ""},
+			{"POST", "/app/checkpoints/{}", `{"name":"x","pinned":true}`},
+			{"DELETE", "/app/checkpoints/{}?all=true", ""},
+			{"POST", "/app/checkpoints/{}/verify", "{}"},
+			{"POST", "/app/checkpoints/{}/branch", `{"prompt":"x"}`},
+			{"POST", "/app/connect/{}", "{}"},
+			{"GET", "/app/chats/{}", ""},
+			{"DELETE", "/app/chats/{}", ""},
+			{"GET", "/app/runs/{}", ""},
+			{"GET", "/app/runs/{}/report", ""},
+			{"POST", "/app/runs/{}/resume", "{}"},
+			{"POST", "/app/runs/{}/verify", "{}"},
+			{"POST", "/app/runs/{}/cancel", "{}"},
+			{"DELETE", "/app/benches/{}", ""},
+			{"DELETE", "/app/keys/{}", ""},
+			{"POST", "/app/forget", quoted(`{"model":%s}`)},
+			{"GET", "/app/forget?model={}", ""},
+			{"GET", "/assets/{}", ""},
+		} {
+			for _, spelled := range []string{url.PathEscape(name), escapeAll(name)} {
+				status, body := ask(c.method, strings.Replace(c.path, "{}", spelled, 1), c.body)
+				if status == http.StatusInternalServerError || strings.Contains(body, secret) {
+					t.Errorf("%s %s %s of %.60q: %d %.300s", c.method, c.path, c.body, name, status, body)
+				}
+				if !strings.Contains(c.path, "{}") {
+					break // in the body it is spelled once
+				}
+			}
+		}
+	}
+	if after := tree(); !slices.Equal(before, after) {
+		t.Errorf("outside the home folder are %q, before %q", after, before)
+	}
+	for _, path := range namesOf(t, home) {
+		if !slices.Contains(inHome, path) {
+			t.Errorf("%s is new", path)
+		}
+	}
+}
+
+// escapeAll writes every byte of a name as a path can have it.
+func escapeAll(name string) string {
+	var b strings.Builder
+	for _, c := range []byte(name) {
+		fmt.Fprintf(&b, "%%%02x", c)
+	}
+	return b.String()
+}
+
+// namesOf lists what is in a folder and below.
+func namesOf(t *testing.T, dir string) (list []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		list = append(list, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// session buys one.
+func (r *running) session(t *testing.T) string {
+	t.Helper()
+	code, err := r.client(t).SessionCode(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Post(r.url+"/app/session", "application/json", strings.NewReader(fmt.Sprintf(`{"code":%q}`, code.Code)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var s control.Session
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil || s.Session == "" {
+		t.Fatalf("%+v %v", s, err)
+	}
+	return s.Session
+}
