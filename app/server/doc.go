@@ -22,8 +22,10 @@
 // Wire forms are OpenAI's (chat completions, and the older completions with
 // echo, scoring and fill-in-the-middle); names of extensions are their
 // inventors': return_token_ids and ignore_eos as in vLLM, timings as in
-// llama.cpp. Errors carry one sentence and a machine code, mapped to a status
-// in one table (errors.go).
+// llama.cpp. Programs that only know Ollama have its routes under /api. Errors
+// carry one sentence and a machine code, mapped to a status in one table
+// (errors.go), and are laid out as the vendor's whose route was called
+// (protocol.go).
 //
 // Dependencies: prometheus/client_golang, because /metrics has a format, and
 // histograms and process figures in it are worth not writing again.

@@ -11,7 +11,13 @@ import (
 // appendChatLogprobs appends the value of a chat choice's logprobs:
 // {"content":[{token, logprob, bytes, top_logprobs}]}.
 func appendChatLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
-	dst = append(dst, `{"content":[`...)
+	dst = appendLogprobs(append(dst, `{"content":`...), tk, toks)
+	return append(dst, `,"refusal":null}`...)
+}
+
+// appendLogprobs appends the list of them.
+func appendLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
+	dst = append(dst, '[')
 	n := 0
 	for _, t := range toks {
 		if t.Logprobs == nil {
@@ -30,7 +36,7 @@ func appendChatLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
 		}
 		dst = append(dst, "]}"...)
 	}
-	return append(dst, `],"refusal":null}`...)
+	return append(dst, ']')
 }
 
 // appendTokenLogprob leaves the object open.

@@ -76,6 +76,12 @@ func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
 		return show, err
 	}
 	defer model.Release()
+	if model.Dialect().Tools() {
+		show.Capabilities = append(show.Capabilities, "tools")
+	}
+	if model.Dialect().Reasons() {
+		show.Capabilities = append(show.Capabilities, "thinking")
+	}
 	if fim, ok := model.FIM(); ok {
 		show.Capabilities = append(show.Capabilities, "insert")
 		// Editors look for .Suffix.

@@ -110,6 +110,9 @@ func TestOllamaShow(t *testing.T) {
 	if w := postTo(t, New(unloaded{newFake()}, Options{}), "/api/show", "application/json", `{"model":"tandem"}`); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "insert") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
+	if w := postTo(t, New(speaking(""), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
 	for body, says := range map[string]string{
 		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string", `[]`: "object",
 	} {

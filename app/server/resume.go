@@ -47,6 +47,10 @@ func reading(endpoint string) func(*fields) (request, error) {
 		return readCompletion
 	case "/v1/fim/completions":
 		return readFIM
+	case "/api/generate":
+		return readOllamaGenerate
+	case "/api/chat":
+		return readOllamaChat
 	}
 	return nil
 }

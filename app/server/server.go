@@ -171,6 +171,8 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	get("/api/tags", s.ollamaTags)
 	get("/api/ps", s.ollamaPS)
 	post("/api/show", s.ollamaShow)
+	post("/api/generate", s.ollamaGeneration("/api/generate", readOllamaGenerate))
+	post("/api/chat", s.ollamaGeneration("/api/chat", readOllamaChat))
 	post("/api/embed", s.noEmbeddings)
 	post("/api/embeddings", s.noEmbeddings)
 

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"encoding/json"
+	"time"
+
+	"tandem/app/dialect"
+	"tandem/engine"
+)
+
+// An ollamaForm is how /api/generate and /api/chat answer: an object a line, each
+// with what is new, and a last one with what it took.
+type ollamaForm struct{ chat bool }
+
+// contentType implements framing.
+func (ollamaForm) contentType() string { return "application/x-ndjson" }
+
+// appendEvent implements framing.
+func (ollamaForm) appendEvent(dst []byte, _ string, data []byte) []byte {
+	return append(append(dst, data...), '\n')
+}
+
+// appendFailure implements framing.
+func (o ollamaForm) appendFailure(dst []byte, f failure) []byte {
+	_, body := ollama{}.refusal(nil, f)
+	return o.appendEvent(dst, "", body)
+}
+
+// appendSilence implements framing: each line is an object to Ollama's programs.
+func (ollamaForm) appendSilence(dst []byte) []byte { return dst }
+
+// idPrefix implements form; its answers have no id.
+func (ollamaForm) idPrefix() string { return "" }
+
+// An ollamaPiece is what an object of an answer says.
+type ollamaPiece struct {
+	text, thought string
+	calls         []*block
+}
+
+// whole implements form.
+func (o ollamaForm) whole(r *reply) []byte {
+	c := r.choices[0]
+	s := ollamaPiece{text: c.answer.joined(dialect.Text), thought: c.answer.joined(dialect.Reasoning)}
+	for _, b := range c.answer.calls() {
+		if b.complete() {
+			s.calls = append(s.calls, b)
+		} else {
+			s.text += b.begun()
+		}
+	}
+	dst := o.appendPiece(o.appendHead(nil, r.model.ID()), s)
+	if r.params.logprobs {
+		dst = appendLogprobs(append(dst, `,"logprobs":`...), r.model, c.toks)
+	}
+	return o.appendEnd(dst, r)
+}
+
+// complete reports whether a call's arguments are an object.
+func (b *block) complete() bool { return b.args.whole && json.Valid(b.text) }
+
+// begun is a call that was cut off, as text: arguments are objects here.
+func (b *block) begun() string { return b.name + " " + string(b.text) }
+
+// appendHead appends everything before what is said.
+func (ollamaForm) appendHead(dst []byte, model string) []byte {
+	dst = appendString(append(dst, `{"model":`...), model)
+	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano), '"')
+}
+
+func (o ollamaForm) appendPiece(dst []byte, s ollamaPiece) []byte {
+	if !o.chat {
+		dst = appendString(append(dst, `,"response":`...), s.text)
+		if s.thought != "" {
+			dst = appendString(append(dst, `,"thinking":`...), s.thought)
+		}
+		return dst
+	}
+	dst = appendString(append(dst, `,"message":{"role":"assistant","content":`...), s.text)
+	if s.thought != "" {
+		dst = appendString(append(dst, `,"thinking":`...), s.thought)
+	}
+	for i, b := range s.calls {
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = appendString(append(dst, `{"id":`...), b.id)
+		dst = appendString(append(dst, `,"function":{"name":`...), b.name)
+		dst = append(append(dst, `,"arguments":`...), b.text...)
+		dst = append(dst, "}}"...)
+	}
+	if len(s.calls) > 0 {
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+// appendEnd appends what an answer took, durations in nanoseconds.
+func (o ollamaForm) appendEnd(dst []byte, r *reply) []byte {
+	t := r.total()
+	reason := string(r.choices[0].finish)
+	dst = appendString(append(dst, `,"done":true,"done_reason":`...), reason)
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"total_duration", int64(time.Since(r.run.start))},
+		{"load_duration", int64(r.run.row.LoadMS * 1e6)},
+		{"prompt_eval_count", int64(t.PromptTokens)},
+		{"prompt_eval_duration", int64(t.Prefill)},
+		{"eval_count", int64(t.CompletionTokens)},
+		{"eval_duration", int64(t.Decode)},
+	} {
+		dst = appendMember(dst, n.name, n.value)
+	}
+	return append(dst, '}')
+}
+
+// stream implements form.
+func (o ollamaForm) stream(rep *reply, out *eventStream) events {
+	return &ollamaLines{form: o, rep: rep, out: out}
+}
+
+// ollamaLines are the events of an ollamaForm, which has one choice.
+type ollamaLines struct {
+	form ollamaForm
+	rep  *reply
+	out  *eventStream
+	told int // calls that were sent, or will not be
+}
+
+// add implements events. A call is sent when it is whole.
+func (l *ollamaLines) add(c *choice, toks []engine.Token, parts []dialect.Part) {
+	var s ollamaPiece
+	for _, p := range parts {
+		switch p.Kind {
+		case dialect.Text:
+			s.text += p.Text
+		case dialect.Reasoning:
+			s.thought += p.Text
+		}
+	}
+	calls := c.answer.calls()
+	for l.told < len(calls) && calls[l.told].complete() {
+		s.calls = append(s.calls, calls[l.told])
+		l.told++
+	}
+	l.send(s, toks)
+}
+
+// end implements events.
+func (l *ollamaLines) end(c *choice) {
+	var s ollamaPiece
+	for _, b := range c.answer.calls()[l.told:] {
+		s.text += b.begun()
+	}
+	l.send(s, nil)
+}
+
+// finish implements events.
+func (l *ollamaLines) finish() {
+	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.model.ID()), ollamaPiece{}), l.rep)
+	l.rep.release()
+	l.rep.send(l.out, "", b)
+}
+
+// send sends what is new, if anything is.
+func (l *ollamaLines) send(s ollamaPiece, toks []engine.Token) {
+	scored := l.rep.params.logprobs && len(toks) > 0
+	if s.text == "" && s.thought == "" && s.calls == nil && !scored {
+		return
+	}
+	b := l.form.appendPiece(l.form.appendHead(nil, l.rep.model.ID()), s)
+	if scored {
+		b = appendLogprobs(append(b, `,"logprobs":`...), l.rep.model, toks)
+	}
+	l.rep.send(l.out, "", append(b, `,"done":false}`...))
+}

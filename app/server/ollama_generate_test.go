@@ -1,0 +1,442 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// An ollamaAnswer is what Ollama's programs read of an object.
+type ollamaAnswer struct {
+	Model      string
+	CreatedAt  time.Time `json:"created_at"`
+	Response   *string
+	Thinking   string
+	Message    *ollamaMsg
+	Done       *bool
+	DoneReason string `json:"done_reason"`
+	Error      string
+	Logprobs   []struct {
+		Token string
+		Top   []struct{ Token string } `json:"top_logprobs"`
+	}
+	TotalDuration      *int64 `json:"total_duration"`
+	LoadDuration       *int64 `json:"load_duration"`
+	PromptEvalCount    *int   `json:"prompt_eval_count"`
+	PromptEvalDuration *int64 `json:"prompt_eval_duration"`
+	EvalCount          *int   `json:"eval_count"`
+	EvalDuration       *int64 `json:"eval_duration"`
+}
+
+type ollamaMsg struct {
+	Role, Content, Thinking string
+	Calls                   []struct {
+		Function struct {
+			Name      string
+			Arguments map[string]any
+		}
+	} `json:"tool_calls"`
+}
+
+// ollamaLinesOf reads a stream as Ollama's programs do: each line is an object.
+func ollamaLinesOf(t *testing.T, body *bytes.Buffer) []ollamaAnswer {
+	t.Helper()
+	var list []ollamaAnswer
+	for line := range strings.SplitSeq(strings.TrimSuffix(body.String(), "\n"), "\n") {
+		var a ollamaAnswer
+		if err := json.Unmarshal([]byte(line), &a); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		list = append(list, a)
+	}
+	return list
+}
+
+// checkEnd looks at what an answer took, which the fake says.
+func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string) {
+	t.Helper()
+	if a.TotalDuration == nil || a.LoadDuration == nil || a.PromptEvalCount == nil || a.PromptEvalDuration == nil || a.EvalCount == nil || a.EvalDuration == nil {
+		t.Fatalf("%+v says not all", a)
+	}
+	if a.Model != "acme/coder" || time.Since(a.CreatedAt).Abs() > time.Hour || !*a.Done || a.DoneReason != reason || *a.TotalDuration <= 0 ||
+		*a.PromptEvalCount != prompt || *a.PromptEvalDuration != 2e6 || *a.EvalCount != generated || *a.EvalDuration != int64(generated)*1e6 {
+		t.Errorf("%+v: %d and %d tokens, %s", a, *a.PromptEvalCount, *a.EvalCount, a.DoneReason)
+	}
+}
+
+// TestOllamaPrompts: what a request of Ollama's asks the model.
+func TestOllamaPrompts(t *testing.T) {
+	long := strings.Repeat("x", maxLoadBody)
+	for _, c := range []struct{ path, body, prompt string }{
+		// As Ollama's Python library sends them.
+		{"/api/generate", `{"model":"tandem","prompt":"hi","stream":false}`, "uhi\n"},
+		{"/api/generate", `{"model":"tandem:latest","prompt":"hi","stream":true,"options":{}}`, "uhi\n"},
+		{"/api/generate", `{"model":"acme/coder:latest","prompt":"hi","suffix":"","system":"","template":"","context":[],"images":[],"raw":false,"stream":false}`, "uhi\n"},
+		{"/api/generate", `{"model":"acme/coder","prompt":"hi","system":"be brief"}`, "sbe brief\nuhi\n"},
+		{"/api/generate", `{"model":"tandem","prompt":"hi","raw":true}`, "<bos>hi"},
+		{"/api/generate", `{"model":"tandem","prompt":"<pre>a<suf>b<mid>","raw":true,"keep_alive":1800}`, "<bos><pre>a<suf>b<mid>"},
+		{"/api/generate", `{"model":"tandem","prompt":"a","suffix":"b"}`, "<bos><pre>a<suf>b<mid>"},
+		{"/api/generate", `{"model":"tandem","prompt":"","suffix":"b"}`, "<bos><pre><suf>b<mid>"},
+		{"/api/chat", `{"model":"tandem","messages":[{"role":"user","content":"hi"}],"tools":[],"stream":false}`, "uhi\n"},
+		{"/api/chat", `{"model":"tandem","messages":[{"role":"system","content":"s"},{"role":"user","content":"hi","images":null},{"role":"assistant","content":"","thinking":"hm","tool_calls":[{"function":{"name":"f","arguments":{"b":1,"a":2}}}]},{"role":"tool","content":"7","tool_name":"f"}]}`, "ss\nuhi\na\nt7\n"},
+		{"/v1/api/chat/", `{"model":"tandem","messages":[{"role":"user","content":"hi"}],"filler":"` + long + `"}`, "uhi\n"},
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		if w.Code != http.StatusOK || len(fake.model.requests) != 1 {
+			t.Errorf("%.90s: %d %s", c.body, w.Code, w.Body)
+			continue
+		}
+		if got := fake.model.Decode(fake.model.requests[0].Prompt); got != c.prompt {
+			t.Errorf("%.90s: prompt %q, want %q", c.body, got, c.prompt)
+		}
+		if r := fake.lastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" || fake.held != 0 || fake.unload != 0 {
+			t.Errorf("%.90s: %d held, %d unloads, the history has %+v", c.body, fake.held, fake.unload, r)
+		}
+		if v := strings.Join(fake.model.vars, ""); strings.Contains(c.body, "tool_name") && !strings.Contains(v, `"reasoning_content":"hm"`) ||
+			strings.Contains(c.body, "tool_name") && (!strings.Contains(v, `"name":"f"`) || !strings.Contains(v, `{"b":1,"a":2}`)) || strings.Contains(v, "images") {
+			t.Errorf("%.90s: the template gets %s", c.body, v)
+		}
+	}
+	// A model without a template is asked as it is, as long as nothing is lost.
+	fake := newFake()
+	fake.model.template = nil
+	postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
+	if got := fake.model.Decode(fake.model.requests[0].Prompt); got != "<bos>hi" {
+		t.Errorf("prompt %q", got)
+	}
+	w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","system":"s"}`)
+	if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "no chat template") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestOllamaOptions: by Ollama's names to the engine's.
+func TestOllamaOptions(t *testing.T) {
+	for _, path := range []string{"/api/generate", "/api/chat"} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
+			"options":{"temperature":0.5,"top_p":0.9,"top_k":20,"min_p":0.1,"seed":42,"num_predict":3,"repeat_penalty":1.2,"presence_penalty":1.5,"frequency_penalty":1,"stop":["\n","user:"],
+			"num_ctx":1024,"num_keep":5,"typical_p":0.7,"repeat_last_n":33,"penalize_newline":true,"numa":false,"num_batch":2,"num_gpu":1,"mirostat":1}}`)
+		if w.Code != http.StatusOK {
+			t.Fatal(w.Code, w.Body)
+		}
+		r := fake.model.requests[0]
+		s := r.Sampling
+		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 || *r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
+			s.PresencePenalty != 1.5 || s.FrequencyPenalty != 1 || !slices.Equal(r.Stop, []string{"\n", "user:"}) || !r.Logprobs || r.TopLogprobs != 2 {
+			t.Errorf("%s: %+v %+v", path, r, s)
+		}
+		if len(fake.model.grammars) != 1 || !strings.Contains(string(fake.model.grammars[0].JSON), `"type":"object"`) || fake.model.matchers != 0 {
+			t.Errorf("%s: grammars %s, %d open", path, fake.model.grammars, fake.model.matchers)
+		}
+		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`, `{"num_predict":-2,"seed":-1}`} {
+			postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
+			if r := fake.model.requests[len(fake.model.requests)-1]; r.MaxTokens != nil || r.Grammar != nil || *r.Seed == 1<<64-1 {
+				t.Errorf("%s: %+v", none, r)
+			}
+		}
+	}
+	for think, want := range map[string]string{`true`: `"enable_thinking":true`, `false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
+		fake := newFake()
+		postTo(t, New(fake, Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
+		if !strings.Contains(fake.model.vars[0], want) {
+			t.Errorf("think %s: %s", think, fake.model.vars)
+		}
+	}
+}
+
+// TestOllamaGenerateAnswers: whole and line by line.
+func TestOllamaGenerateAnswers(t *testing.T) {
+	w := postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
+	whole := ollamaLinesOf(t, w.Body)
+	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil || w.Header().Get("Content-Type") != "application/json" {
+		t.Fatalf("%+v %v", whole, w.Header())
+	}
+	checkEnd(t, whole[0], 4, 13, "stop")
+
+	w = postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
+	list := ollamaLinesOf(t, w.Body)
+	var text string
+	for i, a := range list {
+		text += *a.Response
+		if *a.Done != (i == len(list)-1) || a.Model != "acme/coder" || a.Message != nil {
+			t.Errorf("%+v", a)
+		}
+	}
+	last := list[len(list)-1]
+	if text != "hé" || len(list) != 3 || *last.Response != "" || w.Header().Get("Content-Type") != "application/x-ndjson" {
+		t.Errorf("%q in %d lines, %v", text, len(list), w.Header())
+	}
+	checkEnd(t, last, 4, 3, "length")
+
+	// A token that is part of a rune has a probability and no text.
+	for _, stream := range []string{"true", "false"} {
+		w = postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
+		n := 0
+		for _, a := range ollamaLinesOf(t, w.Body) {
+			for _, l := range a.Logprobs {
+				if n++; len(l.Top) != 1 {
+					t.Errorf("%+v", l)
+				}
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d logprobs: %s", n, w.Body)
+		}
+	}
+}
+
+// TestOllamaChatAnswers: text, thoughts and calls, each call at once.
+func TestOllamaChatAnswers(t *testing.T) {
+	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
+	for _, stream := range []string{"true", "false"} {
+		w := postTo(t, New(speaking(said), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		var all ollamaMsg
+		list := ollamaLinesOf(t, w.Body)
+		for i, a := range list {
+			if a.Message == nil || a.Message.Role != "assistant" || a.Response != nil || *a.Done != (i == len(list)-1) {
+				t.Fatalf("%+v", a)
+			}
+			all.Content += a.Message.Content
+			all.Thinking += a.Message.Thinking
+			all.Calls = append(all.Calls, a.Message.Calls...)
+		}
+		if all.Thinking != "hm" || strings.TrimSpace(all.Content) != "So:" || len(all.Calls) != 2 || all.Calls[0].Function.Name != "look" || all.Calls[1].Function.Name != "go" ||
+			all.Calls[0].Function.Arguments["z"] != 1.0 || all.Calls[1].Function.Arguments == nil {
+			t.Errorf("stream %s: %+v", stream, all)
+		}
+		if !strings.Contains(w.Body.String(), `{"z": 1, "a": [2]}`) {
+			t.Errorf("the arguments are not as they were written: %s", w.Body)
+		}
+		if last := list[len(list)-1]; last.DoneReason != "stop" || last.EvalCount == nil {
+			t.Errorf("%+v", last)
+		}
+	}
+}
+
+// TestOllamaBrokenCall: a call that was cut off is text.
+func TestOllamaBrokenCall(t *testing.T) {
+	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
+	for _, stream := range []string{"true", "false"} {
+		w := postTo(t, New(speaking(said), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		text := ""
+		for _, a := range ollamaLinesOf(t, w.Body) {
+			if text += a.Message.Content; len(a.Message.Calls) > 0 {
+				t.Errorf("%+v", a)
+			}
+		}
+		if !strings.Contains(text, "look") || !strings.Contains(text, `{"z": "Par`) {
+			t.Errorf("stream %s: %q", stream, text)
+		}
+	}
+}
+
+// TestOllamaLoad: a request that says nothing loads the model or frees it, and is
+// no run.
+func TestOllamaLoad(t *testing.T) {
+	for _, c := range []struct {
+		path, body, reason string
+		unloads            int
+	}{
+		{"/api/generate", `{"model":"tandem"}`, "load", 0},
+		{"/api/generate", `{"model":"tandem:latest","prompt":"","keep_alive":-1}`, "load", 0},
+		{"/api/generate", `{"model":"tandem","keep_alive":"10m"}`, "load", 0},
+		{"/api/generate", `{"model":"tandem","keep_alive":0}`, "unload", 1},
+		{"/api/generate", `{"model":"acme/coder:latest","keep_alive":"0s","stream":false}`, "unload", 1},
+		{"/api/generate", `{"model":"other","keep_alive":0}`, "unload", 0}, // it is not the one in memory
+		{"/api/chat", `{"model":"tandem","messages":[]}`, "load", 0},
+		{"/api/chat", `{"model":"tandem"}`, "load", 0},
+		{"/api/chat", `{"model":"tandem","messages":[],"keep_alive":"0"}`, "unload", 1},
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		a := ollamaLinesOf(t, w.Body)[0]
+		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason || (a.Message != nil) != (c.path == "/api/chat") || (a.Response != nil) == (c.path == "/api/chat") {
+			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
+		}
+		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 || len(fake.model.requests) != 0 {
+			t.Errorf("%s: %d unloads, %d held, %d runs", c.body, fake.unload, fake.held, len(fake.runs))
+		}
+	}
+	for body, status := range map[string]int{
+		`{"model":"wibble"}`: 404, `{"model":"wibble","keep_alive":0}`: 404, `{"model":"other"}`: 409, `{"model":"tandem","keep_alive":"x"}`: 400, `{"keep_alive":0}`: 400,
+	} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", body)
+		if decodeOllama(t, w); w.Code != status || fake.unload != 0 {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	// Behind an answer, and not while another one is being given.
+	for _, path := range []string{"/api/generate", "/api/chat"} {
+		fake := newFake()
+		w := postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+		if w.Code != http.StatusOK || fake.unload != 1 || len(fake.runs) != 1 {
+			t.Errorf("%s: %d unloads, %d %s", path, fake.unload, w.Code, w.Body)
+		}
+	}
+	busy := busyBackend{newFake()}
+	if w := postTo(t, New(busy, Options{}), "/api/generate", "application/json", `{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// A busyBackend's model is in use.
+type busyBackend struct{ *fakeBackend }
+
+func (busyBackend) Unload(context.Context) error {
+	return control.Errorf(control.CodeModelBusy, "acme/coder is answering requests.")
+}
+
+// TestOllamaMistakes: each gets one sentence that names the field, and a row in the
+// history as everywhere.
+func TestOllamaMistakes(t *testing.T) {
+	const gen, chat = "/api/generate", "/api/chat"
+	for _, c := range []struct{ path, body, says string }{
+		{gen, ``, "empty"},
+		{gen, `{`, "ends early"},
+		{gen, `[]`, "{"},
+		{gen, `{"prompt":"x"}`, "model is missing"},
+		{gen, `{"model":7,"prompt":"x"}`, "model must be"},
+		{gen, `{"model":"tandem","prompt":7}`, "prompt must be"},
+		{gen, `{"model":"tandem","prompt":"x","template":"{{ .Prompt }}"}`, "template is not"},
+		{gen, `{"model":"tandem","prompt":"x","context":[1,2]}`, "context is not"},
+		{gen, `{"model":"tandem","prompt":"x","images":["aGk="]}`, "images is not"},
+		{gen, `{"model":"tandem","prompt":"x","images":"aGk="}`, "images is not"},
+		{gen, `{"model":"tandem","prompt":"x","raw":true,"system":"s"}`, "system cannot"},
+		{gen, `{"model":"tandem","prompt":"x","format":"yaml"}`, "format must be"},
+		{gen, `{"model":"tandem","prompt":"x","format":{"type":"impossible"}}`, "refuses"},
+		{gen, `{"model":"tandem","prompt":"x","think":"deeply"}`, "think is one of"},
+		{gen, `{"model":"tandem","prompt":"x","think":3}`, "think must be"},
+		{gen, `{"model":"tandem","prompt":"x","keep_alive":"soon"}`, "keep_alive must be"},
+		{gen, `{"model":"tandem","prompt":"x","keep_alive":[]}`, "keep_alive must be"},
+		{gen, `{"model":"tandem","prompt":"x","options":[]}`, "options"},
+		{gen, `{"model":"tandem","prompt":"x","options":{"temperature":"hot"}}`, "options.temperature must be"},
+		{gen, `{"model":"tandem","prompt":"x","options":{"top_p":2}}`, "options.top_p must"},
+		{gen, `{"model":"tandem","prompt":"x","options":{"repeat_penalty":0}}`, "options.repeat_penalty must"},
+		{gen, `{"model":"tandem","prompt":"x","options":{"num_predict":1.5}}`, "options.num_predict must"},
+		{gen, `{"model":"tandem","prompt":"x","options":{"stop":7}}`, "options.stop must"},
+		{gen, `{"model":"tandem","prompt":"x","stream":"no"}`, "stream must be"},
+		{gen, `{"model":"tandem","prompt":"x","top_logprobs":21}`, "top_logprobs must"},
+		{gen, `{"model":"tandem","prompt":"` + strings.Repeat("x", 64) + `"}`, "maximum context length is 64 tokens"},
+		{chat, `{"model":"tandem","messages":"hi"}`, "messages must be"},
+		{chat, `{"model":"tandem","messages":["hi"]}`, "messages[0]"},
+		{chat, `{"model":"tandem","messages":[{"role":"user","content":"x","images":["aGk="]}]}`, "messages[0].images is not"},
+		{chat, `{"model":"tandem","messages":[{"role":"wizard","content":"x"}]}`, "messages[0].role"},
+		{chat, `{"model":"tandem","messages":[{"role":"user","content":"x","content":"y"}]}`, "twice"},
+		{chat, `{"model":"tandem","messages":[{"role":"tool","content":"x","name":"a","tool_name":"b"}]}`, "twice"},
+		{chat, `{"model":"tandem","messages":[{"role":"user","content":"x"}],"tools":{}}`, "tools must be"},
+		{chat, `{"model":"tandem","messages":[{"role":"user","content":"forbidden"}]}`, "no such talk"},
+	} {
+		fake := newFake()
+		s := New(fake, Options{})
+		w := postTo(t, s, c.path, "application/json", c.body)
+		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, c.says) {
+			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
+		}
+		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 || len(s.active()) != 0 {
+			t.Errorf("%.90s: %d held, %d in flight, the history has %+v", c.body, fake.held, len(s.active()), r)
+		}
+	}
+	if w := postTo(t, New(newFake(), Options{}), gen, "text/plain", `{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestOllamaFailures: behind the first line an error is a line of its own, before it
+// the whole answer.
+func TestOllamaFailures(t *testing.T) {
+	for _, after := range []int{0, 1} {
+		fake := newFake()
+		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				for range after {
+					if !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
+						return
+					}
+				}
+				yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "Too many requests wait."})
+			}
+		}
+		w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"x"}`)
+		list := ollamaLinesOf(t, w.Body)
+		if last := list[len(list)-1]; last.Error != "Too many requests wait." || len(list) != after+1 || (w.Code == http.StatusOK) != (after == 1) {
+			t.Errorf("%d: %d %s", after, w.Code, w.Body)
+		}
+	}
+}
+
+// TestOllamaBodyFails: a body that does not arrive is told of once, by the route.
+func TestOllamaBodyFails(t *testing.T) {
+	for _, err := range []error{os.ErrDeadlineExceeded, io.ErrUnexpectedEOF} {
+		fake := newFake()
+		r := localRequest(http.MethodPost, "/api/chat", &failsOnce{strings.NewReader(`{"model":"tandem"`), err})
+		r.Host, r.ContentLength = "localhost", 200
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		if text := decodeOllama(t, w); !strings.Contains(text, "did not arrive") || len(fake.runs) != 1 {
+			t.Errorf("%v: %d %s", err, w.Code, w.Body)
+		}
+	}
+}
+
+// A failsOnce reader fails where r ends, and goes on behind that with what would
+// complete it.
+type failsOnce struct {
+	r   io.Reader
+	err error
+}
+
+func (f *failsOnce) Read(b []byte) (int, error) {
+	n, err := f.r.Read(b)
+	if err == io.EOF && f.err != nil {
+		err, f.err = f.err, nil
+		f.r = strings.NewReader("}")
+	}
+	return n, err
+}
+
+func FuzzOllamaGenerate(f *testing.F) {
+	f.Add(`{"model":"tandem","prompt":"hi","suffix":"x","options":{"stop":["a"],"seed":-1,"num_predict":2},"keep_alive":"1m","think":"low","format":{}}`)
+	f.Add(`{"model":"tandem:latest","prompt":"hi","system":"s","stream":false,"raw":false,"logprobs":true}`)
+	fuzzOllama(f, "/api/generate")
+}
+
+func FuzzOllamaChat(f *testing.F) {
+	f.Add(`{"model":"tandem","messages":[{"role":"assistant","thinking":"x","images":[],"tool_calls":[{"function":{"name":"f","arguments":{}}}]}],"tools":[{"function":{"name":"a"}}],"stream":false}`)
+	fuzzOllama(f, "/api/chat")
+}
+
+// fuzzOllama is fuzzBody for routes whose errors and whose runs are others.
+func fuzzOllama(f *testing.F, path string) {
+	f.Fuzz(func(t *testing.T, body string) {
+		fake := newFake()
+		s := New(fake, Options{})
+		w := postTo(t, s, path, "application/json", body)
+		switch {
+		case w.Code == 200:
+			ollamaLinesOf(t, w.Body)
+		case w.Code >= 400 && w.Code < 500:
+			decodeOllama(t, w)
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if fake.held != 0 || fake.model.matchers != 0 || len(s.active()) != 0 {
+			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.matchers, len(s.active()))
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"tandem/app/control"
+)
+
+// maxLoadBody is the most that a request without anything to say takes.
+const maxLoadBody = 4 << 10 // bytes
+
+// ollamaGeneration answers one of Ollama's generating routes. A request that says
+// nothing loads the model, or frees it where it is to be kept for no time at all;
+// after another one the model is freed as well.
+func (s *Server) ollamaGeneration(endpoint string, read func(*fields) (request, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if f := s.peek(w, r); f != nil && saysNothing(f, endpoint) {
+			return s.ollamaLoad(w, r, f, endpoint)
+		}
+		var asked *ollamaRequest
+		err := s.generation(endpoint, func(f *fields) (request, error) {
+			req, err := read(f)
+			asked, _ = req.(*ollamaRequest)
+			return req, err
+		})(w, r)
+		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
+			if err := s.free(context.WithoutCancel(r.Context()), asked.common().model); err != nil {
+				s.log.Warn("a model that was to be freed stays", "model", asked.common().model, "err", err)
+			}
+		}
+		return err
+	}
+}
+
+// peek reads a short body ahead and puts it back; nil for one that is not short, or
+// no object.
+func (s *Server) peek(w http.ResponseWriter, r *http.Request) *fields {
+	if checkJSON(r.Header) != nil || r.ContentLength > maxLoadBody {
+		return nil
+	}
+	end := s.limitReading(http.NewResponseController(w))
+	b, err := io.ReadAll(io.LimitReader(r.Body, maxLoadBody+1))
+	whole := err == nil && len(b) <= maxLoadBody
+	end(whole)
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	r.Body = readCloser{io.MultiReader(bytes.NewReader(b), rest), r.Body}
+	if !whole || checkText(b) != nil {
+		return nil
+	}
+	f, err := parseFields(b, "")
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// A failedReader fails as what it stands for did.
+type failedReader struct{ err error }
+
+func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
+
+// saysNothing reports whether a request of Ollama's names a model and no more.
+func saysNothing(f *fields, endpoint string) bool {
+	if endpoint == "/api/chat" {
+		var list []json.RawMessage
+		v := f.raw("messages")
+		return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
+	}
+	return f.string("prompt") == "" && f.string("suffix") == "" && f.err == nil
+}
+
+// ollamaLoad answers a request that says nothing.
+func (s *Server) ollamaLoad(w http.ResponseWriter, r *http.Request, f *fields, endpoint string) error {
+	p, keep := readOllama(f), readKeepAlive(f)
+	if f.err != nil {
+		return f.err
+	}
+	reason := "load"
+	if keep != nil && *keep == 0 {
+		reason = "unload"
+		if err := s.free(r.Context(), p.model); err != nil {
+			return err
+		}
+	} else {
+		m, err := s.backend.Acquire(r.Context(), p.model)
+		if err != nil {
+			return err
+		}
+		m.Release()
+	}
+	form := ollamaForm{chat: endpoint == "/api/chat"}
+	b := form.appendPiece(form.appendHead(nil, p.model), ollamaPiece{})
+	b = append(appendString(append(b, `,"done":true,"done_reason":`...), reason), "}"...)
+	w.Header().Set("Content-Type", "application/json")
+	_ = writeWhole(w, http.StatusOK, b) // the client left
+	return nil
+}
+
+// free unloads the model of a name if it is the one in memory. One that answers
+// others stays.
+func (s *Server) free(ctx context.Context, name string) error {
+	list, err := s.entries(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.ID != name {
+			continue
+		}
+		if l := s.backend.State().Loaded; l == nil || l.ID != e.Root {
+			return nil
+		}
+		err := s.backend.Unload(ctx)
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelBusy {
+			return nil
+		}
+		return err
+	}
+	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /api/tags lists those that are.", clip(name))
+}
