@@ -19,6 +19,27 @@
 // any other model drafts if it has the same tokens. [Outline] is a model
 // without weights, for which a drafter can be checked before the model is read.
 //
+// # What a model is for
+//
+// Embedding models and rerankers have the layers of models that generate, and
+// config.json tells none from the other (Qwen3-Embedding and Qwen3-Reranker say
+// Qwen3ForCausalLM). [Bundle].Purpose is told from, in this order:
+//
+//   - modules.json, where sentence-transformers lists what follows the layers:
+//     Pooling (its config.json names the mode, or sets one of the flags of older
+//     versions) and Normalize make an embedding model, LogitScore (two token ids)
+//     a reranker. Pooling is by last token, by mean or cls; other modes, other
+//     modules, and layers that see what follows a token are refused by name.
+//   - the post-processor of tokenizer.json, for conversions to MLX that lack the
+//     files above: a qwen3 whose tokenizer ends each text with a token is
+//     Qwen3-Embedding, whose vector is the hidden state of that token, normalised.
+//   - the name of the folder or of the hub: a qwen3 called Qwen3-Reranker is one.
+//
+// What instructs an embedding model stands in front of a text, and is the
+// client's to put there. The prompt of a reranker is [Bundle.RerankPrompt].
+// Sources: the module classes of sentence-transformers (Pooling, Normalize,
+// LogitScore), the model cards of Qwen3-Embedding and Qwen3-Reranker.
+//
 // Package hub below this one downloads models and knows their places on disk.
 // It is apart because it needs neither MLX nor an architecture, and its tests
 // a fake network only.

@@ -23,6 +23,7 @@ type Summary struct {
 	Parameters    int64  // that the model uses, each quantized one counted as one
 	Bytes         int64  // of all tensors as stored
 	ContextLength int    // zero where config.json is silent
+	Kind          Kind
 }
 
 // Inspect checks, without loading the weights, that a folder holds a complete
@@ -32,7 +33,7 @@ func Inspect(dir string) (Summary, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return Summary{}, named(errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model"), opts)
 	}
-	s, err := inspect(os.DirFS(dir))
+	s, err := inspect(os.DirFS(dir), opts.Name)
 	if err != nil {
 		return Summary{}, named(err, opts)
 	}
@@ -40,7 +41,7 @@ func Inspect(dir string) (Summary, error) {
 }
 
 // InspectPocket describes the embedded model.
-func InspectPocket() (Summary, error) { return inspect(pocket.Files()) }
+func InspectPocket() (Summary, error) { return inspect(pocket.Files(), PocketID) }
 
 // LoadPocket loads the embedded model.
 func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, error) {
@@ -48,7 +49,7 @@ func LoadPocket(ctx context.Context, t *mlx.Thread, opts Options) (*Bundle, erro
 	return LoadFS(ctx, t, pocket.Files(), opts)
 }
 
-func inspect(fsys fs.FS) (Summary, error) {
+func inspect(fsys fs.FS, name string) (Summary, error) {
 	text, cfg, err := readConfig(fsys)
 	if err != nil {
 		return Summary{}, err
@@ -60,12 +61,16 @@ func inspect(fsys fs.FS) (Summary, error) {
 	if _, err := fs.Stat(fsys, "tokenizer.json"); err != nil {
 		return Summary{}, missingFile("tokenizer.json")
 	}
+	purpose, err := readPurpose(fsys, text, cfg, name)
+	if err != nil {
+		return Summary{}, err
+	}
 	c, err := openCheckpoint(context.Background(), fsys, nil)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer c.close()
-	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text)}
+	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text), Kind: purpose.Kind}
 	floats := map[string]int64{}
 	for _, name := range c.Names() {
 		if _, keep := names(name); !keep {

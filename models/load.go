@@ -52,6 +52,7 @@ type Bundle struct {
 	TemplateErr    error
 	TemplateSource string
 
+	Purpose  Purpose
 	Defaults Defaults
 	Info     Info
 	Parts    Parts
@@ -131,6 +132,9 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	}
 	build := architectures[cfg.ModelType].build
 	b := &Bundle{thread: t}
+	if b.Purpose, err = readPurpose(fsys, text, cfg, opts.Name); err != nil {
+		return nil, err
+	}
 	if b.Defaults, err = readDefaults(fsys); err != nil {
 		return nil, err
 	}
@@ -144,6 +148,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	}
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
+		w.NoHead = b.Purpose.Kind == KindEmbedding
 		m, err := build(w, text)
 		if err == nil {
 			err = w.Err()
@@ -155,6 +160,9 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
 			return errorf(CodeInvalid, "tokenizer.json has ids up to %d, but the model's vocab_size is %d: they do not belong together; download both again, from one place",
 				n-1, conf.VocabSize)
+		}
+		if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
+			return err
 		}
 		id, has := b.Tokenizer.EOS()
 		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)

@@ -23,6 +23,7 @@ type Source interface {
 type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
 	FewRows bool      // use the kernel for few rows with packed matrices; the thread must have a GPU
+	NoHead  bool      // the model embeds texts, so that its head is not read, which may be missing
 
 	scope   *mlx.Scope // while loading
 	src     Source

@@ -4,6 +4,8 @@
 //
 //   - Queries and keys are normalised per head before the rotary embedding.
 //   - head_dim is its own figure, not hidden_size / num_attention_heads.
+//   - Qwen3-Embedding is stored without its head and without the prefix "model."
+//     of its names.
 package qwen3
 
 import (
@@ -70,7 +72,7 @@ type Model struct {
 	EmbedTokens *nn.Embedding
 	Layers      []*nn.Block
 	Norm        *nn.RMSNorm
-	LMHead      *nn.Linear // nil = tied to EmbedTokens
+	LMHead      *nn.Linear // nil = tied to EmbedTokens, or not read
 
 	args    *Args
 	weights *nn.Weights
@@ -83,7 +85,8 @@ func New(w *nn.Weights, config []byte) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.Sanitize(a.sanitize)
+	head := !a.TieWordEmbeddings && !w.NoHead
+	w.Sanitize(sanitize(head))
 	m := &Model{
 		EmbedTokens: w.Embedding("model.embed_tokens", a.VocabSize, a.HiddenSize),
 		args:        a,
@@ -94,7 +97,7 @@ func New(w *nn.Weights, config []byte) (*Model, error) {
 		m.Layers = append(m.Layers, newBlock(w, fmt.Sprintf("model.layers.%d", i), a, rope, i))
 	}
 	m.Norm = w.RMSNorm("model.norm", a.HiddenSize, a.RMSNormEps, 0)
-	if !a.TieWordEmbeddings {
+	if head {
 		m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
 	}
 	return m, nil
@@ -157,7 +160,7 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.sanitize, nil
+	return sanitize(!a.TieWordEmbeddings), nil
 }
 
 // Layers checks a config.json and returns what each layer keeps of a text.
@@ -173,7 +176,15 @@ func Layers(config []byte) ([]nn.Kept, error) {
 	return layers, nil
 }
 
-// sanitize drops the head where it is tied.
-func (a *Args) sanitize(name string) (string, bool) {
-	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
+// sanitize drops the head where it is tied or not used, and adds the prefix that
+// embedding models are published without.
+func sanitize(head bool) func(name string) (to string, keep bool) {
+	return func(name string) (string, bool) {
+		for _, bare := range []string{"embed_tokens.", "layers.", "norm."} {
+			if strings.HasPrefix(name, bare) {
+				return "model." + name, true
+			}
+		}
+		return name, head || !strings.HasPrefix(name, "lm_head.")
+	}
 }

@@ -1,0 +1,308 @@
+package models
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/engine/lm"
+	"tandem/engine/tokenizer"
+)
+
+// A Kind says what a model is for.
+type Kind string
+
+const (
+	KindText      Kind = ""          // it goes on with texts
+	KindEmbedding Kind = "embedding" // it makes vectors of them
+	KindReranker  Kind = "reranker"  // it says whether they answer a query; it goes on with texts too
+)
+
+// A Purpose is what a model is for, and how: see the package comment.
+type Purpose struct {
+	Kind Kind
+
+	// Of KindEmbedding.
+	Pooling   lm.Pooling
+	Normalize bool // to a length of one
+
+	// Yes and No are the tokens between which a KindReranker decides.
+	Yes, No int32
+}
+
+// Words of Qwen3-Reranker, where no file names their ids.
+const (
+	rerankerName = "qwen3-reranker"
+	yesToken     = "yes"
+	noToken      = "no"
+)
+
+// maxModules bounds the modules of sentence-transformers.
+const maxModules = 16
+
+// readPurpose tells what a model is for. name is its folder's. Yes and No are
+// negative where the tokenizer has to say them.
+func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, error) {
+	if i := slices.IndexFunc(cfg.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") }); i >= 0 {
+		return Purpose{}, errorf(CodeUnsupported, "is a classifier (%s), which is not supported; of rerankers Qwen3-Reranker is, in the form its authors publish", cfg.Architectures[i])
+	}
+	p, told, err := readModules(fsys, config)
+	if err != nil {
+		return p, err
+	}
+	if !told && cfg.ModelType == "qwen3" {
+		switch ends, err := endsTexts(fsys); {
+		case err != nil:
+			return p, err
+		case ends:
+			p = Purpose{Kind: KindEmbedding, Pooling: lm.PoolLast, Normalize: true}
+		case strings.HasPrefix(strings.ToLower(modelName(name)), rerankerName):
+			p = Purpose{Kind: KindReranker, Yes: -1, No: -1}
+		}
+	}
+	if p.Kind == KindReranker && cfg.ModelType != "qwen3" {
+		return p, errorf(CodeUnsupported, "is a reranker of the type %q; supported are those with the layers and the prompt of Qwen3-Reranker", cfg.ModelType)
+	}
+	if p.Kind == KindEmbedding {
+		err = checkCausal(config)
+	}
+	return p, err
+}
+
+// modelName is the name of the model in a folder, which may be a snapshot in a
+// hub's cache: models--ORG--NAME/snapshots/COMMIT.
+func modelName(dir string) string {
+	if above := filepath.Dir(dir); filepath.Base(above) == "snapshots" {
+		_, name, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(above)), "models--"), "--")
+		return name
+	}
+	return filepath.Base(dir)
+}
+
+// checkCausal refuses models that see what follows a token: the layers here do not.
+func checkCausal(config []byte) error {
+	var c struct {
+		Bidirectional bool  `json:"use_bidirectional_attention"`
+		Causal        *bool `json:"is_causal"`
+	}
+	if err := json.Unmarshal(config, &c); err != nil {
+		return errorf(CodeInvalid, "config.json: %w", err)
+	}
+	switch {
+	case c.Bidirectional:
+		return errorf(CodeUnsupported, "config.json: use_bidirectional_attention is not supported; embedding models are those whose tokens see what precedes them, such as Qwen3-Embedding")
+	case c.Causal != nil && !*c.Causal:
+		return errorf(CodeUnsupported, "config.json: is_causal false is not supported; embedding models are those whose tokens see what precedes them, such as Qwen3-Embedding")
+	}
+	return nil
+}
+
+// readModules reads modules.json; told is false where there is none.
+func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
+	const name = "modules.json"
+	text, err := readFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false, nil
+	}
+	if err != nil {
+		return p, false, err
+	}
+	var modules []struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+	}
+	if err := json.Unmarshal(text, &modules); err != nil {
+		return p, false, errorf(CodeInvalid, "%s: %w", name, err)
+	}
+	if len(modules) > maxModules {
+		return p, false, errorf(CodeInvalid, "%s names more than %d modules", name, maxModules)
+	}
+	for i, m := range modules {
+		// Packages have changed their names between versions, classes have not.
+		class := m.Type[strings.LastIndexByte(m.Type, '.')+1:]
+		switch {
+		case i == 0 && class == "Transformer" && m.Path == "":
+		case i == 1 && class == "Pooling":
+			p.Kind = KindEmbedding
+			p.Pooling, err = readPooling(fsys, path.Join(m.Path, "config.json"), config)
+		case i == 1 && class == "LogitScore":
+			p.Kind = KindReranker
+			p.Yes, p.No, err = readLogitScore(fsys, path.Join(m.Path, "config.json"))
+		case i == 2 && class == "Normalize" && p.Kind == KindEmbedding:
+			p.Normalize = true
+		default:
+			return p, false, errorf(CodeUnsupported, "%s: module %d (%s) is not supported; supported are Transformer, Pooling and Normalize of embedding models, and Transformer and LogitScore of rerankers, in this order", name, i, m.Type)
+		}
+		if err != nil {
+			return p, false, err
+		}
+	}
+	return p, true, nil
+}
+
+// readModule reads the config.json of a module into v.
+func readModule(fsys fs.FS, name string, v any) error {
+	text, err := readFile(fsys, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missingFile(name)
+	}
+	if errors.Is(err, fs.ErrInvalid) {
+		return errorf(CodeInvalid, "modules.json names %s, which is not in the model's folder", name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return errorf(CodeInvalid, "%s: %w", name, err)
+	}
+	return nil
+}
+
+// poolingModes is one mode or a list.
+type poolingModes []string
+
+// UnmarshalJSON reads "mean", ["mean", "max"] or null.
+func (m *poolingModes) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(m))
+	}
+	var one *string
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	if one != nil {
+		*m = poolingModes{*one}
+	}
+	return nil
+}
+
+// readPooling reads the config.json of a Pooling, in which a mode is named or, by
+// older versions, flags are set.
+func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
+	var c struct {
+		Modes         poolingModes `json:"pooling_mode"`
+		CLS           bool         `json:"pooling_mode_cls_token"`
+		Max           bool         `json:"pooling_mode_max_tokens"`
+		Mean          bool         `json:"pooling_mode_mean_tokens"`
+		MeanSqrt      bool         `json:"pooling_mode_mean_sqrt_len_tokens"`
+		Weighted      bool         `json:"pooling_mode_weightedmean_tokens"`
+		Last          bool         `json:"pooling_mode_lasttoken"`
+		IncludePrompt *bool        `json:"include_prompt"`
+		Dimension     int          `json:"embedding_dimension"`
+		OldDimension  int          `json:"word_embedding_dimension"`
+	}
+	if err := readModule(fsys, name, &c); err != nil {
+		return "", err
+	}
+	modes := c.Modes
+	if modes == nil {
+		for _, flag := range []struct {
+			set  bool
+			name string
+		}{{c.CLS, "cls"}, {c.Max, "max"}, {c.Mean, "mean"}, {c.MeanSqrt, "mean_sqrt_len_tokens"}, {c.Weighted, "weightedmean"}, {c.Last, "lasttoken"}} {
+			if flag.set {
+				modes = append(modes, flag.name)
+			}
+		}
+		if modes == nil {
+			modes = poolingModes{"mean"}
+		}
+	}
+	var args struct {
+		HiddenSize int `json:"hidden_size"`
+	}
+	if err := json.Unmarshal(config, &args); err != nil {
+		return "", errorf(CodeInvalid, "config.json: %w", err)
+	}
+	if n := max(c.Dimension, c.OldDimension); n != 0 && args.HiddenSize != 0 && n != args.HiddenSize {
+		return "", errorf(CodeInvalid, "%s speaks of %d dimensions, config.json has a hidden_size of %d: they do not belong together; download both again, from one place", name, n, args.HiddenSize)
+	}
+	pooling := lm.Pooling(strings.Join(modes, " and "))
+	switch {
+	case !slices.Contains([]lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}, pooling):
+		return "", errorf(CodeUnsupported, "%s: the pooling %s is not supported; supported are lasttoken, mean and cls", name, pooling)
+	case c.IncludePrompt != nil && !*c.IncludePrompt && pooling != lm.PoolLast:
+		return "", errorf(CodeUnsupported, "%s: include_prompt false is not supported: where a prompt ends is not known here", name)
+	}
+	return pooling, nil
+}
+
+// readLogitScore reads the config.json of a LogitScore.
+func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
+	var c struct {
+		True  *int32 `json:"true_token_id"`
+		False *int32 `json:"false_token_id"`
+	}
+	if err := readModule(fsys, name, &c); err != nil {
+		return 0, 0, err
+	}
+	switch {
+	case c.True == nil || *c.True < 0 || c.False != nil && *c.False < 0:
+		return 0, 0, errorf(CodeInvalid, "%s names no true_token_id; download the model again", name)
+	case c.False == nil:
+		return 0, 0, errorf(CodeUnsupported, "%s: a score of one token alone is not supported; Qwen3-Reranker's is of yes against no", name)
+	}
+	return *c.True, *c.False, nil
+}
+
+// endsTexts reports whether the tokenizer puts a token of its own behind each text,
+// as only those of embedding models do: conversions to MLX keep it, and drop the
+// files of sentence-transformers.
+func endsTexts(fsys fs.FS) (bool, error) {
+	text, err := readFile(fsys, "tokenizer.json")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // somebody else says so
+	}
+	if err != nil {
+		return false, err
+	}
+	if !bytes.Contains(text, []byte(`"TemplateProcessing"`)) {
+		return false, nil // most models, and the file may be long
+	}
+	type processor struct {
+		Type   string `json:"type"`
+		Single []struct {
+			SpecialToken json.RawMessage `json:"SpecialToken"`
+		} `json:"single"`
+	}
+	var file struct {
+		PostProcessor *struct {
+			processor
+			Processors []processor `json:"processors"`
+		} `json:"post_processor"`
+	}
+	if json.Unmarshal(text, &file) != nil || file.PostProcessor == nil {
+		return false, nil // package tokenizer says what is wrong
+	}
+	for _, p := range append(file.PostProcessor.Processors, file.PostProcessor.processor) {
+		if n := len(p.Single); p.Type == "TemplateProcessing" && n > 0 && p.Single[n-1].SpecialToken != nil {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// resolve looks up what no file names and checks the rest against a vocabulary.
+func (p *Purpose) resolve(t *tokenizer.Tokenizer, vocab int) error {
+	if p.Kind != KindReranker {
+		return nil
+	}
+	if p.Yes < 0 {
+		yes, hasYes := t.ID(yesToken)
+		no, hasNo := t.ID(noToken)
+		if !hasYes || !hasNo {
+			*p = Purpose{} // it only goes by the name of one
+			return nil
+		}
+		p.Yes, p.No = yes, no
+	}
+	if int(max(p.Yes, p.No)) >= vocab {
+		return errorf(CodeInvalid, "it decides between the tokens %d and %d, but its vocab_size is %d: its files do not belong together; download them again, from one place", p.Yes, p.No, vocab)
+	}
+	return nil
+}
