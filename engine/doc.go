@@ -66,6 +66,14 @@
 // A verify round serves one request; plain steps are shared. Where several
 // requests decode, drafts have to give more than such a step gives to all.
 //
+// # Readings
+//
+// [Engine.Read] asks what the model makes of texts, with no answer to them:
+// embeddings, or a few logits behind each. Its chunks take turns with those of
+// prompts, and short texts share a chunk. A reading owns caches while it reads a text,
+// at most one of which is half read, and leaves none behind: what is embedded once is
+// seldom gone on with.
+//
 // # Exact requests
 //
 // Libraries pick their kernels by the number of rows, and kernels add up in

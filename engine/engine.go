@@ -83,7 +83,8 @@ type Engine struct {
 
 	mu      sync.Mutex
 	waiting []*task
-	errands []func() // for the scheduler, between two rounds
+	unread  []*reader // readings that wait
+	errands []func()  // for the scheduler, between two rounds
 	closed  bool
 	// The scheduler's:
 	selector *draft.Selector            // of requests decoded as most are
@@ -91,6 +92,7 @@ type Engine struct {
 	arms     []draft.Arm
 	crowd    crowd
 	contexts contexts
+	readers  []*reader        // readings in flight
 	trie     *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
@@ -138,8 +140,11 @@ func (e *Engine) ContextLength() int { return e.opts.ContextLength }
 func (e *Engine) Queued() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.waiting)
+	return e.queued()
 }
+
+// queued is Queued for those who hold e.mu.
+func (e *Engine) queued() int { return len(e.waiting) + len(e.unread) }
 
 // Close ends all requests with CodeClosed, waits for the running round and
 // frees their caches. What goes wrong with that is logged: nobody who closes
@@ -275,15 +280,18 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	case over: // nothing is left to generate
 		e.leave(t, nil)
 		return t, nil
-	case len(e.waiting) >= e.opts.Queue:
-		return nil, &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
+	case e.queued() >= e.opts.Queue:
+		return nil, errQueueFull
 	}
 	e.waiting = append(e.waiting, t)
 	e.signal()
 	return t, nil
 }
 
-var errClosed = &Error{Code: CodeClosed, Message: "the model was unloaded; send the request again"}
+var (
+	errClosed    = &Error{Code: CodeClosed, Message: "the model was unloaded; send the request again"}
+	errQueueFull = &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
+)
 
 // signal wakes the scheduler.
 func (e *Engine) signal() {

@@ -37,14 +37,8 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			}
 			e.open(s, t)
 		}
-		if !e.thread.GPU() {
-			// Attention on the CPU materialises its scores, (heads, chunk, T)
-			// under a mask and in blocks of queries without one.
-			// With more than the slack active the operations go one by one,
-			// so that the scores of two layers never exist at once.
-			if old, ok := s.SetMemoryLimit(s.Memory().Active + prefillSlack); ok {
-				defer s.SetMemoryLimit(old)
-			}
+		if old, ok := e.limit(s); ok {
+			defer s.SetMemoryLimit(old)
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
 		layers := e.taps(t)
@@ -98,6 +92,19 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		e.leave(t, nil)
 	}
 	return nil
+}
+
+// limit bounds the memory of one forward of many rows, where that is needed. The
+// caller sets the old limit again if ok.
+func (e *Engine) limit(s *mlx.Scope) (old int64, ok bool) {
+	if e.thread.GPU() {
+		return 0, false
+	}
+	// Attention on the CPU materialises its scores, (heads, chunk, T) under a
+	// mask and in blocks of queries without one. With more than the slack active
+	// the operations go one by one, so that the scores of two layers never exist
+	// at once.
+	return s.SetMemoryLimit(s.Memory().Active + prefillSlack)
 }
 
 // live lists the arrays that carry the task from round to round.

@@ -22,7 +22,9 @@ func (e *Engine) schedule() {
 		closed := false
 		active, closed = e.admit(active)
 		e.run()
+		e.takeReadings(active)
 		if closed {
+			e.endReadings(errClosed)
 			for _, t := range active {
 				e.leave(t, errClosed)
 			}
@@ -36,7 +38,7 @@ func (e *Engine) schedule() {
 			}
 			return t.finished
 		})
-		if len(active) == 0 {
+		if len(active)+len(e.readers) == 0 {
 			e.save()
 			<-e.wake
 			idle = true
@@ -48,10 +50,8 @@ func (e *Engine) schedule() {
 				e.opts.Logger.Warn("resetting the peak of MLX's memory", "error", err)
 			}
 		}
-		if t := nextPrefill(active, turn); t != nil {
-			e.round([]*task{t}, e.prefill, false)
-		}
-		alone, together := len(active) == 1, 0
+		e.chunk(active, turn)
+		alone, together := len(active) == 1 && len(e.readers) == 0, 0
 		if alone {
 			clear(e.crowd.costs) // other requests, other lengths
 		}
@@ -78,6 +78,21 @@ func (e *Engine) schedule() {
 			e.round(plain, e.step, alone)
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
+	}
+}
+
+// chunk evaluates the next chunk of a prompt or of a reading, in turns where there
+// are both.
+func (e *Engine) chunk(active []*task, turn int) {
+	if t := e.nextReading(turn); t != nil {
+		if nextPrefill(active, turn) == nil || turn%2 == 1 {
+			e.readRound(t)
+			return
+		}
+		turn /= 2 // of prompts alone
+	}
+	if t := nextPrefill(active, turn); t != nil {
+		e.round([]*task{t}, e.prefill, false)
 	}
 }
 
@@ -115,13 +130,13 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 // for them: those in it do not count against the others.
 func (e *Engine) admits(active []*task, t *task, overtakes bool) bool {
 	switch {
-	case len(active) >= e.opts.Active:
+	case len(active)+len(e.readers) >= e.opts.Active:
 		return false
-	case len(active) == 0 || e.opts.Text == nil:
+	case len(active)+len(e.readers) == 0 || e.opts.Text == nil:
 		return !overtakes
 	}
 	kept := min(e.opts.Text(e.opts.Short), max(0, e.opts.Room-e.opts.Text(e.opts.ContextLength)))
-	var short, long int64
+	short, long := int64(0), e.held()
 	for _, other := range active {
 		if n := e.opts.Text(other.most()); other.most() <= e.opts.Short {
 			short += n
@@ -164,18 +179,23 @@ func (e *Engine) round(tasks []*task, work func(tasks []*task, alone bool) error
 	if err == nil {
 		return
 	}
-	failed, ok := errors.AsType[*Error](err)
-	if !ok {
-		failed = &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
-	}
-	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
-		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
-	}
+	failed := e.failure(err)
 	e.forget() // some lie in the caches of these tasks
 	for _, t := range tasks {
 		t.broken = true
 		e.leave(t, failed)
 	}
+}
+
+// failure is what a request hears whose round failed.
+func (e *Engine) failure(err error) *Error {
+	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
+		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
+	}
+	if failed, ok := errors.AsType[*Error](err); ok {
+		return failed
+	}
+	return &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
 }
 
 // leave ends a task: it frees what it holds, completes its stats and closes
