@@ -60,7 +60,7 @@ func (a *App) register(ctx context.Context, row storage.Model, info models.Summa
 		row.ID += "-2" // as if another model had the name
 	}
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
-	row.Parameters, row.Bytes, row.ContextLength = info.Parameters, info.Bytes, info.ContextLength
+	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes, info.ContextLength, string(info.Kind)
 	row, err := a.db.RegisterModel(ctx, row)
 	return control.Model(row), err
 }

@@ -174,7 +174,7 @@ func (f *finder) look(dir, place string) {
 	if err != nil {
 		m.Why = bareReason(err, dir)
 	} else {
-		m.Bytes, m.Architecture, m.Quantization, m.ContextLength = info.Bytes, info.Architecture, info.Quantization, info.ContextLength
+		m.Bytes, m.Architecture, m.Quantization, m.ContextLength, m.Kind = info.Bytes, info.Architecture, info.Quantization, info.ContextLength, string(info.Kind)
 	}
 	f.add(m)
 }

@@ -24,6 +24,7 @@ type Model struct {
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
 	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
+	Kind           string    `json:"kind,omitzero"`    // embedding or reranker; empty if it goes on with texts
 }
 
 // The sources of a model.
@@ -33,12 +34,12 @@ const (
 	SourcePocket = "pocket" // embedded in the program
 )
 
-const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms"
+const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind"
 
 // fields are the columns in the order of modelColumns, for reading and for writing.
 func (m *Model) fields() []any {
 	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
-		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt), &m.LoadMS}
+		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind}
 }
 
 // RegisterModel adds m to the registry or renews what is known of it, and returns the row as it now stands.
@@ -55,7 +56,7 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		return Model{}, &Error{Code: Invalid, Op: op, Message: "a model needs an id and a source"}
 	}
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+		const marks = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 		old, err := registered(ctx, tx, m)
 		switch {
 		case err == nil:

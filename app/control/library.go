@@ -25,6 +25,7 @@ type FoundModel struct {
 	Architecture  string `json:"architecture"`
 	Quantization  string `json:"quantization"`
 	ContextLength int    `json:"context_length"`
+	Kind          string `json:"kind,omitempty"` // see KindEmbedding
 	Registered    bool   `json:"registered,omitempty"`
 
 	Why string `json:"why,omitempty"` // it cannot be served, one sentence; empty if it can

@@ -135,6 +135,7 @@ type Model struct {
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
 	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
+	Kind           string    `json:"kind,omitzero"`    // see KindEmbedding; empty if it goes on with texts
 }
 
 // Run is one row of the history, field for field that of package storage:

@@ -64,11 +64,15 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			if weights == "" {
 				weights = model.Dtype
 			}
+			architecture := model.Architecture
+			if model.Kind != "" {
+				architecture += ", " + model.Kind
+			}
 			source := model.Source
 			if _, err := os.Stat(model.Path); model.Path != "" && errors.Is(err, fs.ErrNotExist) {
 				source += ", gone"
 			}
-			rows = append(rows, []string{mark + model.ID, model.Architecture, count(model.Parameters), weights,
+			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters), weights,
 				byteSize(model.Bytes), fmt.Sprint(model.ContextLength), source, clock(model.LastUsedAt)})
 		}
 		if *asJSON {

@@ -441,6 +441,7 @@ export interface FoundModel {
   architecture: string
   quantization: string
   context_length: number
+  kind?: string // see KindEmbedding
   registered?: boolean
   why?: string // it cannot be served, one sentence; empty if it can
   needs?: Needs | null // nil if it cannot be served
@@ -730,6 +731,7 @@ export interface Model {
   added_at: string
   last_used_at?: string
   load_ms?: number // of the last load; 0 = never loaded
+  kind?: string // see KindEmbedding; empty if it goes on with texts
 }
 
 // Run is one row of the history, field for field that of package storage:
