@@ -58,6 +58,7 @@ type Model interface {
 	// cancelling ctx stops within one step.
 	Generate(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 
+	Reader
 	Tokenizer
 
 	// Dialect is how the model writes thoughts and calls. Special are the tokens

@@ -20,6 +20,7 @@ import (
 // 256 on are special.
 type fakeModel struct {
 	id, key  string
+	kind     string
 	context  int
 	output   string
 	finish   engine.Finish
@@ -30,12 +31,16 @@ type fakeModel struct {
 	more     []string // special tokens behind fakeSpecials
 	behind   string   // the output behind what was generated before and does not begin it
 
+	// reading is called for what reads texts, if set.
+	reading func(context.Context) error
+
 	// generate replaces the script, if set.
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 
 	mu       sync.Mutex
 	encoded  int // texts
 	requests []engine.Request
+	texts    [][]int32 // that were read
 	vars     []string
 	grammars []Grammar
 	matchers int // that are open

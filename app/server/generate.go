@@ -26,6 +26,13 @@ type request interface {
 
 // generation answers a generating route.
 func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
+	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
+		return s.answer(w, r, run, read)
+	})
+}
+
+// recorded answers a route whose requests leave a row in the history.
+func (s *Server) recorded(endpoint string, answer func(http.ResponseWriter, *http.Request, *run) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name, err := runName(r)
 		if err != nil {
@@ -37,7 +44,7 @@ func (s *Server) generation(endpoint string, read func(*fields) (request, error)
 		}
 		err = errPanic // until answer returns
 		defer func() { run.finish(err) }()
-		err = s.answer(w, r, run, read)
+		err = answer(w, r, run)
 		if run.began {
 			return nil // the client was told as far as it listened
 		}
@@ -71,6 +78,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	}
 	release := sync.OnceFunc(m.Release)
 	defer release()
+	if err := generates(m); err != nil {
+		return err
+	}
 	choices, err := s.choices(m, req)
 	defer s.loosen(choices)
 	held.release()

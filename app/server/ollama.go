@@ -145,16 +145,3 @@ func (s *Server) idleUntil(ctx context.Context) (time.Time, error) {
 	}
 	return now.AddDate(100, 0, 0), nil
 }
-
-// noEmbeddings answers the routes whose answers would be vectors.
-func (s *Server) noEmbeddings(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
-	if err != nil {
-		return err
-	}
-	name := f.string("model")
-	if f.err != nil {
-		return f.err
-	}
-	return invalid("model", "The model %q generates text and makes no embeddings; Tandem has none that does.", clip(name))
-}

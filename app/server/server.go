@@ -165,6 +165,8 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	get("/v1/models/{id...}", s.getModel)
 	post("/v1/chat/completions", s.generation("/v1/chat/completions", readChat))
 	post("/v1/completions", s.generation("/v1/completions", readCompletion))
+	post("/v1/embeddings", s.readingRoute("/v1/embeddings", readEmbeddings))
+	post("/v1/rerank", s.readingRoute("/v1/rerank", readRerank))
 	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
 
 	get("/api/version", s.ollamaVersion)
@@ -173,8 +175,8 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	post("/api/show", s.ollamaShow)
 	post("/api/generate", s.ollamaGeneration("/api/generate", readOllamaGenerate))
 	post("/api/chat", s.ollamaGeneration("/api/chat", readOllamaChat))
-	post("/api/embed", s.noEmbeddings)
-	post("/api/embeddings", s.noEmbeddings)
+	post("/api/embed", s.readingRoute("/api/embed", readOllamaEmbed))
+	post("/api/embeddings", s.readingRoute("/api/embeddings", readOllamaEmbedding))
 
 	get("/app/state", s.state)
 	post("/app/session", session)

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+)
+
+// Kind implements server.Reader.
+func (m *loaded) Kind() string { return string(m.bundle.Purpose.Kind) }
+
+// Dimensions implements server.Reader.
+func (m *loaded) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
+
+// Embed implements server.Reader.
+func (m *loaded) Embed(ctx context.Context, texts [][]int32, dimensions int, progress func(done int)) ([][]float32, engine.Stats, error) {
+	p := m.bundle.Purpose
+	rows, stats, err := m.engine.Read(ctx, engine.Reading{Texts: texts, Pooling: p.Pooling, Progress: progress})
+	if err != nil {
+		return nil, stats, err
+	}
+	for i, row := range rows {
+		if dimensions > 0 {
+			row = row[:dimensions]
+		}
+		if p.Normalize {
+			normalize(row)
+		}
+		for _, x := range row {
+			if x != x || math.IsInf(float64(x), 0) {
+				return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made an embedding that is no vector of numbers"}
+			}
+		}
+		rows[i] = row
+	}
+	return rows, stats, nil
+}
+
+// normalize gives a vector the length of one, unless it is nothing. It is the last
+// step of sentence-transformers' Normalize, whose bound it has.
+func normalize(row []float32) {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	length := max(math.Sqrt(sum), 1e-12)
+	for i, x := range row {
+		row[i] = float32(float64(x) / length)
+	}
+}
+
+// RerankPrompt implements server.Reader.
+func (m *loaded) RerankPrompt(instruction, query, document string) ([]int32, error) {
+	if instruction == "" {
+		instruction = models.RerankInstruction
+	}
+	ids, err := m.bundle.RerankPrompt(instruction, query, document)
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
+	}
+	return ids, err
+}
+
+// Relevance implements server.Reader.
+func (m *loaded) Relevance(ctx context.Context, prompts [][]int32, progress func(done int)) ([]float64, engine.Stats, error) {
+	p := m.bundle.Purpose
+	rows, stats, err := m.engine.Read(ctx, engine.Reading{Texts: prompts, Logits: []int32{p.Yes, p.No}, Progress: progress})
+	if err != nil {
+		return nil, stats, err
+	}
+	scores := make([]float64, len(rows))
+	for i, row := range rows {
+		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0]))) // the softmax of both, its yes
+		if math.IsNaN(scores[i]) {
+			return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made a score that is no number"}
+		}
+	}
+	return scores, stats, nil
+}

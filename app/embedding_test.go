@@ -1,0 +1,337 @@
+package app
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/app/server"
+	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
+)
+
+// recordedModel is what was recorded of an embedding model or a reranker
+// (build/fixtures/embeddings.py).
+type recordedModel struct {
+	enginetest.Recording
+	Weights string `json:"weights"` // the case whose weights it borrows
+
+	dir   string // a folder that can be loaded
+	texts [][]int32
+	want  map[string][][]float32 // tensors by name, each as rows
+}
+
+func openRecorded(t *testing.T, name string) *recordedModel {
+	t.Helper()
+	const root = "../models/testdata/embedding"
+	r := &recordedModel{dir: filepath.Join(t.TempDir(), name), want: map[string][][]float32{}}
+	from := filepath.Join(root, name)
+	r.Read(t, from, r)
+	weights := filepath.Join(from, "model.safetensors")
+	if r.Weights != "" {
+		weights = filepath.Join(root, r.Weights, "model.safetensors")
+	}
+	r.Check(t, filepath.Join(from, "config.json"), weights)
+	if err := os.CopyFS(r.dir, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Only ids are read; any tokenizer does that is no larger than the vocabulary.
+	const tokenizer = `{"model":{"type":"BPE","vocab":{"a":0},"merges":[]},"pre_tokenizer":{"type":"ByteLevel"},"decoder":{"type":"ByteLevel"}}`
+	for name, data := range map[string][]byte{"model.safetensors": data, "tokenizer.json": []byte(tokenizer)} {
+		if err := os.WriteFile(filepath.Join(r.dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	th := enginetest.NewThread(t)
+	tensors := enginetest.Tensors(t, filepath.Join(from, "float32.safetensors"))
+	enginetest.Do(t, th, func(s *mlx.Scope) error {
+		for _, name := range tensors.Names() {
+			a := tensors.Load(s, name)
+			if strings.HasPrefix(name, "text") {
+				continue
+			}
+			if r.want[name], err = enginetest.ReadRows(s, a); err != nil {
+				return err
+			}
+		}
+		for i := 0; ; i++ {
+			name := fmt.Sprint("text", i)
+			if _, ok := tensors.Info(name); !ok {
+				return nil
+			}
+			ids, err := mlx.Read[int32](s, tensors.Load(s, name))
+			if err != nil {
+				return err
+			}
+			r.texts = append(r.texts, ids)
+		}
+	})
+	if len(r.texts) < 6 {
+		t.Fatalf("%s has %d texts", name, len(r.texts))
+	}
+	return r
+}
+
+// acquired registers a recorded model and brings it.
+func (r *running) acquired(t *testing.T, of *recordedModel) server.Model {
+	t.Helper()
+	row, err := r.AddModel(t.Context(), control.AddRequest{Path: of.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := r.Acquire(t.Context(), row.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// near compares numbers with recorded ones: in float32 no number may be off by more
+// than 1e-5 of the largest.
+func near(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s has %d numbers, want %d", what, len(got), len(want))
+	}
+	most, off := 0.0, 0.0
+	for i := range want {
+		most = max(most, math.Abs(float64(want[i])))
+		off = max(off, math.Abs(float64(got[i])-float64(want[i])))
+	}
+	if !(off <= 1e-5*most) {
+		t.Errorf("%s is off by %g of the largest number", what, off/most)
+	}
+}
+
+var embeddingCases = []string{"lasttoken", "mean", "cls"}
+
+// TestEmbeddingParity compares the vectors of recorded models, whole and cut, and
+// the scores of a recorded reranker.
+func TestEmbeddingParity(t *testing.T) {
+	r := start(t, Options{}, "")
+	for _, name := range embeddingCases {
+		of := openRecorded(t, name)
+		m := r.acquired(t, of)
+		if m.Kind() != control.KindEmbedding || m.Dimensions() != 64 {
+			t.Errorf("%s is %q, %d dimensions", name, m.Kind(), m.Dimensions())
+		}
+		for _, dimensions := range []int{0, 64, 16, 1} {
+			rows, stats, err := m.Embed(t.Context(), of.texts, dimensions, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range of.want["vectors"] {
+				if n := dimensions; n > 0 {
+					want = slices.Clone(want[:n])
+					if name != "cls" { // which is not normalised
+						normalize(want)
+					}
+				}
+				near(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
+			}
+			if stats.PromptTokens != 1+2+7+44+70+600 {
+				t.Errorf("%s: %d tokens", name, stats.PromptTokens)
+			}
+		}
+		m.Release()
+	}
+	of := openRecorded(t, "reranker")
+	m := r.acquired(t, of)
+	defer m.Release()
+	scores, _, err := m.Relevance(t.Context(), of.texts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, len(scores))
+	for i, x := range scores {
+		got[i] = float32(x)
+	}
+	near(t, "the scores", got, of.want["scores"][0])
+}
+
+// TestEmbeddingCompany: in the bit tier a text gives the same vector whatever it is
+// read with.
+func TestEmbeddingCompany(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	r := start(t, Options{}, "")
+	var d enginetest.Diff
+	for _, name := range embeddingCases {
+		of := openRecorded(t, name)
+		m := r.acquired(t, of)
+		texts := append(slices.Clone(of.texts), of.texts[3][:30], of.texts[3][:31], of.texts[1])
+		together, _, err := m.Embed(t.Context(), texts, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			alone, _, err := m.Embed(t.Context(), [][]int32{text}, 0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.Compare(fmt.Sprintf("%s, text %d", name, i), together[i], alone[0])
+		}
+		m.Release()
+	}
+	d.Check(t)
+}
+
+// answer posts to a route.
+func (r *running) answer(t *testing.T, path, body string) (int, []byte) {
+	t.Helper()
+	resp, err := http.Post(r.url+path, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, text
+}
+
+// embedded asks for embeddings and reads either form.
+func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, tokens int) {
+	t.Helper()
+	status, body := r.answer(t, "/v1/embeddings", `{"model":"embedder",`+fields+`}`)
+	var got struct {
+		Data []struct {
+			Index     int
+			Embedding json.RawMessage
+		}
+		Usage struct {
+			Prompt int `json:"prompt_tokens"`
+		}
+	}
+	if err := json.Unmarshal(body, &got); err != nil || status != http.StatusOK {
+		t.Fatalf("%s: %d %s", fields, status, body)
+	}
+	for i, d := range got.Data {
+		var v []float32
+		var text string
+		if json.Unmarshal(d.Embedding, &v) != nil {
+			if err := json.Unmarshal(d.Embedding, &text); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b := range slices.Chunk(raw, 4) {
+				v = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			}
+		}
+		if d.Index != i {
+			t.Errorf("%s: item %d says %d", fields, i, d.Index)
+		}
+		vectors = append(vectors, v)
+	}
+	return vectors, got.Usage.Prompt
+}
+
+// TestEmbeddingsAndRerank walks what a client of both does: the folders are
+// registered, texts become vectors in either form, documents are sorted, and each
+// model says no to what it is not for.
+func TestEmbeddingsAndRerank(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "talker")}, "127.0.0.1:0")
+	for id, dir := range map[string]string{"embedder": enginetest.TinyEmbedder(t), "reranker": enginetest.TinyReranker(t)} {
+		if _, err := r.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, err := r.Models(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		want := map[string]string{"embedder": control.KindEmbedding, "reranker": control.KindReranker}[row.ID]
+		if row.Kind != want {
+			t.Errorf("%s is listed as %q, want %q", row.ID, row.Kind, want)
+		}
+	}
+
+	floats, tokens := r.embedded(t, `"input":["abc","a much longer text","abc"]`)
+	if tokens != 4+19+4 || len(floats) != 3 || len(floats[0]) != 64 || slices.Equal(floats[0], floats[1]) {
+		t.Errorf("%d tokens, %d vectors of %d", tokens, len(floats), len(floats[0]))
+	}
+	near(t, "the same text again", floats[2], floats[0])
+	sum := 0.0
+	for _, x := range floats[1] {
+		sum += float64(x) * float64(x)
+	}
+	if math.Abs(sum-1) > 1e-5 {
+		t.Errorf("a vector's length is %g", math.Sqrt(sum))
+	}
+	if bytes, _ := r.embedded(t, `"input":["abc","a much longer text","abc"],"encoding_format":"base64"`); !slices.EqualFunc(bytes, floats, slices.Equal) {
+		t.Error("base64 and floats differ")
+	}
+	// The tokenizer ends each text, a client that sends ids does so itself.
+	if ids, tokens := r.embedded(t, `"input":[97,98,99,256]`); tokens != 4 || len(ids) != 1 {
+		t.Errorf("%d tokens, %d vectors", tokens, len(ids))
+	} else {
+		near(t, "the same text as ids", ids[0], floats[0])
+	}
+	if short, _ := r.embedded(t, `"input":"abc","dimensions":8`); len(short) != 1 || len(short[0]) != 8 {
+		t.Errorf("in 8 dimensions: %v", short)
+	}
+
+	status, body := r.answer(t, "/v1/rerank", `{"model":"reranker","query":"who?","documents":["one","two","three","four"],"top_n":3,"return_documents":true}`)
+	var ranked struct {
+		Results []struct {
+			Index    int
+			Score    float64 `json:"relevance_score"`
+			Document struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(body, &ranked); err != nil || status != http.StatusOK || len(ranked.Results) != 3 {
+		t.Fatalf("%d %s", status, body)
+	}
+	for i, x := range ranked.Results {
+		if !(x.Score > 0 && x.Score < 1) || i > 0 && x.Score >= ranked.Results[i-1].Score || x.Document.Text != []string{"one", "two", "three", "four"}[x.Index] {
+			t.Errorf("result %d of %s", i, body)
+		}
+	}
+
+	for _, c := range []struct{ path, body, says string }{
+		{"/v1/embeddings", `{"model":"talker","input":"abc"}`, "talker generates text"},
+		{"/v1/embeddings", `{"model":"tandem","input":"abc"}`, "talker generates text"},
+		{"/v1/rerank", `{"model":"talker","query":"a","documents":["b"]}`, "talker generates text"},
+		{"/v1/chat/completions", `{"model":"embedder","messages":[{"role":"user","content":"hi"}]}`, "makes embeddings"},
+		{"/v1/completions", `{"model":"embedder","prompt":"hi"}`, "makes embeddings"},
+		{"/v1/embeddings", `{"model":"embedder","input":"` + strings.Repeat("x", 5000) + `"}`, "4096 tokens"},
+	} {
+		status, body := r.answer(t, c.path, c.body)
+		if status != http.StatusBadRequest || !strings.Contains(string(body), c.says) {
+			t.Errorf("%s %.60s: %d %s", c.path, c.body, status, body)
+		}
+	}
+	// A reranker is still a model that goes on with texts.
+	if status, body := r.complete(t, "reranker", "abc"); status != http.StatusOK {
+		t.Errorf("a completion by the reranker: %d %s", status, body)
+	}
+	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
+	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	if err != nil || len(runs) != 12 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	first := runs[len(runs)-1]
+	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" || first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" || first.PrefillMS <= 0 {
+		t.Errorf("the first run is %+v", first)
+	}
+}

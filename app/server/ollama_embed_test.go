@@ -1,0 +1,66 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestOllamaEmbed: what programs that know only Ollama send, and get.
+func TestOllamaEmbed(t *testing.T) {
+	for _, c := range []struct {
+		path, body string
+		want       [][]float32
+	}{
+		{"/api/embed", `{"model":"tandem","input":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
+		{"/api/embed", `{"model":"acme/coder:latest","input":["ab","c"],"dimensions":2,"truncate":true,"keep_alive":"5m","options":{}}`, [][]float32{{3, 256}, {2, 256}}},
+		{"/api/embeddings", `{"model":"tandem","prompt":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
+	} {
+		fake := newFakeKind(control.KindEmbedding)
+		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		var got struct {
+			Model      string
+			Embeddings [][]float32
+			Embedding  []float32
+			Tokens     int `json:"prompt_eval_count"`
+			Total      int `json:"total_duration"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+			t.Fatalf("%s: %d %s", c.body, w.Code, w.Body)
+		}
+		tokens := 0
+		for _, v := range c.want {
+			tokens += int(v[0])
+		}
+		if c.path == "/api/embeddings" {
+			got.Embeddings = [][]float32{got.Embedding}
+		} else if !strings.Contains(c.body, `"model":"`+got.Model+`"`) || got.Tokens != tokens || got.Total <= 0 {
+			t.Errorf("%s: %s", c.body, w.Body)
+		}
+		if !slices.EqualFunc(got.Embeddings, c.want, slices.Equal) {
+			t.Errorf("%s: %v, want %v", c.body, got.Embeddings, c.want)
+		}
+		if r := fake.lastRun(); r.Endpoint != c.path || r.PromptTokens != tokens || fake.held != 0 {
+			t.Errorf("%s: the history has %+v", c.body, r)
+		}
+	}
+	for body, says := range map[string]string{
+		`{"model":"tandem"}`:                            "input is missing",
+		`{"model":"tandem","input":[]}`:                 "input is missing",
+		`{"model":"tandem","input":["a",""]}`:           "input[1] is empty",
+		`{"model":"tandem","input":7}`:                  "input must be",
+		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
+	} {
+		w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/embed", "application/json", body)
+		if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, says) {
+			t.Errorf("%s: %d %s", body, w.Code, text)
+		}
+	}
+	w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
+	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
+		t.Errorf("two prompts: %d %s", w.Code, text)
+	}
+}
