@@ -13,8 +13,9 @@ const (
 	// which none of its limits bounds.
 	mostMultiple = 100_000
 
-	// mostInlined bounds the schemas inside a Lark grammar, as each is read twice.
-	mostInlined = 100
+	// mostBroken bounds what looks like a schema inside a Lark grammar and is none, as
+	// each is read as far as it goes.
+	mostBroken = 100
 )
 
 // checkMultiples refuses a grammar whose schemas have multiples that are too large,
@@ -22,19 +23,25 @@ const (
 func checkMultiples(g Grammar) error {
 	var m multiples
 	if g.JSON != nil {
-		m.read(json.NewDecoder(strings.NewReader(string(g.JSON))))
+		m.read(string(g.JSON))
 	}
-	rest, inlined := g.Lark, 0
-	for {
+	broken := 0
+	for rest := g.Lark; ; {
 		_, after, ok := strings.Cut(rest, "%json")
 		if !ok {
 			break
 		}
-		if inlined++; inlined > mostInlined {
-			return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it has more than %d schemas", mostInlined)}
-		}
-		m.read(json.NewDecoder(strings.NewReader(after)))
 		rest = after
+		if !strings.HasPrefix(strings.TrimLeft(after, " \t\r\n\f"), "{") {
+			continue // a schema of nothing, or a text or a comment
+		}
+		read, ok := m.read(after)
+		if rest = after[read:]; ok {
+			continue
+		}
+		if broken++; broken > mostBroken {
+			return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it has more than %d schemas that are no JSON", mostBroken)}
+		}
 	}
 	if !m.fit() {
 		return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("multipleOf asks for too much: the least number that is a multiple of all of them, without tenfold ones, may be %d at most", mostMultiple)}
@@ -48,12 +55,16 @@ type multiples []decimal
 // A decimal is n * 10^-exp, as short as it can be.
 type decimal struct{ n, exp uint64 }
 
-// read adds those of the next value. What is no JSON is refused elsewhere.
-func (m *multiples) read(d *json.Decoder) {
+// read adds those of the value that a text begins with, and returns its length; 0 if
+// it is no JSON, which is refused elsewhere.
+func (m *multiples) read(text string) (length int64, ok bool) {
+	d := json.NewDecoder(strings.NewReader(text))
 	var v any
-	if d.Decode(&v) == nil {
-		m.add(v)
+	if d.Decode(&v) != nil {
+		return 0, false
 	}
+	m.add(v)
+	return d.InputOffset(), true
 }
 
 func (m *multiples) add(v any) {
