@@ -31,20 +31,28 @@ func SocketPath(home string) string {
 	return filepath.Join("/tmp", dir, "control.sock")
 }
 
-// Listen opens the control socket of a home folder, in a folder only its
-// owner may enter. The caller holds the lock on the home, so that a socket
-// found there is a dead one.
-func Listen(home string) (net.Listener, error) {
-	path := SocketPath(home)
-	dir := filepath.Dir(path)
+// SocketFolder makes the folder of a home's sockets if need be, which only its
+// owner may enter, and returns it. One that another user made is refused.
+func SocketFolder(home string) (string, error) {
+	dir := filepath.Dir(SocketPath(home))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return "", fmt.Errorf("control socket: %w", err)
 	}
 	if err := checkOwner(dir); err != nil {
-		return nil, err
+		return "", err
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("control socket: %w", err)
+		return "", fmt.Errorf("control socket: %w", err)
+	}
+	return dir, nil
+}
+
+// Listen opens the control socket of a home folder. The caller holds the lock on
+// the home, so that a socket found there is a dead one.
+func Listen(home string) (net.Listener, error) {
+	path := SocketPath(home)
+	if _, err := SocketFolder(home); err != nil {
+		return nil, err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("control socket: %w", err)

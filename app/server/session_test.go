@@ -96,3 +96,26 @@ func TestSessionsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestCodeBuysOnce also where many try at the same time.
+func TestCodeBuysOnce(t *testing.T) {
+	s := New(newFake(), Options{})
+	code := s.NewCode().Code
+	bought := make(chan bool)
+	const tries = 50
+	for range tries {
+		go func() {
+			_, ok := s.sessions.exchange(code)
+			bought <- ok
+		}()
+	}
+	n := 0
+	for range tries {
+		if <-bought {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("one code bought %d sessions", n)
+	}
+}

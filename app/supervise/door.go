@@ -28,8 +28,8 @@ type Door struct {
 // to show its window where ask says so: one that the system starts at login does not
 // want to see any. Error: ErrRunning.
 func OpenDoor(home string, ask bool) (*Door, error) {
-	dir := filepath.Dir(control.SocketPath(home))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := control.SocketFolder(home)
+	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, "menu.sock")

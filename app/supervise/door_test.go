@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
 // TestDoor: the second start knocks and goes, and the place is free again once the
@@ -50,5 +52,22 @@ func TestDoor(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
+	}
+}
+
+// TestDoorElsewhere: in the temporary folder anybody may have been first. Where that
+// leads, no door is opened and nothing is made.
+func TestDoorElsewhere(t *testing.T) {
+	home, elsewhere := filepath.Join(t.TempDir(), strings.Repeat("x", 120)), t.TempDir()
+	dir := filepath.Dir(control.SocketPath(home))
+	if err := os.Symlink(elsewhere, dir); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(dir) })
+	if d, err := OpenDoor(home, true); err == nil {
+		t.Error("it was opened", d.Close())
+	}
+	if made, err := os.ReadDir(elsewhere); err != nil || len(made) > 0 {
+		t.Errorf("%v %v", made, err)
 	}
 }

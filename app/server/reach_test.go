@@ -1,0 +1,110 @@
+package server
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNothingIsFetched: an address or a path in a request, of an image or a file or
+// a schema, cannot be followed: there is nothing here that opens a connection or a
+// file. The interface's own files are embedded.
+func TestNothingIsFetched(t *testing.T) {
+	allowed := map[string][]string{
+		"os":       {"ErrDeadlineExceeded"},
+		"net":      {"SplitHostPort", "Addr"},
+		"net/http": {}, // see below
+	}
+	calls := []string{"Get", "Head", "Post", "PostForm", "Client", "DefaultClient", "NewRequest", "NewRequestWithContext", "Transport", "DefaultTransport", "RoundTripper", "Dir", "ServeFile", "FileServer", "FS"}
+	for _, dir := range []string{".", "../dialect"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no code: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			imported := map[string]string{}
+			for _, i := range file.Imports {
+				path := strings.Trim(i.Path.Value, `"`)
+				local := path[strings.LastIndexByte(path, '/')+1:]
+				if i.Name != nil {
+					local = i.Name.Name
+				}
+				imported[local] = path
+				if slices.Contains([]string{"os/exec", "syscall", "net/http/httputil", "net/rpc", "plugin", "unsafe", "path/filepath"}, path) || strings.HasPrefix(path, "golang.org/x/net") || local == "." {
+					t.Errorf("%s imports %s", name, path)
+				}
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				x, ok := s.X.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				path := imported[x.Name]
+				list, known := allowed[path]
+				if known && path != "net/http" && !slices.Contains(list, s.Sel.Name) || path == "net/http" && slices.Contains(calls, s.Sel.Name) {
+					t.Errorf("%s: %s.%s", set.Position(s.Pos()), path, s.Sel.Name)
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestEveryRouteLogsNoText: whatever somebody writes, at whichever route and however
+// wrong, is in no line of the log, also the most talkative, and in no row of the
+// history.
+func TestEveryRouteLogsNoText(t *testing.T) {
+	const secret = "sesamesesame"
+	bodies := []string{
+		`{"model":"tandem","prompt":"S","suffix":"S","input":"S","query":"S","documents":["S"],"messages":[{"role":"user","content":"S"}],"text":"S","title":"S","system":"S","content":"S","search":"S","max_tokens":4}`,
+		`{"model":"tandem","prompt":["S","S"],"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"S"}]}]}`,
+		`{"model":"tandem","prompt":{"S":"S"},"messages":[{"role":"S","content":"S"}],"input":[{"role":"S"}],"text":["S"],"title":["S"]}`,
+		`{"model":"tandem","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://S"}}]}],"images":["S"]}`,
+		`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"temperature":"S","stop":["S"],"response_format":{"type":"S"}}`,
+		`{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"S","parameters":"S"}}],"logit_bias":{"S":"S"}}`,
+		`{"model":"tandem","S":"S","S":"S"}`,
+		`{"model":"tandem","prompt":"S","messages":[{"role":"user","content":"S"`,
+		`S`, `["S"]`, `"S"`,
+	}
+	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
+		if !e.reads() {
+			return
+		}
+		var log strings.Builder
+		g.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		for _, body := range bodies {
+			r := postOf(e.path, "application/json", strings.ReplaceAll(body, "S", secret))
+			r.Method, r.Header["Authorization"] = e.method, g.request(e).Header["Authorization"]
+			r.URL.RawQuery = "search=" + secret
+			r.Header.Set("X-Api-Key", secret)
+			g.ask(t, r)
+		}
+		if strings.Contains(log.String(), secret) {
+			t.Errorf("%s %s: the log has %s", e.method, e.path, &log)
+		}
+		g.fake.mu.Lock()
+		defer g.fake.mu.Unlock()
+		for _, run := range g.fake.runs {
+			if rows := []string{run.Error, run.Client, run.Endpoint, run.Model, run.FinishReason}; slices.ContainsFunc(rows, func(s string) bool { return strings.Contains(s, secret) }) {
+				t.Errorf("%s %s: the history has %+v", e.method, e.path, run)
+			}
+		}
+	})
+}
