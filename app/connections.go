@@ -78,10 +78,10 @@ func clients() []client {
 			file:  "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
 		{
-			// code.claude.com/docs/en/llm-gateway
+			// code.claude.com/docs/en/llm-gateway and docs/en/env-vars: each of its own names
+			// for models is the same one here.
 			id: "claude", name: "Claude Code", where: "In a terminal, in your project.", text: claudeText, context: 64_000,
-			lacks: "It needs /v1/messages, which Tandem does not serve yet.",
-			file:  "claude.sh", use: func(path, _ string) string { return "sh " + path },
+			file: "claude.sh", use: func(path, _ string) string { return "sh " + path },
 		},
 		{
 			// llm.datasette.io/en/stable/other-models.html
@@ -191,10 +191,13 @@ func codexText(o offer) string {
 }
 
 func claudeText(o offer) string {
-	return fmt.Sprintf(`export ANTHROPIC_BASE_URL=%s
+	return fmt.Sprintf(`unset ANTHROPIC_API_KEY
+export ANTHROPIC_BASE_URL=%s
 export ANTHROPIC_AUTH_TOKEN=%s
 export ANTHROPIC_MODEL=%s
-export ANTHROPIC_SMALL_FAST_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_OPUS_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_SONNET_MODEL=%[3]s
+export ANTHROPIC_DEFAULT_HAIKU_MODEL=%[3]s
 export CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1
 claude
 `, o.root(), o.key, control.Alias)

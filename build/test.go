@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// testVerb runs everything deterministic: the Go tests, then the official openai client against a server. A test
+// testVerb runs everything deterministic: the Go tests, then the official clients against a server. A test
 // that skips fails the verb: what can't run here must be installed, not left out.
 func testVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("test")
@@ -166,7 +166,7 @@ func (r *testReport) err() error {
 	return errors.Join(errs...)
 }
 
-// clientTest runs the official openai Python client against a server on the pocket model.
+// clientTest runs the official Python clients of both vendors against a server on the pocket model.
 func (b *builder) clientTest(ctx context.Context) error {
 	python, err := b.venv(ctx, venv{name: "clients", requirements: "build/clients/requirements.txt"})
 	if err != nil {
@@ -180,11 +180,14 @@ func (b *builder) clientTest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	script := filepath.Join("build", "clients", "openai_client.py")
-	err = errors.Join(b.watched(b.command(ctx, python, script, s.url)), s.stop())
-	if err == nil {
-		fmt.Fprintf(b.out, "ok    %7.1f s  %s\n", time.Since(start).Seconds(), script)
+	for _, script := range []string{"openai_client.py", "anthropic_client.py"} {
+		start := time.Now()
+		script = filepath.Join("build", "clients", script)
+		clientErr := b.watched(b.command(ctx, python, script, s.url))
+		if clientErr == nil {
+			fmt.Fprintf(b.out, "ok    %7.1f s  %s\n", time.Since(start).Seconds(), script)
+		}
+		err = errors.Join(err, clientErr)
 	}
-	return err
+	return errors.Join(err, s.stop())
 }

@@ -22,9 +22,16 @@ var anthropicTypes = map[int]string{
 	statusOverloaded:                 "overloaded_error",
 }
 
-// refusal implements protocol: {"type":"error","error":{type,message},"request_id"}.
+// refusal implements protocol: an error with the request's id.
 func (anthropic) refusal(h http.Header, f failure) (int, []byte) {
-	status := f.status
+	status, b := anthropicFailure(f)
+	b = appendString(append(b[:len(b)-1], `,"request_id":`...), h.Get("X-Request-Id"))
+	return status, append(b, '}')
+}
+
+// anthropicFailure returns {"type":"error","error":{type,message}}.
+func anthropicFailure(f failure) (status int, body []byte) {
+	status = f.status
 	if status == http.StatusServiceUnavailable {
 		status = statusOverloaded
 	}
@@ -38,6 +45,5 @@ func (anthropic) refusal(h http.Header, f failure) (int, []byte) {
 	}
 	b := appendString([]byte(`{"type":"error","error":{"type":`), cmp.Or(anthropicTypes[status], otherwise))
 	b = appendString(append(b, `,"message":`...), message)
-	b = appendString(append(b, `},"request_id":`...), h.Get("X-Request-Id"))
-	return status, append(b, '}')
+	return status, append(b, "}}"...)
 }

@@ -321,23 +321,39 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 	if err := c.remember(m.Dialect().Remembered()); err != nil {
 		return nil, err
 	}
-	text, err := m.RenderChat(c.vars)
+	text, err := c.render(m, c.vars)
+	if err != nil {
+		return nil, err
+	}
+	return c.promptOf(m, text)
+}
+
+// render has the model's template write the prompt.
+func (c *chatRequest) render(m Model, vars []byte) (string, error) {
+	text, err := m.RenderChat(vars)
 	if errors.Is(err, ErrNoTemplate) {
-		return nil, &control.Error{Code: control.CodeNoTemplate, Param: "messages",
+		return "", &control.Error{Code: control.CodeNoTemplate, Param: "messages",
 			Message: fmt.Sprintf("The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())}
 	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
 		named.Param = "messages"
-		return nil, &named
+		return "", &named
 	}
-	if err != nil {
-		return nil, err
-	}
+	return text, err
+}
+
+// encodeChat turns a rendered prompt into tokens.
+func encodeChat(m Model, text string) ([]int32, error) {
 	if err := checkLength(m, "messages", len(text)); err != nil {
 		return nil, err
 	}
-	ids, err := m.Encode(text, false)
+	return m.Encode(text, false)
+}
+
+// promptOf makes of a rendered prompt what the choices go on from.
+func (c *chatRequest) promptOf(m Model, text string) ([]*prompt, error) {
+	ids, err := encodeChat(m, text)
 	if err != nil {
 		return nil, err
 	}

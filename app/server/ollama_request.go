@@ -179,7 +179,7 @@ func readOllama(f *fields) params {
 	if p.repetition != nil && *p.repetition == 0 {
 		o.fail("repeat_penalty", "must be above 0 (1 = off).")
 	}
-	p.stop = readStop(o)
+	p.stop = readStop(o, "stop")
 	if v := o.raw("seed"); v != nil && v[0] != '-' { // below 0 it is any
 		p.seed = readSeed(o, "seed")
 	}

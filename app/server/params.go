@@ -80,7 +80,7 @@ func (p *params) read(f *fields) {
 	}
 	p.logitBias = readLogitBias(f)
 	p.seed = readSeed(f, "seed")
-	p.stop = readStop(f)
+	p.stop = readStop(f, "stop")
 	p.ignoreEOS = f.bool("ignore_eos")
 	p.returnTokenIDs = f.bool("return_token_ids")
 	p.returnDrafts = f.bool("return_draft_info")
@@ -104,15 +104,15 @@ func readSeed(f *fields, key string) *uint64 {
 	return new(uint64(x))
 }
 
-func readStop(f *fields) []string {
+func readStop(f *fields, key string) []string {
 	// An empty stop text comes from forms left blank; it stops nothing.
-	stop := slices.DeleteFunc(f.strings("stop"), func(s string) bool { return s == "" })
+	stop := slices.DeleteFunc(f.strings(key), func(s string) bool { return s == "" })
 	if len(stop) > engine.MaxStops {
-		f.fail("stop", "may hold %d texts, not %d.", engine.MaxStops, len(stop))
+		f.fail(key, "may hold %d texts, not %d.", engine.MaxStops, len(stop))
 	}
 	for _, s := range stop {
 		if len(s) > engine.MaxStopBytes {
-			f.fail("stop", "holds a text of %d bytes; %d are allowed.", len(s), engine.MaxStopBytes)
+			f.fail(key, "holds a text of %d bytes; %d are allowed.", len(s), engine.MaxStopBytes)
 		}
 	}
 	return stop

@@ -22,7 +22,7 @@ type anthropicError struct {
 }
 
 // decodeAnthropic reads an error as Anthropic's libraries do, and ours alone.
-func decodeAnthropic(t *testing.T, w *httptest.ResponseRecorder) anthropicError {
+func decodeAnthropic(t testing.TB, w *httptest.ResponseRecorder) anthropicError {
 	t.Helper()
 	var e anthropicError
 	d := json.NewDecoder(strings.NewReader(w.Body.String()))

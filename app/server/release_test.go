@@ -26,7 +26,13 @@ func TestReleasedBeforeTheEnd(t *testing.T) {
 		`{"model":"tandem","prompt":"a b c","max_tokens":4}`,
 		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true}`,
 		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true,"stream_options":{"include_usage":true}}`,
+		`{"model":"tandem","messages":[{"role":"user","content":"a b c"}],"max_tokens":4}`,
+		`{"model":"tandem","messages":[{"role":"user","content":"a b c"}],"max_tokens":4,"stream":true}`,
 	} {
+		path := "/v1/completions"
+		if strings.Contains(body, "messages") {
+			path = "/v1/messages"
+		}
 		fake := newFake()
 		last, held := "", 0
 		w := &watchedWriter{httptest.NewRecorder(), func(data []byte) {
@@ -34,7 +40,7 @@ func TestReleasedBeforeTheEnd(t *testing.T) {
 			defer fake.mu.Unlock()
 			last, held = string(bytes.TrimSpace(data)), fake.held
 		}}
-		New(fake, Options{}).Endpoint().ServeHTTP(w, postOf("/v1/completions", "application/json", body))
+		New(fake, Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
 		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") && !strings.HasSuffix(last, "}") {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}

@@ -47,6 +47,8 @@ func reading(endpoint string) func(*fields) (request, error) {
 		return readCompletion
 	case "/v1/fim/completions":
 		return readFIM
+	case "/v1/messages":
+		return readMessagesRequest
 	case "/api/generate":
 		return readOllamaGenerate
 	case "/api/chat":

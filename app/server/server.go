@@ -168,6 +168,8 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	post("/v1/embeddings", s.readingRoute("/v1/embeddings", readEmbeddings))
 	post("/v1/rerank", s.readingRoute("/v1/rerank", readRerank))
 	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
+	post("/v1/messages", s.generation("/v1/messages", readMessagesRequest))
+	post("/v1/messages/count_tokens", s.countTokens)
 
 	get("/api/version", s.ollamaVersion)
 	get("/api/tags", s.ollamaTags)

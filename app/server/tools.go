@@ -51,6 +51,12 @@ func readTools(f *fields) (b toolbox) {
 		b.list = append(b.list, ']')
 	}
 	b.forced, b.name = chosen.mode == "required", chosen.name
+	b.check(f, list, choice)
+	return b
+}
+
+// check sees that what must be called is there; list and choice are the fields' names.
+func (b *toolbox) check(f *fields, list, choice string) {
 	known := func(name string) bool {
 		return slices.ContainsFunc(b.tools, func(t dialect.Tool) bool { return t.Name == name })
 	}
@@ -60,7 +66,6 @@ func readTools(f *fields) (b toolbox) {
 	case b.name != "" && !known(b.name):
 		f.fail(choice, "names %q, which is not in %s.", clip(b.name), list)
 	}
-	return b
 }
 
 // readToolList returns the tools as the client wrote them, functions in the form

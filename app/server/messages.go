@@ -1,0 +1,230 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also
+// takes what /v1/chat/completions takes beyond them.
+type messagesRequest struct {
+	chatRequest
+	turns []turn // which messages are made of
+	begun string // of the answer, what the last message has of it already
+}
+
+func readMessagesRequest(f *fields) (request, error) {
+	c := newMessages(f)
+	n := f.int("max_tokens", 0, math.MaxInt32)
+	if n == nil {
+		f.fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
+	}
+	c.maxTokens = n
+	if f.err != nil {
+		return nil, f.err
+	}
+	return c, c.complete()
+}
+
+// newMessages reads all that counts as a part of the prompt, and how it is answered.
+func newMessages(f *fields) *messagesRequest {
+	c := &messagesRequest{chatRequest: chatRequest{params: params{promptParam: "messages"}}}
+	c.read(f)
+	c.n = 1
+	if f.raw("stop_sequences") != nil {
+		c.stop = readStop(f, "stop_sequences")
+	}
+	c.turns = readTurns(f)
+	c.tools = readMessageTools(f)
+	c.thinking = readMessageThinking(f)
+	c.readOutputConfig(f)
+	c.kwargs = c.thinking.into(f.raw("chat_template_kwargs"))
+	if c.tools.forced && c.grammar != nil {
+		f.fail("tool_choice", "asks for a call, which the format of the output has no room for; leave out one of both.")
+	}
+	return c
+}
+
+// readMessageThinking reads thinking. Without it there is none, as the programs of
+// that API expect, unless the request says so in other words.
+func readMessageThinking(f *fields) thinking {
+	t := readThinking(f)
+	o := f.object("thinking")
+	if o == nil {
+		if t.on == nil && t.budget == nil {
+			t.on = new(false)
+		}
+		return t
+	}
+	defer f.take(o)
+	kind := o.string("type")
+	if o.err == nil && kind == "" {
+		o.fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
+	}
+	t.on = new(kind != "disabled") // when to think is the model's own choice, whatever other types say of it
+	if n := o.int("budget_tokens", 0, math.MaxInt32); n != nil && *t.on {
+		t.budget = n
+	}
+	t.hidden = t.hidden || o.string("display") == "omitted"
+	return t
+}
+
+// readOutputConfig reads how much effort an answer is worth, and which form it has.
+func (c *messagesRequest) readOutputConfig(f *fields) {
+	o := f.object("output_config")
+	if o == nil {
+		return
+	}
+	defer f.take(o)
+	if effort := o.oneOf("effort", efforts); effort != "" {
+		c.thinking.effort = effort
+	}
+	form := o.object("format")
+	if form == nil {
+		return
+	}
+	defer o.take(form)
+	if t := form.string("type"); form.err == nil && t != "json_schema" {
+		form.fail("type", "must be \"json_schema\", not %q.", clip(t))
+	}
+	if needed(form, "schema") != nil {
+		c.grammar, c.grammarParam = &Grammar{JSON: guided(form.raw("schema"), true)}, "output_config.format.schema"
+	}
+}
+
+// complete makes of what was read what the model needs.
+func (c *messagesRequest) complete() error {
+	c.single = c.tools.single
+	c.begun = ""
+	if last := c.turns[len(c.turns)-1]; last.role == "assistant" && last.calls == nil {
+		c.begun = strings.TrimSpace(last.text())
+	}
+	c.messages = make([]json.RawMessage, len(c.turns))
+	for i, t := range c.turns {
+		c.messages[i] = t.message()
+	}
+	var err error
+	c.vars, err = templateVars(c.messages, c.tools.list, c.kwargs, true)
+	return err
+}
+
+// prompts implements request.
+func (c *messagesRequest) prompts(m Model) ([]*prompt, error) {
+	text, err := c.rendered(m)
+	if err != nil {
+		return nil, err
+	}
+	return c.promptOf(m, text)
+}
+
+// rendered returns the prompt. Where the template has no place for what this protocol
+// allows, it gets that in plainer turns.
+func (c *messagesRequest) rendered(m Model) (string, error) {
+	text, err := c.renderOnce(m)
+	refused := false
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		refused = e.Code == control.CodeInvalid
+	}
+	// Some templates pass over what they have no place for.
+	left := err == nil && slices.ContainsFunc(c.turns, func(t turn) bool {
+		return t.role == "system" && !strings.Contains(text, strings.TrimSpace(t.text()))
+	})
+	if !refused && !left {
+		return text, err
+	}
+	plain, changed := plainer(c.turns)
+	if !changed {
+		return text, err
+	}
+	was := *c
+	c.turns = plain
+	if err := c.complete(); err != nil {
+		return "", err
+	}
+	if again, err := c.renderOnce(m); err == nil {
+		return again, nil
+	}
+	*c = was
+	return text, err
+}
+
+// renderOnce has the template write the turns, thoughts under its own name. An answer that was begun goes on where
+// its last message ends, before what the template puts behind one: there a word stands
+// that no text has.
+func (c *messagesRequest) renderOnce(m Model) (string, error) {
+	name := m.Dialect().Remembered()
+	if err := c.remember(name); err != nil {
+		return "", err
+	}
+	if c.begun == "" {
+		return c.render(m, c.vars)
+	}
+	end := rand.Text()
+	last := c.turns[len(c.turns)-1]
+	last.texts = []string{c.begun + end}
+	begun := chatRequest{messages: append(slices.Clone(c.messages[:len(c.messages)-1]), last.message())}
+	if err := begun.remember(name); err != nil {
+		return "", err
+	}
+	vars, err := templateVars(begun.messages, c.tools.list, c.kwargs, false)
+	if err != nil {
+		return "", err
+	}
+	text, err := c.render(m, vars)
+	if err != nil {
+		return "", err
+	}
+	text, _, found := strings.Cut(text, end)
+	if !found {
+		return "", invalid("messages", "The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
+	}
+	return text, nil
+}
+
+// form implements request.
+func (c *messagesRequest) form() form { return messageForm{} }
+
+// countTokens answers with the tokens that a request's prompt has. It is no run:
+// nothing is generated.
+func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
+	var held place
+	defer held.release()
+	body, err := s.readBody(w, r, &held)
+	if err != nil {
+		return err
+	}
+	f, err := parseFields(body, "")
+	if err != nil {
+		return err
+	}
+	c := newMessages(f)
+	if f.err != nil {
+		return f.err
+	}
+	if err := c.complete(); err != nil {
+		return err
+	}
+	m, err := s.backend.Acquire(r.Context(), c.model)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	text, err := c.rendered(m)
+	if err != nil {
+		return err
+	}
+	ids, err := encodeChat(m, text)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, struct {
+		InputTokens int `json:"input_tokens"`
+	}{len(ids)})
+}

@@ -1,0 +1,443 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// A messageBlock is one of a message's.
+type messageBlock struct {
+	Type, Text, Thinking, Signature, ID, Name string
+	Input                                     json.RawMessage
+}
+
+func (b messageBlock) String() string {
+	switch b.Type {
+	case "text":
+		return "text " + b.Text
+	case "thinking":
+		return "thinking " + b.Thinking
+	}
+	return b.Type + " " + b.Name + string(b.Input)
+}
+
+// A messageReply is a message.
+type messageReply struct {
+	ID, Type, Role, Model string
+	Content               []messageBlock
+	StopReason            *string `json:"stop_reason"`
+	StopSequence          *string `json:"stop_sequence"`
+	Usage                 messageUsage
+	Timings               *timings
+}
+
+// String is what a reply says and why it ended.
+func (r messageReply) String() string {
+	var parts []string
+	for _, b := range r.Content {
+		parts = append(parts, b.String())
+	}
+	parts = append(parts, value(r.StopReason))
+	if r.StopSequence != nil {
+		parts = append(parts, *r.StopSequence)
+	}
+	return strings.Join(parts, "|")
+}
+
+// A messageEvent is one of a stream's.
+type messageEvent struct {
+	Type         string
+	Index        *int
+	Message      *messageReply
+	ContentBlock *messageBlock `json:"content_block"`
+	Delta        *struct {
+		Type, Text, Thinking, Signature string
+		PartialJSON                     string  `json:"partial_json"`
+		StopReason                      *string `json:"stop_reason"`
+		StopSequence                    *string `json:"stop_sequence"`
+	}
+	Usage   *messageUsage
+	Timings *timings
+	Error   *struct{ Type, Message string }
+}
+
+// messageEventsOf reads a stream, whose events have the names of their types.
+func messageEventsOf(t testing.TB, body string) (list []messageEvent) {
+	t.Helper()
+	for chunk := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+		name, data, ok := strings.Cut(chunk, "\ndata: ")
+		var e messageEvent
+		if err := json.Unmarshal([]byte(data), &e); err != nil || !ok || name != "event: "+e.Type || strings.Contains(data, "\n") {
+			t.Fatalf("an event %q: %v", chunk, err)
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// joinedMessage adds a stream's events up as clients do, and checks their order.
+func joinedMessage(t testing.TB, events []messageEvent) (r messageReply) {
+	t.Helper()
+	fail := func(e messageEvent) { t.Fatalf("event %+v after %v of %d blocks", e, r.StopReason, len(r.Content)) }
+	open, ended := false, false
+	var input string
+	for i, e := range events {
+		if (i == 0) != (e.Type == "message_start") || ended {
+			fail(e)
+		}
+		block := func() *messageBlock {
+			if !open || *e.Index != len(r.Content)-1 {
+				fail(e)
+			}
+			return &r.Content[*e.Index]
+		}
+		switch e.Type {
+		case "message_start":
+			r = *e.Message
+			if r.Content == nil || len(r.Content) > 0 || r.StopReason != nil || r.Usage.Input == 0 || r.Usage.Output != 0 {
+				fail(e)
+			}
+		case "content_block_start":
+			if open || *e.Index != len(r.Content) || r.StopReason != nil || e.ContentBlock.Text+e.ContentBlock.Thinking+e.ContentBlock.Signature != "" || (e.ContentBlock.Type == "tool_use") != (string(e.ContentBlock.Input) == "{}") {
+				fail(e)
+			}
+			r.Content = append(r.Content, *e.ContentBlock)
+			open, input = true, ""
+		case "content_block_delta":
+			b := block()
+			switch d := e.Delta; b.Type + " " + d.Type {
+			case "text text_delta":
+				b.Text += d.Text
+			case "thinking thinking_delta":
+				b.Thinking += d.Thinking
+			case "thinking signature_delta":
+				b.Signature = d.Signature
+			case "tool_use input_json_delta":
+				input += d.PartialJSON
+			default:
+				fail(e)
+			}
+		case "content_block_stop":
+			if b := block(); b.Type == "tool_use" {
+				b.Input = json.RawMessage(input)
+			}
+			open = false
+		case "message_delta":
+			if open || r.StopReason != nil || e.Delta.StopReason == nil {
+				fail(e)
+			}
+			r.StopReason, r.StopSequence, r.Usage, r.Timings = e.Delta.StopReason, e.Delta.StopSequence, *e.Usage, e.Timings
+		case "message_stop":
+			ended = r.StopReason != nil
+		default:
+			fail(e)
+		}
+	}
+	if !ended {
+		t.Fatalf("a stream without an end: %+v", r)
+	}
+	return r
+}
+
+// messageWith asks for a reply whole and in events, checks that both are the same, and
+// returns it.
+func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
+	t.Helper()
+	var whole messageReply
+	w := postMessages(t, fake, body)
+	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || w.Code != 200 || w.Header().Get("Request-Id") == "" || w.Header().Get("Content-Type") != "application/json" {
+		t.Fatalf("%s: %d %v %s", body, w.Code, w.Header(), w.Body)
+	}
+	w = postMessages(t, fake, strings.Replace(body, "{", `{"stream":true,`, 1))
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || w.Header().Get("Request-Id") == "" {
+		t.Fatalf("%s: %d %v", body, w.Code, w.Header())
+	}
+	streamed := joinedMessage(t, messageEventsOf(t, w.Body.String()))
+	for _, r := range []*messageReply{&whole, &streamed} {
+		if !strings.HasPrefix(r.ID, "msg_") || r.Type != "message" || r.Role != "assistant" || r.Model != "acme/coder" || r.Content == nil || r.Timings == nil || r.Timings.RunID == 0 {
+			t.Errorf("a message %+v", r)
+		}
+		for i, b := range r.Content {
+			if (b.Type == "thinking") != (b.Signature != "") || (b.Type == "tool_use") != (len(b.ID) == callID) {
+				t.Errorf("a block %+v", b)
+			}
+			r.Content[i].ID = ""
+		}
+	}
+	if i := slices.IndexFunc(streamed.Content, func(b messageBlock) bool { return b.Type == "tool_use" && !json.Valid(b.Input) }); i >= 0 { // cut off
+		whole.Content[i].Input = streamed.Content[i].Input
+	}
+	if fmt.Sprint(whole, whole.Usage) != fmt.Sprint(streamed, streamed.Usage) {
+		t.Errorf("%s:\nin events %v %+v\nwhole     %v %+v", body, streamed, streamed.Usage, whole, whole.Usage)
+	}
+	return whole
+}
+
+// TestMessages: what a model says becomes blocks, whole and in events, whatever the
+// borders of its tokens.
+func TestMessages(t *testing.T) {
+	const thinks = `"thinking":{"type":"adaptive"}`
+	for _, c := range []struct{ name, says, fields, want string }{
+		{"text", "hello", looks, "text hello|end_turn"},
+		{"nothing but a call", lookCall, looks, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
+		{"text and calls", "I look.\n" + lookCall + "\n" + goCall, looks, `text I look.|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use`},
+		{"one call alone", lookCall + goCall, looks + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`, `tool_use look{"z": "é}", "a": [1]}|tool_use`},
+		{"a thought", "<think>\nhm\n</think>\n\nyes", thinks, "thinking hm|text yes|end_turn"},
+		{"a thought that nobody asked for", "<think>\nhm\n</think>\n\nyes", `"top_k":1`, "thinking hm|text yes|end_turn"},
+		{"a thought that is not shown", "<think>\nhm\n</think>\n\nyes", `"thinking":{"type":"adaptive","display":"omitted"}`, "text yes|end_turn"},
+		{"a thought, text and a call", "<think>\nhm\n</think>\n\nSo: " + goCall, looks + "," + thinks, "thinking hm|text So:|tool_use go{}|tool_use"},
+		{"a thought alone", "<think>\nhm", thinks, "thinking hm|end_turn"},
+		{"no tools", goCall, `"top_k":1`, "text " + goCall + "|end_turn"},
+		{"tools that may not be called", goCall, looks + `,"tool_choice":{"type":"none"}`, "text " + goCall + "|end_turn"},
+		{"a stop text", "one two three", `"stop_sequences":["two"]`, "text one |stop_sequence|two"},
+		{"a stop text in a call", lookCall, looks + `,"stop_sequences":["[1]"]`, `tool_use look{"z": "é}", "a": |stop_sequence|[1]`},
+		{"its limit", "hello", `"max_tokens":3`, "text hel|max_tokens"},
+		{"its limit in a call", lookCall, looks + `,"max_tokens":50`, `tool_use look{"z": "|max_tokens`},
+		{"no room", "hello", `"max_tokens":0`, "max_tokens"},
+		{"the context's end", strings.Repeat("a", 5000), `"max_tokens":5000`, "text " + strings.Repeat("a", 4093) + "|model_context_window_exceeded"},
+		{"the limit at the context's end", strings.Repeat("a", 5000), `"max_tokens":4093`, "text " + strings.Repeat("a", 4093) + "|max_tokens"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			fake := speaking(c.says)
+			fields := messageBody(c.fields)
+			if strings.Contains(c.fields, "max_tokens") {
+				fields = strings.Replace(fields, `"max_tokens":400,`, "", 1)
+			}
+			got := messageWith(t, fake, fields)
+			if got.String() != c.want {
+				t.Errorf("got  %.200s\nwant %.200s", got, c.want)
+			}
+			u := got.Usage
+			if u.Input+u.CacheRead != 3 || u.CacheRead != 1 || u.CacheCreated != 0 || u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
+				t.Errorf("usage %+v", u)
+			}
+			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" || r.CompletionTokens != u.Output || fake.model.matchers != 0 || fake.held != 0 {
+				t.Errorf("the history has %+v; %d matchers are open, %d models held", r, fake.model.matchers, fake.held)
+			}
+		})
+	}
+}
+
+// TestInput: of arguments that were cut off those members are there that are whole.
+func TestInput(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": [1, {"b":"}"}]}`: `{"a": [1, {"b":"}"}]}`,
+		``:                      `{}`, `{`: `{}`, `{"a`: `{}`, `{"a":`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`,
+		`{"a":1,"b":12`:         `{"a":1}`,
+		`{"a":12,"b":"x`:        `{"a":12}`,
+		`{"a":tru`:              `{}`,
+		`{"a":[1,2`:             `{}`,
+		`{"é":{"c":[]},"b":"x"`: `{"é":{"c":[]},"b":"x"}`,
+		`{"a":1}x`:              `{"a":1}`,
+		`[1`:                    `{}`,
+	} {
+		b := block{text: []byte(text)}
+		b.args.scan(text)
+		if got := string(b.input()); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestMessageEvents: the order of the events, from tokens of any length.
+func TestMessageEvents(t *testing.T) {
+	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)
+	const thought = "content_block_start content_block_delta content_block_delta content_block_stop "
+	const other = "content_block_start content_block_delta content_block_stop "
+	want := "message_start " + thought + other + other + other + "message_delta message_stop"
+	for n := 1; n <= len(all); n += 4 {
+		fake := speaking("")
+		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+			return func(yield func(engine.Token, error) bool) {
+				defer r.Done(engine.Stats{PromptTokens: len(r.Prompt)})
+				for i := 0; i < len(all); i += n {
+					tok := engine.Token{ID: 1, Text: string(all[i:min(i+n, len(all))])}
+					if i+n >= len(all) {
+						tok.Finish = engine.FinishStop
+					}
+					if !yield(tok, nil) {
+						return
+					}
+				}
+			}
+		}
+		body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
+		if got := messageWith(t, fake, body); got.String() != `thinking hm|text So:|tool_use look{"z": "é}", "a": [1]}|tool_use go{}|tool_use` {
+			t.Errorf("pieces of %d: %v", n, got)
+		}
+		w := postMessages(t, fake, strings.Replace(body, "{", `{"stream":true,`, 1))
+		var order []string
+		for _, e := range messageEventsOf(t, w.Body.String()) {
+			if last := len(order) - 1; last < 0 || e.Type != "content_block_delta" || order[last] != e.Type || e.Delta.Signature != "" {
+				order = append(order, e.Type)
+			}
+		}
+		if got := strings.Join(order, " "); got != want {
+			t.Errorf("pieces of %d:\n%s\nwant\n%s", n, got, want)
+		}
+	}
+}
+
+// TestMessagePings: a client hears of a silence, before the message begins as amid it,
+// and of an error behind it in the stream.
+func TestMessagePings(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := speaking("")
+			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+				time.Sleep(8 * time.Second) // a long prefill
+				yield("a", nil)
+				time.Sleep(3 * time.Second)
+				if fails {
+					yield("", &engine.Error{Code: engine.CodeClosed, Message: "the model was unloaded; send the request again"})
+					return
+				}
+				yield("b", nil)
+			})
+			w := newWriter()
+			r := postOf("/v1/messages", "application/json", messageBody(`"stream":true`))
+			New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+			var got []string
+			for _, e := range w.events {
+				at, text, _ := strings.Cut(e, ": ")
+				for _, event := range messageEventsOf(t, text) {
+					got = append(got, at+" "+event.Type)
+				}
+			}
+			want := "2s ping|7s ping|8s message_start|8s content_block_start|8s content_block_delta|10s ping|11s "
+			if fails {
+				want += "error"
+			} else {
+				want += "content_block_delta|11s content_block_stop|11s message_delta|11s message_stop"
+			}
+			if strings.Join(got, "|") != want || w.status != 200 {
+				t.Errorf("%d %q\nwant %q", w.status, got, want)
+			}
+			if last := w.events[len(w.events)-1]; fails && !strings.HasSuffix(last, `data: {"type":"error","error":{"type":"overloaded_error","message":"the model was unloaded; send the request again"}}`) {
+				t.Errorf("it ends with %s", last)
+			}
+		})
+	}
+}
+
+// TestMessageBusy: before the first byte an error is an answer of its own, which tells
+// clients when to come again.
+func TestMessageBusy(t *testing.T) {
+	fake := speaking("")
+	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"})
+	})
+	for _, fields := range []string{`"stream":true`, `"stream":false`} {
+		w := postMessages(t, fake, messageBody(fields))
+		if e := decodeAnthropic(t, w); w.Code != 529 || e.Error.Type != "overloaded_error" || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// TestMessageKeys: a key counts in either header, and any other will do where none is
+// asked for.
+func TestMessageKeys(t *testing.T) {
+	for _, path := range []string{"/v1/messages", "/v1/messages/count_tokens"} {
+		for _, c := range []struct {
+			name, value string
+			status      int
+		}{
+			{"X-Api-Key", fakeKey, 200}, {"Authorization", "Bearer " + fakeKey, 200}, {"X-Api-Key", "sk-no", 401}, {"Authorization", "Bearer sk-no", 401}, {"Anthropic-Beta", "x", 401},
+		} {
+			fake := speaking("ok")
+			fake.keyed = true
+			for _, rules := range []Rules{{RequireKey: true}, {}} {
+				r := postOf(path+"?beta=true", "application/json", messageBody(`"top_k":1`))
+				r.Header.Set(c.name, c.value)
+				r.Header.Set("Anthropic-Version", "2023-06-01")
+				r.Header.Set("Anthropic-Beta", "a,b")
+				w := httptest.NewRecorder()
+				New(fake, Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
+				if want := map[bool]int{true: c.status, false: 200}[rules.RequireKey]; w.Code != want {
+					t.Errorf("%s with %s %s: %d %s", path, c.name, c.value, w.Code, w.Body)
+				}
+			}
+		}
+	}
+}
+
+// TestMessageRuns: a run of this endpoint is cancelled, kept, computed again and gone on
+// with as one of a chat is.
+func TestMessageRuns(t *testing.T) {
+	fake := speaking("<think>\nhm\n</think>\n\nSo: " + goCall)
+	body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
+	s := New(fake, Options{})
+	if w := postTo(t, s, "/v1/messages", "application/json", body); w.Code != 200 {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	w := socketPost(s, "/app/runs/1/verify", `{}`)
+	var v control.Replayed
+	if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Tokens == 0 || v.Same != v.Tokens {
+		t.Errorf("computed again: %d %s", w.Code, w.Body)
+	}
+	// The boundaries are those of the messages.
+	if got := fake.model.requests[0]; len(got.Boundaries) == 0 || got.Special == nil && len(fake.model.Special()) > 0 {
+		t.Errorf("asked for %+v", got)
+	}
+
+	fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/messages", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+	prompt, _ := fake.model.Encode("ux\n", false)
+	left, _ := fake.model.Encode("<think>\nh", false)
+	fake.left = slices.Concat(prompt, left)
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
+	fake.model.requests = nil
+	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
+	if got := joinedMessage(t, messageEventsOf(t, w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" || !slices.Equal(fake.model.requests[0].Generated, left) {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/messages" {
+		t.Errorf("its row is %+v", r)
+	}
+
+	for _, stream := range []bool{false, true} {
+		fake := speaking("")
+		s := New(fake, Options{})
+		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+			yield("a", nil)
+			socketPost(s, "/app/runs/1/cancel", `{}`)
+			<-ctx.Done()
+			yield("", ctx.Err())
+		})
+		w := postTo(t, s, "/v1/messages", "application/json", messageBody(fmt.Sprintf(`"stream":%v`, stream)))
+		var got messageReply
+		if stream {
+			got = joinedMessage(t, messageEventsOf(t, w.Body.String()))
+		} else if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if got.String() != "text a|max_tokens" || w.Code != http.StatusOK || !got.Timings.Stopped {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+		if r := fake.lastRun(); r.FinishReason != control.FinishCancel {
+			t.Errorf("its row is %+v", r)
+		}
+	}
+}
+
+// TestMessageBudget: a thought ends at its budget.
+func TestMessageBudget(t *testing.T) {
+	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
+	fake.model.behind = "so be it"
+	got := messageWith(t, fake, messageBody(`"thinking":{"type":"enabled","budget_tokens":3}`))
+	if got.String() != "thinking hm|text so be it|end_turn" || got.Usage.Details.Thinking != 3 {
+		t.Errorf("%v %+v", got, got.Usage)
+	}
+}

@@ -1,0 +1,339 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// messageBody is a request with more fields.
+func messageBody(fields ...string) string {
+	return `{"model":"tandem","max_tokens":400,"messages":[{"role":"user","content":"x"}],` + strings.Join(append(fields, `"seed":1`), ",") + `}`
+}
+
+func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	return postTo(t, New(fake, Options{}), "/v1/messages", "application/json", body)
+}
+
+// looks are the tools of twoTools, in Anthropic's form, beside what other programs run.
+const looks = `"tools":[{"name":"look","input_schema":{"type":"object","properties":{"z":{},"a":{}}},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search","max_uses":5},{"type":"custom","name":"go","description":"Goes.","strict":true,"input_schema": {"type": "object"}}]`
+
+// TestMessageVars: what the template gets of a request.
+func TestMessageVars(t *testing.T) {
+	const (
+		off = `,"enable_thinking":false,"thinking":false`
+		ask = `{"role":"user","content":"x"}`
+	)
+	for _, c := range []struct{ name, body, want string }{
+		{"a text", `"messages":[{"role":"user","content":"x"}]`, `"messages":[` + ask + `]` + off},
+		{"blocks", `"messages":[{"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":""},{"type":"text","text":"b"}]}]`,
+			`"messages":[{"role":"user","content":"a\n\nb"}]` + off},
+		{"nothing said", `"messages":[{"role":"user","content":[]}]`, `"messages":[{"role":"user","content":""}]` + off},
+		{"the system", `"system":"s","messages":[` + ask + `]`, `"messages":[{"role":"system","content":"s"},` + ask + `]` + off},
+		{"its blocks", `"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1; cch=1a2b;"},{"type":"text","text":"You help.\n x-anthropic-billing-header: cch=3;\nGo on.","cache_control":{"type":"ephemeral"}}],"messages":[` + ask + `]`,
+			`"messages":[{"role":"system","content":"You help.\nGo on."},` + ask + `]` + off},
+		{"no system but for what changes", `"system":"x-anthropic-billing-header: cch=1","messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"the system in front", `"system":"s","messages":[{"role":"system","content":"t"},` + ask + `]`, `"messages":[{"role":"system","content":"s\n\nt"},` + ask + `]` + off},
+		{"the system amid", `"messages":[` + ask + `,{"role":"system","content":[{"type":"text","text":"s"}]},` + ask + `]`, `"messages":[` + ask + `,{"role":"system","content":"s"},` + ask + `]` + off},
+		{"turns of one role", `"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":[{"type":"text","text":"d"}]},` + ask + `]`,
+			`"messages":[{"role":"user","content":"a\n\nb"},{"role":"assistant","content":"c\n\nd"},` + ask + `]` + off},
+		{"a thought", `"messages":[` + ask + `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"VGFuZGVt"},{"type":"redacted_thinking","data":"eA=="},{"type":"text","text":"y"},{"type":"server_tool_use","id":"1","name":"web_search","input":{}}]},` + ask + `]`,
+			`"messages":[` + ask + `,{"role":"assistant","content":"y","reasoning_content":"hm"},` + ask + `]` + off},
+		{"calls and results", `"messages":[` + ask + `,{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"look","input":{"z": 1, "a": {"y":2,"b":3}}},{"type":"tool_use","id":"t2","name":"go","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"one"},{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":[{"type":"text","text":"no"},{"type":"text","text":"way"}]},{"type":"tool_result","tool_use_id":"t9"},{"type":"text","text":"so?"}]}]`,
+			`"messages":[` + ask + `,{"role":"assistant","content":"I look.","tool_calls":[{"id":"t1","type":"function","function":{"name":"look","arguments":{"z": 1, "a": {"y":2,"b":3}}}},{"id":"t2","type":"function","function":{"name":"go","arguments":{}}}]},` +
+				`{"role":"tool","content":"one","tool_call_id":"t1","name":"look"},{"role":"tool","content":"Error: no\n\nway","tool_call_id":"t2","name":"go"},{"role":"tool","content":"","tool_call_id":"t9"},{"role":"user","content":"so?"}]` + off},
+		{"tools", looks + `,"messages":[` + ask + `]`,
+			`"messages":[` + ask + `],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object","properties":{"z":{},"a":{}}}}},{"type":"function","function":{"name":"go","description":"Goes.","parameters":{"type": "object"},"strict":true}}]` + off},
+		{"tools of others alone", `"tools":[{"type":"bash_20250124","name":"bash"}],"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"tools that may not be called", looks + `,"tool_choice":{"type":"none"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"thinking", `"thinking":{"type":"enabled","budget_tokens":2048},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"thinking_budget":2048`},
+		{"thinking as it likes", `"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true,"reasoning_effort":"high"`},
+		{"thinking of a later kind", `"thinking":{"type":"between_tools"},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true`},
+		{"no thinking", `"thinking":{"type":"disabled"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+		{"no thinking, with effort", `"output_config":{"effort":"low"},"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off + `,"reasoning_effort":"low"`},
+		{"thinking in other words", `"enable_thinking":true,"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":true`},
+		{"the template's own", `"chat_template_kwargs":{"enable_thinking":true,"thinking":false,"x":1},"messages":[` + ask + `]`, `"messages":[` + ask + `],"enable_thinking":true,"thinking":false,"x":1`},
+		{"what means nothing here", `"metadata":{"user_id":"u"},"service_tier":"auto","context_management":{"edits":[]},"n":7,"stream_options":null,"messages":[` + ask + `]`, `"messages":[` + ask + `]` + off},
+	} {
+		fake := speaking("ok")
+		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,`+c.body+`}`)
+		if w.Code != 200 {
+			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
+			continue
+		}
+		if got, want := fake.model.vars[0], "{"+c.want+`,"add_generation_prompt":true}`; got != want {
+			t.Errorf("%s: the template gets\n%s\nwant\n%s", c.name, got, want)
+		}
+		if len(fake.model.requests) != 1 {
+			t.Errorf("%s: %d continuations", c.name, len(fake.model.requests))
+		}
+	}
+}
+
+// TestMessageParams: what the engine gets of a request.
+func TestMessageParams(t *testing.T) {
+	fake := speaking("ok")
+	w := postMessages(t, fake, messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
+	r := fake.model.requests[0]
+	s := r.Sampling
+	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 || s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 || r.Speculation.Drafter != "none" {
+		t.Errorf("%d %s: %+v", w.Code, w.Body, r)
+	}
+	fake = speaking("{}")
+	w = postMessages(t, fake, messageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
+	if g := fake.model.grammars; w.Code != 200 || len(g) != 1 || !strings.Contains(string(g[0].JSON), `"type":"object"`) || strings.Contains(string(g[0].JSON), "lenient") {
+		t.Errorf("%d %s: %v", w.Code, w.Body, g)
+	}
+	for choice, want := range map[string]struct {
+		names   []string
+		several bool
+	}{
+		`{"type":"auto"}`: {},
+		`{"type":"any"}`:  {[]string{"look", "go"}, true},
+		`{"type":"any","disable_parallel_tool_use":true}`:              {[]string{"look", "go"}, false},
+		`{"type":"tool","name":"go"}`:                                  {[]string{"go"}, false},
+		`{"type":"tool","name":"go","disable_parallel_tool_use":true}`: {[]string{"go"}, false},
+	} {
+		fake := speaking(goCall)
+		w := postMessages(t, fake, messageBody(looks, `"tool_choice":`+choice))
+		if w.Code != 200 || (want.names == nil) != (len(fake.model.grammars) == 0) {
+			t.Errorf("%s: %d %s under %v", choice, w.Code, w.Body, fake.model.grammars)
+			continue
+		}
+		if want.names == nil {
+			continue
+		}
+		lark := fake.model.grammars[0].Lark
+		for _, name := range []string{"look", "go"} {
+			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(want.names, name) {
+				t.Errorf("%s: %s", choice, lark)
+			}
+		}
+		if several := strings.HasSuffix(strings.TrimSpace(lark), ")*"); several != want.several {
+			t.Errorf("%s: several calls %v: %s", choice, several, lark)
+		}
+	}
+}
+
+// TestBadMessages: what cannot be understood is refused, and by which words.
+func TestBadMessages(t *testing.T) {
+	deep := `"messages":[{"role":"user","content":"x"}]`
+	for fields, want := range map[string]string{
+		deep:                              "max_tokens is missing",
+		deep + `,"max_tokens":-1`:         "max_tokens must be at least 0",
+		`"max_tokens":1`:                  "messages must be a list of at least one message",
+		`"max_tokens":1,"messages":[]`:    "messages must be a list of at least one message",
+		`"max_tokens":1,"messages":["x"]`: "messages[0] is not a valid JSON object",
+		`"max_tokens":1,"messages":[{"content":"x"}]`:                                                                                     "messages[0].role is missing",
+		`"max_tokens":1,"messages":[{"role":"tool","content":"x"}]`:                                                                       "messages[0].role is one of",
+		`"max_tokens":1,"messages":[{"role":"user"}]`:                                                                                     "messages[0].content is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":7}]`:                                                                         "messages[0].content must be a string or a list of blocks",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"text":"x"}]}]`:                                                            "messages[0].content[0].type is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"text"}]}]`:                                                         "messages[0].content[0].text is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","source":{}}]}]`:                                            `messages[0].content[0].type "image" is not supported: this endpoint takes text only`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{}}]}]`:                                         `"document" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_use"}]}]`:                                                     `messages[0].content[0].type cannot be "tool_use" here`,
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result"}]}]`:                                                  "messages[0].content[0].tool_use_id is missing",
+		`"max_tokens":1,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"image"}]}]}]`:   `messages[0].content[0].content[0].type "image" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":{}}]}]`:                                     "messages[0].content[0].name is missing",
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","name":"f","input":"x"}]}]`:                         "messages[0].content[0].input is not a valid JSON object",
+		`"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"image"}]}]`:                                                   `"image" is not supported`,
+		`"max_tokens":1,"messages":[{"role":"system","content":""}]`:                                                                      "messages hold nothing",
+		`"max_tokens":1,"system":[{"type":"image"}],` + deep:                                                                              `system[0].type "image" is not supported`,
+		`"max_tokens":1,"system":7,` + deep:                                                                                               "system must be a string or a list of blocks",
+		`"max_tokens":1,"tools":{},` + deep:                                                                                               "tools must be a list of objects",
+		`"max_tokens":1,"tools":[7],` + deep:                                                                                              "tools[0] is not a valid JSON object",
+		`"max_tokens":1,"tools":[{"name":"f"}],` + deep:                                                                                   "tools[0].input_schema is missing",
+		`"max_tokens":1,"tools":[{"input_schema":{}}],` + deep:                                                                            "tools[0].name is missing",
+		`"max_tokens":1,"tool_choice":{"type":"any"},` + deep:                                                                             "tool_choice asks for a call, and tools offers nothing to call",
+		`"max_tokens":1,"tool_choice":{"type":"tool"},` + deep:                                                                            "tool_choice.name is missing",
+		`"max_tokens":1,"tool_choice":{},` + deep:                                                                                         "tool_choice.type is missing",
+		`"max_tokens":1,"tool_choice":{"type":"all"},` + deep:                                                                             "tool_choice.type is one of",
+		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"tool","name":"web_search"},` + deep:                                          `tool_choice names "web_search", which is not in tools`,
+		`"max_tokens":1,` + looks + `,"tool_choice":{"type":"any"},"output_config":{"format":{"type":"json_schema","schema":{}}},` + deep: "leave out one of both",
+		`"max_tokens":1,"output_config":{"format":{"type":"xml"}},` + deep:                                                                `output_config.format.type must be "json_schema"`,
+		`"max_tokens":1,"output_config":{"format":{"type":"json_schema"}},` + deep:                                                        "output_config.format.schema is missing",
+		`"max_tokens":1,"output_config":{"format":{"type":"json_schema","schema":{"x":"impossible"}}},` + deep:                            "the fake refuses this",
+		`"max_tokens":1,"thinking":{},` + deep:                                                                                            "thinking.type is missing",
+		`"max_tokens":1,"thinking":{"type":"enabled","budget_tokens":"x"},` + deep:                                                        "thinking.budget_tokens must be a whole number",
+		`"max_tokens":1,"stop_sequences":[7],` + deep:                                                                                     "stop_sequences must be a string or a list of strings",
+		`"max_tokens":1,"temperature":-1,` + deep:                                                                                         "temperature must be at least 0",
+		`"max_tokens":1,"messages":[{"role":"user","content":"forbidden"}]`:                                                               "no such talk",
+		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 5000) + `"}]`:                                       "prompt is too long: 5002 tokens > 4096 maximum",
+		`"max_tokens":1,"messages":[{"role":"user","content":"` + strings.Repeat("x", 50_000) + `"}]`:                                     "prompt is too long: at least 10001 tokens > 4096 maximum",
+	} {
+		fields = `{"model":"tandem",` + fields
+		for _, stream := range []string{`,"stream":true}`, `}`} {
+			fake := speaking("ok")
+			w := postMessages(t, fake, fields+stream)
+			if e := decodeAnthropic(t, w); w.Code != 400 || e.Error.Type != "invalid_request_error" || !strings.Contains(e.Error.Message, want) {
+				t.Errorf("%.300s: %d %s, want %s", fields, w.Code, w.Body, want)
+			}
+			if r := fake.lastRun(); r.FinishReason != control.FinishError || r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.matchers != 0 {
+				t.Errorf("%.300s: %+v, %d held, %d matchers", fields, r, fake.held, fake.model.matchers)
+			}
+		}
+		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") && !strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
+			w := postTo(t, New(speaking("ok"), Options{}), "/v1/messages/count_tokens", "application/json", fields+"}")
+			if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) {
+				t.Errorf("counting %.300s: %d %s, want %s", fields, w.Code, w.Body, want)
+			}
+		}
+	}
+}
+
+// TestCountTokens: as many as the same request's usage says, and no run is left.
+func TestCountTokens(t *testing.T) {
+	for _, fields := range []string{
+		`"system":"s"`, looks, `"thinking":{"type":"adaptive"}`,
+		`"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I th"}]`,
+		`"messages":[{"role":"user","content":"x"},{"role":"system","content":"s"}]`,
+	} {
+		body := messageBody(fields)
+		if strings.HasPrefix(fields, `"messages"`) {
+			body = `{"model":"tandem","max_tokens":9,` + fields + `}`
+		}
+		fake := speaking("ok")
+		fake.model.template = func(vars []byte) (string, error) { return string(vars), nil }
+		if strings.Contains(fields, "I th") {
+			fake.model.template = fakeTemplate
+		}
+		s := New(fake, Options{})
+		w := postTo(t, s, "/v1/messages/count_tokens", "application/json", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
+		var counted map[string]int
+		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 || len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.requests) != 0 || fake.held != 0 {
+			t.Errorf("%s: %d %s, %d runs, %d held", fields, w.Code, w.Body, len(fake.runs), fake.held)
+		}
+		var reply messageReply
+		w = postTo(t, s, "/v1/messages", "application/json", body)
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
+			t.Fatalf("%s: %d %s", fields, w.Code, w.Body)
+		}
+		if u := reply.Usage; counted["input_tokens"] != u.Input+u.CacheRead || u.CacheRead == 0 || u.Input == 0 {
+			t.Errorf("%s: counted %v, then %+v", fields, counted, u)
+		}
+	}
+	w := postTo(t, New(newFake(), Options{}), "/v1/messages/count_tokens", "application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
+	if e := decodeAnthropic(t, w); w.Code != 404 || e.Error.Type != "not_found_error" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestPlainerTurns: where a template refuses or passes over what the protocol allows, it
+// gets it in other turns.
+func TestPlainerTurns(t *testing.T) {
+	const (
+		called = `{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"y"},{"type":"text","text":"z"}]}`
+		amid   = `{"role":"user","content":"x"},{"role":"assistant","content":"y"},{"role":"system","content":" be brief\n"},{"role":"user","content":"z"}`
+	)
+	for _, c := range []struct {
+		name, messages, refused string // a pattern of roles
+		want                    string
+	}{
+		{"results and words", called, "", "user:x|assistant:|tool:y|user:z"},
+		{"results and words, plainly", called, "tool user", "user:x|assistant:|tool:y\n\nz"},
+		{"the system amid", amid, "", "user:x|assistant:y|system: be brief\n|user:z"},
+		{"the system amid, plainly", amid, "assistant system", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
+		{"the system passed over", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
+	} {
+		fake := speaking("ok")
+		fake.model.template = func(vars []byte) (string, error) {
+			var v struct {
+				Messages []struct{ Role, Content string }
+			}
+			if err := json.Unmarshal(vars, &v); err != nil {
+				return "", err
+			}
+			var roles, parts []string
+			for _, m := range v.Messages {
+				if c.refused == "pass over" && m.Role == "system" {
+					continue
+				}
+				roles, parts = append(roles, m.Role), append(parts, m.Role+":"+m.Content)
+			}
+			if c.refused != "" && strings.Contains(strings.Join(roles, " "), c.refused) {
+				return "", control.Errorf(control.CodeInvalid, "roles must alternate")
+			}
+			return strings.Join(parts, "|"), nil
+		}
+		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+c.messages+`]}`)
+		if w.Code != 200 || fake.model.Decode(fake.model.requests[0].Prompt) != c.want {
+			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body, fake.model.Decode(fake.model.requests[0].Prompt))
+		}
+	}
+}
+
+// TestBegunAnswer: it goes on where the last message ends.
+func TestBegunAnswer(t *testing.T) {
+	fake := speaking("nk so")
+	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
+	if got := fake.model.Decode(fake.model.requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
+		t.Errorf("%d %s behind %q", w.Code, w.Body, got)
+	}
+	if strings.Contains(fake.model.vars[0], "add_generation_prompt") {
+		t.Errorf("a new answer begins: %s", fake.model.vars[0])
+	}
+	fake.model.template = func([]byte) (string, error) { return "x", nil }
+	w = postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I"}]}`)
+	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "leaves out an answer that was begun") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestToolLoop: what a client sends back of an answer is what the model said.
+func TestToolLoop(t *testing.T) {
+	fake := speaking("<think>\nhm\n</think>\n\nSo: " + lookCall + goCall)
+	w := postMessages(t, fake, messageBody(looks, `"thinking":{"type":"adaptive"}`))
+	var reply struct {
+		Content    json.RawMessage
+		StopReason string `json:"stop_reason"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.StopReason != "tool_use" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var blocks []struct{ Type, ID string }
+	if err := json.Unmarshal(reply.Content, &blocks); err != nil || len(blocks) != 4 {
+		t.Fatalf("%s", reply.Content)
+	}
+	fake.model.output = "done"
+	second := fmt.Sprintf(`{"model":"tandem","max_tokens":9,%s,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":%s},{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"1"},{"type":"tool_result","tool_use_id":%q,"content":"2"}]}]}`,
+		looks, reply.Content, blocks[2].ID, blocks[3].ID)
+	w = postMessages(t, fake, second)
+	want := fmt.Sprintf(`{"role":"assistant","content":"So:","tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":{"z": "é}", "a": [1]}}},{"id":%q,"type":"function","function":{"name":"go","arguments":{}}}],"reasoning_content":"hm"},{"role":"tool","content":"1","tool_call_id":%[1]q,"name":"look"},{"role":"tool","content":"2","tool_call_id":%q,"name":"go"}]`, blocks[2].ID, blocks[3].ID)
+	if last := fake.model.vars[len(fake.model.vars)-1]; w.Code != 200 || !slices.ContainsFunc(fake.model.vars, func(v string) bool { return strings.Contains(v, want) }) {
+		t.Errorf("%d %s: the template gets\n%s\nwithout\n%s", w.Code, w.Body, last, want)
+	}
+}
+
+func FuzzMessagesRequest(f *testing.F) {
+	f.Add(`{"model":"tandem","max_tokens":9,"system":[{"type":"text","text":"x-anthropic-billing-header: a"}],"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":"b"},{"type":"tool_use","id":"1","name":"look","input":{"a":1}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","is_error":true,"content":[{"type":"text","text":"y"}]},{"type":"text","text":"z"}]},{"role":"system","content":"s"}],` + looks + `}`)
+	f.Add(`{"model":"tandem","max_tokens":9,"stream":true,"stop_sequences":["\ud800"],"thinking":{"type":"enabled","budget_tokens":2},"messages":[{"role":"assistant","content":"h"}],` + looks + `,"tool_choice":{"type":"tool","name":"go","disable_parallel_tool_use":true}}`)
+	f.Add(`{"model":"tandem","max_tokens":9,"output_config":{"effort":"max","format":{"type":"json_schema","schema":{"a":[]}}},"messages":[{"role":"user","content":[]}],"chat_template_kwargs":{"a":1}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		fake := speaking("<think>a</think>b" + lookCall)
+		s := New(fake, Options{})
+		w := postTo(t, s, "/v1/messages", "application/json", body)
+		switch {
+		case w.Code == 200:
+		case w.Code >= 400 && w.Code < 500:
+			decodeAnthropic(t, w)
+		default:
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
+			t.Fatalf("an error of our own in the stream: %s", text)
+		}
+		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" || fake.model.matchers != 0 {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.active()), r)
+		}
+		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
+			t.Fatalf("counted: %d %s", c.Code, c.Body)
+		}
+	})
+}
