@@ -18,6 +18,7 @@ export interface Timings {
 // at it now and then.
 export class Answer {
   text = ''
+  thought = '' // what the model thought before it
   spans: number[] = [] // lengths of its parts, in turn not drafted and drafted
   model = '' // that answers
   run = 0 // id of its run, once it has begun

@@ -5,11 +5,12 @@ import { post, stream } from './client.ts'
 export interface Said {
   role: string
   content: string
+  reasoning?: string // of an answer
 }
 
 interface Chunk {
   model: string
-  choices: { text?: string; delta?: { content?: string }; finish_reason: string | null; draft?: { proposed: number; accepted: number } }[]
+  choices: { text?: string; delta?: { content?: string; reasoning?: string }; finish_reason: string | null; draft?: { proposed: number; accepted: number } }[]
   timings?: Timings
 }
 
@@ -47,6 +48,7 @@ export class Generation {
         if (chunk.timings) a.timings = chunk.timings
         const [choice] = chunk.choices
         if (choice) {
+          a.thought += choice.delta?.reasoning ?? ''
           a.add(choice.text ?? choice.delta?.content ?? '', (choice.draft?.accepted ?? 0) > 0)
           if (choice.finish_reason) a.finish = choice.finish_reason
         }

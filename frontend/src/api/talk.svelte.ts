@@ -19,6 +19,7 @@ export interface Usual extends Options {
 export interface Facts {
   timings?: Timings
   spans?: number[] // see Answer
+  thought?: string
 }
 
 export const usualTokens = 1024 // of an answer, at most, where nothing else was said
@@ -40,7 +41,7 @@ export class Talk {
   failure = $state('')
   busy = $state(false) // an answer is coming
   answered = $state(false) // the last that was asked for here came, and was not stopped
-  growing = $state.raw<{ id: number; text: string; spans: number[] } | null>(null) // as it was at the last look
+  growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // as it was at the last look
 
   #generation: Generation | null = null
   #rewritten: { id: number; kept: Promise<Message> } | null = null // an answer of a person's own, as it was put last
@@ -177,7 +178,10 @@ export class Talk {
       // Right behind a whole function they would be all that follows.
       return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
     }
-    const messages: Said[] = path.map(({ role, content }) => ({ role, content }))
+    const messages: Said[] = path.map(({ role, content, facts }) => {
+      const { thought } = (facts ?? {}) as Facts
+      return { role, content, ...(thought ? { reasoning: thought } : {}) }
+    })
     if (this.system.trim() !== '') messages.unshift({ role: 'system', content: this.system })
     return { messages, ...how }
   }
@@ -186,7 +190,7 @@ export class Talk {
     const ask = this.#ask(parent)
     const g = this.#generation ?? new Generation()
     let m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
-    this.growing = { id: m.id, text: '', spans: [] }
+    this.growing = { id: m.id, text: '', thought: '', spans: [] }
     // It has its id before it grows: whoever saves it, the page as it goes too,
     // changes that one.
     m = await this.#add(m)
@@ -205,7 +209,7 @@ export class Talk {
     let look: ReturnType<typeof setTimeout> | undefined
     const show = (): void => {
       look = undefined
-      if (this.growing) this.growing = { id: m.id, text: g.answer.text, spans: g.answer.spans.slice() }
+      if (this.growing) this.growing = { id: m.id, text: g.answer.text, thought: g.answer.thought, spans: g.answer.spans.slice() }
     }
     const saver = setInterval(save, savedEvery)
     try {
@@ -218,13 +222,13 @@ export class Talk {
     clearTimeout(look)
     await saved
     const a = g.answer
-    if (a.text === '' && a.finish !== 'stop') {
+    if (a.text === '' && a.thought === '' && a.finish !== 'stop') {
       if (a.finish !== 'stopped' && this.failure === '') this.failure = 'The answer ended before it began.'
       if (m.id > 0) await this.#save({ ...m, finish: a.finish === 'stopped' ? 'stopped' : 'error' })
       this.messages = this.messages.filter((x) => x.id !== m.id)
       this.leaf = parent
     } else {
-      const facts: Facts = { ...(a.timings ? { timings: a.timings } : {}), spans: a.spans }
+      const facts: Facts = { ...(a.timings ? { timings: a.timings } : {}), ...(a.thought ? { thought: a.thought } : {}), spans: a.spans }
       await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.run, facts })
     }
     this.growing = this.#generation = null
