@@ -19,6 +19,14 @@
 // nobody else notices. A client that leaves cancels its generation. Every
 // request to a generating route leaves a row in the history, a refused one too.
 //
+// What a model says is read as its family writes (package dialect): each token
+// brings parts of text, of reasoning or of a call, none at all, or several. A
+// route's form makes replies of them, whole or as a stream of events; the ids
+// decide, and forms are laid on top, so that a run is resumed, repeated and
+// checked by its ids alone. A thought that has used up its tokens is closed by a
+// second request to the engine, which has what was said and the closing tag for
+// given: the engine itself puts nothing into an answer.
+//
 // Wire forms are OpenAI's (chat completions, and the older completions with
 // echo, scoring and fill-in-the-middle) and Anthropic's (messages); names of extensions are their
 // inventors': return_token_ids and ignore_eos as in vLLM, timings as in

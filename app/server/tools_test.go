@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -438,5 +441,29 @@ func TestToolChoice(t *testing.T) {
 	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.matchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
+	}
+}
+
+// BenchmarkCallStream is the endpoint's own cost of one token of a call's arguments.
+func BenchmarkCallStream(b *testing.B) {
+	fake := speaking("")
+	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		yield("<tool_call>\n{\"name\": \"go\", \"arguments\": {\"a\": \"", nil)
+		for range b.N {
+			if !yield(" token", nil) {
+				return
+			}
+		}
+	})
+	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	defer srv.Close()
+	b.ResetTimer()
+	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(chatBody(twoTools, `"stream":true`)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		b.Fatal(err)
 	}
 }
