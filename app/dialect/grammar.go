@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ type grammar struct {
 	parallel bool
 	rules    strings.Builder
 	made     map[string]bool // rules of once
+	chains   int             // of optional arguments, see function
 	err      error
 }
 
@@ -196,12 +198,19 @@ func (g *grammar) function(t Tool, open, close, sep byte, literal func(property)
 	}
 	members := strings.Join(required, " "+quote(between)+" ")
 	if len(required) == 0 && len(optional) > 0 { // one of them has no comma before it
+		g.chains++
+		behind := func(i int) string { // rule of what may follow the i-th
+			if i+1 == len(optional) {
+				return ""
+			}
+			return fmt.Sprintf(" rest_%d_%d", g.chains, i)
+		}
 		var firsts []string
 		for i, first := range optional {
-			for _, next := range optional[i+1:] {
-				first += fmt.Sprintf(" (%s %s)?", quote(between), next)
+			firsts = append(firsts, first+behind(i))
+			if i > 0 {
+				g.rule(strings.TrimSpace(behind(i-1)), "(%s %s)?%s", quote(between), first, behind(i))
 			}
-			firsts = append(firsts, first)
 		}
 		members = "(" + strings.Join(firsts, " | ") + ")?"
 	} else {
@@ -248,24 +257,41 @@ type property struct {
 
 // properties returns a tool's parameters, in the order of its schema.
 func (g *grammar) properties(t Tool) []property {
-	root := readSchema(t.Parameters)
+	if len(t.Parameters) > mostSchema {
+		g.err = cmp.Or(g.err, errSchema(t))
+		return nil
+	}
+	root, required, size := readTool(t.Parameters), map[string]bool{}, 0
+	for _, name := range root.Required {
+		required[name] = true
+	}
 	var list []property
 	for _, name := range keys(root.raw["properties"]) {
-		p := property{name: name, schema: root.Properties[name], kind: kindOf(t.Parameters, name), strict: t.Strict, required: slices.Contains(root.Required, name)}
-		p.types, p.texts = root.shape(readSchema(p.schema))
+		p := property{name: name, schema: root.Properties[name], kind: root.kindOf(name), strict: t.Strict, required: required[name]}
+		p.types, p.texts = root.shape(root.read(p.schema))
 		for _, key := range []string{"$defs", "definitions"} { // which it may refer to
 			if defs := root.raw[key]; defs != nil && bytes.Contains(p.schema, []byte("#/"+key)) {
 				p.schema = with(p.schema, key, defs)
 			}
+		}
+		if size += len(p.schema); size > mostSchema {
+			g.err = cmp.Or(g.err, errSchema(t))
+			return nil
 		}
 		list = append(list, p)
 	}
 	return list
 }
 
+// errSchema says that a tool asks for too much.
+func errSchema(t Tool) error {
+	return fmt.Errorf("the schema of %.80q has more than %d MiB, with what its members refer to", t.Name, mostSchema>>20)
+}
+
 // keys returns those of a JSON object, in their order.
 func keys(object json.RawMessage) []string {
 	var list []string
+	seen := map[string]bool{}
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil
@@ -277,7 +303,8 @@ func keys(object json.RawMessage) []string {
 		if err != nil || !ok || d.Decode(&value) != nil {
 			return nil
 		}
-		if !slices.Contains(list, key) {
+		if !seen[key] {
+			seen[key] = true
 			list = append(list, key)
 		}
 	}

@@ -16,8 +16,20 @@ const (
 	kindNullable             // a string, or null
 )
 
+const (
+	// mostSchema bounds a tool's schema that is looked into, in bytes: it is what a
+	// grammar may have.
+	mostSchema = 1 << 20
+
+	// mostRead bounds what is read of the schemas within it that refer to each other,
+	// in bytes: their branches have branches. One that is not read admits nothing.
+	mostRead = 4 << 20
+)
+
 // A schema is what of a JSON schema counts here.
 type schema struct {
+	left *int // of mostRead; of a tool's whole schema only
+
 	raw        map[string]json.RawMessage
 	Properties map[string]json.RawMessage
 	Required   []string
@@ -43,6 +55,24 @@ func readSchema(b json.RawMessage) schema {
 		}
 	}
 	return s
+}
+
+// readTool reads the schema of a tool's arguments.
+func readTool(parameters json.RawMessage) schema {
+	var s schema
+	if len(parameters) <= mostSchema {
+		s = readSchema(parameters)
+	}
+	s.left = new(int(mostRead))
+	return s
+}
+
+// read reads a schema within s, a tool's.
+func (s schema) read(b json.RawMessage) schema {
+	if *s.left -= len(b) + 1; *s.left < 0 {
+		return schema{}
+	}
+	return readSchema(b)
 }
 
 // types returns those it names, nil if none.
@@ -87,22 +117,24 @@ func (s schema) shape(within schema) (types, texts []string) {
 // refer returns the schema that one within s refers to.
 func (s schema) refer(within schema) (schema, bool) {
 	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
-		return readSchema(s.Defs[name]), true
+		return s.read(s.Defs[name]), true
 	}
 	if _, name, ok := strings.Cut(within.Ref, "#/definitions/"); ok {
-		return readSchema(s.Old[name]), true
+		return s.read(s.Old[name]), true
 	}
 	return schema{}, false
 }
 
 // kindOf returns the kind of a tool's parameter.
-func kindOf(parameters json.RawMessage, key string) kind {
-	root := readSchema(parameters)
-	property, ok := root.Properties[key]
+func kindOf(parameters json.RawMessage, key string) kind { return readTool(parameters).kindOf(key) }
+
+// kindOf returns that of a property.
+func (s schema) kindOf(key string) kind {
+	property, ok := s.Properties[key]
 	if !ok {
 		return kindTyped
 	}
-	text, null := root.admits(readSchema(property), 0)
+	text, null := s.admits(s.read(property), 0)
 	switch {
 	case text && null:
 		return kindNullable
@@ -114,7 +146,7 @@ func kindOf(parameters json.RawMessage, key string) kind {
 
 // admits reports whether a schema within s has strings, and null, among its values.
 func (s schema) admits(within schema, depth int) (text, null bool) {
-	if depth > 8 { // of schemas that refer to each other
+	if depth > 8 || *s.left < 0 { // of schemas that refer to each other
 		return false, false
 	}
 	types := within.types()
@@ -126,7 +158,7 @@ func (s schema) admits(within schema, depth int) (text, null bool) {
 		}
 	}
 	for _, other := range slices.Concat(within.AnyOf, within.OneOf) {
-		t, n := s.admits(readSchema(other), depth+1)
+		t, n := s.admits(s.read(other), depth+1)
 		text, null = text || t, null || n
 	}
 	if to, ok := s.refer(within); ok {

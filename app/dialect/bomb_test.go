@@ -1,0 +1,58 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// families are templates of the dialects that have calls, by name.
+var families = map[string]string{
+	"harmony": "<|channel|> <|message|>", "gemma4": `<|tool_call> <|"|>`, "functiongemma": "<start_function_call> <escape>", "deepseek": "<｜tool▁call▁begin｜>", "mistral": "[TOOL_CALLS]",
+	"xml": "<tool_call> <function=", "tool_call": "<tool_call>", "pythonic": "func_name1(", "tool_code": "```tool_code", "json": `"parameters": {"name": `,
+}
+
+// TestToolBombs: a tool whose schema is short, or large, and would take all time or
+// memory to look through is looked through as far as that goes, and a grammar beyond
+// what is compiled is not even written.
+func TestToolBombs(t *testing.T) {
+	list := func(n int, format string) string {
+		var parts []string
+		for i := range n {
+			parts = append(parts, fmt.Sprintf(format, i))
+		}
+		return strings.Join(parts, ",")
+	}
+	const self = `{"$ref":"#/$defs/a"}`
+	large := `{"type":"object","description":"` + strings.Repeat("x", mostSchema/20) + `"}`
+	for name, parameters := range map[string]string{
+		"branches of branches":   `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
+		"branches by both names": `{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/definitions/a"},` + self + `]}},"$defs":{"a":{"oneOf":[` + list(50, `{"$ref":"#/definitions/a","title":"%d"}`) + `]}},"definitions":{"a":{"anyOf":[` + list(50, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
+		"many of many":           `{"type":"object","properties":{` + list(300, `"p%d":`+self) + `},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
+		"a circle":               `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":` + self + `}}`,
+		"itself":                 `{"type":"object","properties":{"x":{"$ref":"#"}}}`,
+		"many optional":          `{"type":"object","properties":{` + list(20_000, `"p%d":{"type":"string"}`) + `}}`,
+		"many required":          `{"type":"object","properties":{` + list(20_000, `"p%d":{}`) + `},"required":[` + list(20_000, `"p%d"`) + `]}`,
+		"many values":            `{"type":"object","properties":{"x":{"enum":[` + list(50_000, `"v%d"`) + `]}}}`,
+		"large definitions":      `{"type":"object","properties":{` + list(1000, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":` + large + `}}`,
+		"too large":              `{"type":"object","properties":{"x":{"description":"` + strings.Repeat("x", mostSchema) + `"}}}`,
+		"no schema":              `7`,
+		"lists":                  `{"properties":[],"required":{},"anyOf":{},"$defs":[]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := Tool{Name: "go", Parameters: json.RawMessage(parameters)}
+			for family, template := range families {
+				d := Detect(template, func(string) (int32, bool, bool) { return 0, false, false })
+				if d.Name() != family || !d.Tools() {
+					t.Fatalf("%s is %s", template, d.Name())
+				}
+				lark, err := d.Grammar([]Tool{tool}, Choice{Tool: "go"})
+				if len(lark) > 8*mostSchema || err != nil && !strings.Contains(err.Error(), "more than 1 MiB") {
+					t.Errorf("%s: %d bytes, %v", family, len(lark), err)
+				}
+			}
+			kindOf(tool.Parameters, "x")
+		})
+	}
+}
