@@ -7,6 +7,9 @@ import (
 	"tandem/app/dialect"
 )
 
+// maxTools bounds the tools of a request. Agents bring some hundreds.
+const maxTools = 2000
+
 // A toolbox is what a request offers the model to call, and how the model is to
 // choose. The zero value offers nothing.
 type toolbox struct {
@@ -78,6 +81,10 @@ func readToolList(f *fields, key string) []json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(v, &list) != nil {
 		f.fail(key, "must be a list of objects.")
+		return nil
+	}
+	if len(list) > maxTools {
+		f.fail(key, "may hold %d tools, not %d.", maxTools, len(list))
 		return nil
 	}
 	for i, entry := range list {
