@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 )
@@ -51,15 +52,22 @@ func (db *DB) UseKey(ctx context.Context, id int64) error {
 	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
 }
 
-// DeleteKey removes a key, or returns [NotFound].
+// DeleteKey removes a key with the responses that are its program's, so that they are not those of another key by that name.
+// Error: [NotFound].
 func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete key %d", id)
-	res, err := db.w.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)
-	if err != nil {
-		return db.wrap(op, err)
-	}
-	if n, _ := res.RowsAffected(); n == 0 {
-		return &Error{Code: NotFound, Op: op, Message: "no such key"}
-	}
-	return nil
+	err := db.update(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE owner = (SELECT name FROM keys WHERE id = ?)", id); err != nil {
+			return err
+		}
+		res, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)
+		if err != nil {
+			return err
+		}
+		if n, _ := res.RowsAffected(); n == 0 {
+			return &Error{Code: NotFound, Op: op, Message: "no such key"}
+		}
+		return nil
+	})
+	return db.wrap(op, err)
 }

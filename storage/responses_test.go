@@ -1,0 +1,221 @@
+package storage
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mustRespond stores a response of a run of its own, which has ended.
+func mustRespond(t *testing.T, db *DB, id, previous, owner string) Run {
+	t.Helper()
+	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.AddResponse(t.Context(), Response{ID: id, Owner: owner, Run: r.ID, Previous: previous, Input: json.RawMessage(`["` + id + `"]`), Response: json.RawMessage(`{"a":1}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.FinishRun(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ids are those of a chain, or the code of its error.
+func ids(list []Response, err error) string {
+	if err != nil {
+		return strings.ReplaceAll(err.Error(), "\n", " ")
+	}
+	var s []string
+	for _, r := range list {
+		s = append(s, r.ID)
+	}
+	return strings.Join(s, " ")
+}
+
+// TestResponses: a response is found by who asked for it, with all that it goes on
+// from, for a day behind its last use.
+func TestResponses(t *testing.T) {
+	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	db, err := Open("", Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ctx := t.Context()
+	r := mustRespond(t, db, "a", "", "zed")
+	want := Response{ID: "a", Owner: "zed", Run: r.ID, Input: json.RawMessage(`["a"]`), Response: json.RawMessage(`{"a":1}`), CreatedAt: now, UsedAt: now}
+	if got, err := db.Response(ctx, "zed", "a"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v %v, want %v", got, err, want)
+	}
+	for _, owner := range []string{"", "phone"} {
+		_, err := db.Response(ctx, owner, "a")
+		wantCode(t, err, NotFound)
+		_, err = db.ResponseChain(ctx, owner, "a")
+		wantCode(t, err, NotFound)
+		wantCode(t, db.DeleteResponse(ctx, owner, "a"), NotFound)
+	}
+	now = now.Add(20 * time.Hour)
+	mustRespond(t, db, "b", "a", "zed")
+	mustRespond(t, db, "c", "b", "zed")
+	mustRespond(t, db, "other", "", "zed")
+	mustRespond(t, db, "strange", "c", "phone")
+	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
+		t.Errorf("the chain is %s", got)
+	}
+	if _, err := db.ResponseChain(ctx, "phone", "strange"); err == nil {
+		t.Error("a chain goes back to what is another's")
+	}
+
+	// What was gone on from stays a day from then on.
+	now = now.Add(23 * time.Hour)
+	if n, err := db.SweepResponses(ctx); err != nil || n != 0 {
+		t.Errorf("%d %v", n, err)
+	}
+	if got := ids(db.ResponseChain(ctx, "zed", "c")); got != "a b c" {
+		t.Errorf("the chain is %s", got)
+	}
+	mustRespond(t, db, "d", "b", "zed")
+	now = now.Add(2 * time.Hour)
+	for _, id := range []string{"c", "other"} {
+		_, err := db.Response(ctx, "zed", id)
+		wantCode(t, err, NotFound)
+		wantCode(t, db.DeleteResponse(ctx, "zed", id), NotFound)
+	}
+	if got := ids(db.ResponseChain(ctx, "zed", "d")); got != "a b d" {
+		t.Errorf("the chain is %s", got)
+	}
+	if n, err := db.SweepResponses(ctx); err != nil || n != 3 {
+		t.Errorf("%d %v", n, err)
+	}
+
+	if err := db.DeleteResponse(ctx, "zed", "a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.ResponseChain(ctx, "zed", "d"); err == nil {
+		t.Error("a chain without its beginning")
+	}
+	if got, err := db.Response(ctx, "zed", "d"); err != nil || got.Previous != "b" {
+		t.Errorf("%v %v", got, err)
+	}
+
+	// Nor does anybody get them who has another key by that name.
+	k, err := db.AddKey(ctx, "zed", "aa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRespond(t, db, "mine", "", "")
+	if err := db.DeleteKey(ctx, k.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Response(ctx, "zed", "d")
+	wantCode(t, err, NotFound)
+	if _, err := db.Response(ctx, "", "mine"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestResponseLimits: the oldest give way, and no chain is longer than it may be.
+func TestResponseLimits(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	r, err := db.BeginRun(ctx, Run{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size, most = MaxChainBytes / 2, MaxResponses / (MaxChainBytes / 2)
+	add := func(i int) {
+		t.Helper()
+		x := Response{ID: fmt.Sprint(i), Run: r.ID, Input: json.RawMessage("[]"), Response: json.RawMessage(strings.Repeat("x", size-2))}
+		if i%2 == 1 {
+			x.Previous = fmt.Sprint(i - 1)
+		}
+		if err := db.AddResponse(ctx, x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range most + 1 {
+		add(i)
+	}
+	var there []string
+	for i := range most + 1 {
+		if _, err := db.Response(ctx, "", fmt.Sprint(i)); err == nil {
+			there = append(there, fmt.Sprint(i))
+		}
+	}
+	if len(there) != most || slices.Contains(there, "0") {
+		t.Errorf("there are %v", there)
+	}
+	if _, err := db.ResponseChain(ctx, "", "3"); err != nil {
+		t.Errorf("a chain as long as it may be: %v", err)
+	}
+	if err := db.AddResponse(ctx, Response{ID: "more", Run: r.ID, Previous: "3", Input: json.RawMessage("[]")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.ResponseChain(ctx, "", "more")
+	wantCode(t, err, Invalid)
+
+	previous := ""
+	for i := range MaxChain + 1 {
+		id := fmt.Sprint("link", i)
+		if err := db.AddResponse(ctx, Response{ID: id, Run: r.ID, Previous: previous, Input: json.RawMessage("[]")}); err != nil {
+			t.Fatal(err)
+		}
+		previous = id
+	}
+	if list, err := db.ResponseChain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil || len(list) != MaxChain {
+		t.Errorf("%d responses, %v", len(list), err)
+	}
+	_, err = db.ResponseChain(ctx, "", previous)
+	wantCode(t, err, Invalid)
+}
+
+// TestForgetResponses: they go with their runs, and nothing of them is left in the
+// files, nor of one that was deleted.
+func TestForgetResponses(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tandem.db")
+	db, ctx := mustOpen(t, path), t.Context()
+	secret := func(word string) json.RawMessage {
+		return json.RawMessage(`["` + strings.Repeat(word+" ", 2000) + `"]`)
+	}
+	for i, word := range []string{"forgotten", "deleted", "staying"} {
+		r, err := db.BeginRun(ctx, Run{Client: word})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.AddResponse(ctx, Response{ID: fmt.Sprint(i), Run: r.ID, Input: secret(word), Response: secret(word)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.FinishRun(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := db.Forget(ctx, Scope{Client: "forgotten"}, func([]string) error { return nil }); err != nil || out.Runs != 1 {
+		t.Fatalf("%+v %v", out, err)
+	}
+	if err := db.DeleteResponse(ctx, "", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for i, there := range []bool{false, false, true} {
+		if _, err := db.Response(ctx, "", fmt.Sprint(i)); (err == nil) != there {
+			t.Errorf("response %d: %v", i, err)
+		}
+	}
+	for _, name := range []string{path, path + "-wal"} {
+		b, err := os.ReadFile(name)
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, word := range []string{"forgotten ", "deleted "} {
+			if strings.Contains(string(b), strings.Repeat(word, 10)) {
+				t.Errorf("%s has what was %s", name, word)
+			}
+		}
+	}
+}
