@@ -70,7 +70,7 @@ func TestConnections(t *testing.T) {
 		"cline":      {find(`(?m)^([A-Za-z ]+): (.*)$`), map[string]any{"Base URL": base, "Model ID": "tandem", "Context Window Size": "4096"}, []string{"API Key"}},
 		"opencode":   {parseJSON, map[string]any{"provider tandem options baseURL": base, "model": "tandem/tandem", "provider tandem models tandem limit context": 4096.0}, []string{"provider", "tandem", "options", "apiKey"}},
 		"aider":      {parseYAML, map[string]any{"openai-api-base": base, "model": "openai/tandem"}, []string{"openai-api-key"}},
-		"codex":      {parseTOML, map[string]any{"model_providers tandem base_url": base, "model": "tandem", "model_provider": "tandem", "model_providers tandem wire_api": "responses", "model_context_window": int64(4096)}, nil},
+		"codex":      {parseTOML, map[string]any{"model_providers tandem base_url": base, "model": "tandem", "model_provider": "tandem", "model_providers tandem wire_api": "responses", "model_providers tandem stream_idle_timeout_ms": int64(3600000), "model_context_window": int64(4096)}, nil},
 		"claude":     {find(`(?m)^export (\w+)=(.*)$`), map[string]any{"ANTHROPIC_BASE_URL": "http://127.0.0.1:9999", "ANTHROPIC_MODEL": "tandem", "ANTHROPIC_DEFAULT_HAIKU_MODEL": "tandem"}, []string{"ANTHROPIC_AUTH_TOKEN"}},
 		"llm":        {parseYAML, map[string]any{"0 api_base": base, "0 model_id": "tandem", "0 model_name": "tandem"}, nil},
 		"curl":       {parseCurl, map[string]any{"base": base, "body model": "tandem", "body messages 0 role": "user"}, nil},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"tandem/app/control"
 )
@@ -72,10 +73,9 @@ func clients() []client {
 		},
 		{
 			// developers.openai.com/codex/config-reference: responses is the only wire_api
-			// that is left.
+			// that is left. It takes a long prompt for a dead connection unless it is told to wait.
 			id: "codex", name: "Codex CLI", where: "Into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
-			lacks: "It needs /v1/responses, which Tandem does not serve yet.",
-			file:  "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
+			file: "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
 		{
 			// code.claude.com/docs/en/llm-gateway and docs/en/env-vars: each of its own names
@@ -183,7 +183,7 @@ func codexText(o offer) string {
 	if o.context > 0 {
 		text += fmt.Sprintf("model_context_window = %d\n", o.context)
 	}
-	text += fmt.Sprintf("\n[model_providers.tandem]\nname = \"Tandem\"\nbase_url = %q\nwire_api = \"responses\"\n", o.base)
+	text += fmt.Sprintf("\n[model_providers.tandem]\nname = \"Tandem\"\nbase_url = %q\nwire_api = \"responses\"\nstream_idle_timeout_ms = %d\n", o.base, time.Hour.Milliseconds())
 	if o.key != control.Alias {
 		text += "env_key = \"TANDEM_API_KEY\"\n"
 	}

@@ -27,12 +27,13 @@ func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) 
 }
 
 // sweepTexts removes the texts of runs that are older than the settings have
-// them, until ctx ends.
+// them, and responses whose time is over, until ctx ends.
 func (a *App) sweepTexts(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		a.sweepOnce(ctx)
+		a.sweepResponses(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

@@ -4,16 +4,21 @@ import (
 	"crypto/rand"
 
 	"tandem/app/dialect"
+	"tandem/engine"
 )
 
 // An answer is what a choice has said so far, in blocks: its text, its reasoning
 // and its calls, in the order in which they began.
-type answer struct{ blocks []block }
+type answer struct {
+	blocks []block
+	held   []engine.Token // with log-probabilities, of which it is not known yet what they say
+}
 
 // A block is a stretch of an answer: of text, of reasoning, or a call.
 type block struct {
-	kind dialect.Kind // Text, Reasoning or Call
-	text []byte       // of a call, its arguments
+	kind dialect.Kind   // Text, Reasoning or Call
+	text []byte         // of a call, its arguments
+	toks []engine.Token // of text, where log-probabilities are asked for
 
 	// Of a call. The id is letters and digits, nine of them: some templates take
 	// no other when it comes back.
@@ -42,6 +47,35 @@ func (a *answer) add(p dialect.Part) {
 		b := &a.blocks[len(a.blocks)-1]
 		b.text = append(b.text, p.Text...)
 	}
+}
+
+// score keeps tokens with their log-probabilities with the text that they and those
+// before them brought: the last ones, as many as it is long.
+func (a *answer) score(toks []engine.Token, parts []dialect.Part) {
+	a.held = append(a.held, toks...)
+	if len(parts) == 0 {
+		return
+	}
+	left, last := 0, -1
+	for _, p := range parts {
+		if p.Kind == dialect.Text {
+			left += len(p.Text)
+		}
+	}
+	from := len(a.held)
+	for from > 0 && (left > 0 || from < len(a.held) && a.held[from-1].Text == "") { // a part of a rune has no text
+		from--
+		left -= len(a.held[from].Text)
+	}
+	for i := range a.blocks {
+		if a.blocks[i].kind == dialect.Text {
+			last = i
+		}
+	}
+	if last >= 0 {
+		a.blocks[last].toks = append(a.blocks[last].toks, a.held[from:]...)
+	}
+	a.held = a.held[:0]
 }
 
 // call returns the call with that index, nil if there is none.

@@ -27,6 +27,7 @@ type Backend interface {
 	Library
 	Disk
 	Benches
+	Responses
 }
 
 // A Catalogue knows the models by name.

@@ -332,20 +332,20 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 func (c *chatRequest) render(m Model, vars []byte) (string, error) {
 	text, err := m.RenderChat(vars)
 	if errors.Is(err, ErrNoTemplate) {
-		return "", &control.Error{Code: control.CodeNoTemplate, Param: "messages",
+		return "", &control.Error{Code: control.CodeNoTemplate, Param: c.promptParam,
 			Message: fmt.Sprintf("The model %s has no chat template; use /v1/completions with a prompt instead.", m.ID())}
 	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e
-		named.Param = "messages"
+		named.Param = c.promptParam
 		return "", &named
 	}
 	return text, err
 }
 
-// encodeChat turns a rendered prompt into tokens.
-func encodeChat(m Model, text string) ([]int32, error) {
-	if err := checkLength(m, "messages", len(text)); err != nil {
+// encodeChat turns a prompt that was rendered from a field into tokens.
+func encodeChat(m Model, param, text string) ([]int32, error) {
+	if err := checkLength(m, param, len(text)); err != nil {
 		return nil, err
 	}
 	return m.Encode(text, false)
@@ -353,7 +353,7 @@ func encodeChat(m Model, text string) ([]int32, error) {
 
 // promptOf makes of a rendered prompt what the choices go on from.
 func (c *chatRequest) promptOf(m Model, text string) ([]*prompt, error) {
-	ids, err := encodeChat(m, text)
+	ids, err := encodeChat(m, c.promptParam, text)
 	if err != nil {
 		return nil, err
 	}

@@ -78,6 +78,9 @@ func (c *choice) hear(t engine.Token, out events) {
 	case t.Text != "":
 		c.take(append(c.parts, dialect.Part{Kind: dialect.Text, Text: t.Text}))
 	}
+	if c.req.Logprobs {
+		c.answer.score(c.last[:], c.parts)
+	}
 	out.add(c, c.last[:], c.parts)
 }
 
@@ -91,6 +94,7 @@ func (c *choice) hush(out events) {
 	} else {
 		c.take(c.parser.Cut())
 	}
+	c.answer.score(nil, c.parts)
 	if len(c.parts) > 0 {
 		out.add(c, nil, c.parts)
 	}

@@ -28,7 +28,8 @@
 // given: the engine itself puts nothing into an answer.
 //
 // Wire forms are OpenAI's (chat completions, and the older completions with
-// echo, scoring and fill-in-the-middle) and Anthropic's (messages); names of extensions are their
+// echo, scoring and fill-in-the-middle, and responses, which are kept for who goes on
+// from them) and Anthropic's (messages); names of extensions are their
 // inventors': return_token_ids and ignore_eos as in vLLM, timings as in
 // llama.cpp. Programs that only know Ollama have its routes under /api. Errors
 // carry one sentence and a machine code, mapped to a status in one table

@@ -18,6 +18,10 @@ const (
 	codeMethod    control.Code = "method_not_allowed"
 	codeNoRoute   control.Code = "not_found"
 	codeTimeout   control.Code = "request_timeout"
+
+	codeNoResponse control.Code = "response_not_found"
+	codeNoPrevious control.Code = "previous_response_not_found" // OpenAI's
+	codeNoItem     control.Code = "item_not_found"
 )
 
 // statusClientGone is logged and counted for a client that left before its
@@ -66,6 +70,9 @@ var outcomes = map[string]outcome{
 	string(codeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
 	string(control.CodeCancelled): {statusClientGone, "server_error", false},
 	string(codeTimeout):           {http.StatusRequestTimeout, "invalid_request_error", false},
+	string(codeNoResponse):        {http.StatusNotFound, "invalid_request_error", false},
+	string(codeNoPrevious):        {http.StatusBadRequest, "invalid_request_error", false},
+	string(codeNoItem):            {http.StatusNotFound, "invalid_request_error", false},
 }
 
 // A failure is an error as a client sees it.

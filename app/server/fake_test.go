@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ type fakeBackend struct {
 	fakeBenches
 	fakeChats
 	fakeConnections
+	fakeResponses
 
 	mu     sync.Mutex
 	runs   []control.Run
@@ -24,7 +26,8 @@ type fakeBackend struct {
 	held   int // models acquired and not released
 	unload int
 	texts  map[int64]control.RunText
-	left   []int32 // on disk, by whatever run
+	asked  map[int64]json.RawMessage // the request that was in one
+	left   []int32                   // on disk, by whatever run
 
 	query      control.RunQuery // the last
 	checkpoint control.Checkpoint
@@ -101,7 +104,13 @@ func (f *fakeBackend) SetRunText(_ context.Context, t control.RunText) error {
 	if f.texts == nil {
 		f.texts = map[int64]control.RunText{}
 	}
+	if f.asked == nil {
+		f.asked = map[int64]json.RawMessage{}
+	}
 	f.texts[t.Run] = t
+	if t.Request != nil {
+		f.asked[t.Run] = t.Request
+	}
 	return nil
 }
 

@@ -64,3 +64,10 @@ func FuzzCompletionRequest(f *testing.F) {
 	f.Add(`{"model":"tandem","prompt":[[1,2],[3]],"echo":true,"logprobs":2,"n":3,"stop":["a"],"seed":1,"stream":true}`)
 	fuzzBody(f, "/v1/completions")
 }
+
+func FuzzResponseRequest(f *testing.F) {
+	f.Add(`{"model":"tandem","input":"x","store":false,"stream":true,"text":{"format":{"type":"json_object"}}}`)
+	f.Add(`{"model":"tandem","input":[{"role":"user","content":[{"type":"input_text","text":"\ud800"}]},{"type":"reasoning","summary":[],"content":null},{"type":"function_call","call_id":"call_123456789","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"call_123456789","output":[{"type":"text","text":""}]}],"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":"f"}]},{"type":"function","name":"f","parameters":{}}],"tool_choice":"required"}`)
+	f.Add(`{"model":"tandem","input":[{"id":"msg_ABCDEFGHIJKLMNOPQRSTUVWXYZ0"}],"previous_response_id":"resp_x","metadata":{"a":"b"},"include":["message.output_text.logprobs"],"top_logprobs":2}`)
+	fuzzBody(f, "/v1/responses")
+}

@@ -24,6 +24,13 @@ type request interface {
 	form() form
 }
 
+// A preparing request needs more than its body says.
+type preparing interface {
+	// prepare comes before the model is acquired. It takes a place if what it finds
+	// is large, and returns the body that asks for the same without all that.
+	prepare(ctx context.Context, s *Server, held *place, body []byte) ([]byte, error)
+}
+
 // generation answers a generating route.
 func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
 	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
@@ -67,6 +74,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	req, err := read(f)
 	if err != nil {
 		return err
+	}
+	if q, ok := req.(preparing); ok {
+		if body, err = q.prepare(run.ctx, s, &held, body); err != nil {
+			return err
+		}
 	}
 	p := req.common()
 	if p.seed == nil {

@@ -3,13 +3,10 @@ package server
 import (
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"math"
 	"net/http"
 	"slices"
 	"strings"
-
-	"tandem/app/control"
 )
 
 // A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also
@@ -128,15 +125,7 @@ func (c *messagesRequest) prompts(m Model) ([]*prompt, error) {
 // allows, it gets that in plainer turns.
 func (c *messagesRequest) rendered(m Model) (string, error) {
 	text, err := c.renderOnce(m)
-	refused := false
-	if e, ok := errors.AsType[*control.Error](err); ok {
-		refused = e.Code == control.CodeInvalid
-	}
-	// Some templates pass over what they have no place for.
-	left := err == nil && slices.ContainsFunc(c.turns, func(t turn) bool {
-		return t.role == "system" && !strings.Contains(text, strings.TrimSpace(t.text()))
-	})
-	if !refused && !left {
+	if !misplaced(c.turns, text, err) {
 		return text, err
 	}
 	plain, changed := plainer(c.turns)
@@ -220,7 +209,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	ids, err := encodeChat(m, text)
+	ids, err := encodeChat(m, c.promptParam, text)
 	if err != nil {
 		return err
 	}

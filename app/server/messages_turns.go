@@ -2,9 +2,12 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/app/control"
 )
 
 // A turn is a message as templates expect it, of one or more of the protocol's:
@@ -257,6 +260,18 @@ func eachBlock(f *fields, key string, read func(b *fields, kind string)) {
 			return
 		}
 	}
+}
+
+// misplaced reports whether a template that wrote text, or failed, has no place for the
+// turns as they are: it refuses them, or passes over what the system says.
+func misplaced(list []turn, text string, err error) bool {
+	if err != nil {
+		e, ok := errors.AsType[*control.Error](err)
+		return ok && e.Code == control.CodeInvalid
+	}
+	return slices.ContainsFunc(list, func(t turn) bool {
+		return t.role == "system" && !strings.Contains(text, strings.TrimSpace(t.text()))
+	})
 }
 
 // plainer returns turns for templates that know less: the system speaks in front alone,

@@ -53,6 +53,8 @@ func reading(endpoint string) func(*fields) (request, error) {
 		return readOllamaGenerate
 	case "/api/chat":
 		return readOllamaChat
+	case "/v1/responses":
+		return readResponse
 	}
 	return nil
 }
@@ -66,7 +68,8 @@ func runID(r *http.Request) (int64, error) {
 	return id, nil
 }
 
-// resume answers as the run's own route does, with its whole answer: first what
+// resume answers as the run's own route does, a chat's for a response, with its whole
+// answer: first what
 // had been generated until it was cut off, as far as that was on disk, then
 // the rest. The body may set stream, stream_options and return_token_ids.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {

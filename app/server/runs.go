@@ -109,7 +109,7 @@ const clientHeader = "X-Tandem-Client"
 // clientName is the name of the key, or else the one that the client gives itself,
 // made fit for a table.
 func clientName(r *http.Request) string {
-	if name, ok := r.Context().Value(callerKey{}).(string); ok {
+	if name := caller(r.Context()); name != "" {
 		return name
 	}
 	name := strings.Map(func(c rune) rune {

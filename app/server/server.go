@@ -170,6 +170,7 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
 	post("/v1/messages", s.generation("/v1/messages", readMessagesRequest))
 	post("/v1/messages/count_tokens", s.countTokens)
+	s.responseRoutes(route)
 
 	get("/api/version", s.ollamaVersion)
 	get("/api/tags", s.ollamaTags)

@@ -34,20 +34,40 @@ func readTools(f *fields) (b toolbox) {
 	}
 	entries := readToolList(f, list)
 	chosen := readToolChoice(f, choice)
-	if f.err != nil || chosen.mode == "none" {
+	if f.err != nil {
 		return toolbox{}
 	}
-	for _, entry := range entries {
-		t, named := namedTool(entry)
-		if chosen.allowed != nil && !(named && slices.Contains(chosen.allowed, t.Name)) {
+	all := make([]offered, len(entries))
+	for i, entry := range entries {
+		all[i].entry = entry
+		all[i].tool, all[i].named = namedTool(entry)
+	}
+	return b.choose(f, list, choice, all, chosen)
+}
+
+// An offered is a tool that a request offers.
+type offered struct {
+	entry json.RawMessage // for the template
+	tool  dialect.Tool
+	named bool // it can be called
+}
+
+// choose adds the tools among which a choice leaves the model to choose. list and
+// choice name the fields they are of.
+func (b toolbox) choose(f *fields, list, choice string, all []offered, chosen toolChoice) toolbox {
+	if chosen.mode == "none" {
+		return toolbox{}
+	}
+	for _, o := range all {
+		if chosen.allowed != nil && !(o.named && slices.Contains(chosen.allowed, o.tool.Name)) {
 			continue
 		}
 		if b.list = append(b.list, ','); len(b.list) == 1 {
 			b.list[0] = '['
 		}
-		b.list = append(b.list, entry...)
-		if named {
-			b.tools = append(b.tools, t)
+		b.list = append(b.list, o.entry...)
+		if o.named {
+			b.tools = append(b.tools, o.tool)
 		}
 	}
 	if b.list != nil {

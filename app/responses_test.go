@@ -1,0 +1,73 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/app/server"
+)
+
+// TestResponses: a response is its program's, also after a restart, until it is
+// deleted or its run is forgotten.
+func TestResponses(t *testing.T) {
+	home, ctx := t.TempDir(), t.Context()
+	open := func() *App {
+		a, err := Open(ctx, Options{Home: home})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	a := open()
+	var want []server.KeptResponse
+	for i, client := range []string{"zed", "zed", "phone"} {
+		run, err := a.BeginRun(ctx, control.Run{Client: client, Model: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := server.KeptResponse{ID: string(rune('a' + i)), Owner: client, Run: run, Input: json.RawMessage("[]"), Response: json.RawMessage("{}")}
+		if i == 1 {
+			k.Previous = "a"
+		}
+		if err := a.KeepResponse(ctx, k); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.FinishRun(ctx, control.Run{ID: run, Client: client, Model: "m"}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, k)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	a = open()
+	defer a.Close()
+	a.sweepResponses(ctx)
+	if list, err := a.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 || list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
+		t.Errorf("%+v %v", list, err)
+	}
+	if k, err := a.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" || string(k.Response) != "{}" {
+		t.Errorf("%+v %v", k, err)
+	}
+	_, err := a.Response(ctx, "phone", "a")
+	_, err2 := a.ResponseChain(ctx, "phone", "b")
+	for _, err := range []error{err, err2, a.DeleteResponse(ctx, "phone", "a")} {
+		if !errors.Is(err, server.ErrNoResponse) {
+			t.Errorf("another's response: %v", err)
+		}
+	}
+	if err := a.DeleteResponse(ctx, "phone", "c"); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.Forget(ctx, control.ForgetRequest{Client: "zed"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range want {
+		if _, err := a.Response(ctx, k.Owner, k.ID); !errors.Is(err, server.ErrNoResponse) {
+			t.Errorf("%s is there: %v", k.ID, err)
+		}
+	}
+}

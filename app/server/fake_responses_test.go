@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+)
+
+// fakeResponses keeps responses in memory.
+type fakeResponses struct {
+	mu     sync.Mutex
+	kept   []KeptResponse
+	broken bool // it keeps none
+}
+
+func (f *fakeResponses) KeepResponse(_ context.Context, k KeptResponse) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken {
+		return errors.New("the disk is full")
+	}
+	f.kept = append(f.kept, k)
+	return nil
+}
+
+func (f *fakeResponses) find(owner, id string) int {
+	return slices.IndexFunc(f.kept, func(k KeptResponse) bool { return k.ID == id && k.Owner == owner })
+}
+
+func (f *fakeResponses) Response(_ context.Context, owner, id string) (KeptResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.find(owner, id)
+	if i < 0 {
+		return KeptResponse{}, ErrNoResponse
+	}
+	return f.kept[i], nil
+}
+
+func (f *fakeResponses) ResponseChain(ctx context.Context, owner, id string) (list []KeptResponse, err error) {
+	for id != "" {
+		k, err := f.Response(ctx, owner, id)
+		if err != nil {
+			return nil, err
+		}
+		list, id = append(list, k), k.Previous
+	}
+	slices.Reverse(list)
+	return list, nil
+}
+
+func (f *fakeResponses) DeleteResponse(_ context.Context, owner, id string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.find(owner, id)
+	if i < 0 {
+		return ErrNoResponse
+	}
+	f.kept = slices.Delete(f.kept, i, i+1)
+	return nil
+}

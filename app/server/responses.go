@@ -1,0 +1,251 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"tandem/engine"
+)
+
+// A responseRequest is the body of /v1/responses. What it asks the model is a chat.
+type responseRequest struct {
+	chatRequest
+	body         map[string]json.RawMessage
+	offers       responseTools
+	own          []json.RawMessage // items of the request itself
+	items        []json.RawMessage // with those that it goes on from, and refers to
+	turns        []turn            // made of these, which messages are made of
+	instructions string
+	previous     string // id of the response that it goes on from, may be empty
+	store        bool
+}
+
+func readResponse(f *fields) (request, error) {
+	c := &responseRequest{body: f.values, store: true}
+	c.promptParam = "input"
+	c.read(f)
+	c.n = 1
+	c.maxTokens = f.int("max_output_tokens", 1, math.MaxInt32)
+	c.grammar, c.grammarParam = readTextFormat(f), "text.format"
+	c.topLogprobs = first(0, f.int("top_logprobs", 0, engine.MaxTopLogprobs))
+	c.logprobs = slices.Contains(f.strings("include"), "message.output_text.logprobs")
+	if !c.logprobs {
+		c.topLogprobs = 0
+	}
+	c.thinking = readThinking(f)
+	c.kwargs = c.thinking.into(f.raw("chat_template_kwargs"))
+	c.offers = readResponseTools(f)
+	c.tools, c.single = c.offers.toolbox, c.offers.single
+	if c.tools.forced && c.grammar != nil {
+		f.fail("tool_choice", "asks for a call, which text.format has no room for; leave out one of both.")
+	}
+	if store := optional(f, "store", f.bool); store != nil {
+		c.store = *store
+	}
+	c.instructions, c.previous = f.string("instructions"), f.string("previous_response_id")
+	f.oneOf("truncation", []string{"auto", "disabled"})
+	readMetadata(f)
+	refuseElsewhere(f)
+	c.own = readItems(f)
+	return c, f.err
+}
+
+// readTextFormat returns what the answer may be, nil for any text.
+func readTextFormat(f *fields) *Grammar {
+	text := f.object("text")
+	if text == nil {
+		return nil
+	}
+	defer f.take(text)
+	o := text.object("format")
+	if o == nil {
+		return nil
+	}
+	defer text.take(o)
+	switch t := o.string("type"); t {
+	case "text":
+	case "json_object":
+		return &Grammar{JSON: guided(json.RawMessage(`{"type":"object"}`), true)}
+	case "json_schema":
+		if schema := needed(o, "schema"); schema != nil {
+			return &Grammar{JSON: guided(o.raw("schema"), o.bool("strict"))}
+		}
+	case "grammar":
+		return readGrammar(o)
+	default:
+		o.fail("type", "is one of %q, not %q.", formatTypes, clip(t))
+	}
+	return nil
+}
+
+// Limits of metadata, which are OpenAI's.
+const (
+	maxMetadata      = 16
+	maxMetadataKey   = 64  // bytes
+	maxMetadataValue = 512 // bytes
+)
+
+// readMetadata checks what is kept with a response and means nothing here.
+func readMetadata(f *fields) {
+	o := f.object("metadata")
+	if o == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.values)) {
+		var value string
+		if len(key) > maxMetadataKey || json.Unmarshal(o.values[key], &value) != nil || len(value) > maxMetadataValue || len(o.values) > maxMetadata {
+			f.fail("metadata", "may hold %d pairs of texts, of %d bytes and of %d.", maxMetadata, maxMetadataKey, maxMetadataValue)
+			return
+		}
+	}
+}
+
+// refuseElsewhere refuses what only OpenAI's servers have, where leaving it out would
+// change the answer or leave the client waiting.
+func refuseElsewhere(f *fields) {
+	if f.bool("background") {
+		f.fail("background", "is not supported: the answer comes with the request, best with stream.")
+	}
+	if f.raw("conversation") != nil {
+		f.fail("conversation", "is not supported; send its items as input, or use previous_response_id.")
+	}
+	if f.raw("prompt") != nil {
+		f.fail("prompt", "is not supported; send its text as instructions and input.")
+	}
+}
+
+// readItems returns the items of the input, of which a text is one.
+func readItems(f *fields) (list []json.RawMessage) {
+	const param = "input"
+	v := f.raw(param)
+	switch {
+	case v == nil:
+		f.fail(param, "is missing: send a text, or a list of items.")
+	case v[0] == '"':
+		return []json.RawMessage{mustJSON(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": f.string(param)}}})}
+	case json.Unmarshal(v, &list) != nil:
+		f.fail(param, "must be a text or a list of items.")
+	}
+	return list
+}
+
+// prepare implements preparing: it makes messages of the items, of those that the
+// request goes on from first.
+func (c *responseRequest) prepare(ctx context.Context, s *Server, held *place, body []byte) ([]byte, error) {
+	t := transcript{names: map[string]string{}}
+	if c.instructions != "" {
+		t.system(c.instructions)
+	}
+	r := &recollection{ctx: ctx, s: s, owner: caller(ctx), held: held}
+	if c.previous != "" {
+		before, err := r.chain(c.previous)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range before {
+			if err := t.read(v, "previous_response_id."); err != nil {
+				return nil, err
+			}
+		}
+		c.items = before
+	}
+	for i, v := range c.own {
+		path := fmt.Sprintf("input[%d].", i)
+		f, err := parseFields(v, path)
+		if err != nil {
+			return nil, err
+		}
+		if itemType(f) == "item_reference" {
+			if v, err = r.item(f); err != nil {
+				return nil, err
+			}
+			c.own[i] = v
+		}
+		if err := t.read(v, path); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.list) == 0 {
+		return nil, invalid("input", "input holds nothing to answer; send a message.")
+	}
+	c.items = append(c.items, c.own...)
+	c.turns = t.list
+	if r.bytes > 0 {
+		body = c.alone()
+	}
+	return body, c.complete()
+}
+
+// read adds an item.
+func (t *transcript) read(v json.RawMessage, path string) error {
+	f, err := parseFields(v, path)
+	if err == nil {
+		t.add(f)
+		err = f.err
+	}
+	return err
+}
+
+// alone is the body that asks for the same without anything that is stored.
+func (c *responseRequest) alone() []byte {
+	body := maps.Clone(c.body)
+	delete(body, "previous_response_id")
+	body["input"] = mustJSON(c.items)
+	return mustJSON(body)
+}
+
+// complete makes of what was read what the model needs.
+func (c *responseRequest) complete() error {
+	c.messages = make([]json.RawMessage, len(c.turns))
+	for i, t := range c.turns {
+		c.messages[i] = t.message()
+	}
+	return c.chatRequest.complete()
+}
+
+// prompts implements request. A template that has no place for the conversation as it
+// is gets it in plainer turns: agents say things in the system's name at any time, and
+// in the user's several times in a row.
+func (c *responseRequest) prompts(m Model) ([]*prompt, error) {
+	text, err := c.rendered(m)
+	if misplaced(c.turns, text, err) {
+		if plain, changed := plainer(c.turns); changed {
+			was := *c
+			c.turns = plain
+			again, failed := "", c.complete()
+			if failed == nil {
+				again, failed = c.rendered(m)
+			}
+			if failed == nil {
+				text, err = again, nil
+			} else {
+				*c = was
+			}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.promptOf(m, text)
+}
+
+// rendered returns the prompt, with thoughts under the template's own name.
+func (c *responseRequest) rendered(m Model) (string, error) {
+	if err := c.remember(m.Dialect().Remembered()); err != nil {
+		return "", err
+	}
+	return c.render(m, c.vars)
+}
+
+// form implements request. An answer that is completed later is read by those who read
+// a chat's.
+func (c *responseRequest) form() form {
+	if c.resumes != nil {
+		return choicesForm{members: chatMembers{}}
+	}
+	return &responseForm{req: c}
+}

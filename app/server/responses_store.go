@@ -1,0 +1,325 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// Responses are kept for a while for the programs that asked for them. An owner is
+// the name of a key, or empty for the programs without one; what is another's is not
+// there.
+type Responses interface {
+	// KeepResponse stores one.
+	KeepResponse(context.Context, KeptResponse) error
+	// Response returns an owner's, or ErrNoResponse.
+	Response(ctx context.Context, owner, id string) (KeptResponse, error)
+	// ResponseChain returns it behind all that it goes on from, the earliest first.
+	// One of them gone is ErrNoResponse; too many are CodeInvalid.
+	ResponseChain(ctx context.Context, owner, id string) ([]KeptResponse, error)
+	// DeleteResponse deletes an owner's, or returns ErrNoResponse.
+	DeleteResponse(ctx context.Context, owner, id string) error
+}
+
+// ErrNoResponse is what Responses return where there is none.
+var ErrNoResponse = errors.New("there is no such response")
+
+// A KeptResponse is a response with what it answers.
+type KeptResponse struct {
+	ID, Owner string
+	Previous  string          // that it goes on from; empty = none
+	Run       int64           // it goes with its run
+	Input     json.RawMessage // list of items, without those of Previous
+	Response  json.RawMessage // as it was answered
+}
+
+// output returns the items of the answer.
+func (k KeptResponse) output() (list []json.RawMessage, err error) {
+	var v struct {
+		Output []json.RawMessage `json:"output"`
+	}
+	err = json.Unmarshal(k.Response, &v)
+	return v.Output, err
+}
+
+func (k KeptResponse) input() (list []json.RawMessage, err error) {
+	err = json.Unmarshal(k.Input, &list)
+	return list, err
+}
+
+// maxRecalled bounds what a request goes on from and refers to, as its body is.
+const maxRecalled = maxBody
+
+// A recollection finds what a request goes on from.
+type recollection struct {
+	ctx   context.Context
+	s     *Server
+	owner string
+	held  *place
+	bytes int // found
+
+	last KeptResponse // that items were looked for in
+}
+
+// found counts what was found.
+func (r *recollection) found(n int, param string) error {
+	if r.bytes += n; r.bytes > maxRecalled {
+		return &control.Error{Code: codeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
+	}
+	if r.bytes > smallBody && r.held.leave == nil {
+		return r.s.take(r.held)
+	}
+	return nil
+}
+
+// chain returns the items of a response and of all that it goes on from.
+func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
+	const param = "previous_response_id"
+	list, err := r.s.backend.ResponseChain(r.ctx, r.owner, id)
+	if errors.Is(err, ErrNoResponse) {
+		return nil, &control.Error{Code: codeNoPrevious, Param: param,
+			Message: "Previous response with id '" + clip(id) + "' not found: it was asked for without store or with another key, it or one before it was deleted, or a day has passed."}
+	}
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = param
+		return nil, &named
+	}
+	for _, k := range list {
+		if err := r.found(len(k.Input)+len(k.Response), param); err != nil {
+			return nil, err
+		}
+		input, err := k.input()
+		if err != nil {
+			return nil, err
+		}
+		output, err := k.output()
+		if err != nil {
+			return nil, err
+		}
+		items = append(append(items, input...), output...)
+	}
+	return items, err
+}
+
+// item returns the one that a reference names.
+func (r *recollection) item(f *fields) (json.RawMessage, error) {
+	id := f.string("id")
+	if f.err != nil {
+		return nil, f.err
+	}
+	missing := &control.Error{Code: codeNoItem, Param: f.path + "id",
+		Message: "Item with id '" + clip(id) + "' not found: items are there for a day, of responses that were asked for with store and the same key. Send the item itself."}
+	response, ok := responseOf(id)
+	if !ok {
+		return nil, missing
+	}
+	if r.last.ID != response {
+		k, err := r.s.backend.Response(r.ctx, r.owner, response)
+		if errors.Is(err, ErrNoResponse) {
+			return nil, missing
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.last = k
+	}
+	input, err := r.last.input()
+	if err != nil {
+		return nil, err
+	}
+	output, err := r.last.output()
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range append(output, input...) {
+		if itemID(v) == id {
+			return v, r.found(len(v), f.path+"id")
+		}
+	}
+	return nil, missing
+}
+
+func itemID(v json.RawMessage) string {
+	var item struct{ ID string }
+	_ = json.Unmarshal(v, &item) // one without any has none
+	return item.ID
+}
+
+// Ids of items have the random part of their response's id in them, between what
+// tells the type and a number, so that a reference to one finds it.
+const (
+	responsePrefix = "resp_"
+	randomID       = 26 // characters, of rand.Text
+)
+
+func itemIDOf(response, prefix string, n int) string {
+	return prefix + strings.TrimPrefix(response, responsePrefix) + strconv.Itoa(n)
+}
+
+func responseOf(item string) (id string, ok bool) {
+	_, rest, ok := strings.Cut(item, "_")
+	if !ok || len(rest) <= randomID {
+		return "", false
+	}
+	return responsePrefix + rest[:randomID], true
+}
+
+// storedItems are those of an input as they can be listed and referred to: with an
+// id, a type, and parts in place of a text. first is the number of the first.
+func storedItems(items []json.RawMessage, response string, first int) (json.RawMessage, error) {
+	list := make([]json.RawMessage, len(items))
+	for i, v := range items {
+		f, err := parseFields(v, "")
+		if err != nil {
+			return nil, err
+		}
+		kind := itemType(f)
+		b := appendString([]byte(`{"id":`), itemIDOf(response, itemPrefix(kind), first+i))
+		if id := f.values["id"]; len(id) > 2 && id[0] == '"' {
+			b = append([]byte(`{"id":`), id...)
+		}
+		b = appendString(append(b, `,"type":`...), kind)
+		err = eachMember(v, func(key string, value json.RawMessage) error {
+			switch {
+			case key == "id", key == "type":
+				return nil
+			case key == "content" && kind == "message" && len(value) > 0 && value[0] == '"':
+				part := "input_text"
+				if f.string("role") == "assistant" {
+					part = "output_text"
+				}
+				value = mustJSON([]any{map[string]any{"type": part, "text": value}})
+			}
+			b = append(append(appendString(append(b, ','), key), ':'), value...)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		list[i] = append(b, '}')
+	}
+	return mustJSON(list), nil
+}
+
+// itemPrefix begins the ids of items of a type.
+func itemPrefix(kind string) string {
+	switch kind {
+	case "function_call":
+		return "fc_"
+	case "function_call_output":
+		return "fco_"
+	case "reasoning":
+		return "rs_"
+	}
+	return "msg_"
+}
+
+// responseRoutes lays out those of responses.
+func (s *Server) responseRoutes(route func(pattern string, methods map[string]handler)) {
+	route("/v1/responses", map[string]handler{http.MethodPost: s.generation("/v1/responses", readResponse)})
+	route("/v1/responses/{id}", map[string]handler{http.MethodGet: s.getResponse, http.MethodDelete: s.deleteResponse})
+	route("/v1/responses/{id}/input_items", map[string]handler{http.MethodGet: s.inputItems})
+	route("/v1/responses/{id}/cancel", map[string]handler{http.MethodPost: s.cancelResponse})
+}
+
+// keptResponse returns the response of a route's id.
+func (s *Server) keptResponse(r *http.Request) (KeptResponse, error) {
+	id := r.PathValue("id")
+	k, err := s.backend.Response(r.Context(), caller(r.Context()), id)
+	return k, noResponse(err, id)
+}
+
+func noResponse(err error, id string) error {
+	if errors.Is(err, ErrNoResponse) {
+		return control.Errorf(codeNoResponse, "Response with id '%s' not found.", clip(id))
+	}
+	return err
+}
+
+func (s *Server) getResponse(w http.ResponseWriter, r *http.Request) error {
+	if on, _ := strconv.ParseBool(r.URL.Query().Get("stream")); on {
+		return invalid("stream", "stream is for responses in the background, of which there are none; leave it out.")
+	}
+	k, err := s.keptResponse(r)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, k.Response)
+}
+
+func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := s.backend.DeleteResponse(r.Context(), caller(r.Context()), id); err != nil {
+		return noResponse(err, id)
+	}
+	return writeJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
+}
+
+func (s *Server) cancelResponse(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength != 0 { // the clients of OpenAI send nothing
+		if _, err := s.readObject(w, r); err != nil {
+			return err
+		}
+	}
+	if _, err := s.keptResponse(r); err != nil {
+		return err
+	}
+	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
+}
+
+// maxItems is how many items are listed at once.
+const maxItems = 100
+
+// itemList is the body of GET /v1/responses/{id}/input_items.
+type itemList struct {
+	Object  string            `json:"object"`
+	Data    []json.RawMessage `json:"data"`
+	FirstID string            `json:"first_id"`
+	LastID  string            `json:"last_id"`
+	HasMore bool              `json:"has_more"`
+}
+
+func (s *Server) inputItems(w http.ResponseWriter, r *http.Request) error {
+	q, limit := r.URL.Query(), 20
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > maxItems {
+			return invalid("limit", "limit must be a whole number between 1 and %d.", maxItems)
+		}
+		limit = n
+	}
+	order := q.Get("order")
+	if order != "" && order != "asc" && order != "desc" {
+		return invalid("order", "order is \"asc\" or \"desc\", not %q.", clip(order))
+	}
+	k, err := s.keptResponse(r)
+	if err != nil {
+		return err
+	}
+	list, err := k.input()
+	if err != nil {
+		return err
+	}
+	if order != "asc" {
+		slices.Reverse(list)
+	}
+	if after := q.Get("after"); after != "" {
+		i := slices.IndexFunc(list, func(v json.RawMessage) bool { return itemID(v) == after })
+		if i < 0 {
+			return invalid("after", "after names no item of this response: %q.", clip(after))
+		}
+		list = list[i+1:]
+	}
+	out := itemList{Object: "list", Data: list[:min(limit, len(list))], HasMore: len(list) > limit}
+	if n := len(out.Data); n > 0 {
+		out.FirstID, out.LastID = itemID(out.Data[0]), itemID(out.Data[n-1])
+	}
+	return writeJSON(w, out)
+}

@@ -1,0 +1,293 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// as asks for a route with a key, or without one if that is empty.
+func as(t *testing.T, s *Server, key, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := postOf(path, "application/json", body)
+	r.Method = method
+	if key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	w := httptest.NewRecorder()
+	s.Endpoint().ServeHTTP(w, r)
+	return w
+}
+
+// TestResponseLoop: a program calls its tool and has the answer to that, whether it
+// sends the conversation again or names what it goes on from.
+func TestResponseLoop(t *testing.T) {
+	const tools = `"tools":[{"type":"function","name":"look"},{"type":"function","name":"go"}],"instructions":"Be brief."`
+	var prompts []string
+	for _, stored := range []bool{false, true} {
+		fake := speaking("<think>\nhm\n</think>\n\n" + lookCall)
+		s := New(fake, Options{})
+		first := respond(t, s, responseBody(tools, `"input":"find it"`, fmt.Sprintf(`"store":%t`, stored)))
+		if first.Store != stored || len(fake.kept) != map[bool]int{true: 1}[stored] {
+			t.Fatalf("%+v, %d kept", first, len(fake.kept))
+		}
+		var whole struct{ Output []json.RawMessage }
+		if stored {
+			if err := json.Unmarshal(fake.kept[0].Response, &whole); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call := first.Output[len(first.Output)-1]
+		result := fmt.Sprintf(`{"type":"function_call_output","call_id":"%s","output":"there"}`, call.CallID)
+		fake.model.output = "found"
+		input := `"previous_response_id":"` + first.ID + `","input":[` + result + `]`
+		if !stored {
+			input = fmt.Sprintf(`"store":false,"input":[{"role":"user","content":"find it"},
+				{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},
+				{"type":"function_call","call_id":%q,"name":"look","arguments":%q},%s]`, call.CallID, call.Arguments, result)
+		}
+		second := respond(t, s, responseBody(tools, input))
+		if short(second.Output) != "message completed output_text \"found\"\n" {
+			t.Errorf("%+v", second.Output)
+		}
+		if stored && (second.Previous == nil || *second.Previous != first.ID) {
+			t.Errorf("it goes on from %v", second.Previous)
+		}
+		vars := fake.model.vars[len(fake.model.vars)-1]
+		prompts = append(prompts, strings.ReplaceAll(vars, strings.TrimPrefix(call.CallID, callPrefix), "ID"))
+	}
+	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) || !strings.Contains(prompts[0], `"reasoning_content":"hm"`) {
+		t.Errorf("sent again:\n%s\ngone on from:\n%s", prompts[0], prompts[1])
+	}
+}
+
+// TestResponseChain: what was said and answered stands before what is said, the
+// earliest first; what the model was told by the way does not.
+func TestResponseChain(t *testing.T) {
+	fake := speaking("one")
+	s := New(fake, Options{})
+	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
+	fake.model.output = "two"
+	b := respond(t, s, responseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
+	// Without store it can be gone on from what was stored.
+	c := respond(t, s, responseBody(`"input":"C","store":false,"previous_response_id":"`+b.ID+`"`))
+	last := func() string { return fake.model.Decode(fake.model.requests[len(fake.model.requests)-1].Prompt) }
+	if got, want := last(), "uA\naone\nsD\nuB\natwo\nuC\n"; got != want {
+		t.Errorf("the prompt is %q, want %q", got, want)
+	}
+	if c.Store || len(fake.kept) != 2 {
+		t.Errorf("%d are kept, %+v", len(fake.kept), c)
+	}
+	// A branch.
+	respond(t, s, responseBody(`"input":"E","previous_response_id":"`+a.ID+`"`))
+	if got, want := last(), "uA\naone\nuE\n"; got != want {
+		t.Errorf("the prompt is %q, want %q", got, want)
+	}
+
+	// By reference.
+	respond(t, s, responseBody(fmt.Sprintf(`"input":[{"role":"user","content":"A"},{"type":"item_reference","id":%q},{"id":%q},{"role":"user","content":"F"}]`, a.Output[0].ID, b.Output[0].ID)))
+	if got, want := last(), "uA\naone\natwo\nuF\n"; got != want {
+		t.Errorf("the prompt is %q, want %q", got, want)
+	}
+	// What was referred to is kept as it was.
+	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") || !strings.Contains(string(k.Input), `"one"`) {
+		t.Errorf("%s", k.Input)
+	}
+	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", randomID) + "0", a.Output[0].ID + "9", c.Output[0].ID} {
+		w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
+		if e := decodeError(t, w); w.Code != 404 || e.Code != "item_not_found" || *e.Param != "input[1].id" {
+			t.Errorf("%s: %d %s", id, w.Code, w.Body)
+		}
+	}
+	for _, id := range []string{c.ID, "resp_x", "x"} {
+		w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":"x","previous_response_id":"`+id+`"`))
+		if e := decodeError(t, w); w.Code != 400 || e.Code != "previous_response_not_found" || *e.Param != "previous_response_id" || !strings.HasPrefix(e.Message, "Previous response with id '"+id+"' not found") {
+			t.Errorf("%s: %d %s", id, w.Code, w.Body)
+		}
+	}
+}
+
+// TestResponseRoutes: a response can be had again, with its input, and deleted.
+func TestResponseRoutes(t *testing.T) {
+	fake := speaking("one")
+	s := New(fake, Options{})
+	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":["?"]`))
+	decodeError(t, w)
+	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
+	var r wholeResponse
+	if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/responses/" + r.ID
+	if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 200 || got.Body.String() != w.Body.String() || got.Header().Get("Content-Type") != "application/json" {
+		t.Errorf("%d %s\nwas %s", got.Code, got.Body, w.Body)
+	}
+	for _, path := range []string{path + "?stream=true", path + "/input_items?limit=0", path + "/input_items?limit=101", path + "/input_items?order=up", path + "/input_items?after=x"} {
+		if got := as(t, s, "", http.MethodGet, path, ""); got.Code != 400 || decodeError(t, got).Param == nil {
+			t.Errorf("%s: %d %s", path, got.Code, got.Body)
+		}
+	}
+	for _, body := range []string{"", "{}"} {
+		if got := as(t, s, "", http.MethodPost, path+"/cancel", body); got.Code != 400 || !strings.Contains(decodeError(t, got).Message, "in the background") {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	}
+
+	var seen []string
+	for query := "?order=asc&limit=3"; query != ""; {
+		got := as(t, s, "", http.MethodGet, path+"/input_items"+query, "")
+		var list struct {
+			itemList
+			Data []responseItem `json:"data"`
+		}
+		if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil || list.Object != "list" || list.FirstID != list.Data[0].ID {
+			t.Fatalf("%s %v", got.Body, err)
+		}
+		for _, x := range list.Data {
+			seen = append(seen, strings.TrimSpace(short([]responseItem{x})))
+			if id, ok := responseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) || x.ID == r.Output[0].ID {
+				t.Errorf("an item's id is %s", x.ID)
+			}
+		}
+		if query = ""; list.HasMore {
+			query = "?order=asc&limit=3&after=" + list.LastID
+		}
+	}
+	if got, want := strings.Join(seen, "|"), `message  input_text "A"|message  output_text "B"|function_call   f {}|function_call_output`; got != want {
+		t.Errorf("the items are %s, want %s", got, want)
+	}
+	got := as(t, s, "", http.MethodGet, path+"/input_items", "")
+	if !strings.HasPrefix(got.Body.String(), `{"object":"list","data":[{"id":"fco_`) {
+		t.Errorf("the last comes first: %s", got.Body)
+	}
+
+	if got := as(t, s, "", http.MethodDelete, path, ""); got.Code != 200 || got.Body.String() != `{"deleted":true,"id":"`+r.ID+`","object":"response"}` {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	gone(t, s, "", r.ID)
+}
+
+// gone checks that there is no such response for a program.
+func gone(t *testing.T, s *Server, key, id string) {
+	t.Helper()
+	for _, e := range []everyRoute{{http.MethodGet, ""}, {http.MethodDelete, ""}, {http.MethodGet, "/input_items"}, {http.MethodPost, "/cancel"}} {
+		w := as(t, s, key, e.method, "/v1/responses/"+id+e.path, "")
+		if w.Code != 404 || decodeError(t, w).Message != "Response with id '"+id+"' not found." {
+			t.Errorf("%s %s: %d %s", e.method, e.path, w.Code, w.Body)
+		}
+	}
+	w := as(t, s, key, http.MethodPost, "/v1/responses", responseBody(`"input":"x","previous_response_id":"`+id+`"`))
+	if w.Code != 400 || decodeError(t, w).Code != "previous_response_not_found" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestResponseOwners: a response is there for the key that it was asked for with, and
+// for no other, nor for none.
+func TestResponseOwners(t *testing.T) {
+	fake := speaking("one")
+	fake.keyed = true
+	s := New(fake, Options{})
+	ask := func(key string) (r wholeResponse) {
+		t.Helper()
+		w := as(t, s, key, http.MethodPost, "/v1/responses", responseBody(`"input":"A"`))
+		if err := json.Unmarshal(w.Body.Bytes(), &r); err != nil || w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return r
+	}
+	mine, open := ask(fakeKey), ask("")
+	if w := as(t, s, fakeKey, http.MethodGet, "/v1/responses/"+mine.ID, ""); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := as(t, s, "whatever", http.MethodGet, "/v1/responses/"+open.ID, ""); w.Code != 200 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	gone(t, s, "", mine.ID)
+	gone(t, s, fakeKey, open.ID)
+	w := as(t, s, "", http.MethodPost, "/v1/responses", responseBody(`"input":[{"type":"item_reference","id":"`+mine.Output[0].ID+`"}]`))
+	if w.Code != 404 {
+		t.Errorf("another's item: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestResponseNotKept: a response that cannot be kept says so, and is answered.
+func TestResponseNotKept(t *testing.T) {
+	fake := speaking("one")
+	fake.broken = true
+	if r := respond(t, New(fake, Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
+		t.Errorf("%+v", r)
+	}
+	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", completed)
+	if list[len(list)-1].Response.Store {
+		t.Error("the last event says that it is kept")
+	}
+}
+
+// TestResponseRecalledIsLimited: what is gone on from is no larger than a request.
+func TestResponseRecalledIsLimited(t *testing.T) {
+	fake := speaking("one")
+	s := New(fake, Options{})
+	a := respond(t, s, responseBody(`"input":"A"`))
+	fake.kept[0].Response = mustJSON(map[string]any{"output": []any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}}})
+	reference := `{"id":"` + a.Output[0].ID + `"},`
+	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
+	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[31].id" {
+		t.Errorf("%d %.200s", w.Code, w.Body)
+	}
+	// A place is taken for what is large, and given back.
+	if len(s.large) != 0 {
+		t.Errorf("%d places are held", len(s.large))
+	}
+	for range largePlace {
+		s.large <- struct{}{}
+	}
+	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
+	if e := decodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {
+		t.Errorf("%d %.200s", w.Code, w.Body)
+	}
+}
+
+// TestResponseResumed: an answer that the end of the program cut off is completed in
+// the form of a chat, from what was asked alone.
+func TestResponseResumed(t *testing.T) {
+	fake := speaking("one")
+	s := New(fake, Options{})
+	a := respond(t, s, responseBody(`"input":"A"`))
+	kept := respond(t, s, responseBody(`"input":"B","previous_response_id":"`+a.ID+`"`))
+	for _, c := range []struct{ fields, want string }{
+		{`"input":"C"`, "uC\n"},
+		{`"input":[{"id":"` + kept.Output[0].ID + `"},{"role":"user","content":"C"}]`, "aone\nuC\n"},
+		{`"input":"C","previous_response_id":"` + kept.ID + `"`, "uA\naone\nuB\naone\nuC\n"},
+	} {
+		respond(t, s, responseBody(c.fields, `"seed":1`))
+		run := fake.lastRun().ID
+		if fake.texts[run].Request != nil {
+			t.Errorf("at its end %s is kept", fake.texts[run].Request)
+		}
+		// What was there while it was in flight, and a crash leaves.
+		cut := fake.texts[run]
+		cut.Request = fake.asked[run]
+		fake.texts[run] = cut
+		stored := fake.kept
+		fake.kept = nil
+		w := socketPost(s, fmt.Sprintf("/app/runs/%d/resume", run), "{}")
+		var reply chatReply
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 || value(reply.Choices[0].Message.Content) != "one" {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		last := fake.model.requests[len(fake.model.requests)-1]
+		if got := fake.model.Decode(last.Prompt); got != c.want || *last.Seed != 1 {
+			t.Errorf("the prompt is %q, want %q", got, c.want)
+		}
+		if fake.lastRun().Resumes != run || len(fake.kept) != 0 {
+			t.Errorf("%+v, %d kept", fake.lastRun(), len(fake.kept))
+		}
+		fake.kept = stored
+	}
+}
