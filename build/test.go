@@ -166,7 +166,8 @@ func (r *testReport) err() error {
 	return errors.Join(errs...)
 }
 
-// clientTest runs the official Python clients of both vendors against a server on the pocket model.
+// clientTest runs the official Python clients of both vendors against a server on the pocket model, and OpenAI's against
+// one on an embedding model.
 func (b *builder) clientTest(ctx context.Context) error {
 	python, err := b.venv(ctx, venv{name: "clients", requirements: "build/clients/requirements.txt"})
 	if err != nil {
@@ -189,5 +190,5 @@ func (b *builder) clientTest(ctx context.Context) error {
 		}
 		err = errors.Join(err, clientErr)
 	}
-	return errors.Join(err, s.stop())
+	return errors.Join(err, s.stop(), b.embeddingsClient(ctx, python, program))
 }
