@@ -1,7 +1,9 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -72,5 +74,26 @@ func TestRerank(t *testing.T) {
 		if r := fake.lastRun(); r.Endpoint != "/v1/rerank" || r.PromptTokens != tokens || r.FinishReason != "stop" {
 			t.Errorf("%s: the history has %+v", c.fields, r)
 		}
+	}
+}
+
+// TestIntake: what a request may hold in all is bounded, a query counting with
+// each document, and a client that left is not tokenized for.
+func TestIntake(t *testing.T) {
+	fake := newFakeKind(control.KindReranker)
+	fake.model.context = 8 << 20
+	query := strings.Repeat("q", maxReadTokens/2)
+	w := postTo(t, New(fake, Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {
+		t.Errorf("%d %+v", w.Code, e)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	in := &intake{ctx: ctx, model: &heldModel{&fake.model, fake}}
+	if err := in.add("input", []int32{1}, nil); err != nil {
+		t.Error(err)
+	}
+	leave()
+	if err := in.add("input", []int32{1}, nil); !errors.Is(err, context.Canceled) || len(in.texts) != 1 {
+		t.Errorf("after the client left: %v", err)
 	}
 }
