@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -132,8 +133,70 @@ func TestCallGrammars(t *testing.T) {
 	if _, err := (writer{}).dialect().Grammar(testTools, dialect.Choice{}); err == nil {
 		t.Error("a family without calls has a grammar")
 	}
+	for _, name := range []string{"xml", "pythonic", "gemma4"} {
+		odd := dialect.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object","properties":{"a>:\n":{}},"required":["a>:\n"]}`)}
+		if _, err := writers[name].dialect().Grammar([]dialect.Tool{odd}, dialect.Choice{}); err == nil {
+			t.Errorf("%s: a parameter that cannot be written has a grammar", name)
+		}
+	}
 	if _, err := writers["xml"].dialect().Grammar(testTools, dialect.Choice{Tool: "x"}); err == nil {
 		t.Error("a tool that is not there has a grammar")
+	}
+}
+
+// TestOddTools: names and schemas that nobody expects have grammars as well.
+func TestOddTools(t *testing.T) {
+	odd := []dialect.Tool{
+		{Name: "9:odd/na-me.é", Parameters: json.RawMessage(`{"type":"object","properties":{"x y\"\n":true,"z":{},"n":{"type":["integer","null"]},"e":{"enum":["a\"b\n\\","c"]},` +
+			`"k":{"const":3},"m":{"enum":["a",1]},"r":{"$ref":"#/definitions/q"},"o":{"type":"object"}},"required":["e"],"definitions":{"q":{"type":"array","items":{"type":"string"}}}}`)},
+		{Name: "any", Parameters: json.RawMessage(`true`)},
+		{Name: "empty", Parameters: json.RawMessage(` { } `)},
+		{Name: "required_only", Parameters: json.RawMessage(`{"type":"object","required":["x"]}`)},
+	}
+	for name, w := range writers {
+		tokens := w.tokens()
+		v, err := native.NewVocabulary(len(tokens), func(id int32) ([]byte, bool) { return []byte(tokens[id]), id >= 256 }, []int32{int32(len(tokens) - 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		for _, tool := range odd {
+			lark, err := w.dialect().Grammar([]dialect.Tool{tool}, dialect.Choice{Parallel: true, Prompt: w.prompt})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := matcher(t, v, lark)
+			text := w.walk(t, m, tokens, rand.New(rand.NewPCG(5, 0)))
+			m.Close()
+			p := w.dialect().Parser(dialect.Options{Tools: odd, Calls: true, Prompt: w.prompt})
+			arguments := ""
+			for _, part := range append(p.Push(text), p.Flush()...) {
+				if part.Index == 0 {
+					arguments += map[dialect.Kind]string{dialect.Arguments: part.Text, dialect.Text: part.Text}[part.Kind]
+				}
+			}
+			if into := map[string]any{}; json.Unmarshal([]byte(arguments), &into) != nil {
+				t.Errorf("%s: %q is the call %s", name, text, arguments)
+			}
+		}
+		for _, bad := range []string{"", "a b", "a>", "\"a\"", "a\n", strings.Repeat("a", 300)} {
+			if _, err := w.dialect().Grammar([]dialect.Tool{{Name: bad}}, dialect.Choice{}); err == nil {
+				t.Errorf("%s: the name %q is held to", name, bad)
+			}
+		}
+		for _, bad := range []string{`[]`, `7`, `{"type":"object","properties":{"a":{"type":"nothing"}},"required":["a"]}`} {
+			lark, err := w.dialect().Grammar([]dialect.Tool{{Name: "bad", Parameters: json.RawMessage(bad), Strict: true}}, dialect.Choice{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := v.Matcher(native.Grammar{Lark: lark})
+			if err == nil {
+				m.Close()
+			}
+			if _, ok := errors.AsType[*native.GrammarError](err); err != nil && !ok {
+				t.Errorf("%s, %s: %v", name, bad, err)
+			}
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (d deepSeek) grammar(g *grammar) {
 		if d.fenced {
 			before, between, after = quote("function"), g.token(deepSeekSep)+" "+quote(t.Name+"\n```json\n"), quote("\n```")+" "
 		}
-		return fmt.Sprintf("%s %s %s %s %s%s", g.token(deepSeekCall), before, between, g.schema(t.Parameters, t.Strict), after, g.token(deepSeekCallEnd))
+		return fmt.Sprintf("%s %s %s %s %s%s", g.token(deepSeekCall), before, between, g.arguments(t), after, g.token(deepSeekCallEnd))
 	})
 	between := ""
 	if d.fenced {

@@ -29,6 +29,20 @@ type functionForm struct {
 	last        []string // behind the last one; all may be missing
 }
 
+// writes reports whether a parameter's name can be written: one of Python's, or what ends before a
+// colon.
+func (f *functionForm) writes(name string) bool {
+	if f.delim != "" {
+		return name != "" && !strings.ContainsAny(name, ":,{}[]<> \t\r\n")
+	}
+	for i := range len(name) {
+		if !isLetter(name[i]) && (i == 0 || !isDigit(name[i])) {
+			return false
+		}
+	}
+	return name != ""
+}
+
 type functionPlace int
 
 const (
@@ -69,8 +83,7 @@ func (f *functionCall) read(p *Parser, c byte) {
 // named reads the name.
 func (f *functionCall) named(p *Parser, c byte) {
 	if c != f.form.open {
-		letter := isLetter(c) || len(f.name) > 0 && (isDigit(c) || c == '.' || c == '-')
-		if !letter || len(f.name) == maxName {
+		if !inNames(c) && (len(f.name) == 0 || strings.IndexByte(".-:/", c) < 0) || len(f.name) == maxName {
 			f.wrong(p)
 			return
 		}
@@ -123,7 +136,7 @@ func (f *functionCall) behind(p *Parser, c byte) {
 	}
 	tag, ok := f.look.read(c, tags)
 	switch {
-	case !ok && f.form.lines && isLetter(c):
+	case !ok && f.form.lines && inNames(c):
 		p.mode = &functionCall{form: f.form}
 		p.again(f.look.held)
 	case !ok:
@@ -146,3 +159,6 @@ func (f *functionCall) end(p *Parser, cut bool) {
 		p.mode.end(p, cut)
 	}
 }
+
+// inNames reports whether a name may begin with c.
+func inNames(c byte) bool { return isLetter(c) || isDigit(c) }

@@ -32,7 +32,7 @@ func (m gemma) open(p *Parser, opener string) {
 
 func (m gemma) grammar(g *grammar) {
 	call := g.each("call", func(t Tool) string {
-		return fmt.Sprintf("%s %s %s %s", g.token(m.call.open), quote("call:"), g.function(t, '{', '}', ':', func(p property) string { return g.gemma(p, m.delim) }), g.token(m.call.close))
+		return fmt.Sprintf("%s %s %s %s", g.token(m.call.open), quote("call:"), g.function(t, m.form, func(p property) string { return g.gemma(p, m.delim) }), g.token(m.call.close))
 	})
 	g.rule("calls", "%s", g.several(call, quote("")))
 }

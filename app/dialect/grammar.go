@@ -27,6 +27,9 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{}}
 	for _, t := range tools {
 		if choice.Tool == "" || choice.Tool == t.Name {
+			if strings.ContainsAny(t.Name, " \t\r\n<>[]{}()\"'=,") || t.Name == "" || len(t.Name) > maxName {
+				return "", fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
+			}
 			g.tools = append(g.tools, t)
 		}
 	}
@@ -145,11 +148,23 @@ func (g *grammar) each(prefix string, write func(t Tool) string) string {
 // its end.
 const spacing = `[\x20\x0A\x0D\x09]{1,32}`
 
+// arguments returns the JSON of a tool's arguments, which are an object even where its schema doesn't
+// say so.
+func (g *grammar) arguments(t Tool) string {
+	const object = `{"type":"object"}`
+	s := t.Parameters
+	var members map[string]json.RawMessage
+	switch text := strings.TrimSpace(string(s)); {
+	case text == "" || text == "null" || text == "true":
+		s = json.RawMessage(object)
+	case json.Unmarshal(s, &members) == nil && members["type"] == nil:
+		s = with(s, "type", json.RawMessage(`"object"`))
+	}
+	return g.schema(s, t.Strict)
+}
+
 // schema returns JSON by a schema as it stands in a rule.
 func (g *grammar) schema(s json.RawMessage, strict bool) string {
-	if len(s) == 0 || string(s) == "null" {
-		s = json.RawMessage(`{"type":"object"}`)
-	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(s, &members) == nil && members != nil && members["x-guidance"] == nil {
 		how, err := json.Marshal(map[string]any{"whitespace_pattern": spacing, "lenient": !strict})
@@ -178,18 +193,18 @@ func quoteRegex(text string) string {
 
 // object returns a call as JSON, with the arguments under that key.
 func (g *grammar) object(t Tool, before, key, after string) string {
-	return fmt.Sprintf("%s %s %s", quote(before+`{"name": `+quote(t.Name)+`, "`+key+`": `), g.schema(t.Parameters, t.Strict), quote("}"+after))
+	return fmt.Sprintf("%s %s %s", quote(before+`{"name": `+quote(t.Name)+`, "`+key+`": `), g.arguments(t), quote("}"+after))
 }
 
 // function returns a call as a function's, with each value by literal.
-func (g *grammar) function(t Tool, open, close, sep byte, literal func(property) string) string {
+func (g *grammar) function(t Tool, form *functionForm, literal func(property) string) string {
 	between := ", "
-	if sep == ':' {
+	if form.sep == ':' {
 		between = ","
 	}
 	var required, optional []string
-	for _, p := range g.properties(t) {
-		member := quote(p.name+string(sep)) + " " + literal(p)
+	for _, p := range g.properties(t, form.writes) {
+		member := quote(p.name+string(form.sep)) + " " + literal(p)
 		if p.required {
 			required = append(required, member)
 		} else {
@@ -218,7 +233,7 @@ func (g *grammar) function(t Tool, open, close, sep byte, literal func(property)
 			members += fmt.Sprintf(" (%s %s)?", quote(between), next)
 		}
 	}
-	return fmt.Sprintf("%s %s %s", quote(t.Name+string(open)), members, quote(string(close)))
+	return fmt.Sprintf("%s %s %s", quote(t.Name+string(form.open)), members, quote(string(form.close)))
 }
 
 // scalar returns the rule of a property where a dialect has its own literals: one rule a type, and
@@ -255,8 +270,9 @@ type property struct {
 	strict   bool
 }
 
-// properties returns a tool's parameters, in the order of its schema.
-func (g *grammar) properties(t Tool) []property {
+// properties returns a tool's parameters, in the order of its schema, without those whose names cannot
+// be written: an error if one of them is required.
+func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 	if len(t.Parameters) > mostSchema {
 		g.err = cmp.Or(g.err, errSchema(t))
 		return nil
@@ -267,6 +283,12 @@ func (g *grammar) properties(t Tool) []property {
 	}
 	var list []property
 	for _, name := range keys(root.raw["properties"]) {
+		if !writes(name) {
+			if required[name] {
+				g.err = cmp.Or(g.err, fmt.Errorf("no call of %q can have a parameter %.80q", t.Name, name))
+			}
+			continue
+		}
 		p := property{name: name, schema: root.Properties[name], kind: root.kindOf(name), strict: t.Strict, required: required[name]}
 		p.types, p.texts = root.shape(root.read(p.schema))
 		for _, key := range []string{"$defs", "definitions"} { // which it may refer to

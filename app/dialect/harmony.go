@@ -37,7 +37,7 @@ func (harmony) open(*Parser, string) {}
 func (harmony) grammar(g *grammar) {
 	call := g.each("call", func(t Tool) string {
 		return fmt.Sprintf("%s %s %s %s %s %s", g.token(harmonyChannel), quote("commentary to=functions."+t.Name+" "), g.token("<|constrain|>"),
-			quote("json"), g.token(harmonyMessage), g.schema(t.Parameters, t.Strict))
+			quote("json"), g.token(harmonyMessage), g.arguments(t))
 	})
 	g.analysis()
 	g.rule("calls", "analysis? %s", call) // the token behind it ends the answer

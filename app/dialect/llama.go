@@ -56,7 +56,7 @@ func (l llama) open(p *Parser, opener string) {
 				return &objectCall{attempt: a, object: object{bare: true}, closing: last}
 			case c == '[':
 				return &functionCall{attempt: a, form: list, before: "["}
-			case isLetter(c):
+			case inNames(c):
 				return &functionCall{attempt: a, form: single}
 			}
 			return nil
@@ -70,7 +70,7 @@ func (l llama) grammar(g *grammar) {
 		g.rule("calls", "%s", g.several(call, quote("; ")))
 		return
 	}
-	call := g.each("call", func(t Tool) string { return g.function(t, '(', ')', '=', g.python) })
+	call := g.each("call", func(t Tool) string { return g.function(t, pythonCalls, g.python) })
 	calls := fmt.Sprintf("%s %s %s", quote("["), g.several(call, quote(", ")), quote("]"))
 	if l.fenced {
 		calls = fmt.Sprintf("%s %s %s", quote(toolCode+"\n"), g.several(call, quote("\n")), quote("\n```"))

@@ -41,7 +41,7 @@ func (m mistral) grammar(g *grammar) {
 		id = g.token(mistralID) + " /[A-Za-z0-9]{9}/ "
 	}
 	call := g.each("call", func(t Tool) string {
-		return fmt.Sprintf("%s %s %s%s %s", g.token(mistralCalls), quote(t.Name), id, g.token(mistralArgs), g.schema(t.Parameters, t.Strict))
+		return fmt.Sprintf("%s %s %s%s %s", g.token(mistralCalls), quote(t.Name), id, g.token(mistralArgs), g.arguments(t))
 	})
 	g.rule("calls", "%s", g.several(call, quote("")))
 }

@@ -250,7 +250,7 @@ func (xml) grammar(g *grammar) {
 	call := g.each("call", func(t Tool) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
-		for _, property := range g.properties(t) {
+		for _, property := range g.properties(t, func(name string) bool { return len(name) <= maxName && !strings.ContainsAny(name, "<>\n") }) {
 			value := g.xmlValue(property)
 			if !property.required {
 				fmt.Fprintf(&b, ` (%s %s)?`, quote(xmlParameter+property.name+">\n"), value)
