@@ -99,7 +99,7 @@ func TestCallGrammars(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer v.Close()
-			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"}, {Tool: "now"}, {Tool: "look", Parallel: true}} {
+			for _, choice := range []dialect.Choice{{Parallel: true}, {}, {Tool: "get_weather"}, {Tool: "now"}, {Tool: "look", Parallel: true}, {Answer: `"<" /[a-z]{1,9}/ ">"`}} {
 				choice.Prompt = w.prompt
 				lark, err := w.dialect().Grammar(testTools, choice)
 				if err != nil {
@@ -299,7 +299,7 @@ func (w writer) walk(t *testing.T, m *native.Matcher, tokens []string, rng *rand
 func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 	t.Helper()
 	p := w.dialect().Parser(dialect.Options{Tools: testTools, Calls: true, Prompt: w.prompt})
-	names, arguments := []string{}, []string{}
+	names, arguments, said := []string{}, []string{}, ""
 	for _, part := range append(p.Push(text), p.Flush()...) {
 		switch part.Kind {
 		case dialect.Call:
@@ -307,10 +307,13 @@ func (w writer) isCalls(t *testing.T, choice dialect.Choice, text string) {
 		case dialect.Arguments:
 			arguments[part.Index] += part.Text
 		case dialect.Text:
-			t.Errorf("%q has the text %q", text, part.Text)
+			said += part.Text
 		}
 	}
-	if len(names) == 0 || len(names) > 1 && !choice.Parallel {
+	if answer := strings.HasPrefix(said, "<") && strings.HasSuffix(said, ">"); said != "" && (choice.Answer == "" || !answer || len(names) > 0) {
+		t.Errorf("%q has the text %q and %d calls", text, said, len(names))
+	}
+	if len(names) == 0 && said == "" || len(names) > 1 && !choice.Parallel {
 		t.Errorf("%q has %d calls", text, len(names))
 	}
 	for i, name := range names {

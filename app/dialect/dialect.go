@@ -28,7 +28,7 @@ type Part struct {
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage // a JSON schema; nil: any object
-	Strict     bool            // a grammar follows the schema to the letter or fails; where arguments are no JSON, no further than the names, types and listed strings of parameters
+	Strict     bool            // a grammar follows the schema to the letter or fails, where arguments are JSON
 }
 
 // A Vocabulary looks up the text of a token. special is whether the tokenizer has it as a special
@@ -93,11 +93,11 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("<tool_call>") && !has("<arg_key>"): // which GLM has
 		d.name, d.calls = "tool_call", tagged{}
 	case has("func_name1("):
-		d.name, d.calls = "pythonic", llama{pythonic: true, token: token("<|python_tag|>")}
+		d.name, d.calls = "pythonic", llama{pythonic: true}
 	case has("```tool_code"):
 		d.name, d.calls = "tool_code", llama{pythonic: true, fenced: true}
 	case has(`"parameters": `, `{"name": `):
-		d.name, d.calls = "json", llama{token: token("<|python_tag|>")}
+		d.name, d.calls = "json", llama{}
 	}
 	switch {
 	case d.channels:

@@ -6,6 +6,25 @@
 // thoughts and calls from text; [Dialect.Grammar] writes the rules of an answer that must be a
 // call.
 //
+// # Dialects
+//
+// By name, and what of a template tells them; the types that read them say more, and from where:
+//
+//	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, Hermes
+//	xml            <tool_call><function=: Qwen3-Coder, Qwen3.5
+//	json           {"name": , "parameters": }: Llama 3.1 and later, Gemma 3
+//	pythonic       [func_name1(: Llama 3.2 and 4, Gemma 3
+//	tool_code      ```tool_code: Gemma 2 and 3
+//	mistral        [TOOL_CALLS]; the token [ARGS] says which form is written
+//	gemma4         <|tool_call> and <|"|>
+//	functiongemma  <start_function_call> and <escape>
+//	deepseek       <｜tool▁call▁begin｜>: V3, R1, V3.1
+//	harmony        <|channel|> and <|message|>: gpt-oss
+//	plain          text only
+//
+// Thoughts stand between <think> and </think>, [THINK] and [/THINK], <|channel>thought and
+// <channel|>, or are messages on harmony's channel analysis.
+//
 // # What a parser promises
 //
 // The parts, adjacent ones of a kind joined, are the same however the text was split. All work is
@@ -22,7 +41,8 @@
 // model goes wrong amid its arguments they end there, as the beginning of an object that no client
 // takes for a whole, and what follows is text. Nothing is made up to complete them, with one
 // exception: the brace that closes them, if nothing but that is missing and the model itself ended
-// the text ([Parser.Flush], not [Parser.Cut]).
+// the text ([Parser.Flush], not [Parser.Cut]). Members of a call's own JSON other than its name and
+// its arguments mean nothing, and go.
 //
 // Everything else that is not as the dialect has it is text as it stands, the tags included. A tag
 // that closes what is complete may be missing at the end. White space between text and a call goes,
@@ -32,4 +52,10 @@
 // white space stands before it: models also write of the tags. One that is closed without having
 // been opened is an empty thought if nothing came before, otherwise text. Newlines next to the tags
 // go.
+//
+// # Grammars
+//
+// A grammar follows a tool's schema where the family writes JSON. Where it writes something else, it
+// holds to the names of parameters, which come in the schema's order, to their types and to the
+// strings that they list; XML parameters that are no strings follow their schemas.
 package dialect

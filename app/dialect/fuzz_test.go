@@ -150,20 +150,46 @@ func bare(d *Dialect, text string) string {
 
 // TestBounds: whatever an answer begins with, no more of it is held back than doc.go says.
 func TestBounds(t *testing.T) {
-	for _, x := range readFixtures(t) {
-		d, text := x.dialect(), x.sections["text"]
-		for at := 0; at <= len(text); at += 1 + len(text)/2 {
-			for _, filler := range []string{"a", "[", "\n</parameter>"} {
-				p := d.Parser(x.options())
-				p.Push(text[:at] + strings.Repeat(filler, 2*maxHeld/len(filler)))
-				held := 0
-				for _, part := range p.Cut() {
-					held += len(part.Text)
-				}
-				if held > maxHeld+2*maxSpace {
-					t.Fatalf("%s: behind %q %d bytes of %q were held", x.file, text[:at], held, filler)
-				}
-			}
+	check := func(x fixture, before, filler string) {
+		p := x.dialect().Parser(x.options())
+		p.Push(before + strings.Repeat(filler, 2*maxHeld/len(filler)))
+		held := 0
+		for _, part := range p.Cut() {
+			held += len(part.Text)
 		}
+		if held > maxHeld+2*maxSpace {
+			t.Errorf("%s: behind %q %d bytes of %q were held", x.file, before, held, filler)
+		}
+	}
+	for _, x := range readFixtures(t) {
+		for _, filler := range []string{"a", "[", "\n</parameter>"} {
+			check(x, "", filler)
+			check(x, x.sections["text"][:len(x.sections["text"])/2], filler)
+		}
+		for _, before := range map[string][]string{
+			"tool_call": {`<tool_call>{"name": "`, "<tool_call>", `<tool_call>{"arguments": {"a": "`, `<tool_call>{"id": "`},
+			"xml":       {"<tool_call><function=", "<tool_call>", "<tool_call><function=get_weather><parameter=days>", "<tool_call><function=get_weather><parameter=city>a</parameter>"},
+			"json":      {`{"name": "`, `{"id": "`, "<|python_tag|>"},
+			"pythonic":  {"[", "[f(", "[f(a=", "[f(a"},
+			"mistral":   {"[TOOL_CALLS]", "[TOOL_CALLS]a", "[TOOL_CALLS]a[CALL_ID]", "[TOOL_CALLS]a[ARGS]"},
+			"gemma4":    {"<|tool_call>", "<|tool_call>call:a", "<|tool_call>call:a{a:", "<|tool_call>call:a{a"},
+			"deepseek":  {"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>", "<｜tool▁call▁begin｜>a<｜tool▁sep｜>a\n"},
+			"harmony":   {"<|channel|>", "<|channel|>final to=a<|message|>", "<|channel|>final<|message|>a<|end|>", "<|channel|>final to=a<|message|>{}"},
+		}[x.dialect().Name()] {
+			check(x, before, "a")
+			check(x, before, " ")
+		}
+	}
+}
+
+// TestDepth: neither JSON nor a schema can nest too deep.
+func TestDepth(t *testing.T) {
+	d := Detect("<tool_call>", special())
+	parts := joined(d, Options{Tools: offered, Calls: true}, false, `<tool_call>{"name": "x", "arguments": {"a": `+strings.Repeat("[", 1000))
+	if want := `{"a": ` + strings.Repeat("[", maxDepth-1); len(parts) != 3 || parts[1].Text != want {
+		t.Errorf("got\n%s", show(parts))
+	}
+	if k := kindOf([]byte(`{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}}}`), "a"); k != kindText {
+		t.Errorf("a schema that refers to itself is of kind %d", k)
 	}
 }

@@ -13,7 +13,6 @@ import "fmt"
 // Both forms are read whatever was asked for, since small models mix them up.
 type llama struct {
 	pythonic bool // is what a call must be under a grammar
-	token    bool // the vocabulary has <|python_tag|>
 	fenced   bool // calls stand in a block, ```tool_code
 }
 

@@ -88,6 +88,8 @@ call x
 arguments "{\"a\": \"b\\n\\tc\\u0001\"}"
 `},
 	{"no closing tag", "qwen2_5", `<tool_call>{"name": "x", "arguments": {}}`, false, "call x\narguments \"{}\"\n"},
+	{"much white space before a closing tag", "qwen2_5", `<tool_call>{"name": "x"}` + strings.Repeat(" ", 300) + "</tool_call>", false,
+		"call x\narguments \"{}\"\ntext \"" + strings.Repeat(" ", 44) + "</tool_call>\"\n"},
 	{"half a closing tag", "qwen2_5", "<tool_call>{\"name\": \"x\", \"arguments\": {}}\n</tool_", true, "call x\narguments \"{}\"\n"},
 	{"one brace too few", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}</tool_call>`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
 	{"one brace too few at the end", "qwen2_5", `<tool_call>{"name": "x", "arguments": {"a": "b"}`, false, "call x\narguments \"{\\\"a\\\": \\\"b\\\"}\"\n"},
