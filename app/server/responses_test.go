@@ -213,6 +213,7 @@ func TestResponseRefusals(t *testing.T) {
 		{`"input":"x","text":{"format":{"type":"json_schema","schema":{"impossible":1}}}`, "text.format", "refuses"},
 		{`"input":"x","tools":7`, "tools", "list"},
 		{`"input":"x","tools":[{"type":"function"}]`, "tools", "name"},
+		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, maxTools) + `{"type":"function","name":"f"}]}]`, "tools", "may hold 2000"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`, "tool_choice", "nothing to call"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "not run here"},
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},

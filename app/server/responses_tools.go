@@ -45,6 +45,9 @@ func readResponseTools(f *fields) (t responseTools) {
 		t.shown = append(t.shown, entry...)
 	}
 	t.shown = append(t.shown, ']')
+	if len(all) > maxTools { // with those in namespaces
+		f.fail(list, "may hold %d tools, not %d.", maxTools, len(all))
+	}
 	if v := f.raw(choice); v != nil {
 		t.choice = v
 	}

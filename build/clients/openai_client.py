@@ -5,6 +5,7 @@ python openai_client.py BASE_URL   (without /v1; the server has loaded the pocke
 Fails on the first answer that differs from what the OpenAI protocol, or our documented extensions, promise.
 """
 
+import json
 import re
 import sys
 import time
@@ -141,6 +142,108 @@ def predictions(client):
         check(proposed == draft["proposed"], f"the chunks tell of {proposed} drafts, the reply of {draft}")
 
 
+LOOK = {
+    "type": "function",
+    "name": "look",
+    "description": "Looks a word up.",
+    "parameters": {"type": "object", "properties": {"word": {"type": "string", "maxLength": 9}}, "required": ["word"], "additionalProperties": False},
+    "strict": True,
+}
+
+
+def items(response):
+    """What the items of a response say."""
+    said = {
+        "message": lambda i: [p.text for p in i.content],
+        "reasoning": lambda i: [p.text for p in i.content],
+        "function_call": lambda i: [i.name, i.arguments],
+    }
+    return [(i.type, i.status, *said[i.type](i)) for i in response.output]
+
+
+def streamed(client, **ask):
+    """The final response of a stream, against which its events are checked."""
+    text, arguments, numbers, final = "", "", [], None
+    with client.responses.stream(**ask) as stream:
+        for event in stream:
+            numbers.append(event.sequence_number)
+            if event.type == "response.output_text.delta":
+                text += event.delta
+            if event.type == "response.function_call_arguments.delta":
+                arguments += event.delta
+            if event.type in ("response.completed", "response.incomplete"):  # the package knows the first alone for an end
+                final = event.response
+    check(final is not None, "no last event")
+    check(numbers == list(range(len(numbers))), f"events are numbered {numbers}")
+    check(text == final.output_text, f"pieces {text!r} of {final.output_text!r}")
+    check(arguments == "".join(i.arguments for i in final.output if i.type == "function_call"), f"pieces {arguments!r} of {final.output}")
+    return final
+
+
+def responses(client):
+    ask = {"model": MODEL, "input": "Write a Go function that adds two numbers.", "instructions": "Be brief.", "max_output_tokens": 24, "temperature": 0}
+    whole = client.responses.create(**ask, metadata={"a": "b"})
+    check(whole.status in ("completed", "incomplete") and whole.output_text, f"{whole}")
+    check((whole.status == "incomplete") == (whole.incomplete_details is not None), f"{whole.status}, {whole.incomplete_details}")
+    usage = whole.usage
+    check(0 < usage.output_tokens <= 24 and usage.total_tokens == usage.input_tokens + usage.output_tokens, f"usage is {usage}")
+    final = streamed(client, **ask, store=False)
+    check(items(final) == items(whole) and final.status == whole.status, f"streamed {final.output}, whole {whole.output}")
+
+    check(client.responses.retrieve(whole.id).output_text == whole.output_text, "another text when it is asked for again")
+    listed = client.responses.input_items.list(whole.id).data
+    check([(i.role, i.content[0].text) for i in listed] == [("user", ask["input"])], f"the input is {listed}")
+    more = {"model": MODEL, "max_output_tokens": 8, "temperature": 0}
+    second = client.responses.create(**more, input="Now with errors.", previous_response_id=whole.id)
+    by_hand = client.responses.create(
+        **more,
+        store=False,
+        input=[{"role": "user", "content": ask["input"]}, *[i.model_dump() for i in whole.output], {"role": "user", "content": "Now with errors."}],
+    )
+    check(second.previous_response_id == whole.id, f"it goes on from {second.previous_response_id}")
+    check((items(second), second.usage.input_tokens) == (items(by_hand), by_hand.usage.input_tokens), f"gone on from {second}, sent again {by_hand}")
+
+    client.responses.delete(whole.id)
+    for kind, code, call in (
+        (openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve(whole.id)),
+        (openai.NotFoundError, "response_not_found", lambda: client.responses.retrieve(by_hand.id)),
+        (openai.BadRequestError, "previous_response_not_found", lambda: client.responses.create(**more, input="x", previous_response_id=second.id)),
+        (openai.BadRequestError, "invalid_request", lambda: client.responses.cancel(second.id)),
+        (openai.BadRequestError, "invalid_request", lambda: client.responses.create(**more, input="x", background=True)),
+        (openai.BadRequestError, "context_length_exceeded", lambda: client.responses.create(**more, input="a b " * 100_000, stream=True)),
+    ):
+        try:
+            call()
+        except kind as e:
+            check(e.code == code, f"code {e.code} instead of {code}: {e}")
+        else:
+            check(False, f"no {code}")
+
+
+def response_tools(client):
+    ask = {"model": MODEL, "input": [{"role": "user", "content": "What is a mutex?"}], "tools": [LOOK, {"type": "web_search"}], "max_output_tokens": 200, "temperature": 0}
+    client.responses.create(**ask | {"max_output_tokens": 8})
+    ask["tool_choice"] = "required"
+    whole, final = client.responses.create(**ask, parallel_tool_calls=False), streamed(client, **ask, parallel_tool_calls=False)
+    check(items(whole) == items(final), f"whole {whole.output}, streamed {final.output}")
+    call = whole.output[-1]
+    check(call.type == "function_call" and set(json.loads(call.arguments)) == {"word"}, f"the call is {call}")
+    result = {"type": "function_call_output", "call_id": call.call_id, "output": "A lock."}
+    more = {"model": MODEL, "tools": [LOOK], "max_output_tokens": 8, "temperature": 0}
+    answer = client.responses.create(**more, input=[result], previous_response_id=whole.id)
+    by_hand = client.responses.create(**more, input=[*ask["input"], *[i.model_dump() for i in whole.output], result], store=False)
+    check(items(answer) == items(by_hand), f"gone on from {answer.output}, sent again {by_hand.output}")
+
+
+def response_format(client):
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 9}}, "required": ["n"], "additionalProperties": False}
+    text = {"format": {"type": "json_schema", "name": "number", "schema": schema, "strict": True}}
+    answer = client.responses.create(model=MODEL, input="A number.", text=text, max_output_tokens=64, include=["message.output_text.logprobs"], top_logprobs=1)
+    check(1 <= json.loads(answer.output_text)["n"] <= 9, f"{answer.output_text!r} is not of the schema")
+    scores = answer.output[-1].content[0].logprobs
+    check("".join(s.token for s in scores) == answer.output_text and all(len(s.top_logprobs) == 1 for s in scores), f"{scores} of {answer.output_text!r}")
+
+
 def refusals(client):
     def refused(kind, code, **ask):
         try:
@@ -188,7 +291,7 @@ def disconnect(client):
 
 def main(base):
     client = openai.OpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120)
-    for test in (models, chat, fim, seeds, logprobs, scoring, predictions, refusals, disconnect):
+    for test in (models, chat, fim, seeds, logprobs, scoring, predictions, responses, response_tools, response_format, refusals, disconnect):
         test(client)
         print(f"ok    {test.__name__}", flush=True)
 
