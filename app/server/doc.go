@@ -28,10 +28,10 @@
 // given: the engine itself puts nothing into an answer.
 //
 // Wire forms are OpenAI's (chat completions, and the older completions with
-// echo, scoring and fill-in-the-middle, and responses, which are kept for who goes on
-// from them) and Anthropic's (messages); names of extensions are their
-// inventors': return_token_ids and ignore_eos as in vLLM, timings as in
-// llama.cpp. Programs that only know Ollama have its routes under /api. Errors
+// echo, scoring and fill-in-the-middle, embeddings, and responses, which are kept for
+// who goes on from them), Anthropic's (messages) and, for reranking, Jina's; names of
+// extensions are their inventors': return_token_ids and ignore_eos as in vLLM, timings
+// as in llama.cpp. Programs that only know Ollama have its routes under /api. Errors
 // carry one sentence and a machine code, mapped to a status in one table
 // (errors.go), and are laid out as the vendor's whose route was called
 // (protocol.go).

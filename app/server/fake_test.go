@@ -135,7 +135,7 @@ func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
 	added := time.Unix(1700000000, 0).UTC()
 	return []control.Model{
 		{ID: "other", Source: "folder", ContextLength: 4096, AddedAt: added},
-		{ID: f.model.id, Source: "hub", ContextLength: f.model.context, AddedAt: added},
+		{ID: f.model.id, Source: "hub", Kind: f.model.kind, ContextLength: f.model.context, AddedAt: added},
 	}, nil
 }
 

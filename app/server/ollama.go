@@ -43,6 +43,7 @@ type ollamaModel struct {
 	Details    ollamaDetails `json:"details"`
 
 	parameters int64
+	kind       string
 }
 
 // A runningModel is one of /api/ps.
@@ -78,7 +79,7 @@ func (s *Server) ollamaModels(ctx context.Context) ([]ollamaModel, error) {
 func newOllamaModel(e modelEntry, m control.Model) ollamaModel {
 	digest := sha256.Sum256([]byte(m.ID + "\n" + m.Revision))
 	o := ollamaModel{
-		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes, Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters,
+		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes, Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
 		Details: ollamaDetails{Format: "safetensors", Family: m.Architecture, Families: []string{m.Architecture},
 			ParameterSize: parameterSize(m.Parameters), QuantizationLevel: m.Quantization, ContextLength: e.ContextLength},
 	}

@@ -59,6 +59,9 @@ func TestOllamaEmbed(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
 	}
+	if w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/show", "application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(), `"capabilities":["embedding"]`) {
+		t.Errorf("what it can do: %d %s", w.Code, w.Body)
+	}
 	w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
 	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
 		t.Errorf("two prompts: %d %s", w.Code, text)

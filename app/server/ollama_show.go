@@ -63,6 +63,10 @@ func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
 		},
 		Capabilities: []string{"completion"},
 	}
+	if m.kind == control.KindEmbedding {
+		show.Capabilities = []string{"embedding"}
+		return show, nil
+	}
 	state := s.backend.State()
 	id := ollamaID(m.Name)
 	if id == control.Alias {
