@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,7 +33,7 @@ func shortHome(t *testing.T) string {
 }
 
 // TestFilesAreTheirOwners: whatever is written, other users of the machine can read
-// none of it, also where the system would let them.
+// none of it, also where the system would let them, and no key or session is in it.
 func TestFilesAreTheirOwners(t *testing.T) {
 	model, home := writeModel(t, "tiny"), shortHome(t)
 	user := filepath.Dir(home)
@@ -40,9 +41,11 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	defer syscall.Umask(before)
 	r := start(t, Options{Model: model, Home: home, UserHome: user}, "127.0.0.1:0")
 	c := r.client(t)
-	if _, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"}); err != nil {
+	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	session := r.session(t)
 	if _, err := r.change(t, `{"hub_token": "hf_secret", "start_hidden": true, "keep_requests": "7d"}`); err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +99,11 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		}
 		if info.Mode().Perm() != want {
 			t.Errorf("%s has mode %o, want %o", name, info.Mode().Perm(), want)
+		}
+		if info.Mode().IsRegular() {
+			if text, err := os.ReadFile(path); err == nil && (bytes.Contains(text, []byte(key.Secret)) || bytes.Contains(text, []byte(session))) {
+				t.Errorf("%s has a key or a session", name)
+			}
 		}
 		return nil
 	})

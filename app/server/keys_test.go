@@ -137,7 +137,7 @@ func TestKeyNamesClient(t *testing.T) {
 // TestClientNamesItself: the header wins over the User-Agent, as the page's own
 // requests have it, and no name breaks a table.
 func TestClientNamesItself(t *testing.T) {
-	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab"} {
+	for header, want := range map[string]string{"Tandem": "Tandem", "": "Mozilla/5.0 (X11)", "a\tb\xff": "ab", "\x1b[2Jred\u009b31m": "[2Jred31m", "ab\u202edc": "abdc", strings.Repeat("x", 1000): strings.Repeat("x", 80) + "..."} {
 		fake := newFake()
 		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
@@ -149,6 +149,10 @@ func TestClientNamesItself(t *testing.T) {
 		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
 			t.Errorf("%q: %d, the client is %q, want %q", header, w.Code, run.Client, want)
 		}
+	}
+	fake := newFake()
+	if w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 || fake.lastRun().Model != "[2Jred31m" {
+		t.Errorf("%d, the model is %q", w.Code, fake.lastRun().Model)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -112,16 +113,22 @@ func clientName(r *http.Request) string {
 	if name := caller(r.Context()); name != "" {
 		return name
 	}
-	name := strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
+	return clip(printable(cmp.Or(r.Header.Get(clientHeader), r.UserAgent())))
+}
+
+// printable leaves out what would move a terminal's cursor or turn a line around:
+// clients call themselves and models what they like.
+func printable(s string) string {
+	return strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
 			return -1
 		}
 		return c
-	}, strings.ToValidUTF8(cmp.Or(r.Header.Get(clientHeader), r.UserAgent()), ""))
-	return clip(name)
+	}, strings.ToValidUTF8(s, ""))
 }
 
 func (u *run) setModel(id string) {
+	id = printable(id)
 	u.row.Model = id
 	u.model.Store(&id)
 }

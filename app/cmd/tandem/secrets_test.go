@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -23,5 +24,17 @@ func TestNoSecretIsAnArgument(t *testing.T) {
 	}
 	if usages < len(verbs()) {
 		t.Errorf("%d usages of %d verbs were read", usages, len(verbs()))
+	}
+}
+
+// TestTableIsText: no name in a table speaks to the terminal.
+func TestTableIsText(t *testing.T) {
+	var out strings.Builder
+	if err := table(&out, []string{"MODEL", "CLIENT"}, [][]string{{"\x1b]0;gone\a", "a\tb\nc"}, {"\u009b2J", "\u202eab\r"}, {"é 日本", "-"}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = "MODEL      CLIENT\n�]0;gone�  a�b�c\n�2J        �ab�\né 日本       -\n"
+	if out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

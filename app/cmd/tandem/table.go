@@ -10,14 +10,25 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 )
 
-// table prints aligned columns.
+// table prints aligned columns. Names in them may be of anybody's making: what
+// would move the terminal's cursor, or turn the line around, is shown as a sign.
 func table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(header, "\t"))
 	for _, r := range rows {
-		fmt.Fprintln(tw, strings.Join(r, "\t"))
+		cells := make([]string, len(r))
+		for i, text := range r {
+			cells[i] = strings.Map(func(c rune) rune {
+				if !unicode.IsPrint(c) {
+					return unicode.ReplacementChar
+				}
+				return c
+			}, text)
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	return tw.Flush()
 }
