@@ -587,6 +587,37 @@ test('an answer does no harm', async () => {
   await context.close()
 })
 
+test('what a model thinks stands folded above its answer', async () => {
+  const { context, page, problems } = await playground()
+  const sent = []
+  await page.route('**/v1/chat/completions', (route) => {
+    sent.push(route.request().postDataJSON())
+    const deltas = [{ role: 'assistant', content: '' }, { reasoning_content: 'Hm, ', reasoning: 'Hm, ' }, { reasoning_content: 'six.', reasoning: 'six.' }, { content: 'It is 42.' }]
+    const chunks = deltas.map((delta) => ({ model: 'thinker', choices: [{ index: 0, delta, finish_reason: null }] }))
+    chunks.push({ model: 'thinker', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+    void route.fulfill({ contentType: 'text/event-stream', body: chunks.map((c) => `data: ${JSON.stringify(c)}\n\n`).join('') + 'data: [DONE]\n\n' })
+  })
+  await page.getByLabel('Chat', { exact: true }).check()
+  await talk(page, 'What is six times seven?')
+  const thought = page.locator('.chat details')
+  await page.locator('.chat').getByText('It is 42.').waitFor()
+  assert.equal(await thought.getByText('Hm, six.').isVisible(), false)
+  await thought.getByText('What it thought').click()
+  await thought.getByText('Hm, six.').waitFor()
+  await shot(page, 'thought')
+  // It is kept with the answer, and goes back with the chat.
+  await page.reload()
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByText('What it thought').waitFor()
+  await talk(page, 'And eight?')
+  assert.deepEqual(sent[1].messages.slice(0, 2), [
+    { role: 'user', content: 'What is six times seven?' },
+    { role: 'assistant', content: 'It is 42.', reasoning: 'Hm, six.' },
+  ])
+  await healthy(page, problems)
+  await context.close()
+})
+
 test('no session', async () => {
   const context = await browser.newContext()
   const page = await context.newPage()
