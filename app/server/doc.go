@@ -34,7 +34,8 @@
 // as in llama.cpp. Programs that only know Ollama have its routes under /api. Errors
 // carry one sentence and a machine code, mapped to a status in one table
 // (errors.go), and are laid out as the vendor's whose route was called
-// (protocol.go).
+// (protocol.go). All of it is described in openapi.json, which is served, and
+// which tests hold to what is read and answered.
 //
 // Dependencies: prometheus/client_golang, because /metrics has a format, and
 // histograms and process figures in it are worth not writing again.

@@ -144,9 +144,10 @@ func isShared(path string) bool {
 	return isStandard(path) || path == "/health" || path == "/metrics"
 }
 
-// isStandard reports whether programs call that path, by a vendor's protocol.
+// isStandard reports whether programs call that path, by a vendor's protocol, or to
+// read about those.
 func isStandard(path string) bool {
-	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/")
+	return strings.HasPrefix(path, "/v1/") || strings.HasPrefix(path, "/api/") || path == openAPIPath
 }
 
 func isControl(path string) bool { return path == "/app" || strings.HasPrefix(path, "/app/") }

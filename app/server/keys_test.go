@@ -44,6 +44,8 @@ func TestKeyDoor(t *testing.T) {
 		{"elsewhere, with a key", network, true, other, "/v1/models", bearer, 200},
 		{"elsewhere, with a key as Anthropic's clients send it", network, true, other, "/v1/models", h{"X-Api-Key": fakeKey}, 200},
 		{"elsewhere, with a key as some editors send it", network, true, other, "/v1/models", h{"Api-Key": fakeKey}, 200},
+		{"elsewhere, the description of the routes", network, true, other, "/openapi.json", nil, 401},
+		{"elsewhere, the description with a key", network, true, other, "/openapi.json", bearer, 200},
 		{"elsewhere, Ollama's routes", network, true, other, "/api/tags", nil, 401},
 		{"elsewhere, Ollama's routes with a key", network, true, other, "/api/tags", bearer, 200},
 		{"elsewhere, another spelling", network, true, other, "//models", nil, 401},

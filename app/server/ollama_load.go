@@ -17,9 +17,9 @@ const maxLoadBody = 4 << 10 // bytes
 // ollamaGeneration answers one of Ollama's generating routes. A request that says
 // nothing loads the model, or frees it where it is to be kept for no time at all;
 // after another one the model is freed as well.
-func (s *Server) ollamaGeneration(endpoint string, read func(*fields) (request, error)) handler {
+func (s *Server) ollamaGeneration(endpoint string, read func(*fields) (request, error), nothing func(*fields) bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if f := s.peek(w, r); f != nil && saysNothing(f, endpoint) {
+		if f := s.peek(w, r); f != nil && nothing(f) {
 			return s.ollamaLoad(w, r, f, endpoint)
 		}
 		var asked *ollamaRequest
@@ -72,14 +72,16 @@ type failedReader struct{ err error }
 
 func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
 
-// saysNothing reports whether a request of Ollama's names a model and no more.
-func saysNothing(f *fields, endpoint string) bool {
-	if endpoint == "/api/chat" {
-		var list []json.RawMessage
-		v := f.raw("messages")
-		return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
-	}
+// noPrompt reports whether a request to /api/generate says nothing.
+func noPrompt(f *fields) bool {
 	return f.string("prompt") == "" && f.string("suffix") == "" && f.err == nil
+}
+
+// noMessages reports whether one to /api/chat does.
+func noMessages(f *fields) bool {
+	var list []json.RawMessage
+	v := f.raw("messages")
+	return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
 }
 
 // ollamaLoad answers a request that says nothing.

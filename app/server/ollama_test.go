@@ -19,6 +19,7 @@ func (b detailed) Models(context.Context) ([]control.Model, error) {
 	added := time.Unix(1700000000, 0).UTC()
 	return []control.Model{
 		{ID: "other", Architecture: "llama", Dtype: "bfloat16", Parameters: 7_615_616_512, Bytes: 15 << 30, ContextLength: 4096, AddedAt: added},
+		{ID: "vectors", Architecture: "qwen3", Kind: control.KindEmbedding, Dtype: "float32", Parameters: 600_000, Bytes: 3 << 20, ContextLength: 4096, AddedAt: added},
 		{ID: b.model.id, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
 	}, nil
 }
@@ -28,7 +29,7 @@ func TestOllamaLists(t *testing.T) {
 	s := New(detailed{newFake()}, Options{})
 	var tags struct{ Models []ollamaModel }
 	w := getFrom(s, http.MethodGet, "/api/tags")
-	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 3 {
+	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 4 {
 		t.Fatal(err, w.Body)
 	}
 	for i, want := range []struct {
@@ -37,6 +38,7 @@ func TestOllamaLists(t *testing.T) {
 	}{
 		{"tandem:latest", "qwen3", "18.4M", "4-bit", 64},
 		{"other:latest", "llama", "7.6B", "bfloat16", 4096},
+		{"vectors:latest", "qwen3", "600.0K", "float32", 4096},
 		{"acme/coder:latest", "qwen3", "18.4M", "4-bit", 64},
 	} {
 		m := tags.Models[i]
@@ -46,7 +48,7 @@ func TestOllamaLists(t *testing.T) {
 			t.Errorf("%+v, want %+v", m, want)
 		}
 	}
-	if a, b := tags.Models[0].Digest, tags.Models[1].Digest; a == b || a != tags.Models[2].Digest {
+	if a, b := tags.Models[0].Digest, tags.Models[1].Digest; a == b || a != tags.Models[3].Digest {
 		t.Errorf("digests %s %s", a, b)
 	}
 
@@ -88,6 +90,7 @@ func TestOllamaShow(t *testing.T) {
 		{`{"name":"acme/coder"}`, "completion insert", ".Suffix"},
 		{`{"model":"acme/coder:latest","verbose":true}`, "completion insert", ".Suffix"},
 		{`{"model":"other"}`, "completion", "{{ .Prompt }}"},
+		{`{"model":"vectors"}`, "embedding", "{{ .Prompt }}"},
 	} {
 		fake := newFake()
 		w := postTo(t, New(detailed{fake}, Options{}), "/api/show", "application/json", c.body)

@@ -172,12 +172,14 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	post("/v1/messages/count_tokens", s.countTokens)
 	s.responseRoutes(route)
 
+	get(openAPIPath, s.openAPI)
+
 	get("/api/version", s.ollamaVersion)
 	get("/api/tags", s.ollamaTags)
 	get("/api/ps", s.ollamaPS)
 	post("/api/show", s.ollamaShow)
-	post("/api/generate", s.ollamaGeneration("/api/generate", readOllamaGenerate))
-	post("/api/chat", s.ollamaGeneration("/api/chat", readOllamaChat))
+	post("/api/generate", s.ollamaGeneration("/api/generate", readOllamaGenerate, noPrompt))
+	post("/api/chat", s.ollamaGeneration("/api/chat", readOllamaChat, noMessages))
 	post("/api/embed", s.readingRoute("/api/embed", readOllamaEmbed))
 	post("/api/embeddings", s.readingRoute("/api/embeddings", readOllamaEmbedding))
 
@@ -306,8 +308,12 @@ func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // match.
 func canonical(mux *http.ServeMux, p string) string {
 	p = path.Clean("/" + p)
-	for strings.HasPrefix(p, "/v1/v1/") || strings.HasPrefix(p, "/v1/api/") {
-		p = strings.TrimPrefix(p, "/v1")
+	for !routed(mux, p) {
+		rest, ok := strings.CutPrefix(p, "/v1")
+		if !ok || !isStandard(rest) {
+			break
+		}
+		p = rest
 	}
 	if !routed(mux, p) && routed(mux, "/v1"+p) {
 		return "/v1" + p
