@@ -69,6 +69,9 @@ type Options struct {
 	// ModelFolders are where models are looked for beside the hub's cache and the
 	// folders that are set.
 	ModelFolders []ModelFolder
+
+	// Script says what is answered, in a program that tests clients.
+	Script Script
 }
 
 // settingChoice names the setting that holds the id behind control.Alias.

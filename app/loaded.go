@@ -86,7 +86,7 @@ func (m *loaded) VocabSize() int     { return m.bundle.Model.Config().VocabSize 
 
 func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	r.Speculation = m.speculate(r.Speculation)
-	return m.engine.Generate(ctx, r)
+	return m.generate(ctx, r)
 }
 
 func (m *loaded) Encode(text string, addSpecial bool) ([]int32, error) {

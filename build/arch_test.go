@@ -108,6 +108,9 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 				slices.Contains([]string{"testdata", "node_modules"}, base) || name == "build/out") {
 				return fs.SkipDir
 			}
+			if _, err := fs.Stat(tree, path.Join(name, "go.mod")); name != "." && err == nil { // another module, as for Go
+				return fs.SkipDir
+			}
 			return nil
 		}
 		if !strings.HasSuffix(base, ".go") || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_") {

@@ -2,34 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 )
 
-// embeddingsClient has the official openai Python client ask for embeddings. The model is made on the spot, of random
-// numbers: none is small enough to be downloaded for it.
-func (b *builder) embeddingsClient(ctx context.Context, python, program string) error {
-	script := filepath.Join("build", "clients", "openai_embeddings.py")
-	dir, err := os.MkdirTemp("", "tandem-embedder-")
-	if err != nil {
+// embeddings has the openai client ask for embeddings. The model is made on the spot, of random numbers: none is small
+// enough to be downloaded for it.
+func (t *clientTier) embeddings(ctx context.Context) error {
+	script, model := filepath.Join(t.root, clientsDir, "openai_embeddings.py"), filepath.Join(t.dir, "embedder")
+	if _, err := t.output(t.command(ctx, t.python, script, "--make", model)); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	model := filepath.Join(dir, "embedder")
-	if err := b.watched(b.command(ctx, python, script, "--make", model)); err != nil {
-		return err
-	}
-	s, err := b.startServer(ctx, program, "--model", model)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	err = errors.Join(b.watched(b.command(ctx, python, script, s.url)), s.stop())
-	if err == nil {
-		fmt.Fprintf(b.out, "ok    %7.1f s  %s\n", time.Since(start).Seconds(), script)
-	}
-	return err
+	return t.against(ctx, []string{"--model", model}, func(url string) error {
+		return t.client(ctx, "openai, Python", t.python, script, url)
+	})
 }

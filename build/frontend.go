@@ -27,7 +27,7 @@ func (b *builder) setupFrontend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	modules, err := b.nodeModules(ctx, node)
+	modules, err := b.nodeModules(ctx, "node", frontendDir, node)
 	if err != nil {
 		return err
 	}
@@ -64,25 +64,25 @@ func newNode(ctx context.Context, b *builder) bool {
 	return err == nil && compareVersions(strings.TrimPrefix(version, "v"), oldestNode) >= 0
 }
 
-// nodeModules installs what package-lock.json pins and returns the folder.
-func (b *builder) nodeModules(ctx context.Context, node string) (string, error) {
+// nodeModules installs what package-lock.json of a folder pins, in an entry of that name, and returns where.
+func (b *builder) nodeModules(ctx context.Context, name, folder, node string) (string, error) {
 	inputs := []string{node}
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		text, err := os.ReadFile(filepath.Join(b.root, frontendDir, name))
+	for _, file := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(b.root, folder, file))
 		if err != nil {
 			return "", err
 		}
 		inputs = append(inputs, string(text))
 	}
-	dir, err := b.cache.ensure(ctx, entry{"node", inputs}, func(dir string) error {
-		for i, name := range []string{"package.json", "package-lock.json"} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(inputs[i+1]), 0o644); err != nil {
+	dir, err := b.cache.ensure(ctx, entry{name, inputs}, func(dir string) error {
+		for i, file := range []string{"package.json", "package-lock.json"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(inputs[i+1]), 0o644); err != nil {
 				return err
 			}
 		}
 		cmd := b.command(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
 		cmd.Dir = dir
-		return b.step("frontend: npm ci", cmd)
+		return b.step(folder+": npm ci", cmd)
 	})
 	return filepath.Join(dir, "node_modules"), err
 }

@@ -39,7 +39,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
-		{"test", "[--race] [ui|mac]", "everything deterministic, the openai client included; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine can build it", testVerb},
+		{"test", "[--race] [clients|ui|mac]", "everything deterministic; clients: programs that others wrote, against the endpoint; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine can build it", testVerb},
 		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
 		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
 		{"app", "[--url URL]", "Tandem.app, its archive and, on a Mac, its disk image", appVerb},

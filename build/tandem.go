@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -102,13 +103,18 @@ type server struct {
 
 // startServer starts program's serve on a free port and an empty home folder and waits for its address.
 func (b *builder) startServer(ctx context.Context, program string, args ...string) (*server, error) {
+	return b.startServerLogging(ctx, os.Stderr, program, args...)
+}
+
+// startServerLogging is startServer for one whose standard error goes to log.
+func (b *builder) startServerLogging(ctx context.Context, log io.Writer, program string, args ...string) (*server, error) {
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
 		return nil, err
 	}
 	cmd := b.command(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home, "HF_HUB_OFFLINE=1") // whoever looks at the pages asks no hub
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	s := &server{cmd: cmd, home: home}
 	stdout, err := cmd.StdoutPipe()
 	if err == nil {

@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 )
 
-// testVerb runs everything deterministic: the Go tests, then the official clients against a server. A test
-// that skips fails the verb: what can't run here must be installed, not left out.
+// testVerb runs everything deterministic, which is the Go tests, or one of the tiers. A test that skips fails the verb:
+// what can't run here must be installed, not left out.
 func testVerb(ctx context.Context, b *builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
@@ -23,19 +22,21 @@ func testVerb(ctx context.Context, b *builder, args []string) error {
 	}
 	switch set.Arg(0) {
 	case "":
+	case "clients":
+		return testClients(ctx, b)
 	case "ui":
 		return testUI(ctx, b)
 	case "mac":
 		return testMac(ctx, b)
 	default:
-		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are ui and mac\n", set.Name(), set.Arg(0))
+		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, ui and mac\n", set.Name(), set.Arg(0))
 		return errUsage
 	}
 	start := time.Now()
 	if err := b.setupAll(ctx); err != nil {
 		return err
 	}
-	err := errors.Join(b.goTests(ctx, *race), b.clientTest(ctx))
+	err := b.goTests(ctx, *race)
 	fmt.Fprintf(b.out, "test: %s\n", seconds(time.Since(start)))
 	return err
 }
@@ -164,31 +165,4 @@ func (r *testReport) err() error {
 		errs = append(errs, fmt.Errorf("skipped (tests here must not skip):\n  %s", strings.Join(r.skipped, "\n  ")))
 	}
 	return errors.Join(errs...)
-}
-
-// clientTest runs the official Python clients of both vendors against a server on the pocket model, and OpenAI's against
-// one on an embedding model.
-func (b *builder) clientTest(ctx context.Context) error {
-	python, err := b.venv(ctx, venv{name: "clients", requirements: "build/clients/requirements.txt"})
-	if err != nil {
-		return err
-	}
-	program, err := b.buildTandem(ctx)
-	if err != nil {
-		return err
-	}
-	s, err := b.startServer(ctx, program, "--model", "pocket")
-	if err != nil {
-		return err
-	}
-	for _, script := range []string{"openai_client.py", "anthropic_client.py"} {
-		start := time.Now()
-		script = filepath.Join("build", "clients", script)
-		clientErr := b.watched(b.command(ctx, python, script, s.url))
-		if clientErr == nil {
-			fmt.Fprintf(b.out, "ok    %7.1f s  %s\n", time.Since(start).Seconds(), script)
-		}
-		err = errors.Join(err, clientErr)
-	}
-	return errors.Join(err, s.stop(), b.embeddingsClient(ctx, python, program))
 }

@@ -1,167 +1,135 @@
-"""Talks to a running `tandem serve` with the official anthropic package, as an agent would.
+"""Talks to a server on the scripted engine (libraries.json) with the anthropic package.
 
-python anthropic_client.py BASE_URL   (without /v1; the server has loaded the pocket model)
-
-Fails on the first answer that differs from what the Anthropic protocol, or our documented extensions, promise.
+python anthropic_client.py BASE_URL
 """
 
-import json
 import sys
+import urllib.request
 
 import anthropic
 
-MODEL = "pocket"
-ASK = {
-    "model": MODEL,
-    "max_tokens": 24,
-    "messages": [{"role": "user", "content": "Write a Go function that adds two numbers."}],
-    "extra_body": {"temperature": 0},  # which newer versions no longer name
-}
-TOOL = {
-    "name": "get_weather",
-    "description": "Tells the weather of a city.",
-    "input_schema": {
-        "type": "object",
-        "properties": {"unit": {"type": "string", "enum": ["C", "F"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
-        "required": ["unit", "days"],
-        "additionalProperties": False,
-    },
-    "strict": True,
-}
+from checks import WEATHER, check, in_flight, let_go, run
+
+BASE = sys.argv[1]
+TOOLS = [{"name": "weather", "description": "of a city", "input_schema": WEATHER}]
+client = anthropic.Anthropic(base_url=BASE, api_key="unused", max_retries=0, timeout=60)
 
 
-def check(condition, what):
-    if not condition:
-        raise SystemExit(f"anthropic client: {what}")
+def get(path):
+    return urllib.request.urlopen(BASE + path).read().decode()
 
 
-def said(message):
-    """What a message comes to, without what differs from request to request."""
-    blocks = []
-    for b in message.content:
-        check(b.type in ("text", "thinking", "tool_use"), f"a block of type {b.type}")
-        blocks.append((b.type, b.text if b.type == "text" else b.thinking if b.type == "thinking" else (b.name, b.input)))
-    return blocks, message.stop_reason, message.stop_sequence, message.usage.output_tokens, prompt_tokens(message.usage)
+def question(text, **more):
+    return {"model": "tandem", "max_tokens": 1000, "messages": [{"role": "user", "content": text}]} | more
 
 
-def prompt_tokens(usage):
-    check(usage.cache_creation_input_tokens == 0, f"usage is {usage}")
-    return usage.input_tokens + usage.cache_read_input_tokens
+def ask(text, **more):
+    return client.messages.create(**question(text, **more))
 
 
-def streamed(client, **ask):
-    """The final message of a stream, whose pieces are checked against it."""
-    with client.messages.stream(**ask) as stream:
-        text = "".join(stream.text_stream)
-        message = stream.get_final_message()
-    check(text == "".join(b.text for b in message.content if b.type == "text"), f"pieces {text!r} of {message.content}")
-    return message
+def models():
+    ids = [m.id for m in client.models.list()]
+    check(ids[0] == "tandem" and len(ids) > 1, f"models {ids}")
+    check(client.models.retrieve(ids[1]).id == ids[1], "a model by its id")
 
 
-def models(client):
-    listed = list(client.models.list())
-    ids = [m.id for m in listed]
-    check(ids[0] == "tandem", f"the list begins with {ids[0]}, not with the alias")
-    check(MODEL in ids, f"the list has {ids}, not {MODEL}")
-    check(client.models.retrieve(MODEL).type == "model", "a model is of another type")
+def chat():
+    whole = ask("say pong")
+    check([(b.type, b.text) for b in whole.content] == [("text", "pong")] and whole.stop_reason == "end_turn", f"{whole}")
+    check(whole.usage.output_tokens > 0, f"{whole.usage}")
+    check(ask("say pong", max_tokens=1).stop_reason == "max_tokens", "cut short")
 
 
-def messages(client):
-    whole = client.messages.create(**ASK)
-    check((whole.type, whole.role, whole.model) == ("message", "assistant", MODEL), f"a message {whole}")
-    check(whole.stop_reason in ("end_turn", "max_tokens"), f"stop_reason is {whole.stop_reason}")
-    check(0 < whole.usage.output_tokens <= ASK["max_tokens"], f"usage is {whole.usage}")
-    check(whole._request_id and whole._request_id.startswith("req_"), f"request id {whole._request_id}")
-    check(said(streamed(client, **ASK)) == said(whole), "streamed, it is another answer")
-
-    ask = {**ASK, "system": [{"type": "text", "text": "You write Go.", "cache_control": {"type": "ephemeral"}}]}
-    again = client.messages.create(**ask)
-    check(prompt_tokens(again.usage) > prompt_tokens(whole.usage), "the system text is no part of the prompt")
-    first, second = (client.messages.create(**{**ask, "extra_body": {"temperature": 1, "seed": 7}}) for _ in range(2))
-    check(said(first) == said(second), "one seed, two answers")
+def stream():
+    with client.messages.stream(**question("say pong")) as events:
+        kinds = [e.type for e in events if e.type != "text"]
+        final = events.get_final_message()
+    check(kinds[0] == "message_start" and kinds[-1] == "message_stop", f"{kinds}")
+    check(final.content[0].text == "pong" and final.usage.output_tokens > 0, f"{final}")
 
 
-def stops(client):
-    text = client.messages.create(**ASK).content[0].text
-    stop = text[len(text) // 2 :][:4]
-    whole = client.messages.create(**ASK, stop_sequences=["\0never", stop])
-    check((whole.stop_reason, whole.stop_sequence) == ("stop_sequence", stop), f"it ends by {whole.stop_reason}, {whole.stop_sequence!r}")
-    kept = "".join(b.text for b in whole.content)
-    check(kept == text[: text.index(stop)], f"{kept!r} of {text!r} before {stop!r}")
-    check(said(streamed(client, **ASK, stop_sequences=["\0never", stop])) == said(whole), "streamed, it is another answer")
+def tools():
+    messages = [{"role": "user", "content": "What is the weather in Paris?"}]
+    answer = client.messages.create(model="tandem", max_tokens=1000, messages=messages, tools=TOOLS)
+    check([b.type for b in answer.content] == ["text", "tool_use"] and answer.stop_reason == "tool_use", f"{answer}")
+    call = answer.content[1]
+    check((call.name, call.input) == ("weather", {"city": "Paris", "days": 2}), f"{call}")
+    messages += [{"role": "assistant", "content": answer.content},
+                 {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "raining"}]}]
+    last = client.messages.create(model="tandem", max_tokens=1000, messages=messages, tools=TOOLS)
+    check(last.content[0].text == "In Paris it is raining.", f"{last}")
 
 
-def begun(client):
-    """An answer whose beginning is given goes on there."""
-    text = client.messages.create(**ASK).content[0].text
-    half = text[: len(text) // 2].rstrip()
-    ask = {**ASK, "messages": ASK["messages"] + [{"role": "assistant", "content": half}]}
-    rest = client.messages.create(**ask)
-    check(client.messages.count_tokens(model=MODEL, messages=ask["messages"]).input_tokens == prompt_tokens(rest.usage), "it counts otherwise")
-    check(not rest.content[0].text.startswith(half), "the answer repeats its beginning")
+def tool_stream():
+    with client.messages.stream(**question("the weather in Oslo and Rome?", tools=TOOLS)) as events:
+        final = events.get_final_message()
+    got = [(b.name, b.input["city"]) for b in final.content if b.type == "tool_use"]
+    check(got == [("weather", "Oslo"), ("weather", "Rome")] and len({b.id for b in final.content}) == 2, f"{final}")
 
 
-def counts(client):
-    for more in ({}, {"system": "You write Go."}, {"tools": [TOOL]}, {"thinking": {"type": "adaptive"}}):
-        counted = client.messages.count_tokens(model=MODEL, messages=ASK["messages"], **more)
-        usage = client.messages.create(**ASK, **more).usage
-        check(counted.input_tokens == prompt_tokens(usage), f"counted {counted.input_tokens}, then {usage}")
+def tool_choice():
+    check(ask("say pong", tools=TOOLS, tool_choice={"type": "none"}).content[0].text == "pong", "none")
+    named = ask("call it", tools=TOOLS, tool_choice={"type": "tool", "name": "weather"})
+    check([b.name for b in named.content if b.type == "tool_use"] == ["weather"], f"{named}")
 
 
-def tools(client):
-    ask = {**ASK, "max_tokens": 200, "tools": [TOOL, {"type": "web_search_20250305", "name": "web_search"}]}
-    for choice in ({"type": "tool", "name": TOOL["name"]}, {"type": "any", "disable_parallel_tool_use": True}):
-        call = client.messages.create(**ask, tool_choice=choice)
-        check(call.stop_reason == "tool_use", f"under {choice} it ends by {call.stop_reason}: {call.content}")
-        check(len(call.content) == 1 and call.content[0].type == "tool_use", f"under {choice}: {call.content}")
-        used = call.content[0]
-        check(used.name == TOOL["name"] and used.input["unit"] in ("C", "F") and 1 <= used.input["days"] <= 9 and len(used.input) == 2, f"a call {used}")
-        check(said(streamed(client, **ask, tool_choice=choice)) == said(call), "streamed, it is another call")
-
-    ask["messages"] = ASK["messages"] + [
-        {"role": "assistant", "content": call.content},
-        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": used.id, "content": [{"type": "text", "text": "Sunny."}]}, {"type": "text", "text": "So?"}]},
-    ]
-    after = client.messages.create(**ask, tool_choice={"type": "none"})
-    check(after.stop_reason in ("end_turn", "max_tokens"), f"it ends by {after.stop_reason}")
-    check(prompt_tokens(after.usage) > prompt_tokens(client.messages.create(**ASK).usage), "the result is no part of the prompt")
-    check(said(streamed(client, **ask, tool_choice={"type": "none"})) == said(after), "streamed, it is another answer")
+def reasoning():
+    want = [("thinking", "Two and two."), ("text", "Four.")]
+    more = {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2000}
+    with client.messages.stream(**question("Think, then add 2 and 2.", **more)) as events:
+        streamed = events.get_final_message()
+    for answer in (ask("Think, then add 2 and 2.", **more), streamed):
+        got = [(b.type, b.thinking if b.type == "thinking" else b.text) for b in answer.content]
+        check(got == want and answer.content[0].signature, f"{answer}")
 
 
-def formats(client):
-    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": False}
-    whole = client.messages.create(**ASK, output_config={"format": {"type": "json_schema", "schema": schema}})
-    check(json.loads(whole.content[0].text) in ({"ok": True}, {"ok": False}), f"it says {whole.content}")
+def counted():
+    n = client.messages.count_tokens(model="tandem", messages=[{"role": "user", "content": "say pong"}], tools=TOOLS).input_tokens
+    usage = ask("say pong", tools=TOOLS).usage
+    check(n == usage.input_tokens + usage.cache_read_input_tokens, f"{n}, {usage}")
 
 
-def refusals(client):
-    def refused(kind, name, words, **ask):
-        for send in (client.messages.create, lambda **ask: streamed(client, **ask)):
-            try:
-                send(**{**ASK, **ask})
-            except anthropic.APIStatusError as e:
-                check(type(e) is kind, f"{type(e).__name__} instead of {kind.__name__}: {e}")
-                check(e.body["error"]["type"] == name and words in e.body["error"]["message"], f"{e.body}, want {name}: {words}")
-                check(e.request_id and e.request_id == e.body["request_id"], f"request id {e.request_id} of {e.body}")
-                continue
-            check(False, f"accepted {str(ask)[:200]}")
+def errors():
+    def refused(kind, words, text="say pong", **more):
+        try:
+            ask(text, **more)
+        except anthropic.APIStatusError as e:
+            check(type(e) is kind and words in str(e) and e.request_id, f"{type(e).__name__}: {e}")
+            return
+        check(False, f"accepted {more}")
 
-    bad = (anthropic.BadRequestError, "invalid_request_error")
-    refused(anthropic.NotFoundError, "not_found_error", "no-such-model", model="no-such-model")
-    refused(*bad, "max_tokens", max_tokens=-1)
-    refused(*bad, "at least one message", messages=[])
-    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "eA=="}}
-    refused(*bad, "takes text only", messages=[{"role": "user", "content": [image]}])
-    refused(*bad, "tool_choice", tool_choice={"type": "any"})
-    refused(*bad, "prompt is too long: ", messages=[{"role": "user", "content": "a b " * 100_000}])
+    refused(anthropic.NotFoundError, "no-such-model", model="no-such-model")
+    refused(anthropic.BadRequestError, "max_tokens", max_tokens=-1)
+    refused(anthropic.BadRequestError, "> 131072", "a b " * 100_000)
 
 
-def main(base):
-    client = anthropic.Anthropic(base_url=base, api_key="unused", max_retries=0, timeout=120)
-    for test in (models, messages, stops, begun, counts, tools, formats, refusals):
-        test(client)
-        print(f"ok    {test.__name__}", flush=True)
+def error_midway():
+    text = ""
+    try:
+        with client.messages.stream(**question("fail midway")) as events:
+            for piece in events.text_stream:
+                text += piece
+    except anthropic.APIError as e:
+        check(text.startswith("half"), f"{text!r} {e}")
+        return
+    check(False, f"no error after {text!r}")
 
 
-if __name__ == "__main__":
-    main(sys.argv[1])
+def keep_alive():
+    patient = client.with_options(timeout=anthropic.Timeout(3, connect=3))  # between two reads
+    with patient.messages.stream(**question("think for long")) as events:
+        check("".join(events.text_stream) == "done", "streamed")
+
+
+def disconnect():
+    with client.messages.stream(**question("count slowly")) as events:
+        next(iter(events.text_stream))
+        check(in_flight(get) == 1, f"{in_flight(get)} requests in flight while one streams")
+    let_go(get, "a stream")
+
+
+run({
+    "models": models, "chat": chat, "chat, streamed": stream, "tools": tools, "tools, streamed and parallel": tool_stream,
+    "tool_choice": tool_choice, "reasoning": reasoning, "counted tokens": counted, "errors": errors, "error amid a stream": error_midway,
+    "keep-alive": keep_alive, "disconnect": disconnect,
+})

@@ -6,6 +6,7 @@ python openai_embeddings.py BASE_URL        (without /v1; the server serves that
 Fails on the first answer that differs from what the OpenAI protocol promises.
 """
 
+import functools
 import json
 import math
 import pathlib
@@ -15,14 +16,11 @@ import sys
 
 import openai
 
+from checks import check, run
+
 MODEL = "embedder"
 HIDDEN, INNER, HEADS, DIM, LAYERS, VOCAB = 32, 48, 2, 16, 2, 257
 END = 256  # the token that ends a text
-
-
-def check(condition, what):
-    if not condition:
-        raise SystemExit(f"openai embeddings: {what}")
 
 
 def weights():
@@ -171,9 +169,7 @@ def refusals(client):
 
 def main(base):
     client = openai.OpenAI(base_url=base + "/v1", api_key="unused", max_retries=0, timeout=120)
-    for test in (embeddings, refusals):
-        test(client)
-        print(f"ok    {test.__name__}", flush=True)
+    run({"embeddings": functools.partial(embeddings, client), "embeddings refused": functools.partial(refusals, client)})
 
 
 if __name__ == "__main__":

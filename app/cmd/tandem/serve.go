@@ -39,6 +39,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	})
 	verbose := f.Bool("verbose", false, "log more")
 	supervised := f.Bool("supervised", false, "end with standard input, as the program that started this one does")
+	script := engineFlags(f)
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -71,6 +72,9 @@ func serve(ctx context.Context, m *Main, args []string) error {
 		o.Settings.CheckpointDisk, o.Given["checkpoint_disk"] = disk, control.Given{Source: control.FromFlag, By: "--checkpoint-disk"}
 	}
 	o.Model, o.Drafter, o.ContextLength, o.Dtype, o.Speculation = *model, *drafter, *length, *dtype, *speculation
+	if err := script(&o); err != nil {
+		return err
+	}
 	if *supervised {
 		var end context.CancelFunc
 		ctx, end = context.WithCancel(ctx)

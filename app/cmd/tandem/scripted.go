@@ -1,0 +1,32 @@
+//go:build scripted
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"tandem/app"
+)
+
+// engineFlags adds the flags of a program that tests clients, and returns what puts
+// them into the options.
+func engineFlags(f *flag.FlagSet) func(*app.Options) error {
+	kind := f.String("engine", "", "scripted: answers come from --script")
+	path := f.String("script", "", "`FILE` of cues, see app.Script")
+	return func(o *app.Options) error {
+		if *kind == "" {
+			return nil
+		}
+		if *kind != "scripted" {
+			return fmt.Errorf("there is no engine %q; there is scripted", *kind)
+		}
+		text, err := os.ReadFile(*path)
+		if err != nil {
+			return err
+		}
+		o.Script, err = app.ReadScript(text)
+		return err
+	}
+}

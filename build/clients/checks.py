@@ -1,0 +1,38 @@
+"""What the clients in Python share."""
+
+import re
+import time
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(what)
+
+
+def run(tests):
+    """Runs functions under the names of the features that they check."""
+    for feature, test in tests.items():
+        test()
+        print(f"ok {feature}", flush=True)
+
+
+def in_flight(get):
+    """How many requests the server is busy with; get returns the text of a path."""
+    return float(re.search(r"^tandem_requests_in_flight (\S+)$", get("/metrics"), re.M)[1])
+
+
+def let_go(get, what):
+    """Fails unless the server soon has nothing to do any more."""
+    for _ in range(100):
+        if in_flight(get) == 0:
+            return
+        time.sleep(0.1)
+    check(False, f"{what}: the request goes on after its client left")
+
+
+# What the script calls.
+WEATHER = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city", "days"],
+}
