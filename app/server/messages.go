@@ -144,9 +144,9 @@ func (c *messagesRequest) rendered(m Model) (string, error) {
 	return text, err
 }
 
-// renderOnce has the template write the turns, thoughts under its own name. An answer that was begun goes on where
-// its last message ends, before what the template puts behind one: there a word stands
-// that no text has.
+// renderOnce has the template write the turns, thoughts under its own name. An answer
+// that was begun goes on where its last message ends, before what the template puts
+// behind one: there a word stands that no text has.
 func (c *messagesRequest) renderOnce(m Model) (string, error) {
 	name := m.Dialect().Remembered()
 	if err := c.remember(name); err != nil {

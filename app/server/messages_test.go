@@ -188,6 +188,28 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
+// TestMessageBombs: what is too much of one thing is refused by its field.
+func TestMessageBombs(t *testing.T) {
+	repeated := func(n int, item string) string { return strings.Repeat(item+",", n-1) + item }
+	for fields, want := range map[string]string{
+		`"tools":[` + repeated(100_000, `{"name":"f","input_schema":{}}`) + `]`:                                          "tools may hold 2000 tools",
+		`"stop_sequences":[` + repeated(10_000, `"s"`) + `]`:                                                             "stop_sequences may hold",
+		`"system":[` + repeated(100_000, `{"type":"text","text":"s"}`) + `]`:                                             "prompt is too long",
+		`"messages":[` + repeated(50_000, `{"role":"user","content":"x"},{"role":"system","content":"be brief"}`) + `]`:  "prompt is too long",
+		`"messages":[` + repeated(100_000, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}`) + `]`: "prompt is too long",
+	} {
+		body := messageBody(fields)
+		if strings.HasPrefix(fields, `"messages"`) {
+			body = `{"model":"tandem","max_tokens":9,` + fields + `}`
+		}
+		fake := speaking("ok")
+		w := postMessages(t, fake, body)
+		if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) || len(e.Error.Message) > 500 || fake.held != 0 {
+			t.Errorf("%.60s: %d %s, want %s", fields, w.Code, w.Body, want)
+		}
+	}
+}
+
 // TestCountTokens: as many as the same request's usage says, and no run is left.
 func TestCountTokens(t *testing.T) {
 	for _, fields := range []string{
@@ -240,6 +262,7 @@ func TestPlainerTurns(t *testing.T) {
 		{"results and words, plainly", called, "tool user", "user:x|assistant:|tool:y\n\nz"},
 		{"the system amid", amid, "", "user:x|assistant:y|system: be brief\n|user:z"},
 		{"the system amid, plainly", amid, "assistant system", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
+		{"the system passed over but once", `{"role":"system","content":"be brief"},` + amid, "pass over but once", "system:be brief|user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 		{"the system passed over", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 	} {
 		fake := speaking("ok")
@@ -252,7 +275,7 @@ func TestPlainerTurns(t *testing.T) {
 			}
 			var roles, parts []string
 			for _, m := range v.Messages {
-				if c.refused == "pass over" && m.Role == "system" {
+				if strings.HasPrefix(c.refused, "pass over") && m.Role == "system" && (c.refused == "pass over" || len(parts) > 0) {
 					continue
 				}
 				roles, parts = append(roles, m.Role), append(parts, m.Role+":"+m.Content)

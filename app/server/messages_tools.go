@@ -18,6 +18,10 @@ func readMessageTools(f *fields) (b toolbox) {
 	if v := f.raw("tools"); v != nil && json.Unmarshal(v, &list) != nil {
 		f.fail("tools", "must be a list of objects.")
 	}
+	if len(list) > maxTools {
+		f.fail("tools", "may hold %d tools, not %d.", maxTools, len(list))
+		return toolbox{}
+	}
 	for i, v := range list {
 		o, err := parseFields(v, fmt.Sprintf("tools[%d].", i))
 		if err != nil {

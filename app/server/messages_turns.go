@@ -263,15 +263,22 @@ func eachBlock(f *fields, key string, read func(b *fields, kind string)) {
 }
 
 // misplaced reports whether a template that wrote text, or failed, has no place for the
-// turns as they are: it refuses them, or passes over what the system says.
+// turns as they are: it refuses them, or passes over what the system says, or some of it.
 func misplaced(list []turn, text string, err error) bool {
 	if err != nil {
 		e, ok := errors.AsType[*control.Error](err)
 		return ok && e.Code == control.CodeInvalid
 	}
-	return slices.ContainsFunc(list, func(t turn) bool {
-		return t.role == "system" && !strings.Contains(text, strings.TrimSpace(t.text()))
-	})
+	for _, t := range list {
+		if t.role != "system" {
+			continue
+		}
+		var found bool
+		if _, text, found = strings.Cut(text, strings.TrimSpace(t.text())); !found {
+			return true
+		}
+	}
+	return false
 }
 
 // plainer returns turns for templates that know less: the system speaks in front alone,
@@ -289,7 +296,6 @@ func plainer(list []turn) (_ []turn, changed bool) {
 		case t.role == "user" && n > 0 && s.list[n-1].role == "tool":
 			changed = true
 		case t.role != "user" || n == 0 || s.list[n-1].role != "user":
-			t.texts = slices.Clone(t.texts)
 			s.list = append(s.list, t)
 			continue
 		}
