@@ -28,10 +28,15 @@ func TestReleasedBeforeTheEnd(t *testing.T) {
 		`{"model":"tandem","prompt":"a b c","max_tokens":4,"stream":true,"stream_options":{"include_usage":true}}`,
 		`{"model":"tandem","messages":[{"role":"user","content":"a b c"}],"max_tokens":4}`,
 		`{"model":"tandem","messages":[{"role":"user","content":"a b c"}],"max_tokens":4,"stream":true}`,
+		`{"model":"tandem","input":"a b c","max_output_tokens":4}`,
+		`{"model":"tandem","input":"a b c","max_output_tokens":4,"stream":true}`,
 	} {
 		path := "/v1/completions"
-		if strings.Contains(body, "messages") {
+		switch {
+		case strings.Contains(body, "messages"):
 			path = "/v1/messages"
+		case strings.Contains(body, "input"):
+			path = "/v1/responses"
 		}
 		fake := newFake()
 		last, held := "", 0

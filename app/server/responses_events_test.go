@@ -187,7 +187,7 @@ func TestResponseFails(t *testing.T) {
 	w = postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
 	list := readResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
-	if last.Type != "response.failed" || last.Response.Status != "failed" || last.Response.Error == nil || last.Response.Error.Message != "The queue is full." || last.Response.Error.Code == "" || last.Response.Store {
+	if last.Type != "response.failed" || last.Response.Status != "failed" || last.Response.Error == nil || last.Response.Error.Message != "The queue is full." || last.Response.Error.Code != "server_error" || last.Response.Store {
 		t.Errorf("%s", w.Body)
 	}
 	if len(fake.kept) != 0 || fake.lastRun().FinishReason != "error" {
@@ -210,7 +210,7 @@ func TestResponseKeepAlive(t *testing.T) {
 			t.Fatalf("%q", w.events)
 		}
 		list := readResponseEvents(t, strings.TrimPrefix(w.events[1], "3s: "))
-		if len(list) != 3 || list[0].Type != "response.created" || list[2].Type != "response.failed" || list[2].Response.Error.Message != "The queue is full." {
+		if len(list) != 3 || list[0].Type != "response.created" || list[2].Type != "response.failed" || *list[2].Response.Error != (responseError{"server_error", "The queue is full."}) {
 			t.Errorf("%q", w.events)
 		}
 	})

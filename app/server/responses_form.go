@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -186,7 +185,7 @@ func (r *reply) responseUsage() (u responseUsage) {
 // responseCode is what responses call an error.
 func (f failure) responseCode() string {
 	if f.status >= 500 {
-		return cmp.Or(map[string]string{string(engine.CodeQueueFull): "server_overloaded"}[f.body.Code], "server_error")
+		return "server_error"
 	}
 	return f.body.Code
 }

@@ -24,7 +24,7 @@ type responseItem struct {
 // A wholeResponse is the object of a response.
 type wholeResponse struct {
 	ID, Object, Status, Model string
-	Error                     *struct{ Code, Message string }
+	Error                     *responseError
 	IncompleteDetails         *struct{ Reason string } `json:"incomplete_details"`
 	Output                    []responseItem
 	Usage                     *responseUsage
@@ -33,6 +33,8 @@ type wholeResponse struct {
 	Tools                     []json.RawMessage
 	Metadata                  map[string]string
 }
+
+type responseError struct{ Code, Message string }
 
 // responseBody is a request with more fields.
 func responseBody(fields ...string) string {
