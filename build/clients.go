@@ -47,7 +47,7 @@ func testClients(ctx context.Context, b *builder) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx))
+	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.connect(ctx))
 	fmt.Fprintf(b.out, "\n%s\ntest clients: %s\n", t.table.String(), seconds(time.Since(start)))
 	return err
 }
@@ -121,15 +121,20 @@ func (t *clientTier) scripted(script string, more ...string) []string {
 	return append([]string{"--model", t.model, "--engine", "scripted", "--script", filepath.Join(t.root, clientsDir, script)}, more...)
 }
 
-// against runs clients against a server of their own. What it logs as an error fails them: a client can do nothing that
-// is the server's fault. Only where the script has an error is one meant.
+// against runs clients against a server of their own.
 func (t *clientTier) against(ctx context.Context, flags []string, clients func(url string) error) error {
+	return t.serve(ctx, flags, func(s *server) error { return clients(s.url) })
+}
+
+// serve is against for who asks for more than the address. What the server logs as an error fails the clients: they can
+// do nothing that is the server's fault. Only where the script has an error is one meant.
+func (t *clientTier) serve(ctx context.Context, flags []string, clients func(*server) error) error {
 	var log bytes.Buffer
 	s, err := t.startServerLogging(ctx, &log, t.program, flags...)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, log.String())
 	}
-	err = errors.Join(clients(s.url), s.stop())
+	err = errors.Join(clients(s), s.stop())
 	for line := range strings.SplitSeq(log.String(), "\n") {
 		if strings.Contains(line, "ERROR") && !strings.Contains(line, "The script has an error here.") {
 			err = errors.Join(err, fmt.Errorf("the server says: %s", line))

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A connected client is set up by nothing but what the Connect page says, and started by the command that it shows.
+type connected struct {
+	id, name string
+	feature  string // of the table
+	script   string // what the server is to say
+	context  string // of the server, in tokens
+	shows    string // a regular expression that the output has to have
+	copied   bool   // the client has a file to read and another to write
+}
+
+// roomy is a context that the agents' instructions fit, and scanty one that they do not.
+const roomy, scanty = "131072", "8192"
+
+// connections are the clients of the page that can be installed here. Codex tells by its own words that a prompt is too
+// long, Claude Code with both numbers.
+func connections() []connected {
+	const greets, tool, small = "set up by the Connect page", "a loop of tools", "told that the context is too short"
+	return []connected{
+		{"curl", "curl", greets, "connect.json", roomy, `func Reverse`, false},
+		{"python", "openai, Python", greets, "connect.json", roomy, `func Reverse`, false},
+		{"javascript", "openai, Node", greets, "connect.json", roomy, `func Reverse`, false},
+		{"llm", "llm", greets, "connect.json", roomy, `Good day`, false},
+		{"codex", "Codex CLI", tool, "codex.json", roomy, `Copied\.`, true},
+		{"codex", "Codex CLI", small, "codex.json", scanty, `ran out of room in the model's context window`, false},
+		{"claude", "Claude Code", tool, "claude.json", roomy, `Copied\.`, true},
+		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false},
+	}
+}
+
+// connect runs them, each against a fresh server. Programs stand in front of the agents' own to ask them, once they are
+// set up, for a task instead of opening a screen.
+func (t *clientTier) connect(ctx context.Context) error {
+	bin := filepath.Join(t.dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	claude, err := filepath.Glob(filepath.Join(t.modules, "@anthropic-ai", "claude-code-*", "claude"))
+	if err != nil || len(claude) != 1 {
+		return fmt.Errorf("%d programs of Claude Code are installed, want one: %v", len(claude), err)
+	}
+	node, err := t.output(t.command(ctx, "node", "-p", "process.execPath"))
+	if err != nil {
+		return err
+	}
+	codex := filepath.Join(t.modules, "@openai", "codex", "bin", "codex.js")
+	for name, script := range map[string]string{
+		"node":    fmt.Sprintf("exec '%s' \"$@\"", node),
+		"python3": fmt.Sprintf("exec '%s' \"$@\"", t.python),
+		"llm":     fmt.Sprintf("exec '%s' \"$@\"", filepath.Join(filepath.Dir(t.python), "llm")),
+		"codex":   fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$TASK\"", node, codex),
+		"claude":  fmt.Sprintf("exec '%s' --allowed-tools Read,Write -p \"$TASK\"", claude[0]),
+	} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, c := range connections() {
+		errs = append(errs, t.serve(ctx, t.scripted(c.script, "--context", c.context), func(s *server) error {
+			start := time.Now()
+			err := t.connectOne(ctx, c, s, bin)
+			mark := "ok"
+			if err != nil {
+				mark, err = "FAIL", fmt.Errorf("%s: %w", c.name, err)
+			} else {
+				t.table.add(c.name, c.feature)
+			}
+			fmt.Fprintf(t.out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), c.name, c.feature)
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// connectOne has a server write what a client reads, and runs the command that the page shows with it.
+func (t *clientTier) connectOne(ctx context.Context, c connected, s *server, bin string) error {
+	use, err := writtenFor(ctx, s, c.id)
+	if err != nil {
+		return err
+	}
+	// Where a program in JavaScript finds its package.
+	if err := link(filepath.Join(s.home, "node_modules"), t.modules); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, clientLimit)
+	defer cancel()
+	cmd, err := t.isolated(ctx, "sh", "-c", use)
+	if err != nil {
+		return err
+	}
+	from, to := filepath.Join(cmd.Dir, "note.txt"), filepath.Join(cmd.Dir, "copy.txt")
+	if err := os.WriteFile(from, []byte("the word is heron\n"), 0o644); err != nil {
+		return err
+	}
+	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin", fmt.Sprintf("TASK=Copy %s to %s now", from, to))
+	out, err := cmd.CombinedOutput()
+	if found := regexp.MustCompile(c.shows).Match(out); !found || c.copied && err != nil {
+		return fmt.Errorf("%v, want %s\n$ %s\n%s", err, c.shows, use, out)
+	}
+	if text, err := os.ReadFile(to); c.copied && string(text) != "the word was heron" {
+		return fmt.Errorf("it wrote %q, %v\n%s", text, err, out)
+	}
+	return nil
+}
+
+// writtenFor has a server write the file of a client of the Connect page and returns the command that uses it.
+func writtenFor(ctx context.Context, s *server, id string) (string, error) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.home, "run", "control.sock"))
+	}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://tandem/app/connect/"+id, strings.NewReader("{}"))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var c struct{ Use string }
+	if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || c.Use == "" {
+		return "", fmt.Errorf("the Connect page has no file for %s: %s, %v", id, resp.Status, err)
+	}
+	return c.Use, nil
+}
