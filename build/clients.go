@@ -47,7 +47,7 @@ func testClients(ctx context.Context, b *builder) error {
 		return err
 	}
 	defer os.RemoveAll(t.dir)
-	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.connect(ctx))
+	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.connect(ctx), t.fuzz(ctx))
 	fmt.Fprintf(b.out, "\n%s\ntest clients: %s\n", t.table.String(), seconds(time.Since(start)))
 	return err
 }
