@@ -83,7 +83,7 @@ func (a *App) offer(ctx context.Context) (control.Connect, offer, error) {
 
 // connection describes a client, and looks at its file.
 func (a *App) connection(x client, o offer) control.Connection {
-	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o), Context: x.context, Lacks: x.lacks}
+	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o), Context: x.context}
 	if x.file == "" {
 		return c
 	}

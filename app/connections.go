@@ -26,8 +26,7 @@ type client struct {
 	id, name string
 	where    string // the text goes, a sentence
 	text     func(offer) string
-	context  int    // tokens it needs; 0 = it takes what there is
-	lacks    string // what it needs and is not served, a sentence
+	context  int // tokens it needs; 0 = it takes what there is
 
 	file string                        // name of its file; empty if it reads none
 	use  func(path, dir string) string // command that uses the file; both are quoted for a shell
@@ -36,7 +35,6 @@ type client struct {
 // clients lists them as the page shows them: editors, agents, programs of one's
 // own.
 func clients() []client {
-	const calls = "Its agent works by tool calls, which Tandem does not answer yet: it talks, and changes nothing."
 	return []client{
 		{
 			// docs.continue.dev/reference
@@ -47,7 +45,7 @@ func clients() []client {
 			// zed.dev/docs/ai/use-api-access, openai-compatible: the key comes from the
 			// environment, named after the provider.
 			id: "zed", name: "Zed", text: zedText, context: 0,
-			where: "Into settings.json (“zed: open settings file”); Zed asks for the key once. Tools are off in it, for Tandem does not answer tool calls yet.",
+			where: "Into settings.json (“zed: open settings file”); Zed asks for the key once.",
 		},
 		{
 			// docs.cline.bot; the context is docs.ollama.com/integrations/cline's.
@@ -59,7 +57,7 @@ func clients() []client {
 		{
 			// opencode.ai/v1/docs/providers; the context is ollama.com/blog/launch's, and so are
 			// those of Codex and Claude Code.
-			id: "opencode", name: "OpenCode", where: "Into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000, lacks: calls,
+			id: "opencode", name: "OpenCode", where: "Into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000,
 			file: "opencode.json", use: func(path, _ string) string { return "OPENCODE_CONFIG=" + path + " opencode" },
 		},
 		{
@@ -153,7 +151,7 @@ func zedText(o offer) string {
 	const usual = 32_768 // it wants a number
 	model := object{
 		"name": control.Alias, "display_name": "Tandem", "max_tokens": o.contextOr(usual),
-		"capabilities": object{"tools": false, "images": false, "parallel_tool_calls": false, "prompt_cache_key": false},
+		"capabilities": object{"tools": true, "images": false, "parallel_tool_calls": true, "prompt_cache_key": false},
 	}
 	return jsonText(object{"language_models": object{"openai_compatible": object{"Tandem": object{"api_url": o.base, "available_models": []any{model}}}}})
 }

@@ -14,7 +14,7 @@ var _ server.Responses = (*App)(nil)
 
 // KeepResponse implements server.Responses.
 func (a *App) KeepResponse(ctx context.Context, k server.KeptResponse) error {
-	return a.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Response: k.Response})
+	return responseError(a.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Response: k.Response}))
 }
 
 // Response implements server.Responses.

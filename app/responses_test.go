@@ -22,6 +22,11 @@ func TestResponses(t *testing.T) {
 	}
 	a := open()
 	var want []server.KeptResponse
+	for _, name := range []string{"zed", "phone"} {
+		if _, err := a.db.AddKey(ctx, name, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, client := range []string{"zed", "zed", "phone"} {
 		run, err := a.BeginRun(ctx, control.Run{Client: client, Model: "m"})
 		if err != nil {

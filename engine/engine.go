@@ -5,6 +5,7 @@ import (
 	"iter"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -280,10 +281,13 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	case over: // nothing is left to generate
 		e.leave(t, nil)
 		return t, nil
+	case len(r.Generated) > 0: // it was let in when it began
+		e.waiting = slices.Insert(e.waiting, 0, t)
 	case e.queued() >= e.opts.Queue:
 		return nil, errQueueFull
+	default:
+		e.waiting = append(e.waiting, t)
 	}
-	e.waiting = append(e.waiting, t)
 	e.signal()
 	return t, nil
 }

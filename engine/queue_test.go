@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -112,20 +113,27 @@ func TestQueueLimit(t *testing.T) {
 			<-release
 		}
 	}
-	done := make(chan error, 3)
-	start := func() {
+	done := make(chan error, 4)
+	var mu sync.Mutex
+	var order []string // in which they ended
+	start := func(r Request, name string) {
+		r.Prompt, r.Done = []int32{0}, func(Stats) {
+			mu.Lock()
+			defer mu.Unlock()
+			order = append(order, name)
+		}
 		go func() {
 			var last error
-			for _, err := range f.Generate(context.Background(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) {
+			for _, err := range f.Generate(context.Background(), r) {
 				last = err
 			}
 			done <- last
 		}()
 	}
-	start()
+	start(Request{MaxTokens: new(2)}, "first")
 	<-started
-	start()
-	start()
+	start(Request{MaxTokens: new(2)}, "waits")
+	start(Request{MaxTokens: new(2)}, "waits")
 	for f.Queued() < 2 {
 		time.Sleep(time.Millisecond)
 	}
@@ -136,11 +144,19 @@ func TestQueueLimit(t *testing.T) {
 	if e, ok := errors.AsType[*Error](got); !ok || e.Code != CodeQueueFull {
 		t.Errorf("fourth request: %v", got)
 	}
+	// One that goes on with what it said before was let in then, and comes next.
+	start(Request{Generated: []int32{1}, MaxTokens: new(3)}, "goes on")
+	for f.Queued() < 3 {
+		time.Sleep(time.Millisecond)
+	}
 	close(release)
-	for range 3 {
+	for range 4 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
+	}
+	if want := []string{"first", "goes on", "waits", "waits"}; !slices.Equal(order, want) {
+		t.Errorf("they ended in the order %q, want %q", order, want)
 	}
 }
 

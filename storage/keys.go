@@ -67,7 +67,10 @@ func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 		if n, _ := res.RowsAffected(); n == 0 {
 			return &Error{Code: NotFound, Op: op, Message: "no such key"}
 		}
-		return nil
+		return db.removeCopies(op)
 	})
+	if err == nil {
+		db.purge()
+	}
 	return db.wrap(op, err)
 }

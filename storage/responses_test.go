@@ -50,6 +50,13 @@ func TestResponses(t *testing.T) {
 	}
 	defer db.Close()
 	ctx := t.Context()
+	k, err := db.AddKey(ctx, "zed", "aa")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.AddKey(ctx, "phone", "bb"); err != nil {
+		t.Fatal(err)
+	}
 	r := mustRespond(t, db, "a", "", "zed")
 	want := Response{ID: "a", Owner: "zed", Run: r.ID, Input: json.RawMessage(`["a"]`), Response: json.RawMessage(`{"a":1}`), CreatedAt: now, UsedAt: now}
 	if got, err := db.Response(ctx, "zed", "a"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
@@ -107,16 +114,13 @@ func TestResponses(t *testing.T) {
 	}
 
 	// Nor does anybody get them who has another key by that name.
-	k, err := db.AddKey(ctx, "zed", "aa")
-	if err != nil {
-		t.Fatal(err)
-	}
 	mustRespond(t, db, "mine", "", "")
 	if err := db.DeleteKey(ctx, k.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, err = db.Response(ctx, "zed", "d")
 	wantCode(t, err, NotFound)
+	wantCode(t, db.AddResponse(ctx, Response{ID: "late", Owner: "zed", Run: r.ID, Input: json.RawMessage("[]"), Response: json.RawMessage("{}")}), NotFound)
 	if _, err := db.Response(ctx, "", "mine"); err != nil {
 		t.Error(err)
 	}

@@ -27,12 +27,11 @@ type LongerModel struct {
 type Connection struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
-	Where    string  `json:"where"`           // the text goes, a sentence
-	Text     string  `json:"text"`            // to copy
-	Context  int     `json:"context"`         // tokens that the client needs; 0 = it takes what there is
-	Lacks    string  `json:"lacks,omitempty"` // what the client needs and Tandem does not serve, a sentence
-	File     string  `json:"file,omitempty"`  // that the text is written to on request; empty if the client reads none
-	Use      string  `json:"use,omitempty"`   // command that uses the file
+	Where    string  `json:"where"`          // the text goes, a sentence
+	Text     string  `json:"text"`           // to copy
+	Context  int     `json:"context"`        // tokens that the client needs; 0 = it takes what there is
+	File     string  `json:"file,omitempty"` // that the text is written to on request; empty if the client reads none
+	Use      string  `json:"use,omitempty"`  // command that uses the file
 	Written  Written `json:"written"`
 	Endpoint string  `json:"endpoint,omitempty"` // that the file names, if it is stale and names one
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -53,7 +54,7 @@ func (f *responseForm) keep(r *reply, response []byte) bool {
 			ID: r.id, Owner: caller(u.ctx), Previous: f.req.previous, Run: u.key, Input: input, Response: response,
 		})
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrNoResponse) {
 		u.s.log.Error("a response cannot be kept", "run", u.key, "err", err)
 	}
 	return err == nil
@@ -151,13 +152,15 @@ func textOrNull(s string) *string {
 func (q *responseRequest) appendText(dst []byte) []byte {
 	format := json.RawMessage(`{"type":"text"}`)
 	var text struct {
-		Format json.RawMessage `json:"format"`
+		Format    json.RawMessage `json:"format"`
+		Verbosity *string         `json:"verbosity"`
 	}
 	if v := q.body["text"]; v != nil && json.Unmarshal(v, &text) == nil && text.Format != nil && string(text.Format) != "null" {
 		format = text.Format
 	}
 	dst = append(append(dst, `{"format":`...), format...)
-	return append(dst, `,"verbosity":"medium"}`...)
+	dst = appendString(append(dst, `,"verbosity":`...), first("medium", text.Verbosity))
+	return append(dst, '}')
 }
 
 // responseUsage is usage as responses have it.

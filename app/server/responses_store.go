@@ -16,7 +16,7 @@ import (
 // the name of a key, or empty for the programs without one; what is another's is not
 // there.
 type Responses interface {
-	// KeepResponse stores one.
+	// KeepResponse stores one, or returns ErrNoResponse if its owner is nobody any more.
 	KeepResponse(context.Context, KeptResponse) error
 	// Response returns an owner's, or ErrNoResponse.
 	Response(ctx context.Context, owner, id string) (KeptResponse, error)
@@ -64,7 +64,7 @@ type recollection struct {
 	held  *place
 	bytes int // found
 
-	last KeptResponse // that items were looked for in
+	items map[string]map[string]json.RawMessage // of the responses that were looked in, by their ids
 }
 
 // found counts what was found.
@@ -120,7 +120,8 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 	if !ok {
 		return nil, missing
 	}
-	if r.last.ID != response {
+	items, ok := r.items[response]
+	if !ok {
 		k, err := r.s.backend.Response(r.ctx, r.owner, response)
 		if errors.Is(err, ErrNoResponse) {
 			return nil, missing
@@ -128,22 +129,41 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.last = k
+		if err := r.found(len(k.Input)+len(k.Response), f.path+"id"); err != nil {
+			return nil, err
+		}
+		if items, err = k.byID(); err != nil {
+			return nil, err
+		}
+		if r.items == nil {
+			r.items = map[string]map[string]json.RawMessage{}
+		}
+		r.items[response] = items
 	}
-	input, err := r.last.input()
+	v, ok := items[id]
+	if !ok {
+		return nil, missing
+	}
+	return v, r.found(len(v), f.path+"id")
+}
+
+// byID returns the items of a response by their ids.
+func (k *KeptResponse) byID() (map[string]json.RawMessage, error) {
+	input, err := k.input()
 	if err != nil {
 		return nil, err
 	}
-	output, err := r.last.output()
+	output, err := k.output()
 	if err != nil {
 		return nil, err
 	}
-	for _, v := range append(output, input...) {
-		if itemID(v) == id {
-			return v, r.found(len(v), f.path+"id")
+	items := map[string]json.RawMessage{}
+	for _, v := range append(input, output...) { // of two with one id, that of the output
+		if id := itemID(v); id != "" {
+			items[id] = v
 		}
 	}
-	return nil, missing
+	return items, nil
 }
 
 func itemID(v json.RawMessage) string {

@@ -250,7 +250,7 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 	fake.kept[0].Response = mustJSON(map[string]any{"output": []any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
 	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
-	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[31].id" {
+	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" { // the response itself counts, too
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A place is taken for what is large, and given back.

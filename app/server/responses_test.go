@@ -152,7 +152,7 @@ func TestPlainTurns(t *testing.T) {
 func TestResponseParams(t *testing.T) {
 	fake := speaking("hello")
 	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"b"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
-		`"text":{"format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
+		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.model.requests[0]
 	if len(fake.model.requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
 		t.Errorf("%+v", r)
@@ -169,7 +169,7 @@ func TestResponseParams(t *testing.T) {
 		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k", "service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
 		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": "b"}, "completed_at": nil,
 		"incomplete_details": map[string]any{"reason": "max_output_tokens"}, "reasoning": map[string]any{"effort": nil, "summary": nil},
-		"text": map[string]any{"verbosity": "medium", "format": map[string]any{"type": "json_schema", "name": "n", "schema": map[string]any{"type": "object"}}},
+		"text": map[string]any{"verbosity": "low", "format": map[string]any{"type": "json_schema", "name": "n", "schema": map[string]any{"type": "object"}}},
 	} {
 		if v, ok := got[name]; !ok || !reflect.DeepEqual(v, want) {
 			t.Errorf("%s is %v, want %v", name, v, want)

@@ -34,7 +34,7 @@ func TestSpellings(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state", "/v1/health"} {
+	for _, p := range []string{"/v1", "/v1/", "/v1/wibble", strings.Repeat("/v1", 20_000) + "/wibble", "/wibble/completions", "/chat", "/api", "/v1/app/state", "/v1/v1/app/state", "/v1/health"} {
 		if w := getFrom(s, http.MethodGet, p); w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", p, w.Code, w.Body)
 		}

@@ -308,15 +308,18 @@ func (w *beganWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // match.
 func canonical(mux *http.ServeMux, p string) string {
 	p = path.Clean("/" + p)
-	for !routed(mux, p) {
-		rest, ok := strings.CutPrefix(p, "/v1")
-		if !ok || !isStandard(rest) {
-			break
-		}
-		p = rest
+	if routed(mux, p) {
+		return p
 	}
-	if !routed(mux, p) && routed(mux, "/v1"+p) {
-		return "/v1" + p
+	// However many there are, as a client may send a head full of them.
+	rest := p
+	for strings.HasPrefix(rest, "/v1/") {
+		rest = rest[len("/v1"):]
+	}
+	for _, spelled := range []string{"/v1" + rest, rest} {
+		if isStandard(spelled) && routed(mux, spelled) {
+			return spelled
+		}
 	}
 	return p
 }

@@ -246,7 +246,6 @@ export interface Connection {
   where: string // the text goes, a sentence
   text: string // to copy
   context: number // tokens that the client needs; 0 = it takes what there is
-  lacks?: string // what the client needs and Tandem does not serve, a sentence
   file?: string // that the text is written to on request; empty if the client reads none
   use?: string // command that uses the file
   written: Written
