@@ -99,7 +99,9 @@ func (t *clientTier) realModel(ctx context.Context) error {
 	return t.against(ctx, []string{"--model", "pocket"}, func(url string) error {
 		return errors.Join(
 			t.client(ctx, "openai, Python", t.python, clientsDir+"/openai_real.py", url),
-			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url))
+			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url),
+			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none"),
+			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto"))
 	})
 }
 
@@ -153,11 +155,13 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 	}
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
-	var seen, said []string
+	var seen, said, notes []string
 	for line := range strings.SplitSeq(string(out), "\n") {
 		if feature, ok := strings.CutPrefix(line, "ok "); ok {
 			seen = append(seen, feature)
 			t.table.add(name, feature)
+		} else if note, ok := strings.CutPrefix(line, "note "); ok {
+			notes = append(notes, note)
 		} else {
 			said = append(said, line)
 		}
@@ -170,7 +174,7 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 		mark = "FAIL"
 		err = fmt.Errorf("%s: %w\n$ %s\n%s", name, err, strings.Join(cmd.Args, " "), strings.Join(said, "\n"))
 	}
-	fmt.Fprintf(t.out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name, strings.Join(seen, "; "))
+	fmt.Fprintf(t.out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name, strings.Join(append(seen, notes...), "; "))
 	return err
 }
 
