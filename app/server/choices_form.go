@@ -204,10 +204,9 @@ func (k *chunks) end(c *choice) {
 	}
 	c.draft.rounds = c.rounds()
 	k.mu.Lock()
+	defer k.mu.Unlock() // behind the sending: the one with the timings is the last
 	k.left--
-	last := k.left == 0
-	k.mu.Unlock()
-	if last && !k.rep.params.includeUsage {
+	if k.left == 0 && !k.rep.params.includeUsage {
 		k.close(c, string(appendMember(nil, "timings", k.rep.timings())))
 		return
 	}
