@@ -144,9 +144,9 @@ func (g *grammar) each(prefix string, write func(t Tool) string) string {
 	return "(" + strings.Join(names, " | ") + ")"
 }
 
-// spacing is the white space between the parts of JSON: without a bound a model may never come to
-// its end.
-const spacing = `[\x20\x0A\x0D\x09]{1,32}`
+// Spacing is the white space between the parts of JSON that is generated, a regular expression:
+// without a bound a model may never come to its end.
+const Spacing = `[\x20\x0A\x0D\x09]{1,32}`
 
 // arguments returns the JSON of a tool's arguments, which are an object even where its schema doesn't
 // say so.
@@ -167,7 +167,7 @@ func (g *grammar) arguments(t Tool) string {
 func (g *grammar) schema(s json.RawMessage, strict bool) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(s, &members) == nil && members != nil && members["x-guidance"] == nil {
-		how, err := json.Marshal(map[string]any{"whitespace_pattern": spacing, "lenient": !strict})
+		how, err := json.Marshal(map[string]any{"whitespace_pattern": Spacing, "lenient": !strict})
 		if err != nil {
 			panic(err) // a string and a bool
 		}

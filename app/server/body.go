@@ -55,6 +55,15 @@ func (s *Server) take(p *place) error {
 	}
 }
 
+// readFields is readBody, and the object that the body is.
+func (s *Server) readFields(w http.ResponseWriter, r *http.Request, p *place) (body []byte, f *fields, err error) {
+	if body, err = s.readBody(w, r, p); err != nil {
+		return nil, nil, err
+	}
+	f, err = parseFields(body, "")
+	return body, f, err
+}
+
 // readBody reads a JSON body: checked for type, size, UTF-8 and nesting, not
 // yet for syntax. The caller releases the place, also after an error.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]byte, error) {

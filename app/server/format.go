@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"tandem/app/control"
+	"tandem/app/dialect"
 )
 
 // A Grammar says which texts an answer may be. One of JSON, Lark and Regex is set.
@@ -21,10 +22,6 @@ type Grammar struct {
 // form that OpenAI gives grammars of custom tools.
 var formatTypes = []string{"text", "json_object", "json_schema", "grammar"}
 
-// spacing is the white space between the parts of JSON that is generated: without
-// a bound a model may never come to its end.
-const spacing = `[\x20\x0A\x0D\x09]{1,32}`
-
 // readResponseFormat returns what the answer may be, nil for any text.
 func readResponseFormat(f *fields) *Grammar {
 	o := f.object("response_format")
@@ -32,12 +29,17 @@ func readResponseFormat(f *fields) *Grammar {
 		return nil
 	}
 	defer f.take(o)
+	return readFormat(o, readNamedSchema)
+}
+
+// readFormat reads what a format says; schema reads one by a JSON schema.
+func readFormat(o *fields, schema func(*fields) *Grammar) *Grammar {
 	switch t := o.string("type"); t {
 	case "text":
 	case "json_object":
 		return &Grammar{JSON: guided(json.RawMessage(`{"type":"object"}`), true)}
 	case "json_schema":
-		return readSchema(o)
+		return schema(o)
 	case "grammar":
 		return readGrammar(o)
 	default:
@@ -55,12 +57,17 @@ func needed(f *fields, key string) *fields {
 	return o
 }
 
-func readSchema(f *fields) *Grammar {
+// readNamedSchema reads a schema where chats have it, below a name.
+func readNamedSchema(f *fields) *Grammar {
 	o := needed(f, "json_schema")
 	if o == nil {
 		return nil
 	}
 	defer f.take(o)
+	return readSchema(o)
+}
+
+func readSchema(o *fields) *Grammar {
 	if needed(o, "schema") == nil {
 		return nil
 	}
@@ -76,7 +83,7 @@ func guided(schema json.RawMessage, strict bool) json.RawMessage {
 		return schema
 	}
 	out := append([]byte{'{'}, `"`+key+`":{"whitespace_pattern":`...)
-	out = appendString(out, spacing)
+	out = appendString(out, dialect.Spacing)
 	if !strict {
 		out = append(out, `,"lenient":true`...)
 	}

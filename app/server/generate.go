@@ -62,11 +62,7 @@ func (s *Server) recorded(endpoint string, answer func(http.ResponseWriter, *htt
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read func(*fields) (request, error)) error {
 	var held place
 	defer held.release()
-	body, err := s.readBody(w, r, &held)
-	if err != nil {
-		return err
-	}
-	f, err := parseFields(body, "")
+	body, f, err := s.readFields(w, r, &held)
 	if err != nil {
 		return err
 	}

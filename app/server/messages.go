@@ -185,11 +185,7 @@ func (c *messagesRequest) form() form { return messageForm{} }
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var held place
 	defer held.release()
-	body, err := s.readBody(w, r, &held)
-	if err != nil {
-		return err
-	}
-	f, err := parseFields(body, "")
+	_, f, err := s.readFields(w, r, &held)
 	if err != nil {
 		return err
 	}

@@ -169,16 +169,7 @@ func readOllama(f *fields) params {
 		return p
 	}
 	defer f.take(o)
-	p.temperature = o.number("temperature", 0, math.MaxFloat64)
-	p.topP = o.number("top_p", 0, 1)
-	p.minP = o.number("min_p", 0, 1)
-	p.topK = o.int("top_k", -1, math.MaxInt32)
-	p.presence = o.number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
-	p.frequency = o.number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
-	p.repetition = o.number("repeat_penalty", 0, math.MaxFloat64)
-	if p.repetition != nil && *p.repetition == 0 {
-		o.fail("repeat_penalty", "must be above 0 (1 = off).")
-	}
+	p.readSampling(o, "repeat_penalty")
 	p.stop = readStop(o, "stop")
 	if v := o.raw("seed"); v != nil && v[0] != '-' { // below 0 it is any
 		p.seed = readSeed(o, "seed")

@@ -68,16 +68,7 @@ func (p *params) read(f *fields) {
 	if n := f.int("n", 1, maxN); n != nil {
 		p.n = *n
 	}
-	p.temperature = f.number("temperature", 0, math.MaxFloat64)
-	p.topP = f.number("top_p", 0, 1)
-	p.minP = f.number("min_p", 0, 1)
-	p.topK = f.int("top_k", -1, math.MaxInt32)
-	p.presence = f.number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
-	p.frequency = f.number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
-	p.repetition = f.number("repetition_penalty", 0, math.MaxFloat64)
-	if p.repetition != nil && *p.repetition == 0 {
-		f.fail("repetition_penalty", "must be above 0 (1 = off).")
-	}
+	p.readSampling(f, "repetition_penalty")
 	p.logitBias = readLogitBias(f)
 	p.seed = readSeed(f, "seed")
 	p.stop = readStop(f, "stop")
@@ -86,6 +77,20 @@ func (p *params) read(f *fields) {
 	p.returnDrafts = f.bool("return_draft_info")
 	p.speculation = readSpeculation(f)
 	p.grammar, p.grammarParam = readResponseFormat(f), "response_format"
+}
+
+// readSampling reads how to draw; key is what the protocol calls the repetition penalty.
+func (p *params) readSampling(f *fields, key string) {
+	p.temperature = f.number("temperature", 0, math.MaxFloat64)
+	p.topP = f.number("top_p", 0, 1)
+	p.minP = f.number("min_p", 0, 1)
+	p.topK = f.int("top_k", -1, math.MaxInt32)
+	p.presence = f.number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.frequency = f.number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.repetition = f.number(key, 0, math.MaxFloat64)
+	if p.repetition != nil && *p.repetition == 0 {
+		f.fail(key, "must be above 0 (1 = off).")
+	}
 }
 
 func readSeed(f *fields, key string) *uint64 {

@@ -72,11 +72,7 @@ func (s *Server) readingRoute(endpoint string, read func(*fields) (readRequest, 
 	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		var held place
 		defer held.release()
-		body, err := s.readBody(w, r, &held)
-		if err != nil {
-			return err
-		}
-		f, err := parseFields(body, "")
+		_, f, err := s.readFields(w, r, &held)
 		if err != nil {
 			return err
 		}

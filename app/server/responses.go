@@ -66,20 +66,7 @@ func readTextFormat(f *fields) *Grammar {
 		return nil
 	}
 	defer text.take(o)
-	switch t := o.string("type"); t {
-	case "text":
-	case "json_object":
-		return &Grammar{JSON: guided(json.RawMessage(`{"type":"object"}`), true)}
-	case "json_schema":
-		if schema := needed(o, "schema"); schema != nil {
-			return &Grammar{JSON: guided(o.raw("schema"), o.bool("strict"))}
-		}
-	case "grammar":
-		return readGrammar(o)
-	default:
-		o.fail("type", "is one of %q, not %q.", formatTypes, clip(t))
-	}
-	return nil
+	return readFormat(o, readSchema)
 }
 
 // Limits of metadata, which are OpenAI's.

@@ -121,19 +121,8 @@ func appendFunction(dst []byte, entry json.RawMessage, name string) []byte {
 	return append(dst, "}}"...)
 }
 
-func readResponseChoice(f *fields, key string) (c toolChoice) {
-	c.mode = "auto"
-	v := f.raw(key)
-	if v == nil {
-		return c
-	}
-	if v[0] == '"' {
-		if c.mode = f.oneOf(key, toolChoices); c.mode == "any" {
-			c.mode = "required"
-		}
-		return c
-	}
-	o := f.object(key)
+func readResponseChoice(f *fields, key string) toolChoice {
+	c, o := readChoiceWord(f, key)
 	if o == nil {
 		return c
 	}

@@ -146,19 +146,24 @@ type toolChoice struct {
 // one before it.
 var toolChoices = []string{"none", "auto", "required", "any"}
 
-func readToolChoice(f *fields, key string) (c toolChoice) {
+// readChoiceWord reads a choice that is a word, or left out; otherwise it returns the
+// object that it is, to be read and taken by f.
+func readChoiceWord(f *fields, key string) (c toolChoice, o *fields) {
 	c.mode = "auto"
-	v := f.raw(key)
-	if v == nil {
-		return c
+	switch v := f.raw(key); {
+	case v == nil:
+		return c, nil
+	case v[0] != '"':
+		return c, f.object(key)
 	}
-	if v[0] == '"' {
-		if c.mode = f.oneOf(key, toolChoices); c.mode == "any" {
-			c.mode = "required"
-		}
-		return c
+	if c.mode = f.oneOf(key, toolChoices); c.mode == "any" {
+		c.mode = "required"
 	}
-	o := f.object(key)
+	return c, nil
+}
+
+func readToolChoice(f *fields, key string) toolChoice {
+	c, o := readChoiceWord(f, key)
 	if o == nil {
 		return c
 	}
