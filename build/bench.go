@@ -193,11 +193,11 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 		}
 		cmd := side(program, append([]string{"bench", r.name, "--json"}, passed...)...)
 		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
-		text, err := b.runAlone(cmd)
-		if err != nil {
-			return err
+		text, failed := b.runAlone(cmd)
+		if text == nil || ctx.Err() != nil { // nothing was measured, or it was interrupted
+			return failed
 		}
-		return os.WriteFile(result, text, 0o644)
+		return errors.Join(failed, os.WriteFile(result, text, 0o644))
 	}
 	if len(passed) > 0 {
 		return fmt.Errorf("with a rival it takes no %s", passed[0])

@@ -13,7 +13,8 @@ import (
 	"text/tabwriter"
 )
 
-// runAlone runs a bench without a rival, prints what it says as it comes, and returns all of it.
+// runAlone runs a bench without a rival, prints what it says as it comes, and returns all of it, with the error of one that
+// has missed a bar or found something wrong.
 func (b *builder) runAlone(cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -27,7 +28,7 @@ func (b *builder) runAlone(cmd *exec.Cmd) ([]byte, error) {
 		io.Copy(io.Discard, out) // for it to end
 	}
 	if failed := cmd.Wait(); failed != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), failed)
+		err = fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), failed)
 	}
 	return text, err
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestBenches runs benches without a rival: each prints its table and keeps its lines, and one that fails stops no other.
+// TestBenches runs benches without a rival: each prints its table and keeps its lines, whether or not a bar was missed, and
+// one that fails stops no other.
 func TestBenches(t *testing.T) {
 	b := newTestBuilder(t)
 	var out strings.Builder
@@ -21,6 +22,10 @@ func TestBenches(t *testing.T) {
 test "$1 $3" = "bench --json" || exit 3
 test "$2" = bad && exit 4
 echo '{"side":"tandem","threads":2}'
+if test "$2" = missed; then
+	echo '{"title":"A bar","columns":["ms","bar"],"rows":[[3,"at most 2 missed"]]}'
+	exit 1
+fi
 if test "$2" = verify; then
 	echo '{"title":"A table, '$4 $5 $6'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
 	echo '{"title":"Another","columns":[],"rows":[]}'
@@ -31,8 +36,8 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
-	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || strings.Contains(err.Error(), "memory") {
+	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"missed", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
+	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || !strings.Contains(err.Error(), "bench missed: ") || strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
 	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small",
@@ -41,11 +46,14 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 			t.Errorf("printed %q, which lacks %q", out.String(), want)
 		}
 	}
-	for file, want := range map[string]string{"start": `"start_ms":12.5`, "verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`} {
+	for file, want := range map[string]string{"start": `"start_ms":12.5`, "verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`, "missed": `"at most 2 missed"`} {
 		text, err := os.ReadFile(filepath.Join(b.root, "build", "out", "bench", file+".json"))
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s.json holds %q, %v", file, text, err)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(b.root, "build", "out", "bench", "bad.json")); err == nil {
+		t.Error("a bench that said nothing left a file")
 	}
 	for _, text := range []string{"", "{}", "{}\nnonsense"} {
 		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {
