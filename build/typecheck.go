@@ -37,10 +37,22 @@ type listedPackage struct {
 // checkDarwin type-checks every package for macOS on Apple silicon, on any machine: go list needs no compiler for the
 // target, and go/types can take every C.name on trust. So Go code behind darwin build tags is checked, C names in it
 // are not, and a Go type must not be declared as a C type (type Dtype C.mlx_dtype), for nothing is known of that.
-// Function bodies of dependencies are left out.
-func (b *builder) checkDarwin(ctx context.Context) error { return b.checkDarwinTags(ctx, "") }
+// Function bodies of dependencies are left out. It does so without build tags and with ours.
+func (b *builder) checkDarwin(ctx context.Context) error {
+	var errs []error
+	for _, tags := range []string{"", checkedTags} {
+		if err := b.checkDarwinTags(ctx, tags); err != nil {
+			errs = append(errs, fmt.Errorf("tags %q: %w", tags, err))
+		}
+	}
+	return errors.Join(errs...)
+}
 
-// checkDarwinTags does so with build tags.
+// checkedTags are tags whose files can stand beside each other, so that one check takes them all. Left out is ui, whose
+// file embeds what setupFrontend makes: every tandem that is built has it.
+const checkedTags = "bundle,desktop,production,scripted"
+
+// checkDarwinTags does so with some.
 func (b *builder) checkDarwinTags(ctx context.Context, tags string) error {
 	cmd := b.command(ctx, "go", "list", "-e", "-deps", "-tags", tags, "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"go/build/constraint"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -103,6 +105,47 @@ func TestTypeCheck(t *testing.T) {
 	missing := strings.NewReader(`{"ImportPath":"p","Error":{"Err":"no such package"}}`)
 	if err := typeCheck(missing); err == nil {
 		t.Error("go list's own error was not noticed")
+	}
+}
+
+// TestCheckedTags: no build tag of ours is left out of the type check.
+func TestCheckedTags(t *testing.T) {
+	known := append(strings.Split(checkedTags, ","), "ui", "darwin")
+	found := map[string]bool{}
+	for _, dir := range topDirs {
+		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && slices.Contains([]string{"node_modules", "out", ".deps"}, d.Name()) {
+				return fs.SkipDir
+			}
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			line, _, _ := strings.Cut(string(text), "\n")
+			if !constraint.IsGoBuild(line) {
+				return nil
+			}
+			x, err := constraint.Parse(line)
+			if err != nil {
+				return err
+			}
+			x.Eval(func(tag string) bool { // which asks for each of them
+				if found[tag] = true; !slices.Contains(known, tag) {
+					t.Errorf("%s: nothing checks what the tag %s adds", path, tag)
+				}
+				return false
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !found["scripted"] || !found["desktop"] {
+		t.Errorf("the tags %v were found", found)
 	}
 }
 
