@@ -13,7 +13,8 @@ import (
 
 // fixturesDir holds the recorders. NAME.py OUT records with a reference implementation into the folder OUT, which
 // stands for the checkout: a file belongs at OUT/<its path in the checkout>. With --check it records a sample only,
-// one case per architecture. Names that begin with an underscore are their helpers.
+// one case per architecture. TANDEM_TEMPLATES is the folder with the packages of templates.txt. Names that begin with an
+// underscore are their helpers.
 const fixturesDir = "build/fixtures"
 
 // fixturesVerb re-records parity data, or records a sample elsewhere and compares it with what is committed.
@@ -34,9 +35,13 @@ func fixturesVerb(ctx context.Context, b *builder, args []string) error {
 	if err != nil {
 		return err
 	}
+	templates, err := b.publishedTemplates(ctx, python)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, name := range names {
-		if err := b.record(ctx, python, name, *check); err != nil {
+		if err := b.record(ctx, python, name, templates, *check); err != nil {
 			errs = append(errs, fmt.Errorf("fixtures %s: %w", name, err))
 		}
 	}
@@ -69,8 +74,20 @@ func (b *builder) recorders(asked []string) ([]string, error) {
 	return all, nil
 }
 
+// publishedTemplates returns a folder with packages that have chat templates of models in them.
+func (b *builder) publishedTemplates(ctx context.Context, python string) (string, error) {
+	const list = fixturesDir + "/templates.txt"
+	text, err := os.ReadFile(filepath.Join(b.root, list))
+	if err != nil {
+		return "", err
+	}
+	return b.cache.ensure(ctx, entry{name: "templates", inputs: []string{string(text)}}, func(dir string) error {
+		return b.step("published templates: install "+list, b.command(ctx, python, "-m", "pip", "install", "--no-deps", "--target", dir, "-r", list))
+	})
+}
+
 // record runs one recorder and then copies its files over the checkout, or compares them with it.
-func (b *builder) record(ctx context.Context, python, name string, check bool) error {
+func (b *builder) record(ctx context.Context, python, name, templates string, check bool) error {
 	out, err := os.MkdirTemp("", "tandem-fixtures-")
 	if err != nil {
 		return err
@@ -80,7 +97,9 @@ func (b *builder) record(ctx context.Context, python, name string, check bool) e
 	if check {
 		args = append(args, "--check")
 	}
-	if err := b.step("fixtures "+name+": record", b.command(ctx, python, args...)); err != nil {
+	cmd := b.command(ctx, python, args...)
+	cmd.Env = append(cmd.Env, "TANDEM_TEMPLATES="+templates)
+	if err := b.step("fixtures "+name+": record", cmd); err != nil {
 		return err
 	}
 	files, err := filesBelow(out)

@@ -137,13 +137,13 @@ arguments "{\"city\":\"a</parameter>b\\n</parameter>\\n\\n c</tool_call>\"}"
 	{"text in a function", "qwen3_coder", "<tool_call>\n<function=now>\nhm</function>", false, "call now\narguments \"{\"\ntext \"\\nhm</function>\"\n"},
 
 	// GLM.
-	{"strings and others", "glm4_6", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>2</arg_value>\n<arg_key>days</arg_key> <arg_value>many</arg_value><arg_key>new</arg_key><arg_value>[1]</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"2\\\",\\\"days\\\":\\\"many\\\",\\\"new\\\":[1]}\"\n"},
-	{"tags in a value", "glm4_6", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>b</tool_call>\n</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a</arg_value>b</tool_call>\\\\n\\\"}\"\n"},
-	{"JSON in place of it", "glm4_6", `<tool_call>{"name": "now"}</tool_call>`, false, `text "<tool_call>{\"name\": \"now\"}</tool_call>"` + "\n"},
-	{"a tag that is spoken of", "glm4_6", "The <tool_call> tag", false, `text "The <tool_call> tag"` + "\n"},
-	{"text in place of a value", "glm4_6", "<tool_call>now\n<arg_key>a</arg_key> hm", false, "call now\narguments \"{\"\ntext \"<arg_key>a</arg_key> hm\"\n"},
-	{"cut in a key", "glm4_6", "<tool_call>now\n<arg_key>a</ar", true, "call now\narguments \"{\"\ntext \"<arg_key>a</ar\"\n"},
-	{"cut in a value", "glm4_6", "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
+	{"strings and others", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>2</arg_value>\n<arg_key>days</arg_key> <arg_value>many</arg_value><arg_key>new</arg_key><arg_value>[1]</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"2\\\",\\\"days\\\":\\\"many\\\",\\\"new\\\":[1]}\"\n"},
+	{"tags in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>b</tool_call>\n</arg_value>\n</tool_call>", false, "call get_weather\narguments \"{\\\"city\\\":\\\"a</arg_value>b</tool_call>\\\\n\\\"}\"\n"},
+	{"JSON in place of it", "glm4_5", `<tool_call>{"name": "now"}</tool_call>`, false, `text "<tool_call>{\"name\": \"now\"}</tool_call>"` + "\n"},
+	{"a tag that is spoken of", "glm4_5", "The <tool_call> tag", false, `text "The <tool_call> tag"` + "\n"},
+	{"text in place of a value", "glm4_5", "<tool_call>now\n<arg_key>a</arg_key> hm", false, "call now\narguments \"{\"\ntext \"<arg_key>a</arg_key> hm\"\n"},
+	{"cut in a key", "glm4_5", "<tool_call>now\n<arg_key>a</ar", true, "call now\narguments \"{\"\ntext \"<arg_key>a</ar\"\n"},
+	{"cut in a value", "glm4_5", "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>1", true, "call get_weather\narguments \"{\\\"days\\\":\"\ntext \"1\"\n"},
 
 	// DeepSeek V3.2.
 	{"a call without its block", "deepseek_v32", "</think>" + dsmlInvoke + "now\">\n" + dsmlParameter + "a\">1" + dsmlValueEnd + dsmlInvokeEnd, false, "call now\narguments \"{\\\"a\\\":1}\"\n"},
