@@ -29,8 +29,8 @@ type connected struct {
 // roomy is a context that the agents' instructions fit, and scanty one that they do not.
 const roomy, scanty = "131072", "8192"
 
-// connections are the clients of the page that can be installed here. Codex tells by its own words that a prompt is too
-// long, Claude Code with both numbers.
+// connections are the clients of the page that can be installed here. Codex tells in words of its own that a prompt is too
+// long, Claude Code with both numbers; a witness sees that the server told each of them with both.
 func connections() []connected {
 	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools", "an edit of a file", "told that the context is too short"
 	all := []connected{
@@ -90,9 +90,16 @@ func (t *clientTier) connect(ctx context.Context) error {
 
 // connectOne has a server write what a client reads, and runs the command that the page shows with it.
 func (t *clientTier) connectOne(ctx context.Context, c connected, s *server, bin string) error {
-	use, err := writtenFor(ctx, s, c.id)
+	written, err := writtenFor(ctx, s, c.id)
 	if err != nil {
 		return err
+	}
+	var told *witness
+	if c.context == scanty {
+		if told, err = between(s.url, written.File); err != nil {
+			return err
+		}
+		defer told.close()
 	}
 	// Where a program in JavaScript finds its package.
 	if err := link(filepath.Join(s.home, "node_modules"), t.modules); err != nil {
@@ -100,7 +107,7 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *server, bin
 	}
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
-	cmd, err := t.isolated(ctx, "sh", "-c", use)
+	cmd, err := t.isolated(ctx, "sh", "-c", written.Use)
 	if err != nil {
 		return err
 	}
@@ -110,13 +117,15 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *server, bin
 	}
 	cmd.Env = append(cmd.Env, "PATH="+bin+":/usr/bin:/bin", fmt.Sprintf("TASK=Copy %s to %s now", from, to))
 	out, err := cmd.CombinedOutput()
-	if c.context == scanty {
-		if err := refused(ctx, s); err != nil {
-			return err
+	if told != nil {
+		refusal, err := told.length()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
 		}
+		fmt.Fprintf(t.out, "      the server to %s: %s\n", c.name, refusal)
 	}
 	if found := regexp.MustCompile(c.shows).Match(out); !found || c.copied && err != nil {
-		return fmt.Errorf("%v, want %s\n$ %s\n%s", err, c.shows, use, out)
+		return fmt.Errorf("%v, want %s\n$ %s\n%s", err, c.shows, written.Use, out)
 	}
 	if text, err := os.ReadFile(to); c.copied && strings.TrimSpace(string(text)) != "the word was heron" {
 		return fmt.Errorf("it wrote %q, %v\n%s", text, err, out)
@@ -124,46 +133,25 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *server, bin
 	return nil
 }
 
-// writtenFor has a server write the file of a client of the Connect page and returns the command that uses it.
-func writtenFor(ctx context.Context, s *server, id string) (string, error) {
+// A writtenFile is a client's, and the command that uses it.
+type writtenFile struct{ File, Use string }
+
+// writtenFor has a server write the file of a client of the Connect page.
+func writtenFor(ctx context.Context, s *server, id string) (c writtenFile, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://tandem/app/connect/"+id, strings.NewReader("{}"))
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := bySocket(s).Do(req)
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	defer resp.Body.Close()
-	var c struct{ Use string }
 	if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || c.Use == "" {
-		return "", fmt.Errorf("the Connect page has no file for %s: %s, %v", id, resp.Status, err)
+		return c, fmt.Errorf("the Connect page has no file for %s: %s, %v", id, resp.Status, err)
 	}
-	return c.Use, nil
-}
-
-// refused sees that a server has refused a prompt for its length, whatever the client makes of what it was told.
-func refused(ctx context.Context, s *server) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tandem/app/runs", nil)
-	if err != nil {
-		return err
-	}
-	resp, err := bySocket(s).Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	var list struct{ Runs []struct{ Error string } }
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		return err
-	}
-	for _, run := range list.Runs {
-		if strings.HasPrefix(run.Error, "context_length_exceeded") {
-			return nil
-		}
-	}
-	return fmt.Errorf("no request was refused for its length: %+v", list.Runs)
+	return c, nil
 }
 
 // bySocket is a client of a server's control routes.
