@@ -40,20 +40,21 @@ func connections() []connected {
 		{"llm", "llm", greets, "connect.json", roomy, `Good day`, false},
 		{"aider", "Aider", edit, "aider.json", roomy, `Applied edit to copy\.txt`, true},
 		{"continue", "Continue CLI", tool, "continue.json", roomy, `Copied\.`, true},
+		{"cline", "Cline CLI", tool, "cline.json", roomy, `Copied\.`, true},
 		{"opencode", "OpenCode", tool, "opencode.json", roomy, `Copied\.`, true},
 		{"codex", "Codex CLI", tool, "codex.json", roomy, `Copied\.`, true},
 		{"codex", "Codex CLI", small, "codex.json", scanty, `ran out of room in the model's context window`, false},
 		{"claude", "Claude Code", tool, "claude.json", roomy, `Copied\.`, true},
 		{"claude", "Claude Code", small, "claude.json", scanty, `too long.* ~?[0-9]{5} tokens \(limit 8192\)`, false},
 	}
-	if !hasOpenCode() {
-		all = slices.DeleteFunc(all, func(c connected) bool { return c.id == "opencode" })
+	if !hasBinaries() {
+		all = slices.DeleteFunc(all, func(c connected) bool { return c.id == "cline" || c.id == "opencode" })
 	}
 	return all
 }
 
-// hasOpenCode reports whether package-lock.json has its program for this machine.
-func hasOpenCode() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
+// hasBinaries reports whether package-lock.json has the programs of Cline and OpenCode for this machine.
+func hasBinaries() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
 
 // connect runs them, each against a fresh server.
 func (t *clientTier) connect(ctx context.Context) error {
@@ -138,6 +139,9 @@ type writtenFile struct{ File, Use string }
 
 // writtenFor has a server write the file of a client of the Connect page.
 func writtenFor(ctx context.Context, s *server, id string) (c writtenFile, err error) {
+	if id == "cline" {
+		return filledIn(ctx, s)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://tandem/app/connect/"+id, strings.NewReader("{}"))
 	if err != nil {
 		return c, err
@@ -151,6 +155,34 @@ func writtenFor(ctx context.Context, s *server, id string) (c writtenFile, err e
 	if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || c.Use == "" {
 		return c, fmt.Errorf("the Connect page has no file for %s: %s, %v", id, resp.Status, err)
 	}
+	return c, nil
+}
+
+// filledIn is writtenFor of Cline, which reads no file: its command line takes what the page says to fill in.
+func filledIn(ctx context.Context, s *server) (c writtenFile, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tandem/app/connect", nil)
+	if err != nil {
+		return c, err
+	}
+	resp, err := bySocket(s).Do(req)
+	if err != nil {
+		return c, err
+	}
+	defer resp.Body.Close()
+	var page struct{ Connections []struct{ ID, Text string } }
+	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+		return c, err
+	}
+	fields := map[string]string{}
+	for _, x := range page.Connections {
+		if x.ID == "cline" {
+			for line := range strings.Lines(x.Text) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				fields[name] = value
+			}
+		}
+	}
+	c.Use = fmt.Sprintf("cline auth --provider openai-compatible --baseurl '%s' --apikey '%s' --modelid '%s' && cline", fields["Base URL"], fields["API Key"], fields["Model ID"])
 	return c, nil
 }
 
@@ -173,8 +205,11 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	opencode := ""
-	if hasOpenCode() {
+	cline, opencode := "", ""
+	if hasBinaries() {
+		if cline, err = t.installed("@cline", "cli-*", "bin", "cline"); err != nil {
+			return nil, err
+		}
 		if opencode, err = t.installed("opencode-*", "bin", "opencode"); err != nil {
 			return nil, err
 		}
@@ -187,7 +222,10 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 		"llm":     fmt.Sprintf("exec '%s' \"$@\"", filepath.Join(filepath.Dir(t.python), "llm")),
 		"aider": fmt.Sprintf("mkdir -p \"$HOME/.aider/caches\" && echo {} >%s && export LITELLM_LOCAL_MODEL_COST_MAP=True\n"+
 			"exec '%s' --no-git --yes-always --no-check-update --no-show-release-notes --no-analytics --message \"$TASK\" \"$@\" note.txt", prices, filepath.Join(filepath.Dir(t.aider), "aider")),
-		"cn":       fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"", node, cn),
+		"cn": fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"", node, cn),
+		// It would leave a process behind, for its next start, and asks its maker for features whatever its settings say.
+		"cline": fmt.Sprintf("mkdir -p \"$HOME/.cline/data/settings\" && echo '{\"telemetryOptOut\": true, \"autoUpdateEnabled\": false}' >\"$HOME/.cline/data/settings/global-settings.json\"\n"+
+			"export CLINE_SESSION_BACKEND_MODE=local HTTPS_PROXY=http://127.0.0.1:9\n[ $# -gt 0 ] || set -- \"$TASK\"\nexec '%s' \"$@\"", cline),
 		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"", opencode),
 		"codex":    fmt.Sprintf("exec '%s' '%s' exec --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox \"$TASK\"", node, codex),
 		"claude":   fmt.Sprintf("exec '%s' --allowed-tools Read,Write -p \"$TASK\"", claude),
