@@ -95,7 +95,7 @@ func (a *App) keepChoice(ctx context.Context, id string) {
 
 // load loads a model, for which there is room with a context of so many tokens.
 func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, error) {
-	start := time.Now()
+	start, lent := time.Now(), a.thread.Lent()
 	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype), Progress: func(done, total int64) {
 		progress.done.Store(done)
 		progress.total.Store(total)
@@ -124,7 +124,7 @@ func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, er
 	if err != nil {
 		return nil, errors.Join(err, d.close(), bundle.Close())
 	}
-	took := time.Since(start)
+	took := time.Since(start) - (a.thread.Lent() - lent)
 	if err := a.db.TimeModel(a.life, row.ID, took); err != nil {
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}

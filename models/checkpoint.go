@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"tandem/engine/mlx"
 )
@@ -24,6 +25,10 @@ const (
 // MaxShards bounds the files of one checkpoint.
 const MaxShards = 4096
 
+// lendEvery is for how long weights are read until others have the thread again: often
+// enough that an answer goes on, and not so often that a load takes as long as they like.
+const lendEvery = 30 * time.Millisecond
+
 // checkpoint is the tensors of all shards. It implements nn.Source.
 type checkpoint struct {
 	ctx      context.Context
@@ -31,6 +36,7 @@ type checkpoint struct {
 	tensors  map[string]*mlx.Tensors // by tensor name
 	bytes    int64                   // of all tensors
 	loaded   int64
+	lent     time.Time // when others had the thread last
 	progress func(done, total int64)
 }
 
@@ -121,11 +127,14 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
-// Load implements nn.Source. Before each tensor the thread is lent to one who waits
-// for it. It fails once the context is done; after a failure nothing is read and no
-// progress told.
+// Load implements nn.Source. Before a tensor the thread is lent to one who waits for it,
+// every lendEvery. It fails once the context is done; after a failure nothing is read and
+// no progress told.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
-	s.Yield()
+	if time.Since(c.lent) >= lendEvery {
+		s.Yield()
+		c.lent = time.Now()
+	}
 	if err := c.ctx.Err(); err != nil {
 		s.Fail(err)
 	}

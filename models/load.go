@@ -78,8 +78,8 @@ type Info struct {
 // *Error. A vocabulary larger than the tokenizer's is usual; one that is
 // smaller is refused, except that added tokens may lie beyond it: checkpoints
 // have those of a sibling that also sees images. The thread is held while
-// weights are read, but between tensors whoever waits for it has a turn; cancelling
-// ctx stops there.
+// weights are read, but between tensors whoever waits for it has a turn now and then;
+// cancelling ctx stops between any two.
 func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)

@@ -29,6 +29,7 @@ type Thread struct {
 	gpu    bool
 
 	syncs  atomic.Int64
+	lent   atomic.Int64 // nanoseconds
 	active atomic.Int64
 	cached atomic.Int64
 	peak   atomic.Int64
@@ -145,10 +146,16 @@ func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
 func (s *Scope) Yield() {
 	select {
 	case j := <-s.t.jobs:
-		j.done <- s.t.run(j.run)
+		start := time.Now()
+		err := s.t.run(j.run)
+		s.t.lent.Add(int64(time.Since(start)))
+		j.done <- err
 	default:
 	}
 }
+
+// Lent returns how long jobs have run so far in the midst of others, see Scope.Yield.
+func (t *Thread) Lent() time.Duration { return time.Duration(t.lent.Load()) }
 
 // Close waits for the running job and ends the thread. Arrays that were kept
 // must be freed before.

@@ -3,6 +3,7 @@ package mlx
 import (
 	"sync"
 	"testing"
+	"time"
 )
 
 // TestYield: a job that waits runs in the midst of one that yields, to which its arrays
@@ -13,10 +14,14 @@ func TestYield(t *testing.T) {
 	ran := false // of the thread
 	do(t, th, func(s *Scope) error {
 		s.Yield() // to nobody
+		if th.Lent() != 0 {
+			t.Errorf("nobody had the thread for %v", th.Lent())
+		}
 		a := s.Zeros(Float32, 3)
 		others.Go(func() {
 			err := th.Do(t.Context(), func(s *Scope) error {
 				ran = true
+				time.Sleep(time.Millisecond)
 				return s.Eval(s.MatMul(s.Zeros(Float32, 2, 3), s.Zeros(Float32, 4, 5)))
 			})
 			if err == nil {
@@ -33,4 +38,7 @@ func TestYield(t *testing.T) {
 		return err
 	})
 	others.Wait()
+	if th.Lent() < time.Millisecond {
+		t.Errorf("the other one had the thread for %v", th.Lent())
+	}
 }
