@@ -110,7 +110,8 @@ type App struct {
 	server     *server.Server // while Serve runs, and after
 	listeners  *listeners     // of Serve; nil if it serves the socket alone
 
-	listen func(place) ([]net.Listener, error) // of the endpoint
+	listen   func(place) ([]net.Listener, error) // of the endpoint
+	patience time.Duration                       // of a load with texts that are in its way, see lull
 
 	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
 	benchProgress *control.BenchProgress  // what it said last; nil before that
@@ -138,7 +139,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	ring := newLogRing()
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, lines: ring, benchPlan: twoMinutes}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, patience: lullMost, lines: ring, benchPlan: twoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	// Undone in reverse if a later step fails.
 	defer func() {

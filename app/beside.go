@@ -14,15 +14,20 @@ import (
 )
 
 // besideContext is a context, in tokens, that an agent can work with: for the sake of a
-// longer one, which nobody asked for, no idle model leaves the memory, and where the
-// memory does not have all of it, a part in besidePart is left for another model.
+// longer one, which nobody asked for, no idle model leaves the memory, unless it is the
+// choice's, and where the memory does not have all of it, a part in besidePart is left
+// for another model.
 const (
 	besideContext = 32 << 10
 	besidePart    = 8
 )
 
-// lullStep is how often it is looked whether texts have left room for another model.
-const lullStep = 20 * time.Millisecond
+// lullStep is how often it is looked whether texts have left room for another model, and
+// lullMost for how long, unless it is the choice: other changes wait behind it.
+const (
+	lullStep = 20 * time.Millisecond
+	lullMost = 10 * time.Second
+)
 
 // A stay is how firmly a model is in memory.
 type stay int
@@ -117,32 +122,33 @@ func (a *App) mayCome(row storage.Model, chosen bool) error {
 }
 
 // makeRoom sees to it that there is room for a model, which a.coming is, and returns
-// what it will need. Models that have to go for it are gone then. Error: CodeMemory if
-// it does not fit this machine, CodeModelBusy and CodeNotLoaded if what is in memory
-// stays; nothing was changed then.
-func (a *App) makeRoom(ctx context.Context, row storage.Model, r arrival) (demand, error) {
+// what it will need, and the models that had to go for it. Error: CodeMemory if it does
+// not fit this machine, CodeModelBusy and CodeNotLoaded if what is in memory stays;
+// nothing was changed then.
+func (a *App) makeRoom(ctx context.Context, row storage.Model, r arrival) (demand, []*loaded, error) {
 	size, asked, err := a.sizeOf(a.life, row)
 	if err != nil {
-		return demand{}, err
+		return demand{}, nil, err
 	}
 	if _, err := a.fitsAlone(row, size, asked); err != nil {
-		return demand{}, err
+		return demand{}, nil, err
 	}
 	need, gone, err := a.vacate(ctx, row, size, asked, r)
 	if err != nil {
-		return demand{}, err
+		return demand{}, nil, err
 	}
 	for _, m := range gone {
 		a.log.Info("a model leaves the memory for another", "model", m.row.ID, "for", row.ID)
 	}
 	if err := closeAll(gone); err != nil {
-		return demand{}, fmt.Errorf("make room for %s: %w", row.ID, err)
+		return demand{}, nil, fmt.Errorf("make room for %s: %w", row.ID, err)
 	}
-	return need, nil
+	return need, gone, nil
 }
 
 // vacate takes out of the list what has to go for a model, once nobody uses it any
-// more, and waits until what stays has room for no more than its own.
+// more, and waits until what stays has room for no more than its own. The room of what
+// goes is kept, as long as the model is coming: if it cannot be loaded, that comes back.
 func (a *App) vacate(ctx context.Context, row storage.Model, size loadable, asked int, r arrival) (demand, []*loaded, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -161,9 +167,16 @@ func (a *App) vacate(ctx context.Context, row storage.Model, size loadable, aske
 	}
 	if err == nil {
 		a.drop(gone)
-		a.coming.needs = need
+		var back demand
+		for _, m := range gone {
+			back.weights += m.needs.weights
+			back.text += m.needs.text
+		}
+		if a.coming.needs = need; back.bytes() > need.bytes() {
+			a.coming.needs = back
+		}
 		a.allot()
-		err = a.lull(ctx)
+		err = a.lull(ctx, row.ID, r.wins)
 	}
 	if err == nil {
 		return need, gone, nil
@@ -202,6 +215,21 @@ func (a *App) plan(row storage.Model, size loadable, asked int, r arrival) (need
 	room, most := a.room(), stayIdle
 	if r.wins {
 		most = stayKept
+		// Its own context comes before models that nobody uses.
+		left := room
+		for _, c := range claims {
+			if c.stay > stayIdle {
+				left -= c.bytes
+			}
+		}
+		own, _ := fit(size, asked, left)
+		list, ok := leave(claims, stayIdle, room, func(room int64) bool { return own.bytes() <= room })
+		if ok && own.context >= min(besideContext, size.ContextLength) {
+			for _, i := range list {
+				gone = append(gone, others[i])
+			}
+			return own, gone, nil
+		}
 	}
 	for _, least := range []int{min(besideContext, size.ContextLength), 0} {
 		enough := func(room int64) bool {
@@ -275,23 +303,27 @@ func (a *App) rooms(list []*loaded, coming demand) []int64 {
 }
 
 // allot gives each model in memory its part of what all share: the room for texts, and
-// the memory of checkpoints, of which embedding models have none. The caller holds a.mu.
+// the memory of checkpoints, of which embedding models have none: what is set, as far as
+// the models leave it, for what is set may have grown since they were weighed. The caller
+// holds a.mu.
 func (a *App) allot() {
 	var next demand
 	if a.coming != nil {
 		next = a.coming.needs
 	}
-	keepers := int64(0)
+	keepers, left := int64(0), roomFor(a.memory())-next.bytes()
 	for _, m := range a.resident {
+		left -= m.needs.bytes()
 		if m.remembers() {
 			keepers++
 		}
 	}
+	checkpoints := min(a.checkpointBytes(), max(0, left))
 	for i, room := range a.rooms(a.resident, next) {
 		m := a.resident[i]
 		m.engine.SetRoom(room)
 		if m.remembers() {
-			m.engine.SetCheckpoints(a.checkpointBytes() / keepers)
+			m.engine.SetCheckpoints(checkpoints / keepers)
 		}
 	}
 }
@@ -302,18 +334,23 @@ func (m *loaded) remembers() bool {
 }
 
 // lull waits until the texts in flight take no more than they may beside a model that is
-// coming: those that were let in before have to end. The caller holds a.mu, now and
-// afterwards.
-func (a *App) lull(ctx context.Context) error {
-	over := func() bool {
+// coming: those that were let in before have to end. It waits as long as they take only
+// for one that wins. Error: CodeModelBusy. The caller holds a.mu, now and afterwards.
+func (a *App) lull(ctx context.Context, id string, wins bool) error {
+	over := func() *loaded {
 		for i, room := range a.rooms(a.resident, a.coming.needs) {
 			if a.resident[i].engine.Reserved() > room {
-				return true
+				return a.resident[i]
 			}
 		}
-		return false
+		return nil
 	}
-	for over() {
+	begun := time.Now()
+	for m := over(); m != nil; m = over() {
+		if !wins && time.Since(begun) > a.patience {
+			return control.Errorf(control.CodeModelBusy,
+				"The memory that %s needs is taken by requests that %s is answering; try again when they have ended, or ask for shorter answers (max_tokens).", control.Word(id), control.Word(m.row.ID))
+		}
 		if err := unlocked(ctx, a, time.After(lullStep)); err != nil {
 			return err
 		}

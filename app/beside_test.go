@@ -438,9 +438,10 @@ func TestUnloadOne(t *testing.T) {
 	}
 }
 
-// TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
-// another is loaded into that room.
-func TestTextsMakeRoom(t *testing.T) {
+// cramped starts an app whose chosen model, long, answers two requests without end. They
+// have the room that two needs, which is registered; each can leave it.
+func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
+	t.Helper()
 	long, small := longModel(t), writeModel(t, "two")
 	f, err := models.Measure(long)
 	if err != nil {
@@ -451,19 +452,14 @@ func TestTextsMakeRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := f.Text(1<<16, true)
-	r := start(t, Options{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2}, "127.0.0.1:0")
+	r = start(t, Options{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2}, "127.0.0.1:0")
 	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
 	m := r.hold(t, "long")
-	defer m.Release()
 	var answers sync.WaitGroup
-	defer answers.Wait()
-	var ended atomic.Bool
-	var leave [2]context.CancelFunc
 	for i := range leave {
 		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
 		leave[i] = cancel
 		begun := make(chan struct{})
 		answers.Go(func() {
@@ -479,6 +475,21 @@ func TestTextsMakeRoom(t *testing.T) {
 		})
 		<-begun
 	}
+	t.Cleanup(func() {
+		for _, end := range leave {
+			end()
+		}
+		answers.Wait()
+		m.Release()
+	})
+	return r, leave
+}
+
+// TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
+// another is loaded into that room.
+func TestTextsMakeRoom(t *testing.T) {
+	r, leave := cramped(t)
+	var ended atomic.Bool
 	came := make(chan bool)
 	go func() {
 		if status, body := r.complete(t, "two", "abc"); status != http.StatusOK {
@@ -497,7 +508,6 @@ func TestTextsMakeRoom(t *testing.T) {
 		t.Error("it was loaded while two texts had the room")
 	}
 	r.there(t, "in the end", "long two")
-	leave[1]()
 }
 
 // TestRooms: each model has room for a whole context, and what is left is shared.

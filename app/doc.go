@@ -13,15 +13,19 @@
 // that are there need: their weights and a whole context each. Where that does not fit,
 // models go that nobody uses, those first that are worth least (see worth), and none in
 // vain: neither the choice, nor one that is to stay. A context that nobody asked for is
-// rather cut, down to besideContext, than that an idle model goes. What does not fit even
-// so leaves what is in memory where it is. Only for the choice all others go in the end,
-// once what they answer has ended. A switch takes the place of the choice before it.
+// rather cut, down to besideContext, than that an idle model goes; only that of the
+// choice comes before idle models. What does not fit even so leaves what is in memory
+// where it is. Only for the choice all others go in the end, once what they answer has
+// ended. A switch takes the place of the choice before it; if it fails, what went for it
+// comes back.
 //
 // One change of what is in memory is made at a time (see changing). Models that it does
 // not touch answer meanwhile; weights are read between their rounds. On the MLX thread
 // the rounds of several engines take turns one by one. What the needs of all leave of the
 // room is divided equally for further texts, as is the memory of checkpoints (see
-// App.allot); before a load texts that were let in under another division end.
+// App.allot); before a load texts that were let in under another division end, and where
+// that takes long the load is refused, unless it is the choice's, for other changes wait
+// behind it.
 //
 // # Drafters
 //

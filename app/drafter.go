@@ -344,6 +344,9 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	}
 	var d *drafter
 	if err == nil {
+		if err := a.mayDraft(ctx, m, source); err != nil {
+			return m, err
+		}
 		d, err = a.openDrafter(ctx, row, m.bundle, source)
 	}
 	if err != nil && choice != control.DrafterAuto {
@@ -361,6 +364,31 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	next.listen()
 	next.startDrafting(d, reason)
 	return next, nil
+}
+
+// mayDraft sees to it that there is room for a drafter of a model that is in memory, which
+// a.coming is. The drafter before it goes later, but nobody has a text there meanwhile.
+// Error: CodeMemory; CodeModelBusy, see lull.
+func (a *App) mayDraft(ctx context.Context, m *loaded, source string) error {
+	size, err := a.measure(m.row, source)
+	need := size.demand(m.needs.context)
+	if err != nil || need.bytes() <= m.needs.bytes() {
+		return nil // what it takes is not known, see loaded.texts, or no more than before
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	left := a.room()
+	for _, other := range a.resident {
+		left -= other.needs.bytes()
+	}
+	if need.bytes() > left {
+		return control.Plain(control.CodeMemory, fmt.Sprintf(
+			"With that drafter %s needs %s, and of the %s that models may take %s are left for it: unload other models, give it a shorter context, or choose a smaller drafter.",
+			m.row.ID, gigabytes(need.bytes()), gigabytes(a.room()), gigabytes(max(0, left))))
+	}
+	a.coming.needs = need
+	a.allot()
+	return a.lull(ctx, m.row.ID, false)
 }
 
 // describeDrafter says what drafts for a model, or would if it were loaded.

@@ -63,7 +63,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 			return nil, invalidModel(err)
 		}
 	}
-	need, err := a.makeRoom(ctx, row, arrival{wins: chosen})
+	need, _, err := a.makeRoom(ctx, row, arrival{wins: chosen})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +41,8 @@ func (a *App) Load(ctx context.Context, id string) error {
 
 // switchTo brings a model in place of the choice, and makes it the choice.
 func (a *App) switchTo(ctx context.Context, row storage.Model) error {
-	if err := a.turn(ctx); err != nil {
+	err := a.turn(ctx)
+	if err != nil {
 		return err
 	}
 	if m := a.inMemory(row.ID); m != nil && sameFiles(m.row, row) {
@@ -56,25 +56,24 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 	a.coming = progress
 	a.mu.Unlock()
 	// Deferred, so that not even a panic leaves the others waiting.
-	var m *loaded
-	var err error
+	var came []*loaded
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.coming = nil
-		if m != nil {
-			a.resident = append(a.resident, m)
-		}
+		a.resident = append(a.resident, came...)
 		if err != nil && a.life.Err() == nil {
 			a.noteFailure(row.ID, err)
 		}
 		end()
 	}()
-	need, err := a.makeRoom(ctx, row, arrival{wins: true, instead: old})
+	need, gone, err := a.makeRoom(ctx, row, arrival{wins: true, instead: old})
 	if err != nil {
 		return err
 	}
-	if m, err = a.load(row, need.context, progress); err == nil {
+	m, err := a.load(row, need.context, progress)
+	if err == nil {
+		came = []*loaded{m}
 		a.mu.Lock()
 		a.choice, a.failure = row.ID, ""
 		a.mu.Unlock()
@@ -83,23 +82,29 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 	if a.life.Err() != nil {
 		return errDraining
 	}
-	if old == nil {
+	came = a.restore(gone)
+	if old == nil || slices.Contains(gone, old) && !slices.ContainsFunc(came, func(m *loaded) bool { return m.row.ID == old.row.ID }) {
 		return err
 	}
-	a.mu.Lock()
-	stayed := slices.Contains(a.resident, old)
-	a.mu.Unlock()
-	if !stayed {
-		back, backErr := a.load(old.row, old.context, &coming{id: old.row.ID})
-		if backErr != nil {
-			a.mu.Lock()
-			a.noteFailure(old.row.ID, backErr)
-			a.mu.Unlock()
-			return errors.Join(err, backErr)
-		}
-		m = back
-	}
 	return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, old.row.ID, err)}
+}
+
+// restore loads again, with the contexts that they had, what left the memory for a model
+// that then could not be loaded: its room was kept, see vacate.
+func (a *App) restore(gone []*loaded) (came []*loaded) {
+	for _, m := range gone {
+		back, err := a.load(m.row, m.context, &coming{id: m.row.ID})
+		if err != nil {
+			a.log.Warn("a model that left the memory for another does not come back", "model", m.row.ID, "error", err)
+			a.mu.Lock()
+			a.noteFailure(m.row.ID, err)
+			a.mu.Unlock()
+			continue
+		}
+		back.used = m.used
+		came = append(came, back)
+	}
+	return came
 }
 
 // noteFailure keeps why the choice cannot be loaded, for the state, unless it is in

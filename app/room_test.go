@@ -1,0 +1,203 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/models"
+)
+
+// TestCheckpointsLeaveRoom: checkpoints take nothing of what the models in memory need,
+// which may have been weighed when they were given less.
+func TestCheckpointsLeaveRoom(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "one")}, "127.0.0.1:0")
+	r.answers(t, "one")
+	check := func(beside int64, off bool) {
+		t.Helper()
+		r.mu.Lock()
+		r.opts.Memory = 2<<30 + r.foremost().needs.bytes() + beside
+		r.allot()
+		r.mu.Unlock()
+		_, body := r.complete(t, "one", "abc")
+		var got struct {
+			Timings struct {
+				MissReason string `json:"miss_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Timings.MissReason == "checkpoints are off" != off {
+			t.Errorf("with %d bytes beside the model: %v, %s", beside, err, body)
+		}
+	}
+	check(1<<30, false)
+	check(0, true)
+	check(1<<30, false)
+}
+
+// TestDrafterNeedsRoom: a drafter for which a model in memory leaves no room is refused,
+// and nothing is changed.
+func TestDrafterNeedsRoom(t *testing.T) {
+	r := start(t, Options{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r.answers(t, "tiny")
+	dir, m := enginetest.TinyModel(t, "llama"), r.foremost()
+	size, err := r.measure(m.row, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(room int64, drafter string) error {
+		r.opts.Memory = 2<<30 + room
+		_, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		return err
+	}
+	need := size.demand(4096).bytes()
+	err = set(need-1, dir)
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "With that drafter tiny needs 0.0 GiB") {
+		t.Errorf("a byte too little: %v", err)
+	}
+	d, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.foremost() != m {
+		t.Errorf("after a refusal %+v, %v", d, err)
+	}
+	r.answers(t, "tiny")
+	if err := set(need, dir); err != nil || r.foremost().needs.bytes() != need {
+		t.Errorf("with room for it: %v", err)
+	}
+	if err := set(0, control.DrafterNone); err != nil || r.foremost().needs.bytes() >= need {
+		t.Errorf("none, which needs no room: %v", err)
+	}
+}
+
+// TestChoiceHasItsContext: the chosen model comes back with the context that it has alone.
+// An idle model leaves the memory for that, unless it fits beside, and one in use stays.
+func TestChoiceHasItsContext(t *testing.T) {
+	long, small := longModel(t), writeModel(t, "two")
+	f, err := models.Measure(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := models.Measure(small)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{Model: long, NoCheckpoints: true}, "127.0.0.1:0")
+	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.db.Model(t.Context(), "long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := g.Weights(true) + g.Text(4096, true)
+	for _, c := range []struct {
+		name  string
+		room  int64
+		held  bool
+		there string
+		whole bool // its context is what it has alone
+	}{
+		{"the idle one goes", f.Weights(true) + f.Text(1<<16, true) + two/2, false, "long", true},
+		{"one in use stays", f.Weights(true) + f.Text(1<<16, true) + two/2, true, "long two", false},
+		{"both fit", f.Weights(true) + f.Text(1<<16, true) + two, false, "long two", true},
+		{"its context is cut so that another fits beside it", f.Weights(true) + f.Text(60<<10, true), false, "long two", true},
+	} {
+		r.opts.Memory = 2<<30 + c.room
+		alone, err := r.demand(t.Context(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.answers(t, "two")
+		held := r.hold(t, "two")
+		if !c.held {
+			held.Release()
+		}
+		r.answers(t, control.Alias)
+		r.there(t, c.name, c.there)
+		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole || got < besideContext {
+			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.context)
+		}
+		if c.held {
+			held.Release()
+		}
+		if err := r.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTextsStay: a load waits only so long for texts in its way; they go on.
+func TestTextsStay(t *testing.T) {
+	r, leave := cramped(t)
+	r.patience = time.Millisecond
+	r.refuses(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
+	r.there(t, "after a refusal", "long")
+	r.patience = lullMost
+	leave[0]()
+	r.answers(t, "two")
+	r.there(t, "in the end", "long two")
+}
+
+// TestFailedSwitchBringsBack: what left the memory for a model that cannot be loaded comes
+// back, beside the choice as well.
+func TestFailedSwitchBringsBack(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one", "two")
+	row, err := r.db.Model(t.Context(), "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
+		r.keep(t, "one", keep)
+		err := r.Load(t.Context(), "three")
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, "one goes on") {
+			t.Errorf("three, where one is kept (%t): %v", keep, err)
+		}
+		r.there(t, "after a switch that failed", "one two")
+		r.answers(t, control.Alias, "two")
+	}
+}
+
+// TestRoomIsKept: while a small model comes in place of a larger one, what stays has no
+// more room than leaves that one its own, for it may have to come back.
+func TestRoomIsKept(t *testing.T) {
+	long := longModel(t)
+	f, err := models.Measure(long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2}, "127.0.0.1:0")
+	for _, name := range []string{"two", "three"} {
+		if _, err := r.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.answers(t, "long", "two")
+	row, err := r.db.Model(t.Context(), "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	end, old, two := r.begin(true), r.inMemory("long"), r.inMemory("two")
+	r.coming = &coming{id: "three"}
+	r.mu.Unlock()
+	_, gone, err := r.makeRoom(t.Context(), row, arrival{wins: true, instead: old})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil || !slices.Equal(gone, []*loaded{old}) || !slices.Equal(r.resident, []*loaded{two}) {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+	if got := r.rooms(r.resident, r.coming.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.room() {
+		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d", got, old.needs.bytes(), r.room())
+	}
+	r.coming = nil
+	end()
+}
