@@ -50,7 +50,7 @@ func describeBench(row storage.Bench) (control.Bench, error) {
 // RunBench implements server.Benches. The bench does not hold the model: what wants
 // it unloaded or exchanged ends the bench.
 func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)) (_ control.Bench, err error) {
-	_, m, err := a.acquire(ctx, control.Alias)
+	_, m, err := a.acquire(ctx, control.Alias, 1)
 	if err != nil {
 		return control.Bench{}, err
 	}

@@ -110,13 +110,16 @@ func (a *App) claim(m *loaded, r arrival) claim {
 }
 
 // mayCome refuses a request for a model that is not in memory, where requests are to
-// load no other than the chosen one.
+// load no other than the chosen one. One that was renewed may take its own place.
 func (a *App) mayCome(row storage.Model, chosen bool) error {
 	if chosen || a.settings.current().LoadOnRequest != control.LoadNever {
 		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.inMemory(row.ID) != nil {
+		return nil
+	}
 	return control.Plain(control.CodeNotLoaded, fmt.Sprintf("%s is not loaded: requests load no other model than the chosen one, which is %s (load_on_request is never). Ask for %s or %s, or choose %s in Tandem.",
 		row.ID, a.choice, control.Alias, a.choice, row.ID))
 }

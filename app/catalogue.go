@@ -157,11 +157,11 @@ func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, 
 	if row.Source == storage.SourcePocket {
 		return out, errPocketStays
 	}
-	out.Deletes = row.DownloadedByUs
-	if err := a.turn(ctx); err != nil {
+	if row, err = a.turnFor(ctx, id); err != nil {
 		return out, err
 	}
 	defer a.mu.Unlock()
+	out.Deletes = row.DownloadedByUs
 	ctx = context.WithoutCancel(ctx) // what is begun is done whoever waits for it, or rows without files are left
 	var idle *loaded
 	if idle = a.inMemory(id); idle != nil {

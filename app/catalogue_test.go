@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -107,30 +106,5 @@ func TestRemovedFailure(t *testing.T) {
 	resp.Body.Close()
 	if s := r.State(); resp.StatusCode != http.StatusOK || s.Error != "" {
 		t.Errorf("/health: %s, state %+v", resp.Status, s)
-	}
-}
-
-// TestRenewedModel: a row that stands for other files is not answered from
-// the old ones.
-func TestRenewedModel(t *testing.T) {
-	r := start(t, Options{Model: writeModel(t, "tiny")}, "")
-	old, err := r.Acquire(t.Context(), "tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := old.(*loaded).row
-	row.Revision = "another"
-	_, err = r.bring(t.Context(), row, bringing{users: 1})
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
-		t.Errorf("while it is in use: %v", err)
-	}
-	old.Release()
-	m, err := r.bring(t.Context(), row, bringing{users: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Release()
-	if m == old {
-		t.Error("the earlier revision answers")
 	}
 }

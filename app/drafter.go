@@ -298,7 +298,7 @@ func (a *App) setDrafter(ctx context.Context, row storage.Model, name string) er
 	if err != nil {
 		return err
 	}
-	if err := a.turn(ctx); err != nil {
+	if row, err = a.turnFor(ctx, row.ID); err != nil {
 		return err
 	}
 	defer a.mu.Unlock()
@@ -312,7 +312,8 @@ func (a *App) setDrafter(ctx context.Context, row storage.Model, name string) er
 		a.drop([]*loaded{m})
 		a.coming = &coming{id: row.ID, needs: m.needs}
 		defer func() {
-			a.resident, a.coming = append(a.resident, next), nil
+			a.coming = nil
+			a.enter(next)
 			a.allot()
 		}()
 	}
@@ -360,7 +361,7 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	if err := m.drafter.close(); err != nil {
 		a.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
-	next := &loaded{app: a, row: m.row, bundle: m.bundle, context: m.context, own: m.ownSettings(), uses: m.uses, used: m.used, took: m.took, longest: m.longest}
+	next := &loaded{app: a, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest}
 	next.listen()
 	next.startDrafting(d, reason)
 	return next, nil

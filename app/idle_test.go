@@ -98,7 +98,7 @@ func TestIdleUnload(t *testing.T) {
 	}
 	pass(time.Hour)
 	there(true, "kept")
-	_, m, err := r.acquire(t.Context(), "tiny")
+	_, m, err := r.acquire(t.Context(), "tiny", 1)
 	if err != nil {
 		t.Fatal(err)
 	}

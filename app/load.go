@@ -29,7 +29,7 @@ type bringing struct {
 }
 
 // bring takes the model in memory, or loads it: beside others, or in place of those
-// that have to go for it. Error: errChosenAnew.
+// that have to go for it. Error: errAnew.
 func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *loaded, err error) {
 	if m, err = a.take(ctx, row, b); m != nil || err != nil {
 		return m, err
@@ -45,7 +45,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 		a.coming = nil
 		if m != nil {
 			m.users, m.used = b.users, time.Now()
-			a.resident = append(a.resident, m)
+			a.enter(m)
 		}
 		left := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 		if row.ID == a.choice && err != errDraining && !left {
@@ -96,6 +96,7 @@ func (a *App) keepChoice(ctx context.Context, id string) {
 // load loads a model, for which there is room with a context of so many tokens.
 func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, error) {
 	start, lent := time.Now(), a.thread.Lent()
+	weights := weightsKey(row.Path)
 	opts := models.Options{Dtype: models.DtypePolicy(a.opts.Dtype), Progress: func(done, total int64) {
 		progress.done.Store(done)
 		progress.total.Store(total)
@@ -120,15 +121,11 @@ func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, er
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
-	own, err := a.modelSettings(a.life, row.ID)
-	if err != nil {
-		return nil, errors.Join(err, d.close(), bundle.Close())
-	}
 	took := time.Since(start) - (a.thread.Lent() - lent)
 	if err := a.db.TimeModel(a.life, row.ID, took); err != nil {
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
-	m := &loaded{app: a, row: row, bundle: bundle, context: length, own: own, took: took, used: time.Now(), longest: longestToken(bundle.Tokenizer)}
+	m := &loaded{app: a, row: row, weights: weights, bundle: bundle, context: length, took: took, used: time.Now(), longest: longestToken(bundle.Tokenizer)}
 	m.listen()
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect", m.dialect.Name())
 	m.startDrafting(d, reason)
@@ -137,15 +134,6 @@ func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, er
 
 // preload loads the choice ahead of the first request.
 func (a *App) preload(ctx context.Context) error {
-	a.mu.Lock()
-	id := a.choice
-	a.mu.Unlock()
-	row, err := a.db.Model(ctx, id)
-	if err != nil {
-		return a.notRegistered(err, id)
-	}
-	if _, err = a.bring(ctx, row, bringing{choice: true}); err == errChosenAnew {
-		return nil
-	}
+	_, _, err := a.acquire(ctx, control.Alias, 0)
 	return err
 }

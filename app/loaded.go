@@ -25,6 +25,7 @@ import (
 type loaded struct {
 	app        *App
 	row        storage.Model
+	weights    string // their key as they were loaded, see weightsKey
 	bundle     *models.Bundle
 	engine     *engine.Engine
 	store      *checkpoint.Store // of the engine; nil if there is none

@@ -43,8 +43,9 @@ func (a *App) keepReading(ctx context.Context, row storage.Model, source string,
 	return a.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: weightsKey(source), Settings: settings, Trials: figures})
 }
 
-// weightsKey is a drafter's folder with the date of its weights: of another
-// training in the same folder everything is measured anew.
+// weightsKey is the folder of a drafter, or of a model, with the date of its weights: of
+// another training in the same folder everything is measured anew, and what was loaded
+// is not what lies there now.
 func weightsKey(source string) string {
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
 		if info, err := os.Stat(filepath.Join(source, file)); err == nil {

@@ -14,7 +14,7 @@ import (
 // Acquire implements server.Catalogue: the model in memory is counted as used
 // until the caller releases it.
 func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
-	row, m, err := a.acquire(ctx, name)
+	row, m, err := a.acquire(ctx, name, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -25,9 +25,9 @@ func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
 	return m, nil
 }
 
-// acquire finds the model of a name and brings it. The alias is the choice at the
-// moment when it is brought, behind a switch that is under way.
-func (a *App) acquire(ctx context.Context, name string) (row storage.Model, m *loaded, err error) {
+// acquire finds the model of a name and brings it, for users as bringing has them. The
+// alias is the choice at the moment when it is brought, behind a switch that is under way.
+func (a *App) acquire(ctx context.Context, name string, users int) (row storage.Model, m *loaded, err error) {
 	alias := name == control.Alias || name == ""
 	for {
 		if alias {
@@ -40,15 +40,16 @@ func (a *App) acquire(ctx context.Context, name string) (row storage.Model, m *l
 		if row, err = a.db.Model(ctx, name); err != nil {
 			return row, nil, a.notRegistered(err, name)
 		}
-		m, err = a.bring(ctx, row, bringing{users: 1, choice: alias})
-		if err != errChosenAnew {
+		m, err = a.bring(ctx, row, bringing{users: users, choice: alias})
+		if err != errAnew {
 			return row, m, err
 		}
 	}
 }
 
-// errChosenAnew says that another model was chosen meanwhile.
-var errChosenAnew = errors.New("another model was chosen meanwhile")
+// errAnew says that meanwhile another model was chosen, or the one of a row was renewed
+// or removed.
+var errAnew = errors.New("what the name stands for has changed")
 
 // errDraining is what requests get that come too late.
 var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down; try again when it runs.")
@@ -117,6 +118,18 @@ func (a *App) turn(ctx context.Context) error {
 		return errDraining
 	}
 	return nil
+}
+
+// turnFor is turn for a change of one model, with its row as it is then.
+func (a *App) turnFor(ctx context.Context, id string) (row storage.Model, err error) {
+	if err := a.turn(ctx); err != nil {
+		return row, err
+	}
+	if row, err = a.db.Model(ctx, id); err != nil {
+		a.mu.Unlock()
+		return row, a.notRegistered(err, id)
+	}
+	return row, nil
 }
 
 // begin starts a change of what is in memory; other changes wait until its
@@ -191,7 +204,7 @@ func (a *App) usage() (users, uses int) {
 
 // take counts the users of the model of a row and returns it, if it is in memory. If
 // it is not, and nothing changes what is, the caller holds a.mu, and m is nil. Error:
-// errChosenAnew.
+// errAnew.
 func (a *App) take(ctx context.Context, row storage.Model, b bringing) (m *loaded, err error) {
 	a.mu.Lock()
 	for {
@@ -202,12 +215,18 @@ func (a *App) take(ctx context.Context, row storage.Model, b bringing) (m *loade
 			return nil, errDraining
 		case b.choice && a.choice != row.ID:
 			a.mu.Unlock()
-			return nil, errChosenAnew
+			return nil, errAnew
 		case m != nil && !m.leaving && sameFiles(m.row, row):
 			m.hold(b.users)
 			a.mu.Unlock()
 			return m, nil
 		case a.changing == nil:
+			// Who waited may have an old row.
+			now, err := a.db.Model(ctx, row.ID)
+			if err != nil || !sameFiles(now, row) {
+				a.mu.Unlock()
+				return nil, errAnew
+			}
 			return nil, nil
 		}
 		if err := a.behind(ctx); err != nil {
@@ -262,6 +281,19 @@ func (a *App) Unload(ctx context.Context, id string) error {
 	}
 	a.drop(list)
 	return a.change(func() error { return closeAll(list) })
+}
+
+// enter adds models to those in memory, with what is set for them by now: nothing was
+// told to them before. The caller holds a.mu.
+func (a *App) enter(list ...*loaded) {
+	for _, m := range list {
+		own, err := a.modelSettings(context.Background(), m.row.ID)
+		if err != nil {
+			a.log.Warn("a model is served without its settings", "model", m.row.ID, "error", err)
+		}
+		m.own = own
+		a.resident = append(a.resident, m)
+	}
 }
 
 // drop takes models out of the list of those in memory, which the caller frees. The

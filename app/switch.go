@@ -13,7 +13,8 @@ import (
 
 // Load implements server.Admin: it makes a model the choice. Requests for the one
 // before it end first, new ones wait for the new one, and if that cannot be loaded
-// the one before it goes on. Others in memory stay as far as there is room.
+// the one before it goes on. Others in memory stay as far as there is room. One that is
+// in memory is loaded anew if its weights on disk have changed.
 func (a *App) Load(ctx context.Context, id string) error {
 	row, err := a.db.Model(ctx, id)
 	if err != nil {
@@ -33,19 +34,20 @@ func (a *App) Load(ctx context.Context, id string) error {
 		a.noteFailure(id, err)
 		return err
 	}
-	if err := a.switchTo(ctx, row); err != nil {
+	if err := a.switchTo(ctx, id, weightsKey(row.Path)); err != nil {
 		return err
 	}
 	return a.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 }
 
-// switchTo brings a model in place of the choice, and makes it the choice.
-func (a *App) switchTo(ctx context.Context, row storage.Model) error {
-	err := a.turn(ctx)
+// switchTo brings a model, with weights of that key, in place of the choice, and makes
+// it the choice.
+func (a *App) switchTo(ctx context.Context, id, weights string) error {
+	row, err := a.turnFor(ctx, id)
 	if err != nil {
 		return err
 	}
-	if m := a.inMemory(row.ID); m != nil && sameFiles(m.row, row) {
+	if m := a.inMemory(row.ID); m != nil && sameFiles(m.row, row) && m.weights == weights {
 		m.used = time.Now()
 		a.choice, a.failure = row.ID, ""
 		a.mu.Unlock()
@@ -61,7 +63,7 @@ func (a *App) switchTo(ctx context.Context, row storage.Model) error {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.coming = nil
-		a.resident = append(a.resident, came...)
+		a.enter(came...)
 		if err != nil && a.life.Err() == nil {
 			a.noteFailure(row.ID, err)
 		}

@@ -1,0 +1,130 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/storage"
+)
+
+// renew has the row of a model stand for another revision.
+func (r *running) renew(t *testing.T, id string) {
+	t.Helper()
+	row, err := r.db.Model(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.Source, row.Revision = storage.SourceHub, "another"
+	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRenewedModel: a row that stands for other files is not answered from
+// the old ones.
+func TestRenewedModel(t *testing.T) {
+	r := start(t, Options{Model: writeModel(t, "tiny")}, "")
+	old := r.hold(t, "tiny")
+	r.renew(t, "tiny")
+	_, err := r.Acquire(t.Context(), "tiny")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
+		t.Errorf("while it is in use: %v", err)
+	}
+	old.Release()
+	m := r.hold(t, "tiny")
+	defer m.Release()
+	if m == old {
+		t.Error("the earlier revision answers")
+	}
+}
+
+// TestRenewedWhereNoneComes: a model in memory takes its own place anew where requests
+// load no other.
+func TestRenewedWhereNoneComes(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	r.answers(t, "one", "two")
+	r.setLoadOnRequest(t, control.LoadNever)
+	r.renew(t, "two")
+	r.answers(t, "two")
+	r.there(t, "in the end", "one two")
+}
+
+// TestChangedMeanwhile: who waited with a row that no longer holds loads nothing by it.
+func TestChangedMeanwhile(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.renew(t, "two")
+	if _, err := r.bring(t.Context(), row, bringing{users: 1}); err != errAnew {
+		t.Errorf("one that was renewed: %v", err)
+	}
+	if _, err := r.RemoveModel(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.bring(t.Context(), row, bringing{users: 1}); err != errAnew {
+		t.Errorf("one that was removed: %v", err)
+	}
+	err = r.switchTo(t.Context(), "two", weightsKey(row.Path))
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		t.Errorf("a switch to it: %v", err)
+	}
+	r.there(t, "in the end", "")
+	r.answers(t, "one")
+}
+
+// TestSetMeanwhile: what is set for a model while its drafter is loaded counts.
+func TestSetMeanwhile(t *testing.T) {
+	r := start(t, Options{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r.answers(t, "tiny")
+	thread, done := hold(t, r.thread), make(chan error, 1)
+	go func() {
+		_, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
+		done <- err
+	}()
+	for r.State().Loading == nil {
+		time.Sleep(time.Millisecond)
+	}
+	r.keep(t, "tiny", true)
+	thread.free()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if m := r.foremost(); !m.ownSettings().KeepLoaded || m.drafter == nil {
+		t.Errorf("kept: %t, with a drafter: %t", m.ownSettings().KeepLoaded, m.drafter != nil)
+	}
+}
+
+// TestChangedWeights: who chooses a model whose weights on disk have changed gets them.
+func TestChangedWeights(t *testing.T) {
+	dir := writeModel(t, "tiny")
+	r := start(t, Options{Model: dir}, "")
+	load := func() *loaded {
+		t.Helper()
+		if err := r.Load(t.Context(), "tiny"); err != nil {
+			t.Fatal(err)
+		}
+		return r.foremost()
+	}
+	old := load()
+	if load() != old {
+		t.Error("it was loaded anew, unchanged")
+	}
+	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	changed := load()
+	if changed == old {
+		t.Error("it was not loaded anew")
+	}
+	if load() != changed {
+		t.Error("it was loaded anew once more")
+	}
+}
