@@ -22,18 +22,26 @@ func TestForgetRunning(t *testing.T) {
 		name, path, body      string
 		off, text, checkpoint bool // without checkpoints; what is kept of one that stays
 		response              bool
+		chat                  bool // that it answers in is deleted, instead of what is its client's
 	}{
-		{"a completion", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":70`, false, true, true, false},
-		{"an exact one", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":9,"speculation":{"exact":true}`, false, true, false, false},
-		{"a response", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, false, true, true, true},
-		{"a response, without checkpoints", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, true, false, false, true},
+		{"a completion", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":70`, false, true, true, false, false},
+		{"an exact one", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":9,"speculation":{"exact":true}`, false, true, false, false, false},
+		{"a response", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, false, true, true, true, false},
+		{"a response, without checkpoints", "/v1/responses", `"input":` + string(quote(code)) + `,"max_output_tokens":20`, true, false, false, true, false},
+		{"a completion in a chat", "/v1/completions", `"prompt":` + string(quote(code)) + `,"max_tokens":70`, false, true, true, false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := start(t, Options{NoCheckpoints: c.off}, "127.0.0.1:0")
 			state := r.client(t)
 			for _, name := range []string{"gone", "here"} {
 				answer, run := r.held(t, c.path, name, `{"model":"pocket",`+strings.Replace(c.body, "Contains", "Contains_"+name, 1)+`}`, func() {
-					await(t, state, func(s control.State) bool { return len(s.Active) == 1 })
+					st := await(t, state, func(s control.State) bool { return len(s.Active) == 1 })
+					if c.chat {
+						if name == "gone" {
+							deleteChat(t, state, st.Active[0].RunID)
+						}
+						return
+					}
 					got, err := r.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
 					if err != nil || (got.InFlight == 1) != (name == "gone") {
 						t.Errorf("%s: %+v, %v", name, got, err)
@@ -141,4 +149,19 @@ func number(t *testing.T, text string) (n int64) {
 		t.Errorf("%q is no number", text)
 	}
 	return n
+}
+
+// deleteChat begins a chat in which a run answers, and deletes it.
+func deleteChat(t *testing.T, c *control.Client, run int64) {
+	t.Helper()
+	chat, err := c.AddChat(t.Context(), control.Chat{Kind: "chat"})
+	if err == nil {
+		_, err = c.AddMessage(t.Context(), control.Message{Chat: chat.ID, Role: "assistant", Run: run})
+	}
+	if err == nil {
+		_, err = c.DeleteChat(t.Context(), chat.ID)
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }

@@ -24,7 +24,8 @@ func (db *DB) WouldDeleteChats(ctx context.Context, id int64) (out DeletedChats,
 }
 
 // DeleteChats deletes a chat, or all if id is 0, with its messages, the checkpoints that nothing else needs, what else was
-// kept of the texts of its runs, and the copies of the database; these go first, then remove deletes the files. Errors:
+// kept of the texts of its runs, and the copies of the database; these go first, then remove deletes the files. What is stored
+// from then on for a run that still answers in it is dropped. Errors:
 // [NotFound]; [ReadOnly] if a copy cannot be removed, and that of remove: then nothing is deleted.
 func (db *DB) DeleteChats(ctx context.Context, id int64, remove func(checkpoints []string) error) (DeletedChats, error) {
 	op := fmt.Sprintf("delete chat %d", id)
@@ -54,6 +55,7 @@ func (db *DB) DeleteChats(ctx context.Context, id int64, remove func(checkpoints
 		for _, statement := range []string{
 			"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine, // they have a digest of the text
 			"DELETE FROM run_texts WHERE run" + mine,
+			"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
 			"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
 			"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText + " AND id" + mine,
 		} {

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -158,5 +159,61 @@ func TestDeleteAllChats(t *testing.T) {
 	}
 	if list, err := db.Checkpoints(ctx, ""); err != nil || checkpointIDs(list) != "x" {
 		t.Errorf("left are %s, %v", checkpointIDs(list), err)
+	}
+}
+
+// TestDeleteChatInFlight: a run that answers in a chat when that is deleted loses what it has stored and stores no more, also
+// at its end, and so does one that completes such an answer; another chat's run does.
+func TestDeleteChatInFlight(t *testing.T) {
+	db, ctx := mustOpen(t, ""), t.Context()
+	chat, other := mustChat(t, db, Chat{}), mustChat(t, db, Chat{})
+	cut := finished(t, db, Run{FinishReason: FinishInterrupted})
+	var runs []Run
+	for _, r := range []Run{{}, {Resumes: cut}, {}} {
+		r, err := db.BeginRun(ctx, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	mustSay(t, db, Message{Chat: chat.ID, Role: RoleAssistant, Run: runs[0].ID})
+	mustSay(t, db, Message{Chat: chat.ID, Role: RoleAssistant, Run: cut})
+	mustSay(t, db, Message{Chat: other.ID, Role: RoleAssistant, Run: runs[2].ID})
+	// store is what a run stores at some moment.
+	store := func(r Run, when string) error {
+		if err := db.SetRunText(ctx, RunText{Run: r.ID, Request: json.RawMessage(`{"a":1}`)}); err != nil {
+			return err
+		}
+		return db.AddCheckpoint(ctx, Checkpoint{ID: fmt.Sprint(when, r.ID), Model: "m", Run: r.ID, ToToken: 9})
+	}
+	for _, r := range runs {
+		if err := store(r, "before"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 3 || len(gone.Checkpoints) != 2 {
+		t.Fatalf("%+v, %v", gone, err)
+	}
+	for i, r := range runs {
+		stays := i == 2
+		if err := store(r, "behind"); stays && err != nil {
+			t.Error(err)
+		} else if !stays {
+			wantCode(t, err, NotFound)
+		}
+		r.Parted = json.RawMessage(`{"at":3}`)
+		if err := db.FinishRun(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.SetRunText(ctx, RunText{Run: r.ID, Tail: []byte{1, 0, 0, 0}}); err != nil {
+			t.Error(err)
+		}
+		_, err := db.RunText(ctx, r.ID)
+		_, before := db.Checkpoint(ctx, fmt.Sprint("before", r.ID))
+		_, behind := db.Checkpoint(ctx, fmt.Sprint("behind", r.ID))
+		row, failed := db.Run(ctx, r.ID)
+		if failed != nil || (err == nil) != stays || (before == nil) != stays || (behind == nil) != stays || (row.Parted != nil) != stays {
+			t.Errorf("of run %d: text %v, checkpoints %v, %v, where it parted: %s, %v", r.ID, err, before, behind, row.Parted, failed)
+		}
 	}
 }

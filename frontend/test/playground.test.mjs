@@ -399,6 +399,32 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await context.close()
 })
 
+test('a chat is deleted while it answers', async () => {
+  const { context, page, problems } = await playground()
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
+  })
+  const sent = []
+  page.on('request', (r) => {
+    if (/\/app\/chats\/\d+/.test(r.url()) && r.method() !== 'GET') sent.push(r.method() === 'POST' ? r.postDataJSON().finish : r.method())
+  })
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  const deleted = page.waitForResponse((r) => r.request().method() === 'DELETE')
+  await page.getByRole('button', { name: 'Delete…', exact: true }).first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  assert.ok((await deleted).ok())
+  // First the answer comes to its end, and names its run: what that left goes with the chat.
+  assert.match(sent.slice(-2).join(' '), /^(stopped|length) DELETE$/)
+  assert.equal(await page.locator('.chat > li').count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('a page that is left before the first word leaves no answer', async () => {
   const { context, page, problems, ask } = await playground()
   await page.getByLabel('Chat', { exact: true }).check()

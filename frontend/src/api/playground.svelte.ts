@@ -126,7 +126,7 @@ export class Playground {
   // remove deletes a chat.
   async remove(c: Chat): Promise<void> {
     await this.failures.act(async () => {
-      this.#drop((t) => t.chat?.id === c.id)
+      await this.#drop((t) => t.chat?.id === c.id)
       await remove(`/app/chats/${c.id}`)
       sessionStorage.removeItem(draftKey(c.id))
     })
@@ -135,20 +135,22 @@ export class Playground {
 
   async removeAll(): Promise<void> {
     await this.failures.act(async () => {
-      this.#drop((t) => t.chat !== null)
+      await this.#drop((t) => t.chat !== null)
       await remove('/app/chats')
       for (const key of Object.keys(sessionStorage)) if (/^tandem-draft-\d+$/.test(key)) sessionStorage.removeItem(key)
     })
     await this.read()
   }
 
-  // #drop ends what is generated in chats that go, and shows none of them.
-  #drop(goes: (t: Talk) => boolean): void {
-    for (const t of this.#talks) if (goes(t)) t.stop()
+  // #drop ends what is generated in chats that go, and shows none of them. It returns when all of that is kept: with a chat
+  // goes what the runs left that its messages name.
+  async #drop(goes: (t: Talk) => boolean): Promise<void> {
+    const ends = [...this.#talks].filter(goes).map((t) => t.stop())
     if (this.talk && goes(this.talk)) {
       this.begin(this.talk.kind)
       this.#address()
     }
+    await Promise.all(ends)
   }
 
   // setKeep says whether chats are kept from now on, and returns whether that was

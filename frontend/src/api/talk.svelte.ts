@@ -46,6 +46,7 @@ export class Talk {
   growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // as it was at the last look
 
   #generation: Generation | null = null
+  #over = Promise.resolve() // once what comes is there, and kept
   #rewritten: { id: number; kept: Promise<Message> } | null = null // an answer of a person's own, as it was put last
   #limit = 0 // tokens of the answer that is coming, at most
   #left = false // the page ended: what its requests fail with then says nothing
@@ -111,8 +112,10 @@ export class Talk {
 
   // say adds what a person says behind a message, and has it answered.
   async say(content: string, parent: number): Promise<void> {
-    if (this.busy) return
-    this.#begin()
+    if (!this.busy) await this.#begin(() => this.#say(content, parent))
+  }
+
+  async #say(content: string, parent: number): Promise<void> {
     // What is said behind an answer that is not kept yet waits for it.
     if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
@@ -145,16 +148,15 @@ export class Talk {
 
   // answer generates an answer to a message, beside those that there are.
   async answer(parent: number): Promise<void> {
-    if (this.busy) return
-    this.#begin()
-    await this.#answer(parent)
+    if (!this.busy) await this.#begin(() => this.#answer(parent))
   }
 
-  #begin(): void {
+  #begin(come: () => Promise<void>): Promise<void> {
     this.busy = true
     this.answered = this.#left = false
     this.failure = ''
     this.#generation = new Generation()
+    return (this.#over = come())
   }
 
   // #add keeps a message that has a place in the list, which gets the id it is
@@ -204,7 +206,7 @@ export class Talk {
     let saving = false
     let saved = Promise.resolve()
     const save = (): void => {
-      if (saving || g.answer.text.length === m.content.length) return
+      if (saving || (g.answer.text.length === m.content.length && g.answer.run === m.run)) return
       saving = true
       saved = (async () => {
         m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model, run: g.answer.run })
@@ -250,9 +252,10 @@ export class Talk {
     return m.id < 0 ? this.#add(m) : m
   }
 
-  // stop ends the answer that grows.
-  stop(): void {
-    void this.#generation?.stop()
+  // stop ends the answer that grows, and returns when what there is of it is kept.
+  async stop(): Promise<void> {
+    await this.#generation?.stop()
+    await this.#over
   }
 
   // leave keeps what there is of the answer as the page ends.
