@@ -36,7 +36,7 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.continuation("/app/checkpoints/branch", func(f *fields) (request, error) {
+	return s.continuation("/app/checkpoints/branch", nil, func(f *fields) (request, error) {
 		f.values["model"] = model
 		b := &branchRequest{params: params{promptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer}
 		b.read(f)

@@ -33,28 +33,28 @@ type preparing interface {
 
 // generation answers a generating route.
 func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
-	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
+	return s.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		return s.answer(w, r, run, read)
 	})
 }
 
 // continuation is generation for what a person goes on with, who is told there and
-// then why that is refused.
-func (s *Server) continuation(endpoint string, read func(*fields) (request, error)) handler {
-	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
+// then why that is refused. from is the run that was cut off, nil if it is none.
+func (s *Server) continuation(endpoint string, from *resumption, read func(*fields) (request, error)) handler {
+	return s.recorded(endpoint, from, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		run.passing = true
 		return s.answer(w, r, run, read)
 	})
 }
 
 // recorded answers a route whose requests leave a row in the history.
-func (s *Server) recorded(endpoint string, answer func(http.ResponseWriter, *http.Request, *run) error) handler {
+func (s *Server) recorded(endpoint string, from *resumption, answer func(http.ResponseWriter, *http.Request, *run) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name, err := runName(r)
 		if err != nil {
 			return err
 		}
-		run := s.begin(r, endpoint, name)
+		run := s.begin(r, endpoint, name, from)
 		if run.key > 0 { // it has a row
 			w.Header().Set(runHeader, strconv.FormatInt(run.key, 10))
 		}
@@ -121,7 +121,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	run.reply = rep
 	switch {
 	case p.resumes != nil:
-		body, run.row.Client = p.resumes.body, p.resumes.client
+		body = p.resumes.body
 	case bodyReader(run.row.Endpoint) == nil:
 		body = nil
 	}

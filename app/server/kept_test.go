@@ -119,6 +119,30 @@ func TestResume(t *testing.T) {
 	wantError(t, socketPost(s, "/app/runs/x/resume", `{}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
+// TestResumedIsItsClients: a run that goes on with another is that one's, and its client's, from the moment it begins: what
+// is forgotten of these is in it, too.
+func TestResumedIsItsClients(t *testing.T) {
+	fake := newFake()
+	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
+	var s *Server
+	s = New(lender{fake, func(ctx context.Context) (Model, error) {
+		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
+			t.Errorf("it begins as %+v", r)
+		}
+		if list := s.active(); len(list) != 1 || list[0].Client != "zed" {
+			t.Errorf("in flight are %+v", list)
+		}
+		return fake.Acquire(ctx, control.Alias)
+	}}, Options{})
+	if w := socketPost(s, "/app/runs/1/resume", `{}`); w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if r := fake.lastRun(); r.ID != 2 || r.Client != "zed" || r.Resumes != 1 {
+		t.Errorf("it ends as %+v", r)
+	}
+}
+
 // TestVerifyRun: an answer is computed again without drafts, and compared.
 func TestVerifyRun(t *testing.T) {
 	fake := lettered("answer")

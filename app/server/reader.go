@@ -68,7 +68,7 @@ type readRequest interface {
 
 // textsRoute answers such a route.
 func (s *Server) textsRoute(endpoint string, read func(*fields) (readRequest, error)) handler {
-	return s.recorded(endpoint, func(w http.ResponseWriter, r *http.Request, run *run) error {
+	return s.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		var held place
 		defer held.release()
 		_, f, err := s.readFields(w, r, &held)

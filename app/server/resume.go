@@ -99,7 +99,7 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	if ids, err := s.backend.RunCheckpoint(r.Context(), id); err == nil {
 		from.text = ids
 	}
-	return s.continuation(row.Endpoint, func(f *fields) (request, error) {
+	return s.continuation(row.Endpoint, from, func(f *fields) (request, error) {
 		stored, err := parseFields(text.Request, "")
 		if err != nil {
 			return nil, err

@@ -86,11 +86,14 @@ func runName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// begin opens the row of a request that has just arrived.
-func (s *Server) begin(r *http.Request, endpoint, name string) *run {
+// begin opens the row of a request that has just arrived, and goes on with from, if that is not nil.
+func (s *Server) begin(r *http.Request, endpoint, name string, from *resumption) *run {
 	u := &run{s: s, start: time.Now(), name: name, client: clientOf(r)}
 	u.ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.row = control.Run{StartedAt: u.start.UTC(), Client: clientName(r), Endpoint: endpoint}
+	if from != nil { // what is forgotten with that run is in this one, too
+		u.row.Client, u.row.Resumes = from.client, from.run
+	}
 	u.model.Store(new(string))
 	id, err := s.backend.BeginRun(context.WithoutCancel(r.Context()), u.row)
 	if err != nil {
@@ -187,9 +190,6 @@ func (u *run) finish(err error) {
 		row.MissReason, row.MatchedTokens = t.Miss, t.Matched
 		if p := u.reply.choices[0].parted; p != nil {
 			row.Parted = mustJSON(p)
-		}
-		if p := u.reply.params; p.resumes != nil {
-			row.Resumes = p.resumes.run
 		}
 		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
