@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"tandem/engine/draft"
@@ -87,23 +88,21 @@ func walk(m Matcher, drafts []int32) ([]uint32, error) {
 		bits[i] = ^uint32(0)
 	}
 	walked := 0
-	for i := 0; ; i++ {
+	var err error
+	for i := 0; err == nil; i++ {
 		row := bits[i*words : (i+1)*words]
-		if err := m.Mask(row); err != nil {
-			return nil, ungrammatical(err)
-		}
-		if i == len(drafts) || m.Stopped() || row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
+		if err = m.Mask(row); err != nil || i == len(drafts) || m.Stopped() || row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
 			break
 		}
-		if err := m.Accept(drafts[i]); err != nil {
-			return nil, ungrammatical(err)
+		if err = m.Accept(drafts[i]); err == nil {
+			walked++
 		}
-		walked++
 	}
 	if walked > 0 {
-		if err := m.Rollback(walked); err != nil {
-			return nil, ungrammatical(err)
-		}
+		err = errors.Join(err, m.Rollback(walked))
+	}
+	if err != nil {
+		return nil, ungrammatical(err)
 	}
 	return bits, nil
 }
@@ -116,14 +115,14 @@ func follows(m Matcher, id int32) ([]uint32, error) {
 	for i := range bits {
 		bits[i] = ^uint32(0)
 	}
-	err := m.Accept(id)
-	if err == nil && !m.Stopped() {
+	if err := m.Accept(id); err != nil {
+		return nil, ungrammatical(err)
+	}
+	var err error
+	if !m.Stopped() {
 		err = m.Mask(bits)
 	}
-	if err == nil {
-		err = m.Rollback(1)
-	}
-	if err != nil {
+	if err = errors.Join(err, m.Rollback(1)); err != nil {
 		return nil, ungrammatical(err)
 	}
 	return bits, nil

@@ -108,15 +108,25 @@ func TestGrammarGoesOn(t *testing.T) {
 }
 
 // TestGrammarFails: a grammar that cannot be followed any further ends its request
-// alone.
+// alone, behind what was generated, where it stands then.
 func TestGrammarFails(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 5} {
 		for _, at := range []int{0, 1, 12} {
 			f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
-			err := drain(f, t.Context(), Request{Prompt: script[:20], MaxTokens: new(60), Grammar: &sieve{vocab: 50, fails: at + 1}, Speculation: Speculation{Depth: new(depth)}})
+			m := &sieve{vocab: 50, fails: at + 1}
+			var got []int32
+			var err error
+			for tok, failed := range f.Generate(t.Context(), Request{Prompt: script[:20], MaxTokens: new(60), Grammar: m, Speculation: Speculation{Depth: new(depth)}}) {
+				if err = failed; err == nil {
+					got = append(got, tok.ID)
+				}
+			}
 			if e, ok := errors.AsType[*Error](err); !ok || e.Code != CodeInvalid || !errors.Is(err, errSieve) {
 				t.Errorf("depth %d, at %d: %v", depth, at, err)
+			}
+			if !slices.Equal(m.text, got) || depth == 0 && len(got) != at {
+				t.Errorf("depth %d, at %d: generated was %v, the grammar followed %v", depth, at, got, m.text)
 			}
 			if tokens, _, _ := f.run(t, Request{Prompt: script[:20], MaxTokens: new(5)}); len(tokens) != 5 {
 				t.Errorf("then %d tokens", len(tokens))
