@@ -127,9 +127,8 @@ func (d *Dialect) Tools() bool { return d.calls != nil }
 // Reasons reports whether the models may think before they answer.
 func (d *Dialect) Reasons() bool { return d.channels || d.thought.open != "" }
 
-// Special returns the texts of the special tokens that a parser needs to see, wherever such tokens
-// are left out of the text otherwise.
-func (d *Dialect) Special() []string {
+// Marks returns the texts that stand around thoughts and calls, and in them.
+func (d *Dialect) Marks() []string {
 	var texts []string
 	if d.thought.open != "" {
 		token, _ := tokenOf(d.thought.open)
@@ -138,7 +137,13 @@ func (d *Dialect) Special() []string {
 	if d.calls != nil {
 		texts = append(append(texts, d.calls.openers()...), d.calls.special()...)
 	}
-	return slices.DeleteFunc(texts, func(text string) bool {
+	return texts
+}
+
+// Special returns the marks that are special tokens, which a parser needs to see wherever such tokens
+// are left out of the text otherwise.
+func (d *Dialect) Special() []string {
+	return slices.DeleteFunc(d.Marks(), func(text string) bool {
 		_, special, ok := d.vocabulary(text)
 		return !ok || !special
 	})

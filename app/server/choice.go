@@ -74,7 +74,7 @@ func (c *choice) hear(t engine.Token, out events) {
 	switch {
 	case c.parser != nil:
 		before := c.parser.Thinking()
-		c.take(c.stops.cut(c.parser.Push(t.Text)))
+		c.take(c.stops.push(c.parser, t.Text))
 		if before && c.parser.Thinking() && len(c.ids) > c.thought.put() {
 			c.thought.tokens++
 		}
@@ -96,10 +96,8 @@ func (c *choice) hush(out events) {
 	if c.finish == engine.FinishStop && c.stopped == "" {
 		rest = c.parser.Flush
 	}
-	parts := c.stops.cut(rest())
-	if c.stops.Found == "" {
-		parts = c.stops.release(parts)
-	} else {
+	parts := c.stops.end(c.parser, rest)
+	if c.stops.Found != "" {
 		c.finish, c.stopped = engine.FinishStop, c.stops.Found
 	}
 	c.parts = c.parts[:0]
@@ -131,9 +129,9 @@ func (c *choice) heard() []engine.Token {
 	return toks
 }
 
-// calls reports whether the model waits for what its calls return.
+// calls reports whether the model waits for what its calls return, also where a stop text is what marks them.
 func (c *choice) calls() bool {
-	return c.finish == engine.FinishStop && c.stopped == "" && c.answer.called()
+	return c.finish == engine.FinishStop && c.stopped == c.stops.marks.Found && c.answer.called()
 }
 
 // tokenText is the text of a token for a person.
@@ -176,7 +174,7 @@ func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, 
 			c.req.Prediction = prediction
 			if prompt.parsing != nil {
 				c.parser, c.req.Special = m.Dialect().Parser(*prompt.parsing), m.Special()
-				c.stops.Texts, c.req.Stopper = p.stop, p.stopper(m.Dialect(), *prompt.parsing)
+				c.stops, c.req.Stopper = newStopper(p.stop, m.Dialect()), p.stopper(m.Dialect(), *prompt.parsing)
 				c.single, c.thought.limit, c.thought.hidden = p.single, p.thinking.budget, p.thinking.hidden
 			}
 			all = append(all, c)

@@ -10,7 +10,6 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
-	"tandem/engine"
 )
 
 // TestStopsInAnswers: a stop text ends what the answer says, and nothing else that the
@@ -26,7 +25,10 @@ func TestStopsInAnswers(t *testing.T) {
 		{"behind a thought", thought + "yes END no", `"stop":"END"`, saying{thought: "END here", text: "yes ", finish: "stop"}, thought + "yes END"},
 		{"behind one that is not wanted", thought + "yes END no", `"stop":"END","reasoning":{"exclude":true}`, saying{text: "yes ", finish: "stop"}, thought + "yes END"},
 		{"only in the thought", thought + "yes", `"stop":["here","END"]`, saying{thought: "END here", text: "yes", finish: "stop"}, thought + "yes"},
-		{"what marks a thought", thought + "yes", `"stop":["</think>","<think>","\n"]`, saying{thought: "END here", text: "yes", finish: "stop"}, thought + "yes"},
+		{"the beginning of a thought", thought + "yes", `"stop":["</think>","<think>"]`, saying{finish: "stop"}, "<think>"},
+		{"the end of a thought", thought + "yes", `"stop":["</think>","yes"]`, saying{thought: "END here\n", finish: "stop"}, "<think>\nEND here\n</think>"},
+		{"the end of a thought and more", thought + "yes", `"stop":["</think>\n\n"]`, saying{thought: "END here\n", finish: "stop"}, thought},
+		{"the newlines of a thought", thought + "yes", `"stop":["\n"]`, saying{thought: "END here", text: "yes", finish: "stop"}, thought + "yes"},
 		{"over the end of a thought", "<think>EN</think>D", `"stop":"END"`, saying{thought: "EN", text: "D", finish: "stop"}, "<think>EN</think>D"},
 		{"a thought that is none", "a <think>END", `"stop":["END"]`, saying{text: "a <think>", finish: "stop"}, "a <think>END"},
 		{"in a call", "So.\n" + saysEND + "\n" + goCall, twoTools + `,"stop":["END","}","tool_call"]`, saying{text: "So.", calls: []string{`go{"z": "END"}`, "go{}"}, finish: "tool_calls"}, "So.\n" + saysEND + "\n" + goCall},
@@ -35,6 +37,12 @@ func TestStopsInAnswers(t *testing.T) {
 		{"the line before a call", "So.\n" + goCall, twoTools + `,"stop":["\n"]`, saying{text: "So.", calls: []string{"go{}"}, finish: "tool_calls"}, "So.\n" + goCall},
 		{"a line", "So.\nMore", twoTools + `,"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\nM"},
 		{"a line where no call can be", "So.\nMore", `"stop":["\n"]`, saying{text: "So.", finish: "stop"}, "So.\n"},
+		{"the beginning of a call", "So.\n" + goCall, twoTools + `,"stop":["<tool_call>"]`, saying{text: "So.\n", finish: "stop"}, "So.\n<tool_call>"},
+		{"the end of a call", goCall + "\n" + saysEND, twoTools + `,"stop":["</tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, goCall},
+		{"the beginning of the second", goCall + "\n" + saysEND, twoTools + `,"stop":["\n<tool_call>"]`, saying{calls: []string{"go{}"}, finish: "tool_calls"}, goCall + "\n<tool_call>"},
+		{"a text and what marks a call", "EN" + goCall, twoTools + `,"stop":["END","<tool_call>"]`, saying{text: "EN", finish: "stop"}, "EN<tool_call>"},
+		{"a text before it", "a END b" + goCall, twoTools + `,"stop":["<tool_call>","END"]`, saying{text: "a ", finish: "stop"}, "a END"},
+		{"the beginning of what marks a call", "a <tool_ca", twoTools + `,"stop":["<tool_call>"]`, saying{text: "a <tool_ca", finish: "stop"}, "a <tool_ca"},
 		{"what no call came of", "a <tool_ca", twoTools + `,"stop":["<tool"]`, saying{text: "a ", finish: "stop"}, "a <tool_ca"},
 		{"the same at the limit", "a <tool_call> b", twoTools + `,"stop":["<tool"],"max_tokens":12`, saying{text: "a ", finish: "stop"}, "a <tool_call"},
 		{"the beginning of one", "a EN", twoTools + `,"stop":"END"`, saying{text: "a EN", finish: "stop"}, "a EN"},
@@ -68,8 +76,9 @@ func TestStopsBehindThoughts(t *testing.T) {
 		all                        string
 	}{
 		{"begun by the prompt", "hm END\n</think>\n\nyes END no", "", `"stop":"END"`, true, saying{thought: "hm END", text: "yes ", finish: "stop"}, "hm END\n</think>\n\nyes END"},
-		{"closed", "<think>\nEND, well", "so END be it", `"stop":["END","</think>"],"thinking_budget":4`, false, saying{thought: "END", text: "so ", finish: "stop"}, "<think>\nEND" + closed + "so END"},
-		{"begun and closed", "END, well", "so END be it", `"stop":["END","</think>"],"thinking_budget":3`, true, saying{thought: "END", text: "so ", finish: "stop"}, "END" + closed + "so END"},
+		{"closed", "<think>\nEND, well", "so END be it", `"stop":["END"],"thinking_budget":4`, false, saying{thought: "END", text: "so ", finish: "stop"}, "<think>\nEND" + closed + "so END"},
+		{"closed at a stop text", "<think>\nEND, well", "so END be it", `"stop":["END","</think>"],"thinking_budget":4`, false, saying{thought: "END\n", finish: "stop"}, "<think>\nEND\n</think>"},
+		{"begun and closed", "END, well", "so END be it", `"stop":["END"],"thinking_budget":3`, true, saying{thought: "END", text: "so ", finish: "stop"}, "END" + closed + "so END"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
@@ -115,29 +124,41 @@ func TestStopsInAnyPieces(t *testing.T) {
 	fake := speaking("")
 	d := fake.model.Dialect()
 	options := dialect.Options{Calls: true, Tools: []dialect.Tool{{Name: "go"}}}
-	for says, want := range map[string]string{
-		"<think>\nEND\n</think>\n\nSo:\n" + goCall + "\nthe EENDED":   "1 END|0 So:|2 go{}|0 \nthe E|",
-		"<think>\nEND\n</think>\n\nSo: E\n" + goCall + "\nthe EN D E": "1 END|0 So: E|2 go{}|0 \nthe EN D E|",
+	const thought = "<think>\nEND\n</think>\n\n"
+	for _, c := range []struct {
+		stop       []string
+		says, want string
+	}{
+		{[]string{"END", "ENDE"}, thought + "So:\n" + goCall + "\nthe EENDED", "1 END|0 So:|2 go{}|0 \nthe E|"},
+		{[]string{"END", "ENDE"}, thought + "So: E\n" + goCall + "\nthe EN D E", "1 END|0 So: E|2 go{}|0 \nthe EN D E|"},
+		{[]string{"</think>", "END"}, thought + "So", "1 END\n|"},
+		{[]string{"<tool_call>\n", "END"}, thought + "So: E\n" + goCall + "\nmore", "1 END|0 So: E\n|"},
+		{[]string{"</tool_call>", "END"}, thought + goCall + "\nmore END", "1 END|2 go{}|"},
+		{[]string{"</tool_call>", "END"}, thought + "END" + goCall, "1 END|"},
 	} {
-		all := []rune(says)
+		all := []rune(c.says)
 		for n := 1; n <= len(all); n++ {
-			parser, s := d.Parser(options), stopper{engine.Stops{Texts: []string{"END", "ENDE"}}}
+			parser, s := d.Parser(options), newStopper(c.stop, d)
 			var a answer
 			add := func(parts []dialect.Part) {
 				for _, p := range parts {
 					a.add(p)
 				}
 			}
-			for i := 0; i < len(all); i += n {
-				add(s.cut(parser.Push(string(all[i:min(i+n, len(all))]))))
+			for i := 0; i < len(all) && s.found() == ""; i += n {
+				add(s.push(parser, string(all[i:min(i+n, len(all))])))
 			}
-			add(s.release(s.cut(parser.Flush())))
+			end := parser.Flush
+			if s.found() != "" {
+				end = parser.Cut
+			}
+			add(s.end(parser, end))
 			got := ""
 			for _, b := range a.blocks {
 				got += fmt.Sprintf("%d %s|", b.kind, b.name+string(b.text))
 			}
-			if got != want {
-				t.Errorf("%d runes a token: %s, want %s", n, got, want)
+			if got != c.want {
+				t.Errorf("%q, %d runes a token: %s, want %s", c.stop, n, got, c.want)
 			}
 		}
 	}
