@@ -13,6 +13,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -28,14 +29,20 @@ const (
 
 	unreadTimeout = 10 * time.Second // for a body that nobody reads, as that of a request that is refused
 
-	smallBody  = 64 << 10 // bytes; larger ones take a place
-	largePlace = 16       // large requests read, rendered and tokenized at once
+	smallBody   = 64 << 10 // bytes; larger ones take a place
+	largePlaces = 16       // large requests read, rendered and tokenized at once
+
+	// largePerClient is how many of these one client may have, so that it leaves some to others.
+	largePerClient = largePlaces * 3 / 4
 )
 
 // A place is held by a request with a large body until it is token ids: such
 // bodies, and what they become on the way, take memory and time. The zero
 // value is a small request's.
-type place struct{ leave func() }
+type place struct {
+	client string // see clientOf
+	leave  func()
+}
 
 func (p *place) release() {
 	if p.leave != nil {
@@ -44,15 +51,35 @@ func (p *place) release() {
 	p.leave = nil
 }
 
+// A placeTable has the places that are held.
+type placeTable struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int // by client
+}
+
 // take waits for nothing: who finds no place tries again.
 func (s *Server) take(p *place) error {
-	select {
-	case s.large <- struct{}{}:
-		p.leave = func() { <-s.large }
-		return nil
-	default:
-		return control.Errorf(control.CodeNotReady, "%d large requests are being read already; try again in a second.", largePlace)
+	l := &s.large
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.of[p.client] == largePerClient:
+		return control.Errorf(control.CodeNotReady, "%d large requests of this client are being read already; try again in a second.", largePerClient)
+	case l.all == largePlaces:
+		return control.Errorf(control.CodeNotReady, "%d large requests are being read already; try again in a second.", largePlaces)
 	}
+	l.all++
+	l.of[p.client]++
+	p.leave = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.all--
+		if l.of[p.client]--; l.of[p.client] == 0 {
+			delete(l.of, p.client)
+		}
+	}
+	return nil
 }
 
 // readFields is readBody, and the object that the body is.
@@ -70,6 +97,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]b
 	if err := checkJSON(r.Header); err != nil {
 		return nil, err
 	}
+	p.client = clientOf(r)
 	whole := false
 	end := s.limitReading(http.NewResponseController(w))
 	defer func() { end(whole) }()

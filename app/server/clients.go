@@ -14,7 +14,9 @@ import (
 const maxPerClient = engine.MaxQueue / 2
 
 // clientOf names a request's client, for taking turns and for its limit: by its key, or
-// else by the name that its runs go by. It is nothing to show.
+// else by the name that its runs go by. It is nothing to show. So programs of this machine
+// that have no key and call themselves alike are one client, and a program with ever other
+// names is many, whom only the queue bounds: where that matters, keys can be required.
 func clientOf(r *http.Request) string {
 	if key := caller(r.Context()); key != "" {
 		return "key " + key
@@ -34,7 +36,7 @@ func (s *Server) claim(u *run, requests int) error {
 		}
 	}
 	if n > maxPerClient {
-		return control.Errorf(codeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended.", n, maxPerClient)
+		return control.Errorf(codeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended. Programs that call themselves alike and have no key count as one; with a key of its own, by `tandem keys add NAME`, this one counts alone.", n, maxPerClient)
 	}
 	u.claimed = requests
 	return nil

@@ -97,6 +97,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if p.seed == nil {
 		p.seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
+	if err := s.claim(run, min(max(p.n, p.bestOf), maxParallel)); err != nil { // before a model is loaded for it
+		return err
+	}
 	m, err := s.acquire(run, p.model)
 	if err != nil {
 		return err

@@ -44,49 +44,65 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// TestLargeBodies: so many large bodies are read at once, and more are told
+// TestLargeBodies: so many large bodies are read at once, so many of one client's, and more are told
 // to try again. Small ones need no place.
 func TestLargeBodies(t *testing.T) {
 	s := New(newFake(), Options{})
 	srv := httptest.NewServer(s.Endpoint())
 	defer srv.Close()
+	post := func(client string, body io.Reader) (*http.Response, error) {
+		r, err := http.NewRequest(http.MethodPost, srv.URL+"/v1/completions", body)
+		if err != nil {
+			return nil, err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("User-Agent", client)
+		resp, err := http.DefaultClient.Do(r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		return resp, err
+	}
 	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", smallBody)
 	var bodies []*io.PipeWriter
 	answers := make(chan int)
-	for range largePlace {
-		body, client := io.Pipe()
-		bodies = append(bodies, client)
-		go func() {
-			resp, err := http.Post(srv.URL+"/v1/completions", "application/json", body)
-			if err != nil {
-				answers <- 0
-				return
+	// hold has a client send the half of some bodies.
+	hold := func(client string, n int) {
+		for range n {
+			body, rest := io.Pipe()
+			bodies = append(bodies, rest)
+			go func() {
+				resp, err := post(client, body)
+				if err != nil {
+					answers <- 0
+					return
+				}
+				answers <- resp.StatusCode
+			}()
+			if _, err := io.WriteString(rest, half); err != nil {
+				t.Fatal(err)
 			}
-			resp.Body.Close()
-			answers <- resp.StatusCode
-		}()
-		if _, err := io.WriteString(client, half); err != nil {
-			t.Fatal(err)
+		}
+		for s.large.taken() < len(bodies) {
+			time.Sleep(time.Millisecond)
 		}
 	}
-	for len(s.large) < largePlace {
-		time.Sleep(time.Millisecond)
+	refused := func(client string) {
+		t.Helper()
+		resp, err := post(client, strings.NewReader(half+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
+			t.Errorf("one more of %s: %s, Retry-After %q", client, resp.Status, resp.Header.Get("Retry-After"))
+		}
 	}
-	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(half+`"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" {
-		t.Errorf("one more: %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
-	}
-	resp, err = http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("a small one: %s", resp.Status)
+	hold("greedy", largePerClient)
+	refused("greedy")
+	hold("modest", largePlaces-largePerClient)
+	refused("another")
+	if resp, err := post("another", strings.NewReader(`{"model":"tandem","prompt":"x"}`)); err != nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("a small one: %+v, %v", resp, err)
 	}
 	for _, b := range bodies {
 		io.WriteString(b, `"}`)
@@ -97,9 +113,16 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("a large one: %d", status)
 		}
 	}
-	if len(s.large) != 0 {
-		t.Errorf("%d places are still taken", len(s.large))
+	if n := s.large.taken(); n != 0 || len(s.large.of) != 0 {
+		t.Errorf("%d places are still taken", n)
 	}
+}
+
+// taken returns how many places are.
+func (l *placeTable) taken() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all
 }
 
 // TestLongText: what cannot fit is refused before it is tokenized.

@@ -196,11 +196,13 @@ type greedy struct {
 	let   chan struct{}
 	ended sync.WaitGroup
 	codes [600]atomic.Int32
+	loads atomic.Int32
 }
 
 func newGreedy() *greedy {
 	g := &greedy{fake: newFake(), began: make(chan engine.Request), let: make(chan struct{})}
 	g.Server = New(lender{g.fake, func(ctx context.Context) (Model, error) {
+		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)
 		return worker{Model: m, match: func() {}, generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
@@ -292,11 +294,15 @@ func TestClientLimitCounts(t *testing.T) {
 		g.hold(maxN)
 	}
 	g.hold(5)
+	loads := g.loads.Load()
 	for range 3 {
 		for n := 4; n <= maxN; n++ {
 			body := fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":%d}`, n)
 			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions", g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", maxPerClient-3+n))
 		}
+	}
+	if n := g.loads.Load() - loads; n != 0 {
+		t.Errorf("%d models were asked for by what was refused", n)
 	}
 	if g.fake.held != maxPerClient/maxN {
 		t.Errorf("%d models are held", g.fake.held)
@@ -455,8 +461,8 @@ func TestClientsLeave(t *testing.T) {
 			if n := d.after.Load(); n != 0 {
 				t.Errorf("%d pieces of work were begun for nobody", n)
 			}
-			if fake.held != 0 || fake.model.matchers != 0 || len(s.large) != 0 {
-				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.matchers, len(s.large))
+			if fake.held != 0 || fake.model.matchers != 0 || s.large.taken() != 0 {
+				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.matchers, s.large.taken())
 			}
 		})
 	}

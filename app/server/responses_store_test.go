@@ -245,11 +245,13 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A place is taken for what is large, and given back.
-	if len(s.large) != 0 {
-		t.Errorf("%d places are held", len(s.large))
+	if s.large.taken() != 0 {
+		t.Errorf("%d places are held", s.large.taken())
 	}
-	for range largePlace {
-		s.large <- struct{}{}
+	for i := range largePlaces {
+		if err := s.take(&place{client: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":"x","previous_response_id":"`+a.ID+`"`))
 	if e := decodeError(t, w); w.Code != 503 || e.Code != string(control.CodeNotReady) {

@@ -37,8 +37,8 @@ type Server struct {
 	runs     runTable
 	sessions sessions
 	metrics  *metrics
-	pages    fs.FS         // nil = the built-in page
-	large    chan struct{} // see place
+	pages    fs.FS // nil = the built-in page
+	large    placeTable
 
 	draining context.Context // ends, by drain, when Drain is called
 	drain    context.CancelFunc
@@ -46,7 +46,7 @@ type Server struct {
 
 // New returns a Server for the backend.
 func New(b Backend, o Options) *Server {
-	s := &Server{backend: b, log: o.Logger, large: make(chan struct{}, largePlace)}
+	s := &Server{backend: b, log: o.Logger, large: placeTable{of: map[string]int{}}}
 	s.SetRules(o.Rules)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	if s.log == nil {
