@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 	"unsafe"
 )
@@ -24,6 +25,9 @@ const (
 
 // errCompileTime ends what takes too long.
 var errCompileTime = &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it takes more than %v to compile", mostCompile)}
+
+// errSymbols is for what llguidance makes too much of.
+var errSymbols = &GrammarError{Kind: KindLimit, Message: "it makes more than 65,525 symbols, of which a property takes four or more"}
 
 // compile makes a matcher of grammars as llguidance reads them. If ctx ends first it
 // returns ctx's cause, and what is made nevertheless is freed.
@@ -68,7 +72,11 @@ func (v *Vocabulary) matcher(source []byte) (*Matcher, error) {
 	kind := C.tandem_matcher_new(v.handle, (*C.uint8_t)(unsafe.SliceData(source)), C.size_t(len(source)), &m.handle, &message)
 	runtime.KeepAlive(source)
 	if kind != C.TANDEM_OK {
-		return nil, grammarError(kind, message)
+		err := grammarError(kind, message)
+		if strings.Contains(err.Message, "symbols.len() <") { // it is checked so late that it panics
+			err = errSymbols
+		}
+		return nil, err
 	}
 	return m, nil
 }

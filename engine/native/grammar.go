@@ -18,9 +18,9 @@ import (
 // A GrammarError is why a grammar cannot be followed: it does not compile, it is too large,
 // or what may follow became too much to compute.
 //
-// The limits: 1 MiB in all; of a schema 128 levels; 500,000 symbols; multipleOf 100,000;
-// what llguidance's ParserLimits bound by default, which is some milliseconds for a mask;
-// ten seconds to compile.
+// The limits: 1 MiB in all; of a schema 128 levels; 65,525 symbols; multipleOf 100,000; of an
+// object 2,000 names and 100 patterns of names; what llguidance's ParserLimits bound by default,
+// which is some milliseconds for a mask; ten seconds to compile.
 type GrammarError struct {
 	Kind    ErrorKind // KindSyntax, KindLimit or KindRender
 	Message string

@@ -165,18 +165,18 @@ func (m *merges) open(o opening) weight {
 	}
 	m.opened[o] = light // where it refers to itself
 	made := m.made
-	w = m.weigh(m.find(o.ref), o.deep-1)
+	w = m.weigh(find(m.root, o.ref), o.deep-1)
 	m.made, m.opened[o] = made, w
 	return w
 }
 
 // find returns what a reference within the schema is to, nil if there is nothing.
-func (m *merges) find(ref string) any {
+func find(root any, ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
 	}
-	v := m.root
+	v := root
 	for name := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if path == "" {
 			break

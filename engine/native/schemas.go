@@ -15,11 +15,12 @@ const mostBroken = 100
 type schemas struct {
 	multiples multiples
 	merges    merges
+	names     names
 }
 
 // checkSchemas refuses a grammar whose schemas would take all time or all memory, which
-// llguidance does not bound: for the numbers in them, or for what it makes of several
-// that are to hold together.
+// llguidance does not bound: for the numbers in them, for the names of properties, or
+// for what it makes of several that are to hold together.
 func checkSchemas(g Grammar) error {
 	var s schemas
 	if g.JSON != nil {
@@ -43,6 +44,9 @@ func checkSchemas(g Grammar) error {
 			return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it has more than %d schemas that are no JSON", mostBroken)}
 		}
 	}
+	if s.names.err != nil {
+		return s.names.err
+	}
 	if !s.multiples.fit() {
 		return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("multipleOf asks for too much: the least number that is a multiple of all of them, without tenfold ones, may be %d at most", mostMultiple)}
 	}
@@ -62,5 +66,6 @@ func (s *schemas) read(text string) (length int64, ok bool) {
 	}
 	s.multiples.add(v)
 	s.merges.add(v)
+	s.names.add(v)
 	return d.InputOffset(), true
 }
