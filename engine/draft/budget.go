@@ -40,4 +40,9 @@ func (b *budget) add(steps float64) {
 	b.credit = min(max(b.credit+steps, debtLimit), savings)
 }
 
+// doubt drops most of what gains added up to: plain decoding turns out to be much
+// cheaper than they were counted by. Its cost is measured rarely while drafts are
+// made, now and then in a moment in which the machine is slow.
+func (b *budget) doubt() { b.credit = min(b.credit, start) }
+
 func (b *budget) spent() bool { return b.credit < 0 }

@@ -154,7 +154,11 @@ func (c *Controller) round(r Round) {
 }
 
 func (c *Controller) plain(cost time.Duration) {
+	before := c.curve.at(0)
 	c.curve.record(0, cost, c.last == 0)
+	if c.curve.at(0)*(1+costClamp) < before {
+		c.budget.doubt()
+	}
 	c.last = 0
 	if c.probe.depth == 0 && (c.probe.rounds > 1 || c.probe.rounds == 1 && !c.curve.unsure(0)) {
 		c.probe.rounds--

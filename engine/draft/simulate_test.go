@@ -316,3 +316,55 @@ func TestSmallGain(t *testing.T) {
 		t.Errorf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds drafted; want 0.965 and 0.65", reached, plain/best, share)
 	}
 }
+
+// A machine that is slow for some rounds now and then, and a text in which drafts
+// lose a little: a plain round in such a moment makes them look good, and what
+// they seem to gain until the next one must not pay for what they lose.
+func TestBursts(t *testing.T) {
+	rates := []float64{0.55, 0.38, 0.4, 0.3, 0.2, 0.2, 0.2}
+	for _, block := range []float64{2, 2.2} { // steps that a block of 4 takes; it gives 1.84 tokens
+		w := world{"bursts", len(rates), func(d int) float64 {
+			switch d {
+			case 0:
+				return 1
+			case 1, 2, 3:
+				return block + 0.1*float64(d-3)
+			}
+			return block + 0.05*float64(d-3)
+		}, func(_, i int) float64 { return rates[i] }, 0.08}
+		const seeds = 300
+		sum := 0.0
+		for seed := range uint64(seeds) {
+			c := NewController(w.limit)
+			r := newRun(w, seed)
+			slow, left := 1.0, 0
+			rng := rand.New(rand.NewPCG(seed, 7))
+			var took, plain float64 // in quick steps
+			for r.tokens < 1800 {
+				if left--; left <= 0 {
+					slow = 1
+					if rng.IntN(60) == 0 {
+						slow, left = 1.4+0.8*rng.Float64(), 3+rng.IntN(8)
+					}
+				}
+				before := r.tokens
+				out := r.round(c.Depth(w.limit))
+				if before > 512 {
+					took += out.Cost.Seconds()
+					plain += float64(r.tokens-before) * w.mean(0)
+				}
+				out.Cost = time.Duration(slow * float64(out.Cost))
+				if out.Depth > 0 {
+					c.Round(out)
+				} else {
+					c.Plain(out.Cost)
+				}
+			}
+			sum += plain / took
+		}
+		t.Logf("a block of 4 takes %v steps: %.3f of plain's speed", block, sum/seeds)
+		if sum/seeds < 0.979 {
+			t.Errorf("a block of 4 takes %v steps: %.3f of plain's speed, want 0.979", block, sum/seeds)
+		}
+	}
+}
