@@ -131,15 +131,25 @@ func TestChoiceHasItsContext(t *testing.T) {
 	}
 }
 
-// TestTextsStay: a load waits only so long for texts in its way; they go on.
+// TestTextsStay: a load waits only so long for texts in its way, which go on; one that
+// somebody chose waits for their end.
 func TestTextsStay(t *testing.T) {
 	r, leave := cramped(t)
 	r.patience = time.Millisecond
 	r.refuses(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
 	r.there(t, "after a refusal", "long")
-	r.patience = lullMost
+	r.keep(t, "long", true) // or it is long that goes
+	chosen := make(chan error, 1)
+	go func() { chosen <- r.Load(t.Context(), "two") }()
+	select {
+	case err := <-chosen:
+		t.Fatalf("the switch did not wait: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
 	leave[0]()
-	r.answers(t, "two")
+	if err := <-chosen; err != nil {
+		t.Error(err)
+	}
 	r.there(t, "in the end", "long two")
 }
 
