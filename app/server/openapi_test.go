@@ -320,7 +320,7 @@ func decoded(t *testing.T, b []byte) (v any) {
 
 // knownKeywords are those that check looks at, or that say nothing of a value.
 var knownKeywords = []string{"$ref", "allOf", "anyOf", "oneOf", "type", "enum", "const", "properties", "required", "items", "additionalProperties",
-	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength", "pattern", "description", "format", "default"}
+	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength", "maxProperties", "propertyNames", "not", "pattern", "description", "format", "default"}
 
 // check reports how v is not as a schema says. An object has no names but those that
 // the schema has, unless it says that there may be others: a body of a request is

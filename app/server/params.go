@@ -234,18 +234,18 @@ func shorten(s string, most int) string {
 	return s[:n] + "..."
 }
 
-// tokenIDs reads a list of token ids below vocab.
+// tokenIDs reads a list of token ids below vocab, also of such that a client wrote as 16.0.
 func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
-	var list []*int32 // so that a null is no 0
-	if err := json.Unmarshal(v, &list); err != nil || slices.Contains(list, nil) {
+	var list []*float64 // so that a null is no 0
+	err := json.Unmarshal(v, &list)
+	if err != nil || slices.ContainsFunc(list, func(id *float64) bool { return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32 }) {
 		return nil, invalid(param, "%s must be a list of token ids.", param)
 	}
 	ids := make([]int32, len(list))
 	for i, id := range list {
-		if *id < 0 || int(*id) >= vocab {
-			return nil, invalid(param, "%s holds token id %d; the model's ids are below %d.", param, *id, vocab)
+		if ids[i] = int32(*id); ids[i] < 0 || int(ids[i]) >= vocab {
+			return nil, invalid(param, "%s holds token id %d; the model's ids are below %d.", param, ids[i], vocab)
 		}
-		ids[i] = *id
 	}
 	return ids, nil
 }

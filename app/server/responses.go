@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"tandem/engine"
 )
@@ -71,8 +72,8 @@ func readTextFormat(f *fields) *Grammar {
 // Limits of metadata, which are OpenAI's.
 const (
 	maxMetadata      = 16
-	maxMetadataKey   = 64  // bytes
-	maxMetadataValue = 512 // bytes
+	maxMetadataKey   = 64  // characters
+	maxMetadataValue = 512 // characters
 )
 
 // readMetadata checks what is kept with a response and means nothing here.
@@ -83,8 +84,8 @@ func readMetadata(f *fields) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.values)) {
 		var value string
-		if len(key) > maxMetadataKey || json.Unmarshal(o.values[key], &value) != nil || len(value) > maxMetadataValue || len(o.values) > maxMetadata {
-			f.fail("metadata", "may hold %d pairs of texts, of %d bytes and of %d.", maxMetadata, maxMetadataKey, maxMetadataValue)
+		if utf8.RuneCountInString(key) > maxMetadataKey || json.Unmarshal(o.values[key], &value) != nil || utf8.RuneCountInString(value) > maxMetadataValue || len(o.values) > maxMetadata {
+			f.fail("metadata", "may hold %d pairs of texts, of %d characters and of %d.", maxMetadata, maxMetadataKey, maxMetadataValue)
 			return
 		}
 	}

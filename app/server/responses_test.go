@@ -151,7 +151,7 @@ func TestPlainTurns(t *testing.T) {
 // TestResponseParams: what is asked for reaches the engine, and is told again.
 func TestResponseParams(t *testing.T) {
 	fake := speaking("hello")
-	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"b"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", maxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.model.requests[0]
 	if len(fake.model.requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
@@ -167,7 +167,7 @@ func TestResponseParams(t *testing.T) {
 	for name, want := range map[string]any{
 		"object": "response", "status": "incomplete", "background": false, "error": nil, "instructions": "Be brief.", "max_output_tokens": 3.0, "model": "acme/coder",
 		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k", "service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
-		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": "b"}, "completed_at": nil,
+		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": strings.Repeat("ä", maxMetadataValue)}, "completed_at": nil,
 		"incomplete_details": map[string]any{"reason": "max_output_tokens"}, "reasoning": map[string]any{"effort": nil, "summary": nil},
 		"text": map[string]any{"verbosity": "low", "format": map[string]any{"type": "json_schema", "name": "n", "schema": map[string]any{"type": "object"}}},
 	} {
@@ -209,6 +209,7 @@ func TestResponseRefusals(t *testing.T) {
 		{`"input":"x","truncation":"some"`, "truncation", "auto"},
 		{`"input":"x","max_output_tokens":0`, "max_output_tokens", "at least 1"},
 		{`"input":"x","metadata":{"a":1}`, "metadata", "pairs"},
+		{`"input":"x","metadata":{"a":"` + strings.Repeat("ä", maxMetadataValue+1) + `"}`, "metadata", "512"},
 		{`"input":"x","reasoning":{"effort":"some"}`, "reasoning.effort", "low"},
 		{`"input":"x","text":{"format":{"type":"xml"}}`, "text.format.type", "json_schema"},
 		{`"input":"x","text":{"format":{"type":"json_schema"}}`, "text.format.schema", "missing"},
