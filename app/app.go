@@ -273,7 +273,7 @@ func (a *App) State() control.State {
 		Phase:   control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
 		ContextLimit: a.opts.ContextLength,
 		Models:       choosable, Downloads: downloading,
-		ActiveBytes: mem.Active, PeakBytes: mem.Peak,
+		ActiveBytes: mem.Active, PeakBytes: mem.Most,
 		InMemory: []control.Loaded{},
 	}
 	for _, m := range a.resident {

@@ -15,6 +15,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/engine/mlx"
 )
 
 // writeModel makes a folder of the given name with a random Llama.
@@ -291,5 +292,28 @@ func TestDrainEndsRequests(t *testing.T) {
 	thread.free()
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the request in flight was answered %d", status)
+	}
+}
+
+// TestPeakStays: the most memory since the start does not fall when engines begin
+// measurements of their own.
+func TestPeakStays(t *testing.T) {
+	r := start(t, Options{}, "")
+	const size = 8 << 20
+	if err := r.thread.Do(t.Context(), func(s *mlx.Scope) error {
+		if err := s.Eval(s.Zeros(mlx.Float32, size/4)); err != nil {
+			return err
+		}
+		s.ResetPeak()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	before := r.State().PeakBytes
+	if err := r.thread.Do(t.Context(), func(s *mlx.Scope) error { s.ResetPeak(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if after := r.State().PeakBytes; before < size || after < before {
+		t.Errorf("the peak was %d bytes and is %d", before, after)
 	}
 }

@@ -241,12 +241,12 @@ func TestMemoryBudget(t *testing.T) {
 	r.there(t, "after a third", "one three")
 	r.answers(t, control.Alias, "one", "three")
 	m := r.hold(t, "three")
-	r.refuses(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0.0 GiB and is the chosen model", "three, which has 0.0 GiB and is answering requests",
-		"it needs 0.0 GiB", "a context of 4,096 tokens", "of the 0.0 GiB that models may take 0.0 GiB are left")
+	r.refuses(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0 GiB and is the chosen model", "three, which has 0 GiB and is answering requests",
+		"it needs 0 GiB", "a context of 4,096 tokens", "of the 0 GiB that models may take 0 GiB are left")
 	r.there(t, "after a refusal", "one three")
 	m.Release()
 	r.keep(t, "three", true)
-	r.refuses(t, "two", control.CodeNotLoaded, "three, which has 0.0 GiB and is to stay in memory")
+	r.refuses(t, "two", control.CodeNotLoaded, "three, which has 0 GiB and is to stay in memory")
 	r.keep(t, "three", false)
 	r.answers(t, "two")
 	r.there(t, "no longer kept", "one two")

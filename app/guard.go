@@ -242,7 +242,7 @@ func shortOfMemory(id string, d demand, asked bool, room, memory, checkpoints in
 // gigabytes writes an amount of memory in powers of two, as machines have it, and
 // names the unit so: a GiB. The window does so in format.ts (memory). A GB is a
 // billion bytes everywhere, and what lies on disk is counted in it.
-func gigabytes(n int64) string { return inUnits(n, inGiB) }
+func gigabytes(n int64) string { return control.GiB.Of(n) }
 
 // grouped writes a number with commas between thousands.
 func grouped(n int) string {

@@ -169,8 +169,8 @@ func TestMemoryGuard(t *testing.T) {
 	a.opts.Memory = 2<<30 + 1<<10 // nothing for models
 	err = a.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
-	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0.0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||
-		!strings.Contains(e.Message, "this machine's 2.0 GiB models may take 0.0 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "choose a smaller model") {
+	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||
+		!strings.Contains(e.Message, "this machine's 2 GiB models may take 0 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "choose a smaller model") {
 		t.Errorf("loading it gives %v", err)
 	}
 	if status, body := r.complete(t, "large", "abc"); status != 507 || !strings.Contains(body, `"code":"memory_short"`) {

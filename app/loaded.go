@@ -87,7 +87,18 @@ func (m *loaded) describe() *control.Loaded {
 func (m *loaded) ID() string         { return m.row.ID }
 func (m *loaded) Key() string        { return m.key }
 func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
-func (m *loaded) VocabSize() int     { return m.bundle.Model.Config().VocabSize }
+
+// LongerContext implements server.Model.
+func (m *loaded) LongerContext() bool {
+	set, has := m.ownSettings().Context, m.ContextLength()
+	most := m.row.ContextLength
+	if asked := m.app.opts.ContextLength; asked > 0 {
+		most = min(most, asked)
+	}
+	return set != nil && *set <= has && has < most
+}
+
+func (m *loaded) VocabSize() int { return m.bundle.Model.Config().VocabSize }
 
 func (m *loaded) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	r.Speculation = m.speculate(r.Speculation)

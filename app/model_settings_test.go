@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"tandem/app/control"
@@ -60,8 +61,16 @@ func TestModelSettings(t *testing.T) {
 	if st, err = r.ModelSettings(t.Context(), "tiny"); err != nil || st.Serving != 512 || st.Later {
 		t.Errorf("loaded again %+v, %v", st, err)
 	}
-	if status, _ := r.complete(t, control.Alias, longText(600)); status != http.StatusBadRequest {
-		t.Errorf("a prompt of 600 tokens gets %d", status)
+	const larger = "or set a larger context in the model's settings."
+	if status, body := r.complete(t, control.Alias, longText(600)); status != http.StatusBadRequest || !strings.Contains(body, larger) {
+		t.Errorf("a prompt of 600 tokens gets %d %s", status, body)
+	}
+	set(control.ModelSettings{Model: "tiny", Context: new(4096)})
+	if err := r.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := r.complete(t, control.Alias, longText(5000)); status != http.StatusBadRequest || strings.Contains(body, larger) {
+		t.Errorf("a prompt that the model has no room for gets %d %s", status, body)
 	}
 	_, err = r.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(5000)})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "context" {

@@ -58,7 +58,7 @@ func TestDrafterNeedsRoom(t *testing.T) {
 	}
 	need := size.demand(4096).bytes()
 	err = set(need-1, dir)
-	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "With that drafter tiny needs 0.0 GiB") {
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
 		t.Errorf("a byte too little: %v", err)
 	}
 	d, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})

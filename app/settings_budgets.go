@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"golang.org/x/sys/unix"
 
@@ -39,7 +38,7 @@ func diskShare(disk *unix.Statfs_t) int64 {
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
 	if all := a.memory(); next.CheckpointMemory != before.CheckpointMemory {
 		if most := mostCheckpointMemory(all); next.CheckpointMemory > most {
-			return badBudget("checkpoint_memory", next.CheckpointMemory, most, inGiB, fmt.Sprintf("this machine has %s, and the rest is for models and the system", gigabytes(all)))
+			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB, fmt.Sprintf("this machine has %s, and the rest is for models and the system", gigabytes(all)))
 		}
 	}
 	if next.CheckpointDisk == before.CheckpointDisk || next.CheckpointDisk == 0 {
@@ -56,7 +55,7 @@ func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) e
 	}
 	free := int64(disk.Bavail) * int64(disk.Bsize)
 	if most := free + all.Bytes; next.CheckpointDisk > most {
-		return badBudget("checkpoint_disk", next.CheckpointDisk, most, inGB, fmt.Sprintf("%s are free on the disk, and checkpoints have %s", inUnits(free, inGB), inUnits(all.Bytes, inGB)))
+		return badBudget("checkpoint_disk", next.CheckpointDisk, most, control.GB, fmt.Sprintf("%s are free on the disk, and checkpoints have %s", control.GB.Of(free), control.GB.Of(all.Bytes)))
 	}
 	return nil
 }
@@ -64,27 +63,11 @@ func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) e
 // badBudget refuses an amount in the unit in which the page asks for it: memory in
 // powers of two, disk in powers of ten. The bound is rounded down, so that what is
 // named will do.
-func badBudget(name string, asked, most int64, u unit, why string) error {
-	bound := fmt.Sprintf("%.1f %s", math.Floor(float64(most)*10/float64(u.bytes))/10, u.name)
-	given := inUnits(asked, u)
+func badBudget(name string, asked, most int64, u control.Unit, why string) error {
+	tenth := int64(u) / 10
+	bound, given := u.Of(most/tenth*tenth), u.Exactly(asked)
 	if bound == given {
 		bound, given = grouped(int(most))+" bytes", grouped(int(asked))
 	}
 	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s must be %s at most, not %s: %s.", name, bound, given, why)}
-}
-
-// A unit is what amounts are told in.
-type unit struct {
-	name  string
-	bytes int64
-}
-
-var (
-	inGB  = unit{"GB", 1e9}
-	inGiB = unit{"GiB", 1 << 30}
-)
-
-// inUnits writes an amount.
-func inUnits(n int64, u unit) string {
-	return fmt.Sprintf("%.1f %s", float64(n)/float64(u.bytes), u.name)
 }

@@ -36,15 +36,15 @@ func sourceOf(st control.SettingsState, name string) control.SettingState {
 // TestSettingsStay: what is set is in force at once and after a restart, what is
 // refused changes nothing, and null puts the default back.
 func TestSettingsStay(t *testing.T) {
-	home := t.TempDir()
+	home, set := t.TempDir(), filepath.Join(t.TempDir(), "new", "hub")
 	o := Options{Home: home, Hub: hub.Options{CacheDir: "/default/hub"}}
 	t.Run("set", func(t *testing.T) {
 		r := start(t, o, "")
-		st, err := r.change(t, `{"idle_unload_minutes": 30, "hub_cache": "/set/hub", "hub_proxy": "http://127.0.0.1:3128"}`)
+		st, err := r.change(t, `{"idle_unload_minutes": 30, "hub_cache": "`+set+`", "hub_proxy": "http://127.0.0.1:3128"}`)
 		if err != nil || st.Settings.IdleUnloadMinutes != 30 || sourceOf(st, "hub_cache").Source != control.FromSetting || sourceOf(st, "port").Source != control.FromDefault {
 			t.Fatalf("%+v: %v", st, err)
 		}
-		if h := r.hub(); h.CacheDir != "/set/hub" || h.Client == nil {
+		if h := r.hub(); h.CacheDir != set || h.Client == nil {
 			t.Errorf("models come from %+v", h)
 		}
 		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`, `{"idle_unload_minutes": 5, "nothing": 1}`, `{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
@@ -57,7 +57,7 @@ func TestSettingsStay(t *testing.T) {
 	})
 	r := start(t, o, "")
 	st, err := r.client(t).Settings(t.Context())
-	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.hub().CacheDir != "/set/hub" {
+	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.hub().CacheDir != set {
 		t.Errorf("after a restart %+v: %v", st, err)
 	}
 	st, err = r.change(t, `{"hub_cache": null}`)
@@ -236,12 +236,13 @@ func TestBudgetsHaveBounds(t *testing.T) {
 		r := start(t, o, "")
 		for _, c := range []struct{ change, param, says string }{
 			{`{"checkpoint_memory": 3221225472}`, "", ""}, // half of three quarters
-			{`{"checkpoint_memory": 3221225473}`, "checkpoint_memory", "must be 3,221,225,472 bytes at most, not 3,221,225,473: this machine has 8.0 GiB, and the rest is for models and the system."},
-			{`{"checkpoint_memory": 4294967296}`, "checkpoint_memory", "must be 3.0 GiB at most, not 4.0 GiB: "},
-			{`{"checkpoint_memory": 9223372036854775807}`, "checkpoint_memory", "3.0 GiB at most"},
-			{`{"checkpoint_disk": 9223372036854775807}`, "checkpoint_disk", "are free on the disk, and checkpoints have 0.0 GB"},
+			{`{"checkpoint_memory": 3221225473}`, "checkpoint_memory", "must be 3,221,225,472 bytes at most, not 3,221,225,473: this machine has 8 GiB, and the rest is for models and the system."},
+			{`{"checkpoint_memory": 4294967296}`, "checkpoint_memory", "must be 3 GiB at most, not 4 GiB: "},
+			{`{"checkpoint_memory": 9223372036854775807}`, "checkpoint_memory", "3 GiB at most"},
+			{`{"checkpoint_disk": 9223372036854775807}`, "checkpoint_disk", "are free on the disk, and checkpoints have 0 GB"},
+			{`{"checkpoint_disk": 1000000000000000000}`, "checkpoint_disk", "not 1000000000 GB: "},
 			{`{"checkpoint_disk": 67108864}`, "", ""},
-			{`{"checkpoint_disk": 0}`, "", ""},
+			{`{"checkpoint_disk": null}`, "", ""},
 		} {
 			_, err := r.change(t, c.change)
 			if c.param == "" && err != nil || c.param != "" && (codeOf(err) != control.CodeInvalid || paramOf(err) != c.param || !strings.Contains(err.Error(), c.says)) {
@@ -297,5 +298,37 @@ func TestBudgetsCountLater(t *testing.T) {
 	}
 	if st, err = r.client(t).Settings(t.Context()); err != nil || sourceOf(st, "checkpoint_memory").Later != "" {
 		t.Errorf("after a load: %+v: %v", st.Sources, err)
+	}
+}
+
+// TestFoldersThatCannotWork: a folder that can be neither used nor made is refused
+// with the reason, and one that was set before stays when others change.
+func TestFoldersThatCannotWork(t *testing.T) {
+	dir := t.TempDir()
+	file, shelf := filepath.Join(dir, "file"), filepath.Join(dir, "shelf")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(shelf, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{}, "")
+	for _, c := range []struct{ name, value, says string }{
+		{"hub_cache", `"/dev/null/x"`, "hub_cache cannot have /dev/null/x: /dev/null is no folder."},
+		{"hub_cache", `"` + file + `"`, file + " is no folder."},
+		{"hub_cache", `"` + filepath.Join(file, "a", "b") + `"`, file + " is no folder."},
+		{"hub_cache", `"` + filepath.Join(dir, "a", "b") + `"`, ""},
+		{"model_folders", `["` + shelf + `", "` + filepath.Join(dir, "nope") + `"]`, "nope: there is no such folder; make it first."},
+		{"model_folders", `["` + file + `"]`, "file is no folder."},
+		{"model_folders", `["/dev/null/x"]`, "it lies in a file."},
+		{"model_folders", `["` + shelf + `"]`, ""},
+	} {
+		_, err := r.change(t, fmt.Sprintf(`{%q: %s}`, c.name, c.value))
+		if c.says == "" && err != nil || c.says != "" && (codeOf(err) != control.CodeInvalid || paramOf(err) != c.name || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s %s: %v", c.name, c.value, err)
+		}
+	}
+	if err := os.Remove(shelf); err != nil { // its disk is taken away
+		t.Fatal(err)
+	}
+	if _, err := r.change(t, `{"model_folders": ["`+shelf+`", "`+dir+`"]}`); err != nil {
+		t.Error(err)
 	}
 }

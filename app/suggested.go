@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -38,7 +39,7 @@ type sizes struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by name
 	tried time.Time        // the last time that it did not answer
-	why   string           // it did not, one sentence
+	why   string           // it did not, one sentence, which was logged
 }
 
 // Catalogue implements server.Library. The hub is asked for sizes if ask says so.
@@ -101,10 +102,13 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	if len(names) == 0 || asked {
 		return why
 	}
+	log := o.Logger
+	o.Logger = nil // of each attempt for each model
 	ctx, cancel := context.WithTimeout(ctx, sizesTime)
 	defer cancel()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, sizesAtOne)
+	var failure error
 	why = ""
 	for _, name := range names {
 		slots <- struct{}{}
@@ -116,6 +120,7 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 			if err == nil {
 				s.bytes[name] = n
 			} else if why == "" {
+				failure = err
 				if why = bareReason(err, name); ctx.Err() != nil {
 					why = "the hub does not answer in time"
 				}
@@ -125,8 +130,12 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	wg.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.why = why; why != "" {
+	if why != "" {
 		s.tried = time.Now()
 	}
+	if why != "" && why != s.why {
+		log.Info("the hub tells no sizes", "reason", why, "cause", errors.Unwrap(failure))
+	}
+	s.why = why
 	return why
 }

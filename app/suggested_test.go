@@ -2,11 +2,13 @@ package app
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"tandem/models/hub"
 )
@@ -61,7 +63,9 @@ func TestCatalogue(t *testing.T) {
 	}
 
 	down.Store(true)
+	var lines strings.Builder
 	b := open()
+	b.log = slog.New(slog.NewTextHandler(&lines, nil))
 	for range 2 {
 		asked.Store(0)
 		c, err = b.Catalogue(t.Context(), true)
@@ -71,5 +75,9 @@ func TestCatalogue(t *testing.T) {
 	}
 	if asked.Load() > 0 {
 		t.Error("a hub that did not answer is asked again at once")
+	}
+	b.sizes.tried = time.Time{}
+	if _, err := b.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "\n") != 1 {
+		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
 	}
 }

@@ -260,8 +260,8 @@ func (s *Settings) check(name string) error {
 			return refuse("must lie between 0, which is never, and %d, not %d.", mostMinutes, s.IdleUnloadMinutes)
 		}
 	case "checkpoint_memory", "checkpoint_disk":
-		if n := f.Int(); n != 0 && n < LeastBudget {
-			return refuse("must be 0, which leaves it to Tandem, or at least %d MiB, not %d bytes.", LeastBudget>>20, n)
+		if n := f.Int(); n < LeastBudget { // the default, 0, comes by null
+			return refuse("must be at least %d MiB, not %s; leave it empty, or null, for the default.", LeastBudget>>20, unitOf(name).Exactly(n))
 		}
 	case "keep_requests":
 		if !slices.Contains([]KeepRequests{KeepNone, KeepWeek, KeepMonth}, s.KeepRequests) {

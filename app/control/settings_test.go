@@ -37,8 +37,10 @@ func TestSettingsWith(t *testing.T) {
 		{`{"hub_cache": "models"}`, "hub_cache", "from / on"},
 		{`{"hub_cache": "/a\nb"}`, "hub_cache", "one line"},
 		{`{"model_folders": ["/a", "b"]}`, "model_folders", `not "b"`},
-		{`{"checkpoint_memory": 5}`, "checkpoint_memory", "at least 64 MiB, not 5 bytes"},
-		{`{"checkpoint_disk": 0}`, "", ""},
+		{`{"checkpoint_memory": 5}`, "checkpoint_memory", "at least 64 MiB, not 5 bytes;"},
+		{`{"checkpoint_memory": -1073741824}`, "checkpoint_memory", "not -1 GiB;"},
+		{`{"checkpoint_disk": 50000000}`, "checkpoint_disk", "not 0.05 GB;"},
+		{`{"checkpoint_disk": 0}`, "checkpoint_disk", "not 0 GB; leave it empty, or null, for the default"},
 		{`{"idle_unload_minutes": -1}`, "idle_unload_minutes", "which is never"},
 		{`{"keep_requests": "1d"}`, "keep_requests", "off, 7d or 30d"},
 		{`{"keep_requests": "off"}`, "", ""},
@@ -110,8 +112,10 @@ func FuzzSettings(f *testing.F) {
 			return
 		}
 		again := SettingsChange{}
-		for name := range change {
-			if again[name], err = s.Value(name); err != nil {
+		for name, value := range change {
+			if string(value) == "null" {
+				again[name] = value
+			} else if again[name], err = s.Value(name); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -58,7 +58,9 @@ type Model interface {
 	// says nothing of another. It is empty where nothing is kept.
 	Key() string
 	ContextLength() int // tokens
-	VocabSize() int     // ids are below it
+	// LongerContext reports whether the model allows more than was set for it.
+	LongerContext() bool
+	VocabSize() int // ids are below it
 	Defaults() Defaults
 
 	// Generate is engine.Engine's method of that name: breaking the range or

@@ -160,7 +160,7 @@ func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, 
 		case n == 0:
 			return nil, invalid(p.promptParam, "The field %s holds no tokens at all; send some text.", p.promptParam)
 		case n > limit:
-			return nil, contextError(p.promptParam, limit, strconv.Itoa(n))
+			return nil, contextError(p.promptParam, m, strconv.Itoa(n))
 		}
 		if i := slices.IndexFunc(prompt.ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
 			id := prompt.ids[i]
@@ -222,8 +222,8 @@ func predicted(m Model, text string) ([]int32, error) {
 // tokenized, which takes time and memory by its length.
 func checkLength(m Model, param string, n int) error {
 	longest := m.LongestToken()
-	if limit := m.ContextLength(); n > limit*longest {
-		return contextError(param, limit, fmt.Sprintf("at least %d", (n+longest-1)/longest))
+	if n > m.ContextLength()*longest {
+		return contextError(param, m, fmt.Sprintf("at least %d", (n+longest-1)/longest))
 	}
 	return nil
 }

@@ -165,9 +165,13 @@ func invalid(param, format string, args ...any) *control.Error {
 
 // contextError says what clients search for when they decide to compact. got
 // is the number of tokens, with "at least " before it where only that is known.
-func contextError(param string, limit int, got string) error {
-	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. "+
-		"Please shorten it.", limit, control.Word(got))
+func contextError(param string, m Model, got string) error {
+	limit, advice := m.ContextLength(), "Please shorten it."
+	if m.LongerContext() {
+		advice = "Please shorten it, or set a larger context in the model's settings."
+	}
+	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. %s",
+		limit, control.Word(got), control.Word(advice))
 	e.Param, e.Err = param, &overlong{limit, got}
 	return e
 }

@@ -15,11 +15,12 @@ type Memory struct {
 	Active int64 // in arrays
 	Cache  int64 // freed, held for reuse
 	Peak   int64 // highest Active since the last reset
+	Most   int64 // highest Active since the thread began
 }
 
 // Memory returns the figures as of the end of the last Do. It never waits.
 func (t *Thread) Memory() Memory {
-	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load()}
+	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load(), Most: t.most.Load()}
 }
 
 func (t *Thread) readMemory() {
@@ -32,6 +33,7 @@ func (t *Thread) readMemory() {
 	}
 	if check(C.mlx_get_peak_memory(&n)) == nil {
 		t.peak.Store(int64(n))
+		t.most.Store(max(t.most.Load(), int64(n))) // only this thread writes
 	}
 }
 
@@ -42,7 +44,10 @@ func (s *Scope) Memory() Memory {
 }
 
 // ResetPeak starts a new measurement of Memory.Peak.
-func (s *Scope) ResetPeak() { s.untimed(C.mlx_reset_peak_memory()) }
+func (s *Scope) ResetPeak() {
+	s.t.readMemory() // for Memory.Most
+	s.untimed(C.mlx_reset_peak_memory())
+}
 
 // ClearCache gives memory held for reuse back to the system.
 func (s *Scope) ClearCache() { s.untimed(C.mlx_clear_cache()) }

@@ -33,6 +33,7 @@ type Thread struct {
 	active atomic.Int64
 	cached atomic.Int64
 	peak   atomic.Int64
+	most   atomic.Int64
 
 	// Owned by the OS thread.
 	timed  bool

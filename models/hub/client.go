@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -211,6 +212,10 @@ func (c *client) networkError(ctx context.Context, err error) error {
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the address, which may be signed
+	}
+	if p, ok := errors.AsType[*net.OpError](err); ok && p.Op == "proxyconnect" {
+		return &transient{err: &Error{Code: Offline, Err: err,
+			Message: fmt.Sprintf("the proxy on the way to the hub at %s cannot be reached: check the proxy in Settings, or in the environment", c.endpoint.Host)}}
 	}
 	// Of no model, and without the cause, which says little to a person: retry logs it.
 	return &transient{err: &Error{Code: Offline, Err: err,

@@ -1,9 +1,12 @@
 package hub
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,6 +64,9 @@ func TestPullErrors(t *testing.T) {
 		{"a circle", answer("", 302, "Location", "/api/models/org/name/revision/main"), nil, BadReply, []string{"circles"}},
 		{"a redirect to nowhere", answer("", 302, "Location", "http://nowhere.test/"), nil, Offline, []string{"cannot be reached"}},
 		{"no network", func(h *fakeHub) {}, func(o *Options) { o.Endpoint = "http://gone.test" }, Offline, []string{"the hub at gone.test cannot be reached", "check the internet connection", "Settings"}},
+		{"a proxy that is gone", func(h *fakeHub) {}, func(o *Options) {
+			o.Client = &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:1"}), DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }}}
+		}, Offline, []string{"the proxy on the way to the hub at hub.test cannot be reached", "check the proxy in Settings"}},
 		{"nothing arrives", func(h *fakeHub) {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool { <-r.Context().Done(); return true }
 		}, nil, Unavailable, []string{"nothing arrived from hub.test for 30s"}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -83,13 +84,13 @@ func TestSettingsListHasNoPassword(t *testing.T) {
 // TestDoctorCache: the doctor names the folder that is set, whoever runs.
 func TestDoctorCache(t *testing.T) {
 	home := newHome(t)
-	c := newConsole(t, home)
+	c, set := newConsole(t, home), filepath.Join(t.TempDir(), "set")
 	delete(c.env, "HF_HUB_CACHE")
-	if code := c.tandem(t.Context(), "settings", "set", "hub_cache=/set/hub"); code != 0 {
+	if code := c.tandem(t.Context(), "settings", "set", "hub_cache="+set); code != 0 {
 		t.Fatalf("exit %d: %s", code, c.stderr)
 	}
 	c.tandem(t.Context(), "doctor")
-	if !strings.Contains(c.stdout, "/set/hub, made by") {
+	if !strings.Contains(c.stdout, set+", made by") {
 		t.Errorf("the doctor says %s", c.stdout)
 	}
 	p := serveProcess(t, home)

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"tandem/app/control"
+)
+
+// checkFolders refuses folders that cannot work, of those that differ from before:
+// what was set may lie on a disk that is not there now.
+func checkFolders(before, next control.Settings) error {
+	if next.HubCache != before.HubCache {
+		if problem := cannotHold(next.HubCache); problem != "" {
+			return badFolder("hub_cache", next.HubCache, problem)
+		}
+	}
+	for _, dir := range next.ModelFolders {
+		if slices.Contains(before.ModelFolders, dir) {
+			continue
+		}
+		if problem := cannotList(dir); problem != "" {
+			return badFolder("model_folders", dir, problem)
+		}
+	}
+	return nil
+}
+
+func badFolder(name, dir, problem string) error {
+	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
+}
+
+// cannotHold says why a folder can be neither written nor made; empty if it can.
+func cannotHold(dir string) string {
+	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
+			continue // it is made, if what it is to lie in allows it
+		case err != nil:
+			return reasonOf(at, err)
+		case !info.IsDir():
+			return at + " is no folder"
+		}
+		return reasonOf(at, unix.Access(at, unix.W_OK|unix.X_OK))
+	}
+}
+
+// cannotList says why a folder cannot be searched; empty if it can.
+func cannotList(dir string) string {
+	f, err := os.Open(dir)
+	if err != nil {
+		return reasonOf(dir, err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.IsDir() {
+		return dir + " is no folder"
+	}
+	return ""
+}
+
+// reasonOf says what is wrong with a path; empty if nothing is.
+func reasonOf(path string, err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such folder; make it first"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "it lies in a file"
+	case errors.Is(err, fs.ErrPermission):
+		return "Tandem has no permission for " + path
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return fmt.Sprintf("%s cannot be used (%v)", path, err)
+}
