@@ -201,7 +201,7 @@ func (a *App) plan(row storage.Model, size loadable, asked int, r arrival) (need
 	for _, m := range a.resident {
 		switch {
 		case m == r.instead && (!m.own.KeepLoaded || m.row.ID == row.ID):
-		case m.row.ID == row.ID && m.users > 0:
+		case m.row.ID == row.ID && m.users > 0 && r.instead == nil: // a switch waits
 			return need, nil, control.Errorf(control.CodeModelBusy,
 				"%s has changed, but what it was before is still answering requests; try again when it is idle.", control.Word(row.ID))
 		case m.row.ID == row.ID:

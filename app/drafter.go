@@ -345,9 +345,12 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	}
 	var d *drafter
 	if err == nil {
-		if err := a.mayDraft(ctx, m, source); err != nil {
+		// Automatic drafting goes without where there is no room.
+		if err = a.mayDraft(ctx, m, source); err != nil && choice != control.DrafterAuto {
 			return m, err
 		}
+	}
+	if err == nil {
 		d, err = a.openDrafter(ctx, row, m.bundle, source)
 	}
 	if err != nil && choice != control.DrafterAuto {
@@ -361,7 +364,7 @@ func (a *App) redraft(ctx context.Context, m *loaded, row storage.Model, choice 
 	if err := m.drafter.close(); err != nil {
 		a.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
-	next := &loaded{app: a, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest}
+	next := &loaded{app: a, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest, own: m.own}
 	next.listen()
 	next.startDrafting(d, reason)
 	return next, nil

@@ -72,7 +72,7 @@ func TestChangedMeanwhile(t *testing.T) {
 	if _, err := r.bring(t.Context(), row, bringing{users: 1}); err != errAnew {
 		t.Errorf("one that was removed: %v", err)
 	}
-	err = r.switchTo(t.Context(), "two", weightsKey(row.Path))
+	err = r.switchTo(t.Context(), "two")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		t.Errorf("a switch to it: %v", err)
 	}
@@ -126,5 +126,38 @@ func TestChangedWeights(t *testing.T) {
 	}
 	if load() != changed {
 		t.Error("it was loaded anew once more")
+	}
+}
+
+// TestChangedWeightsInUse: where it still answers as a neighbour, that ends first.
+func TestChangedWeightsInUse(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	r.answers(t, "one")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := r.bring(t.Context(), row, bringing{users: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(row.Path, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.Load(t.Context(), "two") }()
+	for leaving := false; !leaving && len(done) == 0; time.Sleep(time.Millisecond) {
+		r.mu.Lock()
+		leaving = old.leaving
+		r.mu.Unlock()
+	}
+	old.Release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.inMemory("two"); m == nil || m == old || r.choice != "two" {
+		t.Errorf("the choice is %s, loaded anew: %t", r.choice, m != old)
 	}
 }

@@ -289,9 +289,10 @@ func (a *App) enter(list ...*loaded) {
 	for _, m := range list {
 		own, err := a.modelSettings(context.Background(), m.row.ID)
 		if err != nil {
-			a.log.Warn("a model is served without its settings", "model", m.row.ID, "error", err)
+			a.log.Warn("what is set for a model cannot be read", "model", m.row.ID, "error", err)
+		} else {
+			m.own = own
 		}
-		m.own = own
 		a.resident = append(a.resident, m)
 	}
 }

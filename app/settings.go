@@ -216,7 +216,7 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		return err
 	}
 	before := s.now
-	if err := errors.Join(a.checkKeyed(before, next), checkFolders(before, next), a.checkBudgets(ctx, before, next)); err != nil {
+	if err := errors.Join(a.checkKeyed(before, next), checkFolders(s.base, before, next), a.checkBudgets(ctx, before, next)); err != nil {
 		return err
 	}
 	rows := map[string]*string{}

@@ -14,10 +14,10 @@ import (
 	"tandem/app/control"
 )
 
-// checkFolders refuses folders that cannot work, of those that differ from before:
-// what was set may lie on a disk that is not there now.
-func checkFolders(before, next control.Settings) error {
-	if next.HubCache != before.HubCache {
+// checkFolders refuses folders that cannot work, of those that differ from before and
+// from the default: what was set may lie on a disk that is not there now.
+func checkFolders(standard, before, next control.Settings) error {
+	if next.HubCache != before.HubCache && next.HubCache != standard.HubCache {
 		if problem := cannotHold(next.HubCache); problem != "" {
 			return badFolder("hub_cache", next.HubCache, problem)
 		}
@@ -37,7 +37,8 @@ func badFolder(name, dir, problem string) error {
 	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
 }
 
-// cannotHold says why a folder can be neither written nor made; empty if it can.
+// cannotHold says why a folder can be neither read nor made; empty if it can. Models
+// that lie in one that cannot be written are of use all the same.
 func cannotHold(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -48,6 +49,9 @@ func cannotHold(dir string) string {
 			return reasonOf(at, err)
 		case !info.IsDir():
 			return at + " is no folder"
+		}
+		if at == filepath.Clean(dir) {
+			return cannotList(at)
 		}
 		return reasonOf(at, unix.Access(at, unix.W_OK|unix.X_OK))
 	}

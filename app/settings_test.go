@@ -331,4 +331,10 @@ func TestFoldersThatCannotWork(t *testing.T) {
 	if _, err := r.change(t, `{"model_folders": ["`+shelf+`", "`+dir+`"]}`); err != nil {
 		t.Error(err)
 	}
+	r = start(t, Options{Hub: hub.Options{CacheDir: "/dev/null/hub"}}, "")
+	for _, change := range []string{`{"hub_cache": "` + dir + `"}`, `{"hub_cache": null}`} {
+		if _, err := r.change(t, change); err != nil {
+			t.Errorf("%s, where the default cannot be made: %v", change, err)
+		}
+	}
 }

@@ -34,20 +34,20 @@ func (a *App) Load(ctx context.Context, id string) error {
 		a.noteFailure(id, err)
 		return err
 	}
-	if err := a.switchTo(ctx, id, weightsKey(row.Path)); err != nil {
+	if err := a.switchTo(ctx, id); err != nil {
 		return err
 	}
 	return a.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 }
 
-// switchTo brings a model, with weights of that key, in place of the choice, and makes
-// it the choice.
-func (a *App) switchTo(ctx context.Context, id, weights string) error {
+// switchTo brings a model, with the weights that lie there now, in place of the choice,
+// and makes it the choice.
+func (a *App) switchTo(ctx context.Context, id string) error {
 	row, err := a.turnFor(ctx, id)
 	if err != nil {
 		return err
 	}
-	if m := a.inMemory(row.ID); m != nil && sameFiles(m.row, row) && m.weights == weights {
+	if m := a.inMemory(row.ID); m != nil && sameFiles(m.row, row) && m.weights == weightsKey(row.Path) {
 		m.used = time.Now()
 		a.choice, a.failure = row.ID, ""
 		a.mu.Unlock()

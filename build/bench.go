@@ -194,7 +194,10 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 		cmd := side(program, append([]string{"bench", r.name, "--json"}, passed...)...)
 		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
 		text, failed := b.runAlone(cmd)
-		if text == nil || ctx.Err() != nil { // nothing was measured, or it was interrupted
+		// A bar that is missed ends it with 1. Anything else that goes wrong, or an
+		// interruption, leaves what was measured before alone.
+		ended, _ := errors.AsType[*exec.ExitError](failed)
+		if text == nil || ctx.Err() != nil || failed != nil && (ended == nil || ended.ExitCode() != 1) {
 			return failed
 		}
 		return errors.Join(failed, os.WriteFile(result, text, 0o644))

@@ -26,6 +26,7 @@ if test "$2" = missed; then
 	echo '{"title":"A bar","columns":["ms","bar"],"rows":[[3,"at most 2 missed"]]}'
 	exit 1
 fi
+test "$2" = broken && echo '{}' && echo '{}' && exit 2
 if test "$2" = verify; then
 	echo '{"title":"A table, '$4 $5 $6'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
 	echo '{"title":"Another","columns":[],"rows":[]}'
@@ -36,7 +37,7 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"missed", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
+	err := b.benches(t.Context(), program, []benchRun{{"start", ""}, {"bad", ""}, {"missed", ""}, {"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
 	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || !strings.Contains(err.Error(), "bench missed: ") || strings.Contains(err.Error(), "memory") {
 		t.Errorf("got %v", err)
 	}
@@ -52,8 +53,10 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 			t.Errorf("%s.json holds %q, %v", file, text, err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(b.root, "build", "out", "bench", "bad.json")); err == nil {
-		t.Error("a bench that said nothing left a file")
+	for _, name := range []string{"bad", "broken"} {
+		if _, err := os.Stat(filepath.Join(b.root, "build", "out", "bench", name+".json")); err == nil {
+			t.Errorf("bench %s left a file", name)
+		}
 	}
 	for _, text := range []string{"", "{}", "{}\nnonsense"} {
 		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {

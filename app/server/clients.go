@@ -36,7 +36,7 @@ func (s *Server) claim(u *run, requests int) error {
 		}
 	}
 	if n > maxPerClient {
-		return control.Errorf(codeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended. Programs that call themselves alike and have no key count as one; with a key of its own, by `tandem keys add NAME`, this one counts alone.", n, maxPerClient)
+		return control.Errorf(codeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended. Programs that call themselves alike and have no key count as one; with a key of its own, by `tandem keys add NAME`, a program counts alone.", n, maxPerClient)
 	}
 	u.claimed = requests
 	return nil
