@@ -45,6 +45,11 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   for (const fold of await page.getByRole('button', { name: / earlier of / }).all()) await fold.click()
   await row(given).click()
   await page.locator('pre.so-far').getByText(mark).first().waitFor()
+  // It ends in a prompt.
+  assert.equal(await button('Continue from here').count(), 0)
+  await page.getByLabel('Name').fill('not a name')
+  await page.getByRole('button', { name: 'Rename' }).click()
+  assert.match(await page.getByLabel('Name').evaluate((field) => field.validationMessage), /letters, digits, dots/)
   const name = `kept-${mark}`
   await page.getByLabel('Name').fill(name)
   await page.getByRole('button', { name: 'Rename' }).click()

@@ -520,7 +520,7 @@ test('an edited message waits for the answer that is coming', async () => {
   })
   await page.getByRole('button', { name: 'Edit the answer' }).click()
   await page.getByLabel('Edit the answer').fill('Maybe.')
-  await page.getByRole('button', { name: 'Put it so' }).click()
+  await page.getByRole('button', { name: 'Save the answer' }).click()
   await page.getByLabel('Message', { exact: true }).fill('Why?')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   keep()
@@ -530,6 +530,25 @@ test('an edited message waits for the answer that is coming', async () => {
   const [maybe, why, last] = messages.slice(-3)
   assert.deepEqual([maybe.content, why.content, why.parent, last.parent], ['Maybe.', 'Why?', maybe.id, why.id])
   assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('that a chat is not there is said until another is looked at', async () => {
+  const { context, page, problems } = await playground()
+  const refused = page.getByRole('alert').getByText('There is no such chat.')
+  const look = async () => {
+    await page.evaluate(() => (location.hash = '#/playground/999999'))
+    await refused.waitFor()
+  }
+  await look()
+  await page.getByRole('link', { name: 'Help' }).click()
+  await page.getByRole('link', { name: 'Playground' }).first().click()
+  await page.getByRole('heading', { name: 'Playground' }).waitFor()
+  await refused.waitFor({ state: 'detached' })
+  await look()
+  await page.getByLabel('Chat', { exact: true }).check()
+  await refused.waitFor({ state: 'detached' })
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
   await context.close()
 })
 
@@ -621,6 +640,8 @@ test('an answer does no harm', async () => {
     ['good', 'https://example.com/', '_blank', 'noopener noreferrer'],
   ])
   assert.deepEqual(await answer.locator('input').evaluateAll((list) => list.map((i) => [i.type, i.disabled, i.value])), [['checkbox', true, 'on'], ['checkbox', true, 'on']])
+  const [copy, code] = await Promise.all([answer.getByRole('button', { name: 'Copy' }), answer.locator('.coded code')].map((l) => l.first().boundingBox()))
+  assert.ok(copy.y + copy.height <= code.y, 'the button covers the code')
   await answer.getByRole('button', { name: 'Copy' }).first().click()
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^func f\(\) \{ z+ \}$/)
   await answer.getByRole('button', { name: 'Copy', exact: true }).last().click()

@@ -102,7 +102,7 @@ test("a run's page, and a verdict that stays", async () => {
   await page.goto(`${page.url().split('#')[0]}#/runs/${exact}`)
   await page.getByText('exact requests evaluate their whole text').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs/999999`)
-  await page.getByRole('alert').getByText('There is no run 999999').waitFor()
+  await page.getByRole('alert').getByText('This run is not in the history').waitFor()
   assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
   await context.close()
 })

@@ -57,6 +57,7 @@ export class Playground {
 
   // begin shows an empty chat of a kind.
   begin(kind: 'chat' | 'code', input = ''): Talk {
+    this.failures.doing = ''
     const from = this.talk
     // What was typed in a talk that is not kept goes with it.
     if (from?.kind === kind && !from.chat && from.messages.length > 0) sessionStorage.removeItem(draftKey(kind))
@@ -101,6 +102,7 @@ export class Playground {
   // open shows a chat that is kept; with 0 what is shown stays.
   async open(id: number): Promise<void> {
     const turn = ++this.#turn
+    this.failures.doing = ''
     if (id === 0 || this.talk?.chat?.id === id) return
     const known = [...this.#talks].find((t) => t.busy && t.chat?.id === id)
     if (known) return this.#show(known)
