@@ -89,6 +89,16 @@ func leave(claims []claim, most stay, room int64, enough func(room int64) bool) 
 	return gone, true
 }
 
+// leftBeside returns what those leave of the room that stay more firmly than most.
+func leftBeside(claims []claim, most stay, room int64) int64 {
+	for _, c := range claims {
+		if c.stay > most {
+			room -= c.bytes
+		}
+	}
+	return room
+}
+
 // An arrival says for what a model is loaded.
 type arrival struct {
 	wins    bool    // it is the choice, or becomes it: in the end all others go for it
@@ -219,13 +229,7 @@ func (a *App) plan(row storage.Model, size loadable, asked int, r arrival) (need
 	if r.wins {
 		most = stayKept
 		// Its own context comes before models that nobody uses.
-		left := room
-		for _, c := range claims {
-			if c.stay > stayIdle {
-				left -= c.bytes
-			}
-		}
-		own, _ := fit(size, asked, left)
+		own, _ := fit(size, asked, leftBeside(claims, stayIdle, room))
 		list, ok := leave(claims, stayIdle, room, func(room int64) bool { return own.bytes() <= room })
 		if ok && own.context >= min(besideContext, size.ContextLength) {
 			for _, i := range list {
@@ -256,14 +260,9 @@ func (a *App) plan(row storage.Model, size loadable, asked int, r arrival) (need
 			return need, gone, nil
 		}
 	}
-	left, stays := room, false
-	for _, c := range claims {
-		if c.stay > most {
-			left, stays = left-c.bytes, true
-		}
-	}
+	left := leftBeside(claims, most, room)
 	need, _ = fit(size, asked, left)
-	if !stays { // the pocket model, which is there so that something answers
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.stay > most }) { // the pocket model, which is there so that something answers
 		return need, append(gone, others...), nil
 	}
 	return need, nil, a.noPlace(row, need, left, others, claims)

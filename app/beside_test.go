@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"tandem/app/server"
 	"tandem/engine"
 	"tandem/engine/enginetest"
-	"tandem/models"
 )
 
 // several starts an app that has room for so many of the tiny models with their whole
@@ -28,10 +26,7 @@ func several(t *testing.T, room float64, names ...string) *running {
 	for _, name := range names {
 		dirs = append(dirs, writeModel(t, name))
 	}
-	f, err := models.Measure(dirs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := measured(t, dirs[0])
 	each := f.Weights(true) + f.Text(4096, true)
 	r := start(t, Options{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))}, "127.0.0.1:0")
 	for _, dir := range dirs[1:] {
@@ -435,99 +430,5 @@ func TestUnloadOne(t *testing.T) {
 	r.there(t, "in the end", "")
 	if active := r.thread.Memory().Active; active != 0 {
 		t.Errorf("%d bytes are left in MLX", active)
-	}
-}
-
-// cramped starts an app whose chosen model, long, answers two requests without end. They
-// have the room that two needs, which is registered; each can leave it.
-func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
-	t.Helper()
-	long, small := longModel(t), writeModel(t, "two")
-	f, err := models.Measure(long)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := models.Measure(small)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := f.Text(1<<16, true)
-	r = start(t, Options{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2}, "127.0.0.1:0")
-	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
-		t.Fatal(err)
-	}
-	m := r.hold(t, "long")
-	var answers sync.WaitGroup
-	for i := range leave {
-		ctx, cancel := context.WithCancel(t.Context())
-		leave[i] = cancel
-		begun := make(chan struct{})
-		answers.Go(func() {
-			n := 0
-			for _, err := range m.Generate(ctx, engine.Request{Prompt: []int32{1, 2, 3}, IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None}}) {
-				if err != nil && ctx.Err() == nil {
-					t.Error(err)
-				}
-				if n++; n == 1 {
-					close(begun)
-				}
-			}
-		})
-		<-begun
-	}
-	t.Cleanup(func() {
-		for _, end := range leave {
-			end()
-		}
-		answers.Wait()
-		m.Release()
-	})
-	return r, leave
-}
-
-// TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
-// another is loaded into that room.
-func TestTextsMakeRoom(t *testing.T) {
-	r, leave := cramped(t)
-	var ended atomic.Bool
-	came := make(chan bool)
-	go func() {
-		if status, body := r.complete(t, "two", "abc"); status != http.StatusOK {
-			t.Errorf("%d %s", status, body)
-		}
-		came <- ended.Load()
-	}()
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
-		r.mu.Lock()
-		waits = r.coming != nil && r.coming.needs.bytes() > 0
-		r.mu.Unlock()
-	}
-	ended.Store(true)
-	leave[0]()
-	if !<-came {
-		t.Error("it was loaded while two texts had the room")
-	}
-	r.there(t, "in the end", "long two")
-}
-
-// TestRooms: each model has room for a whole context, and what is left is shared.
-func TestRooms(t *testing.T) {
-	a := &App{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
-	a.settings.now = control.DefaultSettings()
-	one, two := &loaded{needs: demand{weights: 100, text: 200}}, &loaded{needs: demand{weights: 50, text: 50}}
-	for _, c := range []struct {
-		name   string
-		list   []*loaded
-		coming demand
-		want   []int64
-	}{
-		{"alone", []*loaded{one}, demand{}, []int64{900}},
-		{"two", []*loaded{one, two}, demand{}, []int64{200 + 300, 50 + 300}},
-		{"one beside one that comes", []*loaded{one}, demand{weights: 100, text: 100}, []int64{200 + 250}},
-		{"one that takes all comes", []*loaded{one}, demand{weights: 500, text: 500}, []int64{200}},
-	} {
-		if got := a.rooms(c.list, c.coming); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
 	}
 }

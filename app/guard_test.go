@@ -32,10 +32,7 @@ func TestRoomFor(t *testing.T) {
 // TestFit: a context that was asked for is taken or refused; otherwise it is the
 // longest that fits, down to a shortest.
 func TestFit(t *testing.T) {
-	f, err := models.Measure(enginetest.TinyModel(t, "llama"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := measured(t, enginetest.TinyModel(t, "llama"))
 	row := f.Text(4096, true) / 4096
 	weights := f.Weights(true)
 	assistant := f
@@ -79,10 +76,7 @@ func TestFit(t *testing.T) {
 // TestFitLeavesRoom: where a long context is cut, a small model has room beside it; one
 // that was asked for, or that fits whole, takes what there is.
 func TestFitLeavesRoom(t *testing.T) {
-	f, err := models.Measure(enginetest.TinyModel(t, "llama"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := measured(t, enginetest.TinyModel(t, "llama"))
 	f.ContextLength = 200_000
 	m := loadable{f, models.Footprint{}, true}
 	room := m.demand(100_000).bytes()
@@ -125,14 +119,21 @@ func TestRoomBesideCheckpoints(t *testing.T) {
 	check("no checkpoints", 12*gib)
 }
 
-// TestRoomOfRequests: those in flight may take what the weights leave, and one
-// whole context at least.
-func TestRoomOfRequests(t *testing.T) {
-	dir := longModel(t)
+// measured is the footprint of a model.
+func measured(t *testing.T, dir string) models.Footprint {
+	t.Helper()
 	f, err := models.Measure(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// TestRoomOfRequests: those in flight may take what the weights leave, and one
+// whole context at least.
+func TestRoomOfRequests(t *testing.T) {
+	dir := longModel(t)
+	f := measured(t, dir)
 	a, err := Open(t.Context(), Options{Home: t.TempDir(), NoCheckpoints: true})
 	if err != nil {
 		t.Fatal(err)
@@ -188,10 +189,7 @@ func TestMemoryGuard(t *testing.T) {
 // unless it was asked for.
 func TestShortContext(t *testing.T) {
 	dir := longModel(t)
-	f, err := models.Measure(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
 	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
 	r := start(t, Options{Model: dir, Memory: memory}, "127.0.0.1:0")

@@ -142,35 +142,16 @@ func writtenFor(ctx context.Context, s *server, id string) (c writtenFile, err e
 	if id == "cline" {
 		return filledIn(ctx, s)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://tandem/app/connect/"+id, strings.NewReader("{}"))
-	if err != nil {
-		return c, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := bySocket(s).Do(req)
-	if err != nil {
-		return c, err
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&c); err != nil || c.Use == "" {
-		return c, fmt.Errorf("the Connect page has no file for %s: %s, %v", id, resp.Status, err)
+	if status, err := connectPage(ctx, s, "/"+id, "{}", &c); err != nil || c.Use == "" {
+		return c, fmt.Errorf("the Connect page has no file for %s: %s, %v", id, status, err)
 	}
 	return c, nil
 }
 
 // filledIn is writtenFor of Cline, which reads no file: its command line takes what the page says to fill in.
 func filledIn(ctx context.Context, s *server) (c writtenFile, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://tandem/app/connect", nil)
-	if err != nil {
-		return c, err
-	}
-	resp, err := bySocket(s).Do(req)
-	if err != nil {
-		return c, err
-	}
-	defer resp.Body.Close()
 	var page struct{ Connections []struct{ ID, Text string } }
-	if err := json.NewDecoder(resp.Body).Decode(&page); err != nil {
+	if _, err := connectPage(ctx, s, "", "", &page); err != nil {
 		return c, err
 	}
 	fields := map[string]string{}
@@ -184,6 +165,25 @@ func filledIn(ctx context.Context, s *server) (c writtenFile, err error) {
 	}
 	c.Use = fmt.Sprintf("cline auth --provider openai-compatible --baseurl '%s' --apikey '%s' --modelid '%s' && cline", fields["Base URL"], fields["API Key"], fields["Model ID"])
 	return c, nil
+}
+
+// connectPage gets what the Connect page of a server has at a path, or posts a body there.
+func connectPage(ctx context.Context, s *server, path, body string, into any) (status string, err error) {
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://tandem/app/connect"+path, strings.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := bySocket(s).Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	return resp.Status, json.NewDecoder(resp.Body).Decode(into)
 }
 
 // bySocket is a client of a server's control routes.

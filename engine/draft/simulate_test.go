@@ -35,6 +35,20 @@ func linear(fixed, perDraft float64) func(int) float64 {
 	}
 }
 
+// kernels is a machine on which a block of 4 takes so many steps, a row less or more
+// of up to 4 so much of a step, and each beyond.
+func kernels(four, row, beyond float64) func(int) float64 {
+	return func(d int) float64 {
+		switch {
+		case d == 0:
+			return 1
+		case d <= 3:
+			return four + row*float64(d-3)
+		}
+		return four + beyond*float64(d-3)
+	}
+}
+
 func always(p float64) func(int, int) float64 { return func(int, int) float64 { return p } }
 
 // A run decodes a text of a world and keeps its own clock.
@@ -281,15 +295,7 @@ func TestMachineChanges(t *testing.T) {
 // average must not be given up for most of a text because some did not.
 func TestSmallGain(t *testing.T) {
 	rates := []float64{0.58, 0.6, 0.62, 0.35, 0.2, 0.2, 0.2}
-	w := world{"small gain", len(rates), func(d int) float64 {
-		switch d {
-		case 0:
-			return 1
-		case 1, 2, 3:
-			return 1.55 + 0.15*float64(d)
-		}
-		return 1.775 + 0.075*float64(d)
-	}, func(_, i int) float64 { return rates[i] }, 0.1}
+	w := world{"small gain", len(rates), kernels(2, 0.15, 0.075), func(_, i int) float64 { return rates[i] }, 0.1}
 	plain, best := w.fixed(0), w.best()
 	drafted, rounds := 0, 0
 	reached := average(func(seed uint64) float64 {
@@ -323,15 +329,7 @@ func TestSmallGain(t *testing.T) {
 func TestBursts(t *testing.T) {
 	rates := []float64{0.55, 0.38, 0.4, 0.3, 0.2, 0.2, 0.2}
 	for _, block := range []float64{2, 2.2} { // steps that a block of 4 takes; it gives 1.84 tokens
-		w := world{"bursts", len(rates), func(d int) float64 {
-			switch d {
-			case 0:
-				return 1
-			case 1, 2, 3:
-				return block + 0.1*float64(d-3)
-			}
-			return block + 0.05*float64(d-3)
-		}, func(_, i int) float64 { return rates[i] }, 0.08}
+		w := world{"bursts", len(rates), kernels(block, 0.1, 0.05), func(_, i int) float64 { return rates[i] }, 0.08}
 		const seeds = 300
 		sum := 0.0
 		for seed := range uint64(seeds) {
