@@ -108,33 +108,35 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	defer cancel()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, sizesAtOne)
-	var failure error
-	why = ""
-	for _, name := range names {
+	failures := make([]error, len(names))
+	reasons := make([]string, len(names))
+	for i, name := range names {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
 			n, err := hub.Size(ctx, name, o)
-			s.mu.Lock()
-			defer s.mu.Unlock()
 			if err == nil {
+				s.mu.Lock()
+				defer s.mu.Unlock()
 				s.bytes[name] = n
-			} else if why == "" {
-				failure = err
-				if why = bareReason(err, name); ctx.Err() != nil {
-					why = "the hub does not answer in time"
-				}
+				return
+			}
+			failures[i], reasons[i] = err, bareReason(err, name)
+			if ctx.Err() != nil {
+				reasons[i] = "the hub does not answer in time"
 			}
 		})
 	}
 	wg.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if why != "" {
-		s.tried = time.Now()
-	}
-	if why != "" && why != s.why {
-		log.Info("the hub tells no sizes", "reason", why, "cause", errors.Unwrap(failure))
+	// Of several the one of the first name: which failed first is chance.
+	why = ""
+	if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {
+		s.tried, why = time.Now(), reasons[i]
+		if why != s.why {
+			log.Info("the hub tells no sizes", "reason", why, "cause", errors.Unwrap(failures[i]))
+		}
 	}
 	s.why = why
 	return why
