@@ -279,7 +279,7 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	t.arrived = time.Now()
 	over := false
 	for _, id := range r.Generated {
-		if over, err = e.take(t, Token{ID: id}); err != nil {
+		if over, err = e.take(t, Token{ID: id}, true); err != nil {
 			return nil, err
 		}
 		if over {

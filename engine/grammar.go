@@ -80,7 +80,7 @@ func (b *block) permit(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps [
 
 // walk returns the masks of what may follow the text of m and each draft, one after
 // the other. Behind a draft that may not be there everything may: no such row is
-// read. m is left as it was.
+// read. m is left as it was, unless it fails: then it may fail for good.
 func walk(m Matcher, drafts []int32) ([]uint32, error) {
 	words := m.Words()
 	bits := make([]uint32, words*(len(drafts)+1))
@@ -109,7 +109,7 @@ func walk(m Matcher, drafts []int32) ([]uint32, error) {
 
 // follows returns the mask of what may follow the text of m and a token that was drawn
 // behind it. Behind the end of a text everything may: nothing is made of that. m is
-// left as it was.
+// left as it was, unless it fails.
 func follows(m Matcher, id int32) ([]uint32, error) {
 	bits := make([]uint32, m.Words())
 	for i := range bits {

@@ -100,7 +100,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 			// One that only waits for its last step is no whole round.
 			e.learn(t, alone && len(tasks) == 1, draft.Round{Cost: cost})
 		}
-		e.accept(t, read[t])
+		e.accept(t, read[t], failed[t] == nil)
 		if failed[t] != nil {
 			continue
 		}
@@ -193,8 +193,8 @@ func (e *Engine) dispatch(s *mlx.Scope, tasks []*task, next []*draw) error {
 
 // accept takes the token that was read: it is recorded, then emitted, and may
 // end the task. A panic on the way, in a tokenizer's decoder say, ends this
-// task only.
-func (e *Engine) accept(t *task, tok Token) {
+// task only. Of followed see take.
+func (e *Engine) accept(t *task, tok Token, followed bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.opts.Logger.Error("panic while taking a token", "token", tok.ID, "panic", v, "stack", string(debug.Stack()))
@@ -208,19 +208,23 @@ func (e *Engine) accept(t *task, tok Token) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	t.last = now
-	if last, err := e.take(t, tok); last || err != nil {
+	if last, err := e.take(t, tok, followed); last || err != nil {
 		e.leave(t, err)
 	}
 }
 
-// take records and emits a token, and reports whether it is the last one.
-func (e *Engine) take(t *task, tok Token) (last bool, err error) {
+// take records and emits a token, and reports whether it is the last one. The grammar of
+// a task hears of it if it is followed: one that has failed refuses everything, but what
+// it allowed before it failed stands.
+func (e *Engine) take(t *task, tok Token, followed bool) (last bool, err error) {
 	t.tokens = append(t.tokens, tok.ID)
 	eos := (!t.req.IgnoreEOS || t.req.Grammar != nil) && slices.Contains(e.config.EOS, tok.ID)
 	hit, complete := false, false
 	if !eos {
-		if complete, err = t.follow(tok.ID); err != nil {
-			return false, err
+		if followed {
+			if complete, err = t.follow(tok.ID); err != nil {
+				return false, err
+			}
 		}
 		tok.Text, hit = t.hear(t.stream.Push(tok.ID))
 	}

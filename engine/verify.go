@@ -102,7 +102,7 @@ func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
 			t.stats.Blocks.Tokens++
 		}
 		// The stats are the client's once the task is finished.
-		if e.accept(t, tok); t.finished {
+		if e.accept(t, tok, true); t.finished {
 			return
 		}
 	}
