@@ -167,7 +167,7 @@ func TestMemoryGuard(t *testing.T) {
 	if status, body := r.complete(t, "small", "abc"); status != 200 {
 		t.Fatal(status, body)
 	}
-	a.opts.Memory = 2<<30 + 1<<10 // nothing for models
+	r.setRoom(1 << 10) // nothing for models
 	err = a.Load(t.Context(), "large")
 	e, ok := errors.AsType[*control.Error](err)
 	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||

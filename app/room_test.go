@@ -45,6 +45,13 @@ func TestCheckpointsLeaveRoom(t *testing.T) {
 	check(1<<30, false)
 }
 
+// setRoom has the machine have so much room for models.
+func (r *running) setRoom(room int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opts.Memory = 2<<30 + room
+}
+
 // TestDrafterNeedsRoom: a drafter for which a model in memory leaves no room is refused,
 // and nothing is changed.
 func TestDrafterNeedsRoom(t *testing.T) {
@@ -56,7 +63,7 @@ func TestDrafterNeedsRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	set := func(room int64, drafter string) error {
-		r.opts.Memory = 2<<30 + room
+		r.setRoom(room)
 		_, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
 		return err
 	}
@@ -105,7 +112,7 @@ func TestChoiceHasItsContext(t *testing.T) {
 		{"both fit", f.Weights(true) + f.Text(1<<16, true) + two, false, "long two", true},
 		{"its context is cut so that another fits beside it", f.Weights(true) + f.Text(60<<10, true), false, "long two", true},
 	} {
-		r.opts.Memory = 2<<30 + c.room
+		r.setRoom(c.room)
 		alone, err := r.demand(t.Context(), row)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +140,9 @@ func TestChoiceHasItsContext(t *testing.T) {
 // somebody chose waits for their end.
 func TestTextsStay(t *testing.T) {
 	r, leave := cramped(t)
+	r.mu.Lock()
 	r.patience = time.Millisecond
+	r.mu.Unlock()
 	r.refuses(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
 	r.there(t, "after a refusal", "long")
 	r.keep(t, "long", true) // or it is long that goes
