@@ -16,8 +16,8 @@
 // rather cut, down to besideContext, than that an idle model goes; only that of the
 // choice comes before idle models. What does not fit even so leaves what is in memory
 // where it is. Only for the choice all others go in the end, once what they answer has
-// ended. A switch takes the place of the choice before it; if it fails, what went for it
-// comes back.
+// ended. A switch takes the place of the choice before it. If a load fails, what went for
+// it comes back.
 //
 // One change of what is in memory is made at a time (see changing). Models that it does
 // not touch answer meanwhile; weights are read between their rounds. On the MLX thread

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,7 @@ type bringing struct {
 }
 
 // bring takes the model in memory, or loads it: beside others, or in place of those
-// that have to go for it. Error: errAnew.
+// that have to go for it, which come back if it cannot be loaded. Error: errAnew.
 func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *loaded, err error) {
 	if m, err = a.take(ctx, row, b); m != nil || err != nil {
 		return m, err
@@ -39,10 +40,12 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 	a.coming = progress
 	a.mu.Unlock()
 	// Deferred, so that not even a panic leaves the others waiting.
+	var back []*loaded
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.coming = nil
+		a.enter(back...)
 		if m != nil {
 			m.users, m.used = b.users, time.Now()
 			a.enter(m)
@@ -63,17 +66,20 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 			return nil, invalidModel(err)
 		}
 	}
-	need, _, err := a.makeRoom(ctx, row, arrival{wins: chosen})
+	need, gone, err := a.makeRoom(ctx, row, arrival{wins: chosen})
 	if err != nil {
 		return nil, err
 	}
 	// The load goes on if this client leaves: the next one will want it.
 	m, err = a.load(row, need.context, progress)
-	if err == nil {
+	switch {
+	case err == nil:
 		a.keepChoice(ctx, row.ID)
-	}
-	if a.life.Err() != nil && m == nil {
-		err = errDraining
+	case a.life.Err() != nil:
+		return nil, errDraining
+	default:
+		// What it was before is asked for by nobody.
+		back = a.restore(slices.DeleteFunc(gone, func(m *loaded) bool { return m.row.ID == row.ID }))
 	}
 	return m, err
 }
