@@ -95,7 +95,7 @@ func (a *App) switchTo(ctx context.Context, id string) error {
 // that then could not be loaded: its room was kept, see vacate.
 func (a *App) restore(gone []*loaded) (came []*loaded) {
 	for _, m := range gone {
-		back, err := a.load(m.row, m.context, &coming{id: m.row.ID})
+		back, err := a.load(m.row, m.context, a.comes(m.row.ID))
 		if err != nil {
 			a.log.Warn("a model that left the memory for another does not come back", "model", m.row.ID, "error", err)
 			a.mu.Lock()
@@ -107,6 +107,14 @@ func (a *App) restore(gone []*loaded) (came []*loaded) {
 		came = append(came, back)
 	}
 	return came
+}
+
+// comes has another model be the one that is being loaded, in the room that is kept.
+func (a *App) comes(id string) *coming {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.coming = &coming{id: id, needs: a.coming.needs}
+	return a.coming
 }
 
 // noteFailure keeps why the choice cannot be loaded, for the state, unless it is in

@@ -131,6 +131,33 @@ func TestFailedSwitch(t *testing.T) {
 	}
 }
 
+// TestComesBackSeen: the state has the model that is being brought back.
+func TestComesBackSeen(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	r.answers(t, "one", "two")
+	r.mu.Lock()
+	end, gone := r.begin(false), []*loaded{r.inMemory("two")}
+	r.coming = &coming{id: "three", needs: gone[0].needs}
+	r.drop(gone)
+	r.mu.Unlock()
+	if err := closeAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	back := r.restore(gone)
+	if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
+		t.Errorf("%+v is seen", seen)
+	}
+	r.mu.Lock()
+	if r.coming.needs != gone[0].needs {
+		t.Errorf("the room that is kept is %+v, for %+v", r.coming.needs, gone[0].needs)
+	}
+	r.coming = nil
+	r.enter(back...)
+	end()
+	r.mu.Unlock()
+	r.there(t, "in the end", "one two")
+}
+
 // TestSwitchGivenUp: a client that leaves while a switch waits for requests leaves
 // all as it was.
 func TestSwitchGivenUp(t *testing.T) {
