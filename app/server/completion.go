@@ -70,7 +70,8 @@ func (c *completionRequest) readPrompt(f *fields) {
 	default:
 		c.tokens = []json.RawMessage{v}
 	}
-	if n := max(len(c.texts), len(c.tokens)) * c.bestOf; n > maxChoices {
+	c.several = max(len(c.texts), len(c.tokens))
+	if n := c.continuations(); n > maxChoices {
 		f.fail("prompt", "asks for %d continuations (prompts times n, or best_of); %d are allowed in one request.", n, maxChoices)
 	}
 }

@@ -97,7 +97,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if p.seed == nil {
 		p.seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
-	if err := s.claim(run, min(max(p.n, p.bestOf), maxParallel)); err != nil { // before a model is loaded for it
+	if err := s.claim(run, min(p.continuations(), maxParallel)); err != nil { // before a model is loaded for it
 		return err
 	}
 	m, err := s.acquire(run, p.model)
@@ -113,9 +113,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	defer s.loosen(choices)
 	held.release()
 	if err != nil {
-		return err
-	}
-	if err := s.claim(run, min(len(choices), maxParallel)); err != nil {
 		return err
 	}
 	run.promptTokens.Store(int64(countPrompts(choices)))

@@ -300,6 +300,13 @@ func TestClientLimitCounts(t *testing.T) {
 			body := fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":%d}`, n)
 			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions", g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", maxPerClient-3+n))
 		}
+		for what, n := range map[string]int{
+			`"prompt":["a","b","c","d"]`: 4, `"prompt":[[1],[2],[3]],"n":2`: 6, `"prompt":["a","b"],"best_of":3`: 6,
+			`"prompt":["a","b","c","d","e","f"],"n":2`: maxParallel,
+		} {
+			body := fmt.Sprintf(`{"model":"tandem",%s}`, what)
+			checkAgain(t, what, "/v1/completions", g.ask("greedy", "/v1/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", maxPerClient-3+n))
+		}
 	}
 	if n := g.loads.Load() - loads; n != 0 {
 		t.Errorf("%d models were asked for by what was refused", n)

@@ -25,6 +25,7 @@ type params struct {
 	model          string
 	n              int
 	bestOf         int  // continuations that are computed, of which n are returned; 0 where that is not asked for
+	several        int  // prompts; 0 where a request has one
 	maxTokens      *int // nil = what the context leaves
 	stop           []string
 	ignoreEOS      bool
@@ -52,6 +53,9 @@ type params struct {
 
 	resumes *resumption // nil for a request of its own
 }
+
+// continuations returns how many are computed.
+func (p *params) continuations() int { return max(p.n, p.bestOf) * max(1, p.several) }
 
 // readParams reads the shared fields of a request into p.
 func (p *params) read(f *fields) {
