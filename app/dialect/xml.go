@@ -22,8 +22,10 @@ import (
 type xml struct{}
 
 func (xml) openers() []string { return []string{toolCall.open} }
-func (xml) special() []string { return []string{toolCall.close} }
 func (xml) bare() string      { return "" }
+func (xml) special() []string {
+	return []string{toolCall.close, xmlFunction, xmlParameter, xmlValueEnd, xmlEnd}
+}
 
 func (xml) open(p *Parser, opener string) {
 	p.mode = &memberCall{attempt: attempt{raw: []byte(opener), opener: len(opener)}, form: xmlForm}

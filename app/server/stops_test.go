@@ -66,6 +66,23 @@ func TestStopsInAnswers(t *testing.T) {
 	}
 }
 
+// TestStopsInXMLCalls: what marks the parts of a call stops as well, where a call is no JSON.
+func TestStopsInXMLCalls(t *testing.T) {
+	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
+	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>", "</parameter>", "</function>\n", "</tool_call>", "END"} {
+		fake := speaking(says)
+		fake.model.writes = "<tool_call> <function="
+		want := says // what a call says is no text of the answer
+		if before, _, _ := strings.Cut(says, stop); stop != "END" {
+			want = before + stop
+		}
+		got := chatWith(t, fake, chatBody(twoTools, fmt.Sprintf(`"stop":%q,"return_token_ids":true`, stop)))[0]
+		if text := fake.model.Decode(got.ids); text != want {
+			t.Errorf("%q: its tokens are %q, want %q", stop, text, want)
+		}
+	}
+}
+
 // TestStopsBehindThoughts: also where the prompt began the thought, or the server ended
 // it.
 func TestStopsBehindThoughts(t *testing.T) {
