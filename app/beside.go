@@ -196,6 +196,7 @@ func (a *App) vacate(ctx context.Context, row storage.Model, size loadable, aske
 	}
 	for _, m := range gone {
 		m.leaving = false
+		a.tell(m)
 	}
 	a.resident, a.coming.needs = before, demand{}
 	a.allot()

@@ -306,18 +306,20 @@ func (a *App) setDrafter(ctx context.Context, row storage.Model, name string) er
 	if m != nil && m.users > 0 {
 		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
 	}
-	next := m
-	if m != nil {
-		// Nobody may use it meanwhile. It comes back also after a panic.
+	if m != nil { // nobody may use it meanwhile
 		a.drop([]*loaded{m})
 		a.coming = &coming{id: row.ID, needs: m.needs}
-		defer func() {
-			a.coming = nil
-			a.enter(next)
-			a.allot()
-		}()
 	}
 	err = a.change(func() error {
+		next := m
+		if m != nil { // it comes back also after a panic
+			defer func() {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				a.coming = nil
+				a.enter(next)
+			}()
+		}
 		drafted, err := a.redraft(ctx, m, row, choice)
 		next = drafted
 		return err

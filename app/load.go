@@ -51,13 +51,17 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 			a.enter(m)
 		}
 		left := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-		if row.ID == a.choice && err != errDraining && !left {
+		if row.ID == a.choice && err != errDraining && err != errAnew && !left {
 			if a.failure = ""; err != nil {
 				a.failure = err.Error()
 			}
 		}
 		end()
 	}()
+	// Who waited may have an old row. From here on none is removed: that is a change.
+	if now, err := a.db.Model(ctx, row.ID); err != nil || !sameFiles(now, row) {
+		return nil, errAnew
+	}
 	if err := a.mayCome(row, chosen); err != nil {
 		return nil, err
 	}
@@ -132,6 +136,9 @@ func (a *App) load(row storage.Model, length int, progress *coming) (*loaded, er
 		a.log.Warn("noting how long a model took to load", "model", row.ID, "error", err)
 	}
 	m := &loaded{app: a, row: row, weights: weights, bundle: bundle, context: length, took: took, used: time.Now(), longest: longestToken(bundle.Tokenizer)}
+	if m.own, err = a.modelSettings(a.life, row.ID); err != nil {
+		a.log.Warn("what is set for a model cannot be read", "model", row.ID, "error", err)
+	}
 	m.listen()
 	a.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect", m.dialect.Name())
 	m.startDrafting(d, reason)

@@ -77,6 +77,9 @@ func (a *App) SetModelSettings(ctx context.Context, set control.ModelSettings) (
 	if m := a.inMemory(row.ID); m != nil {
 		m.own = set
 	}
+	if a.changing != nil { // it may be about to come
+		a.changing.set[row.ID] = set
+	}
 	a.mu.Unlock()
 	return a.ModelSettings(ctx, row.ID)
 }

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +80,87 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 	r.there(t, "in the end", "")
 	r.answers(t, "one")
+}
+
+// An outsider is a context that notes whether it is asked for its end while somebody holds
+// a.mu and does not let go of it, as the database asks before it reads.
+type outsider struct {
+	context.Context
+	a    *App
+	held *atomic.Bool
+}
+
+func (c outsider) Done() <-chan struct{} {
+	for range 500 { // others have it for a moment
+		if c.a.mu.TryLock() {
+			c.a.mu.Unlock()
+			return c.Context.Done()
+		}
+		time.Sleep(time.Millisecond)
+	}
+	c.held.Store(true)
+	return c.Context.Done()
+}
+
+// TestRegistryIsReadUnlocked: nobody waits for the lock while the database is read.
+func TestRegistryIsReadUnlocked(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		work func(ctx context.Context) error
+	}{
+		{"a request", func(ctx context.Context) error {
+			m, err := r.bring(ctx, row, bringing{users: 1})
+			if err == nil {
+				m.Release()
+			}
+			return err
+		}},
+		{"a switch", func(ctx context.Context) error { return r.switchTo(ctx, "two") }},
+		{"a drafter", func(ctx context.Context) error {
+			_, err := r.Drafter(ctx, control.DrafterRequest{Model: "two", Drafter: control.DrafterNone})
+			return err
+		}},
+		{"a removal", func(ctx context.Context) error {
+			_, err := r.RemoveModel(ctx, "two")
+			return err
+		}},
+	} {
+		ctx := outsider{t.Context(), r.App, new(atomic.Bool)}
+		if err := c.work(ctx); err != nil || ctx.held.Load() {
+			t.Errorf("%s: %v; it reads under the lock: %t", c.name, err, ctx.held.Load())
+		}
+	}
+}
+
+// TestSetWhileItLoads: what is set for a model while it is loaded counts.
+func TestSetWhileItLoads(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	end, progress := r.begin(false), &coming{id: "two"}
+	r.coming = progress
+	r.mu.Unlock()
+	m, err := r.load(row, 0, progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.keep(t, "two", true)
+	r.mu.Lock()
+	r.coming = nil
+	r.enter(m)
+	end()
+	r.mu.Unlock()
+	if !m.ownSettings().KeepLoaded {
+		t.Error("what was set counts from the next load on")
+	}
 }
 
 // TestSetMeanwhile: what is set for a model while its drafter is loaded counts.

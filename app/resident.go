@@ -59,6 +59,8 @@ var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down;
 type changing struct {
 	done   chan struct{} // closed when it has ended
 	choice bool          // another model may be the choice then: who wants that waits
+
+	set map[string]control.ModelSettings // what was set for models meanwhile, by their ids; guarded by app.mu
 }
 
 // wait waits until no change of a kind is in progress. If it returns nil the caller
@@ -120,22 +122,29 @@ func (a *App) turn(ctx context.Context) error {
 	return nil
 }
 
-// turnFor is turn for a change of one model, with its row as it is then.
+// turnFor is turn for a change of one model, with its row as it is then: the row is read
+// in a change, so that nobody removes it, and without the lock.
 func (a *App) turnFor(ctx context.Context, id string) (row storage.Model, err error) {
 	if err := a.turn(ctx); err != nil {
 		return row, err
 	}
-	if row, err = a.db.Model(ctx, id); err != nil {
-		a.mu.Unlock()
-		return row, a.notRegistered(err, id)
+	err = a.change(func() error {
+		row, err = a.db.Model(ctx, id)
+		return a.notRegistered(err, id)
+	})
+	if err == nil && a.draining { // since
+		err = errDraining
 	}
-	return row, nil
+	if err != nil {
+		a.mu.Unlock()
+	}
+	return row, err
 }
 
 // begin starts a change of what is in memory; other changes wait until its
 // end. The caller holds a.mu, now and when it calls end.
 func (a *App) begin(choice bool) (end func()) {
-	c := &changing{done: make(chan struct{}), choice: choice}
+	c := &changing{done: make(chan struct{}), choice: choice, set: map[string]control.ModelSettings{}}
 	a.changing = c
 	return func() {
 		a.changing = nil
@@ -203,8 +212,8 @@ func (a *App) usage() (users, uses int) {
 }
 
 // take counts the users of the model of a row and returns it, if it is in memory. If
-// it is not, and nothing changes what is, the caller holds a.mu, and m is nil. Error:
-// errAnew.
+// it is not, and nothing changes what is, the caller holds a.mu, and m is nil; the row may
+// be an old one then. Error: errAnew.
 func (a *App) take(ctx context.Context, row storage.Model, b bringing) (m *loaded, err error) {
 	a.mu.Lock()
 	for {
@@ -221,12 +230,6 @@ func (a *App) take(ctx context.Context, row storage.Model, b bringing) (m *loade
 			a.mu.Unlock()
 			return m, nil
 		case a.changing == nil:
-			// Who waited may have an old row.
-			now, err := a.db.Model(ctx, row.ID)
-			if err != nil || !sameFiles(now, row) {
-				a.mu.Unlock()
-				return nil, errAnew
-			}
 			return nil, nil
 		}
 		if err := a.behind(ctx); err != nil {
@@ -283,17 +286,19 @@ func (a *App) Unload(ctx context.Context, id string) error {
 	return a.change(func() error { return closeAll(list) })
 }
 
-// enter adds models to those in memory, with what is set for them by now: nothing was
-// told to them before. The caller holds a.mu.
+// enter adds models to those in memory, in a change. The caller holds a.mu.
 func (a *App) enter(list ...*loaded) {
 	for _, m := range list {
-		own, err := a.modelSettings(context.Background(), m.row.ID)
-		if err != nil {
-			a.log.Warn("what is set for a model cannot be read", "model", m.row.ID, "error", err)
-		} else {
-			m.own = own
-		}
+		a.tell(m)
 		a.resident = append(a.resident, m)
+	}
+}
+
+// tell tells a model what was set for it in a change, in which it was not in memory: what
+// was set before it knows. The caller holds a.mu.
+func (a *App) tell(m *loaded) {
+	if own, ok := a.changing.set[m.row.ID]; ok {
+		m.own = own
 	}
 }
 
