@@ -1,6 +1,9 @@
 package native
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // llguidance takes time by the square of the names of an object, by their cube where there is to be one
 // of them at least, and by more than that of patterns, each of which it compares with each: 8,000 names,
@@ -56,13 +59,55 @@ func (n *names) each(v any) {
 		if o.patterns > mostPatterns {
 			n.fail("an object has %d patterns of names, and %d are possible", o.patterns, mostPatterns)
 		}
-		if o.least && o.closed {
+		if o.least && o.closed && !stands(v) {
 			n.least += o.names * o.names
 		}
 		for _, x := range v {
 			n.each(x)
 		}
 	}
+}
+
+// annotations are keywords beside which nothing has to hold together, as llguidance has them.
+var annotations = []string{
+	"$anchor", "$defs", "definitions", "$schema", "$id", "id", "$comment", "title", "description", "default",
+	"readOnly", "writeOnly", "examples", "contentMediaType", "contentEncoding",
+}
+
+// stands reports whether a schema only stands for others, a reference or alternatives: no object
+// is made for it then, and theirs are made once, however often they are referred to.
+func stands(s map[string]any) bool {
+	others := 0
+	for key, x := range s {
+		switch key {
+		case "$ref", "anyOf", "oneOf":
+			others++
+		case "allOf":
+			list, _ := x.([]any)
+			others += len(list)
+		default:
+			if !slices.Contains(annotations, key) {
+				return false
+			}
+		}
+	}
+	return others == 1
+}
+
+// besides counts the names of required that are not in properties, of which llguidance makes some.
+func besides(properties map[string]any, required []any) int {
+	var more map[string]bool
+	for _, x := range required {
+		name, _ := x.(string)
+		if _, ok := properties[name]; ok || more[name] {
+			continue
+		}
+		if more == nil {
+			more = map[string]bool{}
+		}
+		more[name] = true
+	}
+	return len(more)
 }
 
 // object returns what a schema says of an object. Of alternatives each counts by itself.
@@ -72,7 +117,7 @@ func (n *names) object(v any) (o object) {
 	patterns, _ := s["patternProperties"].(map[string]any)
 	required, _ := s["required"].([]any)
 	least, _ := s["minProperties"].(float64)
-	o = object{max(len(properties), len(required)), len(patterns), s["additionalProperties"] == false, least > 0}
+	o = object{len(properties) + besides(properties, required), len(patterns), s["additionalProperties"] == false, least > 0}
 	with := func(x object) {
 		o.names += x.names
 		o.patterns += x.patterns

@@ -29,6 +29,11 @@ func TestManyNames(t *testing.T) {
 		return `{"properties":{` + strings.Join(parts, ",") + `}}`
 	}
 	const least = `,"additionalProperties":false,"minProperties":1`
+	// uses are properties that each have one thing to say, of a definition with 30 names of which one is to
+	// be there at least.
+	uses := func(n int, each string) string {
+		return `{"properties":{` + list(n, ",", `"u%d":`+each) + `},"$defs":{"a":{"type":"object",` + names(30, "p") + least + `}}}`
+	}
 	v := newVocabulary(t)
 	for name, c := range map[string]struct {
 		schema  string
@@ -39,6 +44,8 @@ func TestManyNames(t *testing.T) {
 		"many":                     {`{` + names(8000, "p") + `}`, "8000 names"},
 		"far down":                 {`{"anyOf":[{"items":{"$ref":"#/$defs/a"}}],"$defs":{"a":{"items":{` + names(2001, "p") + `}}}}`, "2001 names"},
 		"required":                 {`{"required":[` + list(2001, ",", `"p%d"`) + `]}`, "2001 names"},
+		"required besides":         {`{` + names(1500, "p") + `,"required":[` + list(600, ",", `"q%d"`) + `]}`, "2100 names"},
+		"required among them":      {`{` + names(1500, "p") + `,"required":[` + list(600, ",", `"p%d"`) + `]}`, ""},
 		"together":                 {`{"allOf":[{` + names(1200, "p") + `},{` + names(1200, "q") + `}]}`, "2400 names"},
 		"together by reference":    {`{` + names(1200, "p") + `,"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{` + names(1200, "q") + `}}}`, "2400 names"},
 		"in a circle":              {`{"allOf":[{` + names(600, "p") + `},{"$ref":"#"}]}`, "circular"},
@@ -51,6 +58,10 @@ func TestManyNames(t *testing.T) {
 		"one at least of together": {`{"allOf":[{` + names(101, "p") + `},{` + names(100, "q") + `}]` + least + `}`, "minProperties"},
 		"one at least, often":      {objects(100, 21, least), "minProperties"},
 		"one at least of some":     {objects(50, 20, least), ""},
+		"one at least, by names":   {uses(60, `{"$ref":"#/$defs/a","description":"of many"}`), ""},
+		"the same in allOf":        {uses(60, `{"allOf":[{"$ref":"#/$defs/a"}],"default":{}}`), ""},
+		"the same or nothing":      {uses(60, `{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}`), ""},
+		"the same and more":        {uses(60, `{"$ref":"#/$defs/a","properties":{"p0":{"type":"null"}}}`), "minProperties"},
 		"one at least of anything": {`{"x-guidance":{"lenient":true},` + objects(200, 20, `,"minProperties":1`)[1:], ""},
 		"a property of that name":  {`{"properties":{"properties":{"type":"string"},"minProperties":{},"required":{},"allOf":{}}}`, ""},
 		"no schemas":               {`{"properties":[1],"allOf":{"a":1},"required":7,"$ref":"#/none"}`, "schema"},
