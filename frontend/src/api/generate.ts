@@ -1,5 +1,5 @@
 import { Answer, type Timings } from './answer.ts'
-import { post, stream } from './client.ts'
+import { request, stream } from './client.ts'
 
 // A Said is a message as the endpoint takes it.
 export interface Said {
@@ -17,6 +17,8 @@ interface Chunk {
 // Ask is what to answer: messages, or a text to go on with.
 export type Ask = ({ messages: Said[] } | { prompt: string }) & { max_tokens: number; temperature?: number; stop?: string[] }
 
+const endsWithin = 10_000 // milliseconds that an answer which was stopped may take to end: a round of a slow model, and more
+
 // A Generation is an answer in the making.
 export class Generation {
   readonly answer = new Answer()
@@ -25,6 +27,7 @@ export class Generation {
   #ended = false
   #name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
   #abort = new AbortController()
+  #late: ReturnType<typeof setTimeout> | undefined // once it is stopped
 
   // run generates to the end, and calls changed as the answer grows.
   run(ask: Ask, changed: () => void): Promise<void> {
@@ -58,20 +61,24 @@ export class Generation {
       if (!this.stopped) throw e
     } finally {
       this.#ended = true
+      clearTimeout(this.#late)
     }
     if (this.stopped || a.timings?.stopped) a.finish = 'stopped'
   }
 
   // stop ends it. What the web view of the window asked for goes on when it is no
-  // longer read, so the request is stopped by its name, as soon as it has arrived.
+  // longer read, so the request is stopped by its name, as soon as it has arrived. What
+  // does not end even so is no longer read.
   async stop(): Promise<void> {
     this.stopped = true
-    for (let tries = 0; this.#begun && !this.#ended && tries < 50; tries++) {
+    if (this.#begun && !this.#ended) this.#late ??= setTimeout(() => this.#abort.abort(), endsWithin)
+    const { signal } = this.#abort
+    for (let tries = 0; this.#begun && !this.#ended && !signal.aborted && tries < 50; tries++) {
       try {
-        await post(`/app/runs/${this.#name}/cancel`)
+        await request(`/app/runs/${this.#name}/cancel`, { method: 'POST', body: '{}', signal })
         return
       } catch {
-        await new Promise((done) => setTimeout(done, 100))
+        if (!signal.aborted) await new Promise((done) => setTimeout(done, 100))
       }
     }
     this.#abort.abort()

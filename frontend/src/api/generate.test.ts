@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+
+Object.assign(globalThis, { location: new URL('http://localhost/'), sessionStorage: { getItem: () => null } })
+const { Generation } = await import('./generate.ts')
+
+// A server that never ends an answer once it has begun; of a cancel it may not say a word.
+function endless(accepts: boolean): Promise<void> {
+  return new Promise((begun) => {
+    globalThis.fetch = (path, init) => {
+      const { signal } = init!
+      if (String(path).endsWith('/cancel')) {
+        if (accepts) return Promise.resolve(Response.json({}))
+        return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason as Error)))
+      }
+      const body = new ReadableStream<Uint8Array>({
+        start(c) {
+          signal!.addEventListener('abort', () => c.error(signal!.reason))
+          c.enqueue(new TextEncoder().encode('data: {"model":"tiny","choices":[{"text":"so","finish_reason":null}]}\n\n'))
+        },
+      })
+      begun()
+      return Promise.resolve(new Response(body))
+    }
+  })
+}
+
+for (const accepts of [true, false])
+  test(`an answer that does not end is left, where its cancel is ${accepts ? '' : 'not '}heard`, async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const begun = endless(accepts)
+      const g = new Generation()
+      let grew: () => void
+      const text = new Promise<void>((done) => (grew = done))
+      const over = g.run({ prompt: 'x', max_tokens: 9 }, () => grew())
+      await begun
+      await text
+      const stopped = g.stop()
+      mock.timers.tick(10_000)
+      await stopped
+      await over
+      assert.equal(g.answer.finish, 'stopped')
+      assert.equal(g.answer.text, 'so')
+    } finally {
+      mock.timers.reset()
+    }
+  })
