@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // check refuses what cannot be served and returns how many tokens may be
@@ -28,8 +29,8 @@ func (e *Engine) check(r Request) (limit int, err error) {
 		return invalid("at most %d stop texts are possible, not %d", MaxStops, len(r.Stop))
 	}
 	for _, stop := range r.Stop {
-		if stop == "" || len(stop) > MaxStopBytes {
-			return invalid("a stop text has 1 to %d bytes, not %d", MaxStopBytes, len(stop))
+		if n := utf8.RuneCountInString(stop); n == 0 || n > MaxStopLength {
+			return invalid("a stop text has 1 to %d characters, not %d", MaxStopLength, n)
 		}
 	}
 	if want := (e.config.VocabSize + maskWord - 1) / maskWord; r.Grammar != nil && r.Grammar.Words() != want {

@@ -10,7 +10,7 @@ import (
 // before it is queued.
 const (
 	MaxStops       = 16   // stop texts
-	MaxStopBytes   = 1024 // bytes of one stop text
+	MaxStopLength  = 1024 // characters of one stop text, as JSON schemas count them
 	MaxTopLogprobs = 20   // alternatives reported per token
 )
 

@@ -139,7 +139,8 @@ func TestBadInput(t *testing.T) {
 		{chatPath, chat(`"logit_bias":{"5":101}`), "logit_bias.5", "between"},
 		{chatPath, chat(`"seed":1.5`), "seed", "whole"},
 		{chatPath, chat(`"stop":7`), "stop", "string"},
-		{chatPath, chat(`"stop":["` + strings.Repeat("s", 1025) + `"]`), "stop", "bytes"},
+		{chatPath, chat(`"stop":["` + strings.Repeat("s", 1025) + `"]`), "stop", "1025 characters"},
+		{chatPath, chat(`"stop":"` + strings.Repeat("é", 1025) + `"`), "stop", "1025 characters"},
 		{chatPath, chat(`"stop":[` + strings.Repeat(`"s",`, 16) + `"s"]`), "stop", "16"},
 		{chatPath, chat(`"ignore_eos":1`), "ignore_eos", "true or false"},
 		{chatPath, chat(`"speculation":"fast"`), "speculation", "object"},
@@ -294,7 +295,7 @@ func TestLargeBody(t *testing.T) {
 
 // TestLimitsThatFit is the other side of TestBadInput: what lies just inside.
 func TestLimitsThatFit(t *testing.T) {
-	stop := `"` + strings.Repeat("s", 1024) + `"`
+	stop := `"` + strings.Repeat("é", 1024) + `"`
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"x","n":8,"best_of":8,"logprobs":5,"stop":[` + strings.Repeat(stop+",", 15) + stop + `]}`,
 		`{"model":"tandem","prompt":"x","max_tokens":16.0,"seed":-3,"top_k":-1,"top_p":0,"stop":"","logit_bias":{}}`,

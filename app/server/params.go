@@ -120,8 +120,8 @@ func readStop(f *fields, key string) []string {
 		f.fail(key, "may hold %d texts, not %d.", engine.MaxStops, len(stop))
 	}
 	for _, s := range stop {
-		if len(s) > engine.MaxStopBytes {
-			f.fail(key, "holds a text of %d bytes; %d are allowed.", len(s), engine.MaxStopBytes)
+		if n := utf8.RuneCountInString(s); n > engine.MaxStopLength {
+			f.fail(key, "holds a text of %d characters; %d are allowed.", n, engine.MaxStopLength)
 		}
 	}
 	return stop
