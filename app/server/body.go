@@ -65,7 +65,7 @@ func (s *Server) take(p *place) error {
 	defer l.mu.Unlock()
 	switch {
 	case l.of[p.client] == largePerClient:
-		return control.Errorf(control.CodeNotReady, "%d large requests of this client are being read already; try again in a second.", largePerClient)
+		return control.Errorf(codeTooMany, "%d large requests of this client are being read already; try again in a second.", largePerClient)
 	case l.all == largePlaces:
 		return control.Errorf(control.CodeNotReady, "%d large requests are being read already; try again in a second.", largePlaces)
 	}
