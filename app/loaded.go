@@ -89,13 +89,21 @@ func (m *loaded) Key() string        { return m.key }
 func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
 
 // LongerContext implements server.Model.
-func (m *loaded) LongerContext() bool {
+func (m *loaded) LongerContext(tokens int) bool {
 	set, has := m.ownSettings().Context, m.ContextLength()
 	most := m.row.ContextLength
 	if asked := m.app.opts.ContextLength; asked > 0 {
 		most = min(most, asked)
 	}
-	return set != nil && *set <= has && has < most
+	if set == nil || *set > has || tokens > most {
+		return false
+	}
+	drafter := ""
+	if m.drafter != nil {
+		drafter = m.drafter.source
+	}
+	size, err := m.app.measure(m.row, drafter)
+	return err == nil && size.demand(tokens).bytes() <= m.app.room()
 }
 
 func (m *loaded) VocabSize() int { return m.bundle.Model.Config().VocabSize }

@@ -89,6 +89,31 @@ func TestModelSettings(t *testing.T) {
 	}
 }
 
+// TestLongerContextFits: nobody is advised to set a context that is too long for the
+// model or for the machine.
+func TestLongerContextFits(t *testing.T) {
+	dir := tinyModel(t, "qwen3", "tiny")
+	f := measured(t, dir)
+	r := start(t, Options{Model: dir, NoCheckpoints: true}, "127.0.0.1:0")
+	if _, err := r.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
+		t.Fatal(err)
+	}
+	r.answers(t, "tiny")
+	m := r.foremost()
+	for _, c := range []struct {
+		room         int64
+		tokens, more int // the longest that can be had, and one that cannot
+	}{
+		{1 << 30, 4096, 4097},
+		{f.Weights(true) + f.Text(1024, true), 1024, 1025},
+	} {
+		r.setRoom(c.room)
+		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {
+			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t", c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))
+		}
+	}
+}
+
 // longText has a token a byte in the tiny models.
 func longText(n int) string {
 	b := make([]byte, n)

@@ -58,8 +58,9 @@ type Model interface {
 	// says nothing of another. It is empty where nothing is kept.
 	Key() string
 	ContextLength() int // tokens
-	// LongerContext reports whether the model allows more than was set for it.
-	LongerContext() bool
+	// LongerContext reports whether a context of so many tokens could be set for the
+	// model, which is longer than what was set.
+	LongerContext(tokens int) bool
 	VocabSize() int // ids are below it
 	Defaults() Defaults
 

@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -160,7 +158,7 @@ func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, 
 		case n == 0:
 			return nil, invalid(p.promptParam, "The field %s holds no tokens at all; send some text.", p.promptParam)
 		case n > limit:
-			return nil, contextError(p.promptParam, m, strconv.Itoa(n))
+			return nil, contextError(p.promptParam, m, "", n)
 		}
 		if i := slices.IndexFunc(prompt.ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
 			id := prompt.ids[i]
@@ -223,7 +221,7 @@ func predicted(m Model, text string) ([]int32, error) {
 func checkLength(m Model, param string, n int) error {
 	longest := m.LongestToken()
 	if n > m.ContextLength()*longest {
-		return contextError(param, m, fmt.Sprintf("at least %d", (n+longest-1)/longest))
+		return contextError(param, m, "at least ", (n+longest-1)/longest)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"tandem/app/control"
 	"tandem/engine"
@@ -163,11 +164,11 @@ func invalid(param, format string, args ...any) *control.Error {
 	return e
 }
 
-// contextError says what clients search for when they decide to compact. got
-// is the number of tokens, with "at least " before it where only that is known.
-func contextError(param string, m Model, got string) error {
-	limit, advice := m.ContextLength(), "Please shorten it."
-	if m.LongerContext() {
+// contextError says what clients search for when they decide to compact. least is
+// what stands before the number of tokens: "at least " where only that is known.
+func contextError(param string, m Model, least string, tokens int) error {
+	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
+	if m.LongerContext(tokens) {
 		advice = "Please shorten it, or set a larger context in the model's settings."
 	}
 	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. %s",

@@ -29,7 +29,7 @@ type fakeModel struct {
 	defaults Defaults
 	writes   string   // the template's source, which tells the dialect
 	more     []string // special tokens behind fakeSpecials
-	longer   bool     // its settings allow a longer context
+	longer   int      // context that its settings allow
 	behind   string   // the output behind what was generated before and does not begin it
 
 	// reads is called for what reads texts, if set.
@@ -67,12 +67,12 @@ func fakeTemplate(vars []byte) (string, error) {
 	return b.String(), nil
 }
 
-func (m *fakeModel) ID() string          { return m.id }
-func (m *fakeModel) Key() string         { return m.key }
-func (m *fakeModel) ContextLength() int  { return m.context }
-func (m *fakeModel) LongerContext() bool { return m.longer }
-func (m *fakeModel) VocabSize() int      { return 256 + len(m.specials()) }
-func (m *fakeModel) Defaults() Defaults  { return m.defaults }
+func (m *fakeModel) ID() string               { return m.id }
+func (m *fakeModel) Key() string              { return m.key }
+func (m *fakeModel) ContextLength() int       { return m.context }
+func (m *fakeModel) LongerContext(n int) bool { return n <= m.longer }
+func (m *fakeModel) VocabSize() int           { return 256 + len(m.specials()) }
+func (m *fakeModel) Defaults() Defaults       { return m.defaults }
 
 func (m *fakeModel) Dialect() *dialect.Dialect {
 	return dialect.Detect(m.writes, func(text string) (int32, bool, bool) {

@@ -327,7 +327,7 @@ func generateError(err error, rep *reply, c *choice) error {
 	}
 	switch e.Code {
 	case engine.CodeContextLength:
-		return contextError(rep.params.promptParam, rep.model, strconv.Itoa(len(c.prompt.ids)))
+		return contextError(rep.params.promptParam, rep.model, "", len(c.prompt.ids))
 	case engine.CodeInvalid:
 		// The engine begins with the field, as the API spells it.
 		param, _, _ := strings.Cut(e.Message, " ")

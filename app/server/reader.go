@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"sync"
 
 	"tandem/app/control"
@@ -150,7 +149,7 @@ func (t *intake) add(param string, ids []int32, err error) error {
 	case n == 0:
 		return invalid(param, "%s is empty; send some text.", param)
 	case n > limit:
-		return contextError(param, m, strconv.Itoa(n))
+		return contextError(param, m, "", n)
 	case t.n > maxReadTokens:
 		return invalid(param, "The texts up to %s have %d tokens; %d are allowed in one request. Send them in several.", param, t.n, maxReadTokens)
 	}
