@@ -154,17 +154,31 @@ func filledIn(ctx context.Context, s *server) (c writtenFile, err error) {
 	if _, err := connectPage(ctx, s, "", "", &page); err != nil {
 		return c, err
 	}
-	fields := map[string]string{}
 	for _, x := range page.Connections {
 		if x.ID == "cline" {
-			for line := range strings.Lines(x.Text) {
-				name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-				fields[name] = value
-			}
+			c.Use, err = clineAuth(x.Text)
+			return c, err
 		}
 	}
-	c.Use = fmt.Sprintf("cline auth --provider openai-compatible --baseurl '%s' --apikey '%s' --modelid '%s' && cline", fields["Base URL"], fields["API Key"], fields["Model ID"])
-	return c, nil
+	return c, errors.New("the Connect page has no cline")
+}
+
+// clineAuth is the command that fills in what a text of the page has a person fill in.
+func clineAuth(text string) (string, error) {
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		fields[name] = value
+	}
+	use := "cline auth --provider openai-compatible"
+	for _, f := range [...]struct{ name, flag string }{{"Base URL", "baseurl"}, {"API Key", "apikey"}, {"Model ID", "modelid"}} {
+		value := fields[f.name]
+		if value == "" {
+			return "", fmt.Errorf("what the Connect page says of cline has no %s:\n%s", f.name, text)
+		}
+		use += fmt.Sprintf(" --%s '%s'", f.flag, value)
+	}
+	return use + " && cline", nil
 }
 
 // connectPage gets what the Connect page of a server has at a path, or posts a body there.

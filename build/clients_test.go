@@ -20,6 +20,20 @@ func TestFeatureTable(t *testing.T) {
 	}
 }
 
+// TestClineAuth: a field that the Connect page does not name is an error, and nothing is made up for it.
+func TestClineAuth(t *testing.T) {
+	const base, key, id = "Base URL: http://127.0.0.1:1/v1", "API Key: tandem", "Model ID: tandem"
+	const want = "cline auth --provider openai-compatible --baseurl 'http://127.0.0.1:1/v1' --apikey 'tandem' --modelid 'tandem' && cline"
+	if got, err := clineAuth(strings.Join([]string{base, key, id, "Context Window Size: 4096"}, "\n")); err != nil || got != want {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, lines := range [][]string{{key, id}, {base, id}, {base, key}, {base, key, "Model ID:"}, nil} {
+		if got, err := clineAuth(strings.Join(lines, "\n")); err == nil {
+			t.Errorf("of %q it makes %q", lines, got)
+		}
+	}
+}
+
 // TestStandIn: the file says of itself how long it is, and the template is the stand-in's.
 func TestStandIn(t *testing.T) {
 	b := &builder{root: ".."}
