@@ -222,10 +222,7 @@ func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs i
 	if err := os.WriteFile(result, append(text, '\n'), 0o644); err != nil {
 		return err
 	}
-	if !report.TokensEqual {
-		return errors.New("the sides generated different tokens, their times don't compare")
-	}
-	return nil
+	return report.verdict()
 }
 
 // Random models, which benchModel makes by itself.
@@ -351,6 +348,20 @@ func compareRows(samples map[string][]benchPair, bars map[string]float64) []benc
 // undecided reports whether the interval contains the bar.
 func (r benchRow) undecided() bool {
 	return r.Bar != 0 && r.Low <= r.Bar && r.Bar <= r.High
+}
+
+// verdict is the error of a comparison that says nothing, or in which a bar was missed.
+func (r *benchReport) verdict() error {
+	if !r.TokensEqual {
+		return errors.New("the sides generated different tokens, their times don't compare")
+	}
+	var errs []error
+	for _, row := range r.Rows {
+		if row.Met != nil && !*row.Met {
+			errs = append(errs, fmt.Errorf("%s is %.3f times as good as the rival's, where it is to be %.2f times at least", row.Metric, row.Ratio, row.Bar))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // print writes the table for a person.

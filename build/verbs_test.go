@@ -203,6 +203,12 @@ func TestCompareTurns(t *testing.T) {
 	if first.Ratio != 0.8 || *first.Met {
 		t.Errorf("first_ms, a cost: %+v", first)
 	}
+	if err := report.verdict(); err == nil || !strings.Contains(err.Error(), "first_ms is 0.800 times") || strings.Contains(err.Error(), "decode") {
+		t.Errorf("a bar was missed: %v", err)
+	}
+	if report.Rows = report.Rows[:1]; report.verdict() != nil {
+		t.Errorf("no bar was missed: %v", report.verdict())
+	}
 }
 
 // TestCompareDoubles checks that an undecided comparison takes twice the pairs, once.
@@ -221,7 +227,7 @@ func TestCompareSeesOtherTokens(t *testing.T) {
 		return []string{"-c", `echo '{"side":"x","tokens":` + tokens + `}'; while read line; do echo '{}'; done`}
 	}
 	report, err := b.compare(t.Context(), 1, b.command(t.Context(), "sh", side("[1,2]")...), b.command(t.Context(), "sh", side("[1,3]")...))
-	if err != nil || report.TokensEqual {
+	if err != nil || report.TokensEqual || report.verdict() == nil {
 		t.Errorf("equal %t, %v", report.TokensEqual, err)
 	}
 }
