@@ -87,6 +87,45 @@ func TestDrafterNeedsRoom(t *testing.T) {
 	}
 }
 
+// TestAutoDrafterNeedsRoom: the drafter that is found for a model is no error where there
+// is no room for it: the model goes on without, and says why.
+func TestAutoDrafterNeedsRoom(t *testing.T) {
+	model := tinyModel(t, "qwen3", "tiny")
+	dir := filepath.Join(model, "drafter")
+	if err := os.CopyFS(dir, os.DirFS(enginetest.TinyModel(t, "llama"))); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, Options{Model: model, NoCheckpoints: true}, "127.0.0.1:0")
+	set := func(drafter string) control.Drafter {
+		t.Helper()
+		d, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		if err != nil || d.Choice != drafter {
+			t.Fatalf("%s: %+v, %v", drafter, d, err)
+		}
+		return d
+	}
+	set(control.DrafterNone)
+	r.answers(t, "tiny")
+	size, err := r.measure(r.foremost().row, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := size.demand(4096).bytes()
+	r.setRoom(need - 1)
+	if d := set(control.DrafterAuto); d.Kind != "" || !strings.Contains(d.Reason, "With that drafter tiny needs") {
+		t.Errorf("a byte too little: %+v", d)
+	}
+	if got := r.foremost().needs.bytes(); got >= need {
+		t.Errorf("it needs %d bytes, with the drafter %d", got, need)
+	}
+	r.answers(t, "tiny")
+	r.setRoom(need)
+	if d := set(control.DrafterAuto); d.Kind == "" || d.Reason != "" {
+		t.Errorf("with room for it: %+v", d)
+	}
+	r.answers(t, "tiny")
+}
+
 // TestChoiceHasItsContext: the chosen model comes back with the context that it has alone.
 // An idle model leaves the memory for that, unless it fits beside, and one in use stays.
 func TestChoiceHasItsContext(t *testing.T) {
