@@ -124,7 +124,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 		}
 		d.Block = m
 		d.Info = Info{
-			Architecture: dflash.Architecture,
+			Architecture: m.Architecture(),
 			Parameters:   w.Parameters(),
 			FileBytes:    c.bytes,
 			Bytes:        w.Bytes(),

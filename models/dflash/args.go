@@ -11,8 +11,11 @@ import (
 	"tandem/models/nn"
 )
 
-// Architecture is what config.json calls the drafters this package computes.
-const Architecture = "DFlashDraftModel"
+// What config.json calls the drafters this package computes.
+const (
+	Architecture = "DFlashDraftModel"
+	Laguna       = "DFlashLagunaForCausalLM" // rows of context pass each layer's input norm
+)
 
 // MaxBlockSize is the largest block_size a config.json may ask for.
 const MaxBlockSize = 1 << 10
@@ -74,8 +77,8 @@ func (a *Args) check() error {
 	switch {
 	case len(a.Architectures) == 0:
 		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s", Architecture)
-	case !slices.Equal(a.Architectures, []string{Architecture}):
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s", a.Architectures, Architecture)}
+	case len(a.Architectures) > 1 || a.Architectures[0] != Architecture && !a.laguna():
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s and %s", a.Architectures, Architecture, Laguna)}
 	}
 	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: MaxBlockSize}}
 	if a.NumTargetLayers != 0 {
@@ -108,6 +111,8 @@ func (a *Args) check() error {
 	}
 	return nil
 }
+
+func (a *Args) laguna() bool { return a.Architectures[0] == Laguna }
 
 func (a *Args) checkTaps() error {
 	ids := a.DFlashConfig.TargetLayerIDs

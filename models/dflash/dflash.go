@@ -21,8 +21,11 @@
 //     with a causal mask.
 //   - The guess must not be the mask token; whoever reads the logits forbids it.
 //
-// Variants that are refused by name: other architecture strings, output gates
-// (g_proj) and norms per tap (aux_hidden_norms).
+// Variants: norms per tap before fc (aux_hidden_norms), gates on the heads'
+// outputs (g_proj), and rows of context that pass each layer's input norm
+// (architecture [Laguna]); the formulas of the three were checked against
+// vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
+// architecture strings are refused by name.
 package dflash
 
 import (
@@ -36,37 +39,6 @@ import (
 	"tandem/models/nn"
 )
 
-// Layer is one layer.
-type Layer struct {
-	QKVProj                *nn.Linear
-	KVProj                 *nn.Linear // the same memory without q, for context rows
-	OProj                  *nn.Linear
-	QKNorm                 *nn.HeadNorm
-	MLP                    *nn.MLP
-	InputLayernorm         *nn.RMSNorm
-	PostAttentionLayernorm *nn.RMSNorm
-}
-
-func newLayer(w *nn.Weights, path string, a *Args) *Layer {
-	h := a.Heads(float64(a.HeadDim))
-	q, kv := h.Q*h.Dim, h.KV*h.Dim
-	attn := path + ".self_attn"
-	parts := []nn.Part{{Path: attn + ".q_proj", Out: q}, {Path: attn + ".k_proj", Out: kv}, {Path: attn + ".v_proj", Out: kv}}
-	if w.Has(attn + ".qkv_proj.weight") {
-		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
-	}
-	qkv := w.Stacked(a.HiddenSize, false, parts...)
-	return &Layer{
-		QKVProj:                qkv,
-		KVProj:                 w.Outputs(qkv, q, q+2*kv),
-		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
-		QKNorm:                 w.HeadNorm(attn+".q_norm", attn+".k_norm", h, a.RMSNormEps, 0),
-		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
-		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
-	}
-}
-
 // Target is what a drafter borrows of the model it drafts for.
 type Target interface {
 	lm.Embedder
@@ -76,10 +48,11 @@ type Target interface {
 // Model is a drafter for one target. It is used on the MLX thread only; errors
 // go to the scope.
 type Model struct {
-	FC         *nn.Linear
-	HiddenNorm *nn.RMSNorm
-	Layers     []*Layer
-	Norm       *nn.RMSNorm
+	AuxHiddenNorms []*nn.RMSNorm // one per tap, or none
+	FC             *nn.Linear
+	HiddenNorm     *nn.RMSNorm
+	Layers         []*Layer
+	Norm           *nn.RMSNorm
 
 	args     *Args
 	heads    nn.Heads
@@ -105,9 +78,7 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 	if err := settings.check(); err != nil {
 		return nil, err
 	}
-	if err := sanitize(w); err != nil {
-		return nil, err
-	}
+	sanitize(w)
 	m := &Model{
 		FC:         w.Linear("fc", len(taps)*a.HiddenSize, a.HiddenSize, false),
 		HiddenNorm: w.RMSNorm("hidden_norm", a.HiddenSize, a.RMSNormEps, 0),
@@ -119,6 +90,11 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 		settings:   settings,
 		weights:    w,
 	}
+	if w.Has("aux_hidden_norms.0.weight") {
+		for k := range taps {
+			m.AuxHiddenNorms = append(m.AuxHiddenNorms, w.RMSNorm(fmt.Sprintf("aux_hidden_norms.%d", k), a.HiddenSize, a.RMSNormEps, 0))
+		}
+	}
 	for i := range a.NumHiddenLayers {
 		m.Layers = append(m.Layers, newLayer(w, fmt.Sprintf("layers.%d", i), a))
 	}
@@ -126,26 +102,16 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 	return m, nil
 }
 
-// sanitize drops a prefix of the tensors' names, and refuses modules that this
-// package does not compute.
-func sanitize(w *nn.Weights) error {
-	var odd []string
+// sanitize drops a prefix of the tensors' names.
+func sanitize(w *nn.Weights) {
 	w.Sanitize(func(name string) (string, bool) {
 		for _, prefix := range []string{"draft.", "model."} {
 			if to, ok := strings.CutPrefix(name, prefix); ok {
-				name = to
-				break
+				return to, true
 			}
-		}
-		if strings.Contains(name, ".self_attn.g_proj.") || strings.HasPrefix(name, "aux_hidden_norms.") {
-			odd = append(odd, name)
 		}
 		return name, true
 	})
-	if odd != nil {
-		return &nn.UnsupportedError{Message: fmt.Sprintf("a drafter with tensors such as %s is not supported", slices.Min(odd))}
-	}
-	return nil
 }
 
 // With returns the same drafter under other settings. It shares the weights,
@@ -204,7 +170,7 @@ func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache
 	}
 	kv := nn.Heads{KV: m.heads.KV, Dim: m.heads.Dim}
 	for i, l := range m.Layers {
-		k, v := kv.Split(s, l.KVProj.Forward(s, x)) // (1, KV, n, D)
+		k, v := kv.Split(s, l.KVProj.Forward(s, m.source(s, l, x))) // (1, KV, n, D)
 		caches[i].(cache.Attention).Update(s, m.rope.Forward(s, l.QKNorm.Keys(s, k), pos), v)
 	}
 }
@@ -215,8 +181,24 @@ func (m *Model) context(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
 		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
 		return nil
 	}
+	if m.AuxHiddenNorms != nil {
+		normed := make([]*mlx.Array, len(taps))
+		for k, tap := range taps {
+			normed[k] = m.AuxHiddenNorms[k].Forward(s, s.AsType(tap, m.Dtype()))
+		}
+		taps = normed
+	}
 	x := s.AsType(s.Concat(-1, taps...), m.Dtype())
 	return m.HiddenNorm.Forward(s, m.FC.Forward(s, x))
+}
+
+// source returns what a layer makes keys and values of, from the rows (n, H) of
+// context.
+func (m *Model) source(s *mlx.Scope, l *Layer, context *mlx.Array) *mlx.Array {
+	if m.args.laguna() {
+		return l.InputLayernorm.Forward(s, context)
+	}
+	return context
 }
 
 // Forward computes the block of an anchor (1) int32 at position pos, right
@@ -261,57 +243,8 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
 }
 
-// attend returns what the rows x (rows, H) of a block at pos attend to in a
-// layer, its context and each other. context are the last rows before pos that
-// c lacks, or nil.
-func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
-	l, h, rows, more := m.Layers[layer], m.heads, x.Dim(0), 0
-	if context != nil {
-		more = context.Dim(0)
-		x = s.Concat(0, context, x)
-	}
-	qk, v := h.Split(s, l.QKVProj.Forward(s, x))
-	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos-more)
-	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
-	past := c.Offset() + more
-	view := c.(cache.Attention).Update(s, k, v)
-	mask := view.Mask
-	switch {
-	case !m.causal(layer):
-		mask = blockMask(s, m.args.window(layer), past, rows)
-	case mask != nil:
-		mask = s.Slice(mask, 0, more, more+rows)
-	}
-	var out *mlx.Array // (1, Q, rows, D)
-	if m.causal(layer) && view.Causal {
-		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
-	} else {
-		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, mask)
-	}
-	return l.OProj.Forward(s, s.Reshape(s.Transpose(out, 0, 2, 1, 3), rows, h.Q*h.Dim))
-}
-
-type maskKey struct{ window, past, rows int }
-
-// blockMask returns the mask (rows, past+rows), true = attend, of a block that
-// sees itself whole and of the context what lies within the window; nil if
-// that is everything.
-func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
-	if window == 0 || past+rows <= window {
-		return nil
-	}
-	return s.Memo(maskKey{window, past, rows}, func() *mlx.Array {
-		size := past + rows
-		mask := make([]bool, rows*size)
-		for i := range rows {
-			// A block longer than the window is seen whole all the same.
-			for j := min(past, max(0, past+i-window+1)); j < size; j++ {
-				mask[i*size+j] = true
-			}
-		}
-		return mlx.New(s, mask, rows, size)
-	})
-}
+// Architecture is what its config.json calls it.
+func (m *Model) Architecture() string { return m.args.Architectures[0] }
 
 // Dtype is the type it computes in.
 func (m *Model) Dtype() mlx.Dtype { return m.HiddenNorm.Dtype() }

@@ -1,0 +1,107 @@
+package dflash
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/mlx"
+	"tandem/models/nn"
+)
+
+// Layer is one layer.
+type Layer struct {
+	QKVProj                *nn.Linear
+	KVProj                 *nn.Linear // the same memory without q, for context rows
+	GProj                  *nn.Linear // one gate a head, or nil
+	OProj                  *nn.Linear
+	QKNorm                 *nn.HeadNorm
+	MLP                    *nn.MLP
+	InputLayernorm         *nn.RMSNorm
+	PostAttentionLayernorm *nn.RMSNorm
+}
+
+func newLayer(w *nn.Weights, path string, a *Args) *Layer {
+	h := a.Heads(float64(a.HeadDim))
+	q, kv := h.Q*h.Dim, h.KV*h.Dim
+	attn := path + ".self_attn"
+	parts := []nn.Part{{Path: attn + ".q_proj", Out: q}, {Path: attn + ".k_proj", Out: kv}, {Path: attn + ".v_proj", Out: kv}}
+	if w.Has(attn + ".qkv_proj.weight") {
+		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
+	}
+	qkv := w.Stacked(a.HiddenSize, false, parts...)
+	l := &Layer{
+		QKVProj:                qkv,
+		KVProj:                 w.Outputs(qkv, q, q+2*kv),
+		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
+		QKNorm:                 w.HeadNorm(attn+".q_norm", attn+".k_norm", h, a.RMSNormEps, 0),
+		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
+		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+	}
+	if w.Has(attn + ".g_proj.weight") {
+		l.GProj = w.Linear(attn+".g_proj", a.HiddenSize, h.Q, false)
+	}
+	return l
+}
+
+// attend returns what the rows x (rows, H) of a block at pos attend to in a
+// layer, its context and each other. context are the last rows before pos that
+// c lacks, or nil.
+func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
+	l, h, rows, more := m.Layers[layer], m.heads, x.Dim(0), 0
+	joined := x
+	if context != nil {
+		more = context.Dim(0)
+		joined = s.Concat(0, m.source(s, l, context), x)
+	}
+	qk, v := h.Split(s, l.QKVProj.Forward(s, joined))
+	qk = m.rope.Forward(s, l.QKNorm.Forward(s, qk), pos-more)
+	q, k := s.Slice(s.Slice(qk, 1, 0, h.Q), 2, more, more+rows), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	past := c.Offset() + more
+	view := c.(cache.Attention).Update(s, k, v)
+	mask := view.Mask
+	switch {
+	case !m.causal(layer):
+		mask = blockMask(s, m.args.window(layer), past, rows)
+	case mask != nil:
+		mask = s.Slice(mask, 0, more, more+rows)
+	}
+	var out *mlx.Array // (1, Q, rows, D)
+	if m.causal(layer) && view.Causal {
+		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
+	} else {
+		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, mask)
+	}
+	out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
+	if l.GProj != nil {
+		out = s.Mul(out, s.Reshape(l.gate(s, x), 1, rows, h.Q, 1))
+	}
+	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
+}
+
+// gate returns the factors (rows, Q) of the heads' outputs: softplus, taken in
+// float32.
+func (l *Layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+	g := s.AsType(l.GProj.Forward(s, x), mlx.Float32)
+	return s.AsType(s.LogAddExp(g, s.Scalar(0, mlx.Float32)), x.Dtype())
+}
+
+type maskKey struct{ window, past, rows int }
+
+// blockMask returns the mask (rows, past+rows), true = attend, of a block that
+// sees itself whole and of the context what lies within the window; nil if
+// that is everything.
+func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
+	if window == 0 || past+rows <= window {
+		return nil
+	}
+	return s.Memo(maskKey{window, past, rows}, func() *mlx.Array {
+		size := past + rows
+		mask := make([]bool, rows*size)
+		for i := range rows {
+			// A block longer than the window is seen whole all the same.
+			for j := min(past, max(0, past+i-window+1)); j < size; j++ {
+				mask[i*size+j] = true
+			}
+		}
+		return mlx.New(s, mask, rows, size)
+	})
+}
