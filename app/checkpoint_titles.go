@@ -18,30 +18,32 @@ import (
 const (
 	titleTokens = 16 << 10 // at the end of a text, that a title is looked for in
 	codeTokens  = 2 << 10  // likewise, where it is no chat
-	titleRunes  = 80       // of a title, at most
-	mostTitles  = 10_000   // that are remembered
+	endTokens   = 2 * endRunes
+	titleRunes  = 80     // of a title, at most
+	endRunes    = 60     // of the last words, at most
+	mostTitles  = 10_000 // that are remembered
 )
 
 // titles are what the texts of checkpoints are called, by their ids. A file's text
 // does not change, and finding its title reads the file.
 type titles struct {
 	mu sync.Mutex
-	of map[string]string
+	of map[string]control.CheckpointTitle
 }
 
-func (t *titles) get(id string) string {
+func (t *titles) get(id string) control.CheckpointTitle {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of[id]
 }
 
-func (t *titles) set(id, title string) {
+func (t *titles) set(title control.CheckpointTitle) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil || len(t.of) >= mostTitles {
-		t.of = map[string]string{}
+		t.of = map[string]control.CheckpointTitle{}
 	}
-	t.of[id] = title
+	t.of[title.ID] = title
 }
 
 // withOrigins says of checkpoints whose they are and what they are about, as far as
@@ -57,7 +59,7 @@ func (a *App) withOrigins(ctx context.Context, list []control.Checkpoint) ([]con
 	}
 	for i := range list {
 		o := origins[list[i].ID]
-		list[i].Client, list[i].Title = o.Client, cmp.Or(o.Title, a.titles.get(list[i].ID))
+		list[i].Client, list[i].Title = o.Client, cmp.Or(o.Title, a.titles.get(list[i].ID).Title)
 	}
 	return list, nil
 }
@@ -85,31 +87,53 @@ func (a *App) CheckpointTitles(ctx context.Context, ids []string) ([]control.Che
 			return nil, ctx.Err()
 		}
 		title := a.titles.get(row.ID)
-		if title == "" && row.Model != unread {
+		if title.ID == "" && row.Model != unread {
 			t, err := a.tokenizerOf(ctx, row.Model)
 			if err != nil {
 				unread = row.Model
 				continue
 			}
-			if title = a.readTitle(row, t); title != "" {
-				a.titles.set(row.ID, title)
+			if title = a.readTitle(row, t); title.ID != "" {
+				a.titles.set(title)
 			}
 		}
-		if title != "" {
-			list = append(list, control.CheckpointTitle{ID: row.ID, Title: title})
+		if title.ID != "" {
+			list = append(list, title)
 		}
 	}
 	return list, nil
 }
 
-// readTitle makes the title of a checkpoint's text, empty if there is none.
-func (a *App) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) string {
+// readTitle makes the title of a checkpoint's text, which names none if there is no
+// text.
+func (a *App) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) control.CheckpointTitle {
 	text, err := a.readText(row)
 	if err != nil {
-		return ""
+		return control.CheckpointTitle{}
 	}
 	text = text[max(0, len(text)-titleTokens):]
-	return textTitle(t.Decode(text, false), t.Decode(text[max(0, len(text)-codeTokens):], true))
+	title := textTitle(t.Decode(text, false), t.Decode(text[max(0, len(text)-codeTokens):], true))
+	ends := lastWords(t.Decode(text[max(0, len(text)-endTokens):], false))
+	if title == "" && ends == "" {
+		return control.CheckpointTitle{}
+	}
+	return control.CheckpointTitle{ID: row.ID, Title: title, Ends: ends}
+}
+
+// marks are what models write between messages, with who speaks.
+var marks = regexp.MustCompile(`<\|(?:im_start|start|channel)\|>\w*|<start_of_turn>\w*|<end_of_turn>|<\|start_header_id\|>\w*|<\|\w+\|>|<｜[^<>｜]+｜>|\[/?INST\]|</s>`)
+
+// lastWords returns what a text ends with, on one line and without marks.
+func lastWords(text string) string {
+	line := []rune(oneLine(marks.ReplaceAllString(text, " ")))
+	if len(line) <= endRunes {
+		return string(line)
+	}
+	line = line[len(line)-endRunes+1:]
+	if i := slices.Index(line, ' '); i >= 0 && i < endRunes/2 {
+		line = line[i+1:] // the first word is cut
+	}
+	return "…" + string(line)
 }
 
 // textTitle makes a title of a text: of a chat the first words of what a person
@@ -165,10 +189,15 @@ func lastSaid(text string) (said, before string, ok bool) {
 // what a person says.
 var tagLine = regexp.MustCompile(`^<[^<>]*>$`)
 
+// oneLine returns a text with one space wherever it has some or begins a line.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
 // firstWords returns the first line that says something, cut to a title.
 func firstWords(lines []string) string {
 	for _, line := range lines {
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		line = oneLine(line)
 		if tagLine.MatchString(line) || !strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
 			continue
 		}

@@ -34,6 +34,24 @@ func TestTextTitle(t *testing.T) {
 	}
 }
 
+func TestLastWords(t *testing.T) {
+	long := strings.Repeat("wörd ", 40)
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"func f() int {\n\treturn 1\n}\n", "func f() int { return 1 }"},
+		{"<|im_start|>user\nWhy?<|im_end|>\n<|im_start|>assistant\n", "Why?"},
+		{"<start_of_turn>user\nWhy?<end_of_turn>\n<start_of_turn>model\nSo.", "Why? So."},
+		{"[INST] Why? [/INST] So.</s>", "Why? So."},
+		{"<|start_header_id|>user<|end_header_id|>\n\nWhy?<|eot_id|>", "Why?"},
+		{long, "…" + strings.TrimSpace(strings.Repeat("wörd ", 11))},
+		{strings.Repeat("x", 100), "…" + strings.Repeat("x", endRunes-1)},
+	} {
+		if got := lastWords(c.text); got != c.want {
+			t.Errorf("%q ends with %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 // FuzzTextTitle: whatever a text has, its title is one short line.
 func FuzzTextTitle(f *testing.F) {
 	f.Add("<|im_start|>user\n<tool_response><|im_start|>user\n", "[INST]\n}")
@@ -73,7 +91,7 @@ func TestCheckpointTitles(t *testing.T) {
 		t.Fatal(err)
 	}
 	titles, err := c.CheckpointTitles(t.Context(), "nothing", kept.ID)
-	if err != nil || len(titles) != 1 || titles[0].ID != kept.ID || !strings.Contains(titles[0].Title, "abc abc") {
+	if err != nil || len(titles) != 1 || titles[0].ID != kept.ID || !strings.Contains(titles[0].Title, "abc abc") || titles[0].Ends == "" {
 		t.Fatalf("titles %+v, %v", titles, err)
 	}
 	// A list has what was asked for once, and a chat's title before that.

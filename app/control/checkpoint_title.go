@@ -18,6 +18,7 @@ type CheckpointTitles struct {
 type CheckpointTitle struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
+	Ends  string `json:"ends,omitempty"` // the last words of the text
 }
 
 // CheckpointTitles asks for the titles of checkpoints.

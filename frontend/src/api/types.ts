@@ -257,6 +257,7 @@ export interface CheckpointTitles {
 export interface CheckpointTitle {
   id: string
   title: string
+  ends?: string // the last words of the text
 }
 
 // Connect is the answer of GET /app/connect: what clients need to use the
