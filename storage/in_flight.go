@@ -14,7 +14,7 @@ const ownForgotten = "2"
 // says otherwise it may be any.
 func (s Scope) inFlight() (string, []any) {
 	return `ended_at IS NULL AND (? = '' OR coalesce(nullif(model, ''), (SELECT t.model FROM run_texts t WHERE t.run = runs.id), ?) = ?)
-		AND (client = ? OR ? = '') AND (substr(started_at, 1, 10) = ? OR ? = '')`,
+		AND (client = ? OR ? = '') AND (` + day("started_at") + ` = ? OR ? = '')`,
 		[]any{s.Model, s.Model, s.Model, s.Client, s.Client, s.Day, s.Day}
 }
 

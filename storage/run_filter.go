@@ -27,7 +27,7 @@ type RunFilter struct {
 
 	Model, Client, Endpoint string // exact
 	Finish                  string // finish reason, or FinishRunning
-	Day                     string // of the start, as YYYY-MM-DD in UTC
+	Day                     string // of the start, as YYYY-MM-DD, where this machine is
 	Search                  string // in any column of words, or in the time of the start, whatever its case
 
 	Since  time.Time // that began then or later; zero = whenever
@@ -46,7 +46,7 @@ func (f RunFilter) where() (string, []any) {
 	and("client = ?", f.Client)
 	and("endpoint = ?", f.Endpoint)
 	and("iif(ended_at IS NULL, '"+FinishRunning+"', finish_reason) = ?", f.Finish)
-	and("substr(started_at, 1, 10) = ?", f.Day)
+	and(day("started_at")+" = ?", f.Day)
 	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, started_at)), lower(?)) > 0", f.Search)
 	if f.Before != 0 {
 		list, args = append(list, "id < ?"), append(args, f.Before)
@@ -105,7 +105,7 @@ func (db *DB) RunValues(ctx context.Context) (v RunValues, err error) {
 		column string
 		values *[]string
 	}{
-		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {"substr(started_at, 1, 10)", &v.Days},
+		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {day("started_at"), &v.Days},
 	} {
 		if *c.values, err = db.texts(ctx, "SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?", MaxRunValues); err != nil {
 			return RunValues{}, db.wrap("list what runs differ in", err)

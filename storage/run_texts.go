@@ -90,12 +90,12 @@ func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int
 type Scope struct {
 	Model  string
 	Client string
-	Day    string // of the start, as YYYY-MM-DD in UTC
+	Day    string // of the start, as YYYY-MM-DD, where this machine is
 }
 
 // where is the condition on runs.
 func (s Scope) where() (string, []any) {
-	return "(model = ? OR ? = '') AND (client = ? OR ? = '') AND (substr(started_at, 1, 10) = ? OR ? = '')",
+	return "(model = ? OR ? = '') AND (client = ? OR ? = '') AND (" + day("started_at") + " = ? OR ? = '')",
 		[]any{s.Model, s.Model, s.Client, s.Client, s.Day, s.Day}
 }
 

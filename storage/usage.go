@@ -21,8 +21,11 @@ type UsageBy string
 const (
 	ByModel  UsageBy = "model"
 	ByClient UsageBy = "client"
-	ByDay    UsageBy = "day" // UTC
+	ByDay    UsageBy = "day" // where this machine is
 )
+
+// day is the expression for the day of a time, YYYY-MM-DD, as a clock on this machine's wall shows it.
+func day(column string) string { return "date(" + column + ", 'localtime')" }
 
 // MostUsages is how many rows [DB.Usage] returns at most.
 const MostUsages = 366
@@ -34,7 +37,7 @@ func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
 	names := map[UsageBy][2]string{
 		ByModel:  {"model", "c.model"},
 		ByClient: {"client", "r.client"},
-		ByDay:    {"substr(started_at, 1, 10)", "substr(r.started_at, 1, 10)"},
+		ByDay:    {day("started_at"), day("r.started_at")},
 	}[by]
 	order := "3 DESC, 2 DESC, name"
 	if by == ByDay {

@@ -62,7 +62,7 @@ type Integrity struct {
 type ForgetRequest struct {
 	Model  string `json:"model,omitempty"`
 	Client string `json:"client,omitempty"` // as the history has it
-	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, UTC
+	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, where the server is
 }
 
 // Forgotten is the answer of POST /app/forget, and of GET, which says what would go

@@ -24,7 +24,7 @@ type Storage struct {
 
 	ByModel  []Usage `json:"by_model"`  // the one with the most bytes first
 	ByClient []Usage `json:"by_client"` // likewise
-	ByDay    []Usage `json:"by_day"`    // UTC, the latest first
+	ByDay    []Usage `json:"by_day"`    // of this machine's clock, the latest first
 }
 
 // WelcomeRequest is the body of POST /app/welcome.

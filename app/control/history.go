@@ -16,7 +16,7 @@ type RunQuery struct {
 
 	Model, Client, Endpoint string // exact
 	Finish                  string // finish reason, or FinishRunning
-	Day                     string // of the start, as YYYY-MM-DD in UTC
+	Day                     string // of the start, as YYYY-MM-DD, where the server is
 	Search                  string // in these, the drafter, the error and the time of the start, whatever its case
 
 	Since  time.Time // that began then or later; zero = whenever

@@ -43,7 +43,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 	var r control.ForgetRequest
 	f.StringVar(&r.Model, "model", "", "of this model")
 	f.StringVar(&r.Client, "client", "", "of this client, by its name in the history")
-	f.StringVar(&r.Day, "day", "", "of this day, YYYY-MM-DD in UTC")
+	f.StringVar(&r.Day, "day", "", "of this day, YYYY-MM-DD")
 	yes := f.Bool("yes", false, "without asking")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err

@@ -216,7 +216,7 @@ export interface Integrity {
 export interface ForgetRequest {
   model?: string
   client?: string // as the history has it
-  day?: string // YYYY-MM-DD, UTC
+  day?: string // YYYY-MM-DD, where the server is
 }
 
 // Forgotten is the answer of POST /app/forget, and of GET, which says what would go
@@ -312,7 +312,7 @@ export interface Storage {
   history_bytes: number // of the database: runs, chats and all else
   by_model: Usage[] // the one with the most bytes first
   by_client: Usage[] // likewise
-  by_day: Usage[] // UTC, the latest first
+  by_day: Usage[] // of this machine's clock, the latest first
 }
 
 // WelcomeRequest is the body of POST /app/welcome.

@@ -1,0 +1,44 @@
+package storage
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestDaysAreLocal: a run is of the day that the clock on the wall shows. What zone that is
+// in a process knows from its beginning, so another one looks.
+func TestDaysAreLocal(t *testing.T) {
+	const zone, ahead = "Etc/GMT-14", 14 * time.Hour
+	if os.Getenv("TZ") != zone {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDaysAreLocal$", "-test.count=1")
+		cmd.Env = append(os.Environ(), "TZ="+zone)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return
+	}
+	db := mustOpen(t, "")
+	db.now = func() time.Time { return noon }
+	if _, err := db.BeginRun(t.Context(), Run{Model: "a", Client: "zed"}); err != nil {
+		t.Fatal(err)
+	}
+	there, here := noon.Format(time.DateOnly), noon.Add(ahead).Format(time.DateOnly)
+	if v, err := db.RunValues(t.Context()); err != nil || !slices.Equal(v.Days, []string{here}) {
+		t.Errorf("days %v, %v; want %s", v.Days, err, here)
+	}
+	if u, err := db.Usage(t.Context(), ByDay); err != nil || len(u) != 1 || u[0].Name != here {
+		t.Errorf("by day %+v, %v; want %s", u, err, here)
+	}
+	for day, want := range map[string]int{here: 1, there: 0} {
+		runs, _, err := db.Runs(t.Context(), RunFilter{Day: day})
+		if err != nil || len(runs) != want {
+			t.Errorf("%s has %d runs, %v; want %d", day, len(runs), err, want)
+		}
+		if would, _, err := db.WouldForget(t.Context(), Scope{Day: day}); err != nil || would.InFlight != want {
+			t.Errorf("%s would forget %+v, %v; want %d in flight", day, would, err, want)
+		}
+	}
+}
