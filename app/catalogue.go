@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -301,7 +302,17 @@ func pullName(r control.PullRequest) string {
 
 // Pull implements server.Admin.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
-	return a.pull(ctx, r, a.hub(), progress)
+	o := a.hub()
+	return a.pull(ctx, fromPage(r, o), o, progress)
+}
+
+// fromPage has a request name the model where it has the address of its page.
+func fromPage(r control.PullRequest, o hub.Options) control.PullRequest {
+	if name := hub.FromPage(r.ID, o.Endpoint); name != r.ID {
+		id, revision, _ := strings.Cut(name, "@")
+		r.ID, r.Revision = id, cmp.Or(r.Revision, revision)
+	}
+	return r
 }
 
 // pull is Pull from where, and to where, the options say.

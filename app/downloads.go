@@ -77,6 +77,7 @@ func (d *downloads) wait() { d.running.Wait() }
 // Download implements server.Admin: it begins one, or goes on with one that was
 // paused or failed. One that is under way is left alone.
 func (a *App) Download(_ context.Context, r control.PullRequest) error {
+	r = fromPage(r, a.hub())
 	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
 		return hubError(err)
 	}
@@ -132,6 +133,19 @@ func (a *App) resumeDownloads() {
 	for _, x := range d.list {
 		if x.wish == wishRun && x.stop == nil && x.Error == "" && a.life.Err() == nil {
 			a.beginFetch(x)
+		}
+	}
+}
+
+// refetchDownloads has those that are under way begin again, from where the settings now
+// say. What has arrived stays.
+func (a *App) refetchDownloads() {
+	d := &a.downloads
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, x := range d.list {
+		if x.wish == wishRun && x.stop != nil {
+			x.stop()
 		}
 	}
 }

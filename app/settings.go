@@ -289,6 +289,10 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 	if now.KeepRequests != before.KeepRequests {
 		a.sweepOnce(ctx)
 	}
+	if now.HubEndpoint != before.HubEndpoint || now.HubProxy != before.HubProxy {
+		a.sizes.forget()
+		a.refetchDownloads()
+	}
 	return nil
 }
 
@@ -305,7 +309,7 @@ func (a *App) checkKeyed(before, next control.Settings) error {
 	if name == "" {
 		return nil
 	}
-	return &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " needs a key first, or nobody could call: make one for each program that is to."}
+	return &control.Error{Code: control.CodeInvalid, Param: name, Message: name + " needs a key first, or no program could call: make one for each program."}
 }
 
 // splitToken takes the hub's token out of a change.

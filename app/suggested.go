@@ -40,6 +40,7 @@ type sizes struct {
 	bytes map[string]int64 // by name
 	tried time.Time        // the last time that it did not answer
 	why   string           // it did not, one sentence, which was logged
+	hub   int              // counts the hubs that were asked, and the ways there
 }
 
 // Catalogue implements server.Library. The hub is asked for sizes if ask says so.
@@ -89,6 +90,14 @@ func hubName(id, revision string) string {
 	return pullName(control.PullRequest{ID: id, Revision: revision})
 }
 
+// forget has the hub asked anew: it is another, or another way leads there.
+func (s *sizes) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes, s.tried, s.why = nil, time.Time{}, ""
+	s.hub++
+}
+
 // ask learns the sizes that are not known yet, and returns why some still are not.
 func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why string) {
 	s.mu.Lock()
@@ -96,7 +105,7 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 		s.bytes = map[string]int64{}
 	}
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.bytes[name] > 0 })
-	why = s.why
+	why, asks := s.why, s.hub
 	asked := time.Since(s.tried) < sizesAgain
 	s.mu.Unlock()
 	if len(names) == 0 || asked {
@@ -118,7 +127,9 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 			if err == nil {
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				s.bytes[name] = n
+				if s.hub == asks {
+					s.bytes[name] = n
+				}
 				return
 			}
 			failures[i], reasons[i] = err, bareReason(err, name)
@@ -130,6 +141,9 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	wg.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.hub != asks {
+		return "" // what another said
+	}
 	// Of several the one of the first name: which failed first is chance.
 	why = ""
 	if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {

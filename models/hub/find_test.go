@@ -258,6 +258,31 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestFromPage(t *testing.T) {
+	const endpoint = "http://mirror.test:8080/hub"
+	for address, want := range map[string]string{
+		"https://huggingface.co/org/name":                             "org/name",
+		"https://huggingface.co/org/name/":                            "org/name",
+		"http://www.huggingface.co/org/name?library=mlx#top":          "org/name",
+		"huggingface.co/org/name":                                     "org/name",
+		"https://hf.co/org/name/tree/main":                            "org/name",
+		"https://huggingface.co/org/name/tree/v1.0":                   "org/name@v1.0",
+		"https://huggingface.co/org/name/blob/" + commitA + "/a.json": "org/name@" + commitA,
+		"https://huggingface.co/org/name/discussions/3":               "org/name",
+		endpoint + "/org/name":                                        "org/name",
+		"org/name":                                                    "org/name",
+		"org/name@v1":                                                 "org/name@v1",
+		"https://huggingface.co/datasets/org/name":                    "https://huggingface.co/datasets/org/name",
+		"https://huggingface.co/org":                                  "https://huggingface.co/org",
+		"https://example.org/org/name":                                "https://example.org/org/name",
+		"":                                                            "",
+	} {
+		if got := FromPage(address, endpoint); got != want {
+			t.Errorf("%q is the page of %q, want %q", address, got, want)
+		}
+	}
+}
+
 func TestParseDir(t *testing.T) {
 	for _, id := range []string{"org/name", "gpt2"} {
 		dir := repo{"/a/b", id}.snapshot(commitA)

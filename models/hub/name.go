@@ -1,8 +1,11 @@
 package hub
 
 import (
+	"cmp"
+	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -33,6 +36,35 @@ func Parse(name string) (id, revision string, err error) {
 		return "", "", errorf(Invalid, "", "%q in %q is not a revision: it is a branch, a tag or a commit", revision, name)
 	}
 	return id, revision, nil
+}
+
+// FromPage returns the name of the model whose page an address is, at the public hub or the one at endpoint, with the
+// revision that the page shows if it is not the newest. What is no such address stays as it is.
+func FromPage(address, endpoint string) string {
+	hosts := []string{"huggingface.co", "www.huggingface.co", "hf.co"}
+	host, _, _ := strings.Cut(address, "/")
+	if slices.Contains(hosts, host) {
+		address = "https://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return address
+	}
+	base := ""
+	if own, err := url.Parse(cmp.Or(endpoint, DefaultEndpoint)); err == nil && own.Host == u.Host {
+		base = own.Path
+	} else if !slices.Contains(hosts, u.Host) {
+		return address
+	}
+	parts := strings.Split(strings.Trim(strings.TrimPrefix(u.Path, base), "/"), "/")
+	if len(parts) < 2 || slices.Contains([]string{"datasets", "spaces"}, parts[0]) {
+		return address
+	}
+	name := parts[0] + "/" + parts[1]
+	if len(parts) > 3 && slices.Contains([]string{"tree", "blob", "resolve", "commit"}, parts[2]) && parts[3] != "main" {
+		name += "@" + parts[3]
+	}
+	return name
 }
 
 // ParsePull splits the name of a model that is to be pulled, as [Parse] does, but not without an organization. Error:
