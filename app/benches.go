@@ -16,8 +16,8 @@ var _ server.Benches = (*App)(nil)
 
 // What ends a bench before its time.
 var (
-	errBenchCancelled = control.Errorf(control.CodeCancelled, "The bench was cancelled; nothing is kept of it.")
-	errBenchUnloaded  = control.Errorf(control.CodeModelBusy, "The model left the memory or changed its drafter, so the bench ended; run it again.")
+	errBenchCancelled = control.Errorf(control.CodeCancelled, "The measurement was cancelled; nothing of it is kept.")
+	errBenchUnloaded  = control.Errorf(control.CodeModelBusy, "The model left the memory or changed its drafter, so the measurement ended; measure again.")
 )
 
 // Benches implements server.Benches.
@@ -62,7 +62,7 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 	if a.endBench != nil {
 		a.mu.Unlock()
 		m.Release()
-		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A bench is running; wait until it ends, or cancel it.")
+		return control.Bench{}, control.Errorf(control.CodeModelBusy, "A measurement is running; wait until it ends, or cancel it.")
 	}
 	a.endBench, a.benchFailure = cancel, ""
 	defer func() {
@@ -112,7 +112,7 @@ func (a *App) CancelBench(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.endBench == nil {
-		return control.Errorf(control.CodeNoBench, "No bench is running.")
+		return control.Errorf(control.CodeNoBench, "No measurement is running.")
 	}
 	a.endBench(errBenchCancelled)
 	return nil
@@ -137,5 +137,5 @@ func benchFailure(err error) string {
 	case ok:
 		return e.Message
 	}
-	return "The bench failed; the log under Help says why."
+	return "The measurement failed; the log under Help says why."
 }

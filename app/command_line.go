@@ -67,13 +67,13 @@ func (a *App) LinkCommandLine(ctx context.Context) (control.CommandLine, error) 
 	place := supervise.PlaceOf(bundle, a.opts.UserHome)
 	switch {
 	case c.Program == "" || a.opts.UserHome == "":
-		return c, control.Errorf(control.CodeFolder, "Where this program or your home folder is, is not known, so no link was made.")
+		return c, control.Errorf(control.CodeFolder, "Tandem cannot find its own program or your home folder, so it made no link.")
 	case place == supervise.Translocated:
 		return c, control.Errorf(control.CodeFolder, "macOS runs Tandem from a place that will be gone; move Tandem to Applications and open it there first.")
 	case place == supervise.Elsewhere:
 		return c, control.Errorf(control.CodeFolder, "Tandem runs from %s, which may not stay there; move it to Applications and open it there first.", bundle)
 	case c.Link == control.LinkForeign:
-		return c, control.Errorf(control.CodeFolder, "%s is something else and stays; move it away, or link %s by hand.", c.Path, c.Program)
+		return c, control.Errorf(control.CodeFolder, "%s is another file, which Tandem does not replace; move it away, or link %s by hand.", c.Path, c.Program)
 	case c.Link == control.LinkOurs:
 		return c, nil
 	}

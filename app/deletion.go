@@ -32,9 +32,9 @@ func (a *App) deletion(ctx context.Context, row storage.Checkpoint, all bool) (c
 	}
 	switch {
 	case pinned > 0:
-		return control.Deleted{}, control.Errorf(control.CodeInvalid, "Of %s and what goes on from it %d are pinned; unpin them first.", row.ID, pinned)
+		return control.Deleted{}, control.Errorf(control.CodeInvalid, "Of %s and the checkpoints that continue it %d are pinned; unpin them first.", row.ID, pinned)
 	case len(tree) > 1 && !all:
-		return control.Deleted{}, control.Errorf(control.CodeInvalid, "%d others go on from %s, for their texts begin alike, and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
+		return control.Deleted{}, control.Errorf(control.CodeInvalid, "%d others continue %s and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
 	}
 	return out, nil
 }

@@ -73,7 +73,7 @@ func (e *Engine) plainly(t *task) string {
 	case t.generated() < 2:
 		return "" // the first token is the prompt's
 	case t.offered && r.Depth == nil:
-		return "plain decoding was chosen, by what rounds cost and how many guesses stood"
+		return "plain decoding was chosen: it was the faster one, by what rounds cost and how many guesses were accepted"
 	}
 	return "no drafter had anything to propose"
 }

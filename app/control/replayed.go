@@ -28,20 +28,20 @@ type Replayed struct {
 
 // String is the verdict in plain words.
 func (r Replayed) String() string {
-	text := fmt.Sprintf("%s of %d come again", plural(r.Same, "token"), r.Tokens)
+	text := fmt.Sprintf("the first %d of %s are the same", r.Same, plural(r.Tokens, "token"))
 	switch {
 	case r.Same == r.Tokens:
-		return fmt.Sprintf("all %s come again, with nothing restored and nothing drafted", plural(r.Tokens, "token"))
+		return fmt.Sprintf("all %s are the same without drafts and checkpoints", plural(r.Tokens, "token"))
 	case r.Forgotten && r.Tie:
-		return text + "; the token behind them is as likely as another but for rounding"
+		return text + "; the model takes the next token and another for equally likely, so that rounding decides"
 	case r.Forgotten:
-		return text + "; the token behind them is another"
+		return text + "; the next token is another"
 	case r.Now == "" && r.Answered == "":
 		return text + "; then it ends"
 	case r.Tie:
-		return fmt.Sprintf("%s; then %q was answered, and now comes %q: the model takes both for as likely but for rounding", text, r.Answered, r.Now)
+		return fmt.Sprintf("%s; then the answer had %q, and now comes %q: the model takes both for equally likely, so that rounding decides", text, r.Answered, r.Now)
 	}
-	return fmt.Sprintf("%s; then %q was answered, and now comes %q", text, r.Answered, r.Now)
+	return fmt.Sprintf("%s; then the answer had %q, and now comes %q", text, r.Answered, r.Now)
 }
 
 // Word is the verdict in one: same, tie or differs.

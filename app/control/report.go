@@ -83,11 +83,11 @@ func (r *Report) prompt(parted *Parted) {
 		r.fact("cache", "%s", run.MissReason)
 	}
 	if parted != nil {
-		where := "a text that was kept"
+		where := "a kept text"
 		if parted.Answer {
-			where = "an earlier answer, which the client or the chat template wrote otherwise than it was generated, unless it was edited"
+			where = "an earlier answer, which the client or the chat template wrote differently, or somebody edited"
 		}
-		r.fact("parts", "at token %d from %s: there %q follows, here %q", parted.At, where, parted.Kept, parted.Given)
+		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At, where, parted.Kept, parted.Given)
 	}
 	if run.Resumes > 0 {
 		r.fact("resumes", "run %d", run.Resumes)
@@ -98,7 +98,7 @@ func (r *Report) prompt(parted *Parted) {
 func (r *Report) decoding() {
 	run := &r.Run
 	if run.Repeats > 0 {
-		r.fact("loops", "from token %d of the completion on; what drafts gain there says little of other texts", run.Repeats)
+		r.fact("loops", "from token %d of the answer on; drafts do better there than in other texts", run.Repeats)
 	}
 	r.fact("seed", "%d", run.Seed)
 	if r.Speculation != nil && r.Speculation.Asked != nil {
@@ -109,10 +109,10 @@ func (r *Report) decoding() {
 		r.fact("reason", "%s", run.NoDrafter)
 	}
 	if run.Drafted > 0 {
-		r.fact("drafts", "%d, of which %d stood (%s)", run.Drafted, run.Accepted, Share(run.Accepted, run.Drafted))
+		r.fact("drafts", "%d, %d of them accepted (%s)", run.Drafted, run.Accepted, Share(run.Accepted, run.Drafted))
 	}
 	if n := run.PredictionAccepted + run.PredictionRejected; n > 0 {
-		r.fact("prediction", "%s tried, of which %d stood (%s)", plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
+		r.fact("prediction", "%s tried, %d of them accepted (%s)", plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
 	}
 	rounds := plural(run.Rounds, "forward") + " after the prompt's"
 	if run.Verifies > 0 {

@@ -50,9 +50,9 @@ func TestReportFacts(t *testing.T) {
 		{"in flight", Run{}, "finish", ""},
 		{"prompt", Run{EndedAt: end, PromptTokens: 10, MatchedTokens: 8, CachedTokens: 6}, "prompt", "matched 8, restored 6, computed 4"},
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
-		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a text that was kept: there "a" follows, here "b"`},
+		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"`},
 		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},
-		{"a verdict", Run{EndedAt: end, Verdict: json.RawMessage(`{"run":1,"tokens":3,"same":1,"answered":"x","now":"y"}`)}, "verified", `1 token of 3 come again; then "x" was answered, and now comes "y"`},
+		{"a verdict", Run{EndedAt: end, Verdict: json.RawMessage(`{"run":1,"tokens":3,"same":1,"answered":"x","now":"y"}`)}, "verified", `the first 1 of 3 tokens are the same; then the answer had "x", and now comes "y"`},
 		{"none", Run{EndedAt: end}, "verified", ""},
 	} {
 		r, err := NewReport(c.run)

@@ -137,7 +137,7 @@ func (b *branchRequest) turn(m Model) ([]int32, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the midst of a message, so that no other one can follow; branch its text (raw), or go on from another checkpoint.")
+	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the middle of a message, so that no other message can follow; branch its text (raw), or choose another checkpoint.")
 }
 
 func said(role, content string) map[string]string {

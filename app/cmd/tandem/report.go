@@ -83,7 +83,7 @@ func writeReport(w io.Writer, r control.Run) error {
 	}
 	how := report.Speculation
 	if how == nil && r.Verifies > 0 {
-		_, err := fmt.Fprintln(w, "\nRound by round only the latest runs are kept.")
+		_, err := fmt.Fprintln(w, "\nSingle rounds are kept of the latest runs only.")
 		return err
 	}
 	if how == nil || len(how.DraftedAt) == 0 {
@@ -92,13 +92,13 @@ func writeReport(w io.Writer, r control.Run) error {
 	fmt.Fprintln(w)
 	var positions [][]string
 	for i, n := range how.DraftedAt {
-		stood := 0
+		accepted := 0
 		if i < len(how.AcceptedAt) {
-			stood = how.AcceptedAt[i]
+			accepted = how.AcceptedAt[i]
 		}
-		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n), fmt.Sprint(stood), control.Share(stood, n)})
+		positions = append(positions, []string{fmt.Sprint(i + 1), fmt.Sprint(n), fmt.Sprint(accepted), control.Share(accepted, n)})
 	}
-	if err := table(w, []string{"DRAFT", "TRIED", "STOOD", "SHARE"}, positions); err != nil {
+	if err := table(w, []string{"DRAFT", "TRIED", "ACCEPTED", "SHARE"}, positions); err != nil {
 		return err
 	}
 	return writeChart(w, how)
@@ -107,7 +107,7 @@ func writeReport(w io.Writer, r control.Run) error {
 // chartWidth is how many columns rounds are drawn in.
 const chartWidth = 60
 
-// writeChart draws how many tokens were drafted, and how many stood, over the
+// writeChart draws how many tokens were drafted, and how many were accepted, over the
 // rounds: from the first to the last, each column the mean of as many.
 func writeChart(w io.Writer, how *control.Speculation) error {
 	rounds := how.Unpack()
@@ -122,9 +122,9 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 		scale = fmt.Sprintf("%s, %d a column", plural(n, "round"), each)
 	}
 	if how.Cut > 0 {
-		scale += fmt.Sprintf("; the %d behind them were not kept", how.Cut)
+		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)
 	}
-	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted  %s\nstood    %s\n", scale, most, bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
+	_, err := fmt.Fprintf(w, "\n%s; · is none, █ is %d\ndrafted   %s\naccepted  %s\n", scale, most, bars(rounds.Drafted, each, most), bars(rounds.Accepted, each, most))
 	return err
 }
 
