@@ -89,6 +89,7 @@ try {
   if ((await page.locator('nav').count()) === 0) throw new Error('this tandem has no interface; run `go run ./build test ui`')
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
   if (values.tinted) await page.getByLabel('Show which words were drafted').check()
   const cdp = await page.context().newCDPSession(page)
   await cdp.send('Performance.enable', { timeDomain: values.thread ? 'threadTicks' : 'timeTicks' })

@@ -71,7 +71,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await shot(page, 'conversations-continued')
   const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
   assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
-  await button('Look at what this answer left').click()
+  await button('Show the checkpoint of this answer').click()
   await page.waitForFunction(() => document.activeElement.id.startsWith('of-'))
   await button('Continue from here').click()
   await page.getByRole('region', { name: 'The text so far' }).getByText('Write Index too.').waitFor()
@@ -178,6 +178,37 @@ test('where no message can follow, the text is branched with what was typed', as
   await context.close()
 })
 
+test('rows of one chat are told apart, and those that are folded count together', async () => {
+  const { context, page, problems } = await open(browser)
+  const [prompt, answer] = fakes(2)
+  const line = [
+    { ...prompt, title: 'One chat', kind: 'prompt', hits: 3, saved_ms: 4000 },
+    { ...answer, title: 'One chat', parent: prompt.id },
+  ]
+  await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(line) }))
+  await page.route('**/app/checkpoint-titles?*', (route) => route.fulfill({ json: { titles: [{ id: prompt.id, title: '', ends: 'You write Go.' }, { id: answer.id, title: '', ends: '…return x }' }] } }))
+  await page.route(`**/app/checkpoints/${prompt.id}**`, (route) => route.fulfill({ json: { ...line[0], text: '<|im_start|>system\nYou write Go.<|im_end|>\n' } }))
+  await page.getByRole('link', { name: 'Conversations' }).click()
+  const last = page.getByRole('row').filter({ hasText: 'ends “…return x }”' })
+  const cells = async () => (await last.getByRole('cell').allTextContents()).slice(2)
+  await last.waitFor()
+  assert.match((await cells()).join(' '), /^2\.0 kB 3\d+ days ago 4\.0 s$/)
+  await page.getByRole('button', { name: '1 earlier of One chat' }).click()
+  const first = page.getByRole('row').filter({ hasText: 'ends “You write Go.”' })
+  await first.waitFor()
+  assert.match((await cells()).join(' '), /^1\.0 kB 0never –$/)
+  await shot(page, 'conversations-line')
+  // A message may follow the system's, and nobody has to read a model's own marks.
+  await first.getByRole('button', { name: 'One chat', exact: true }).click()
+  await page.locator('pre.so-far').waitFor()
+  assert.equal(await page.locator('pre.so-far').textContent(), 'System: You write Go.')
+  await page.getByRole('button', { name: 'Continue from here' }).click()
+  await page.getByRole('region', { name: 'The text so far' }).getByText('You write Go.').waitFor()
+  await page.getByLabel('Next message').waitFor()
+  await healthy(page, problems)
+  await context.close()
+})
+
 test('what is pressed stays in sight', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 700 } })
   const line = fakes(8).map((c, i) => ({ ...c, parent: i > 0 ? `fake-${i - 1}` : '' }))
@@ -264,6 +295,7 @@ test('a conversation goes by what it is about', async () => {
   await page.route('**/v1/chat/completions', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 80, ignore_eos: true }) }))
   await page.getByRole('link', { name: 'Playground' }).click()
   await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
   await page.getByLabel('Message', { exact: true }).fill(`Write ${mark}. ${'It is long. '.repeat(20)}`)
   await page.getByLabel('Message', { exact: true }).press('Enter')
   await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
@@ -308,7 +340,7 @@ test('a text whose model is not there says so, and what to do', async () => {
   await page.route('**/app/checkpoints/fake-1**', (route) => route.fulfill({ json: { ...gone, model: 'org/gone', text: '' } }))
   await page.getByRole('link', { name: 'Conversations' }).click()
   await page.getByRole('button', { name: 'fake-1', exact: true }).click()
-  await page.getByText('org/gone, which it was written with, is not on the list of models any more').waitFor()
+  await page.getByText('org/gone, which wrote it, is no longer on the list of models').waitFor()
   await page.getByRole('button', { name: 'fake-0', exact: true }).click()
   const loaded = page.waitForResponse('**/app/load')
   await page.getByRole('button', { name: 'Load pocket' }).waitFor()

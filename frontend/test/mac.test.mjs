@@ -19,7 +19,7 @@ test('a measurement, cancelled', async () => {
   const { context, page, problems } = await open(browser)
   await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
   await page.getByRole('button', { name: 'Measure' }).click()
-  await page.getByRole('status').getByText('Part 1 of 3: Writing code, plainly and with drafts.', { exact: true }).waitFor({ timeout: 60_000 })
+  await page.getByRole('status').getByText('Part 1 of 3: Writing code, with and without drafts.', { exact: true }).waitFor({ timeout: 60_000 })
   await page.getByText(/^At most \d+ measurements? left/).waitFor({ timeout: 60_000 })
   await shot(page, 'mac-measuring')
   const cancelled = page.waitForResponse('**/app/benches/cancel')
@@ -90,6 +90,7 @@ test('measurements beside each other', async () => {
     await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
     await page.getByRole('heading', { name: /org\/coder-8b, 23 Nov 2025/ }).waitFor()
     await page.getByText('2 measurements were made again').waitFor()
+    await page.getByText('24 prompts not counted, because the answers repeat themselves or are too short').waitFor()
     const row = (day) => page.getByRole('row').filter({ hasText: `${day} Nov 2025` })
     assert.match(await row(22).textContent(), /1\.50× 1\.20/)
     assert.doesNotMatch(await row(21).textContent(), /×/, 'another model is compared')
@@ -108,7 +109,7 @@ test('measurements beside each other', async () => {
   }
 })
 
-test('what this computer is, and why a measurement came to nothing', async () => {
+test('what this computer is, and why a measurement failed', async () => {
   for (const colorScheme of ['light', 'dark']) {
     const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 800 } })
     await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running: false, failure: 'The model left the memory.' } }))
@@ -116,7 +117,7 @@ test('what this computer is, and why a measurement came to nothing', async () =>
     await page.getByText(/[\d.]+ Gi?B, of which a model may take [\d.]+ [GM]i?B/).waitFor()
     for (const fact of ['Chip', 'Cores', 'System']) assert.match(await page.locator('dl div').filter({ hasText: fact }).locator('dd').textContent(), /\w/)
     await page.getByText(/^MLX \d.* on the [CG]PU$/).waitFor()
-    await page.getByText('The last measurement came to nothing: The model left the memory.').waitFor()
+    await page.getByText('The last measurement failed: The model left the memory.').waitFor()
     await shot(page, `mac-computer-${colorScheme}`)
     const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
     assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])

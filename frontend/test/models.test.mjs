@@ -36,7 +36,7 @@ const models = async () => {
 test('a model from another program', async () => {
   const { context, page, problems } = await models()
   await page.getByText(/This machine has .* GiB of memory/).waitFor()
-  await page.getByText('1 other that cannot be served').click()
+  await page.getByText('1 other that Tandem cannot use').click()
   await page.getByText('it holds GGUF files').waitFor()
   await page.getByRole('button', { name: 'Use mine' }).click()
   const row = page.getByRole('row').filter({ hasText: 'mine' })
@@ -82,13 +82,13 @@ test('settings of a model', async () => {
 
 test('a download, paused, cancelled, and whole', async () => {
   const { context, page, problems } = await models()
-  const wanted = page.getByLabel('Model of the Hugging Face hub')
+  const wanted = page.getByLabel('Name of the model')
   const begin = async (id) => {
     await wanted.fill(id)
     await page.getByRole('button', { name: 'Download', exact: true }).click()
   }
   await begin('qwen')
-  await page.getByRole('alert').getByText('Name the organization').waitFor()
+  await page.getByRole('alert').getByText('Write the organization').waitFor()
   await begin('lab/closed')
   const link = page.getByRole('link', { name: `${theHub.url}/lab/closed` })
   await link.waitFor()
@@ -107,13 +107,13 @@ test('a download, paused, cancelled, and whole', async () => {
   await shot(page, 'download-stalled')
   assert.ok(existsSync(blobs))
   await page.getByRole('button', { name: 'Cancel lab/tiny' }).click()
-  await page.getByRole('dialog').getByText(/ MB are there/).waitFor()
+  await page.getByRole('dialog').getByText(/ MB are downloaded/).waitFor()
   await page.getByRole('button', { name: 'Cancel and delete them' }).click()
   await page.getByRole('button', { name: 'Cancel lab/tiny' }).waitFor({ state: 'detached' })
   assert.ok(!existsSync(blobs), 'what was fetched is still there')
 
   theHub.state.held = false
-  await begin('lab/tiny')
+  await begin(`${theHub.url}/lab/tiny/tree/main`)
   await page.getByRole('button', { name: 'Load lab/tiny' }).waitFor({ timeout: 30_000 })
   assert.equal(await page.getByText('How large these downloads are').count(), 0)
   await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
@@ -144,10 +144,10 @@ test('what is on the disk, and what goes', async () => {
   await page.waitForFunction(() => document.activeElement.textContent === 'Models')
 
   await page.getByLabel('By day').check()
-  const day = new Date().toISOString().slice(0, 10)
-  await page.getByRole('button', { name: `Forget what was asked on ${day}` }).click()
+  const day = new Date().toLocaleDateString('sv') // as ISO has it, by this machine's clock
+  await page.getByRole('button', { name: `Forget all requests on ${day}` }).click()
   await page.getByRole('dialog').getByText(/1 run of the history and .* are deleted, which frees/).waitFor()
-  await page.getByRole('dialog').getByText('Checkpoints with a name or a pin go too. The chats of the Playground stay.').waitFor()
+  await page.getByRole('dialog').getByText('The model reads such texts again when they are needed. Checkpoints with a name or a pin are deleted too. The chats of the Playground stay.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click()
   await page.getByText(/1 run and .* forgotten, which freed/).waitFor()
   await page.getByText('Nothing is kept yet.').waitFor()

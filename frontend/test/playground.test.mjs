@@ -32,6 +32,12 @@ async function playground(options) {
   return { ...all, ask }
 }
 
+// chat turns to an empty chat, with the demo model all the same.
+async function chat(page) {
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
+}
+
 // talk sends a message of a chat and waits for the end of its answer, which is
 // short.
 async function talk(page, text) {
@@ -148,7 +154,12 @@ test('the example of the demo', async () => {
   await page.getByRole('button', { name: 'Delete…', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('link', { name: /func mine/ }).waitFor({ state: 'detached' })
-  assert.equal(await code.inputValue(), '')
+  // Something to complete is there always.
+  assert.equal(await code.inputValue(), example)
+  await page.getByRole('button', { name: 'Delete all…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
+  await page.getByText('No chat yet.').waitFor()
+  assert.equal(await code.inputValue(), example)
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -173,18 +184,18 @@ test('versions of code', async () => {
   assert.equal(await code.inputValue(), 'func First() int {\n')
   assert.equal((await ask('/app/runs?limit=1')).runs[0].id, run, 'to turn to another version computes')
 
-  // A field that is wrong says so, closed away as it was; a quarter is not.
+  // A field that is wrong says so, closed away as it was; more than OpenAI's 2 is not, for the endpoint takes it too.
   await page.getByText('Sampling', { exact: true }).click()
-  await page.getByLabel('Temperature').fill('3')
+  await page.getByLabel('Temperature').fill('-1')
   await page.getByText('Sampling', { exact: true }).click()
   await page.getByRole('button', { name: 'Complete again' }).click()
   await page.getByRole('alert').getByText(/^Temperature: /).waitFor()
   assert.ok(await page.getByLabel('Temperature').isVisible())
   const asked = page.waitForRequest('**/v1/completions')
-  await page.getByLabel('Temperature').fill('0.25')
+  await page.getByLabel('Temperature').fill('2.25')
   // By the keyboard: the button has the focus as it turns into another and back.
   await page.getByRole('button', { name: 'Complete again' }).press('Enter')
-  assert.equal((await asked).postDataJSON().temperature, 0.25)
+  assert.equal((await asked).postDataJSON().temperature, 2.25)
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
   assert.equal(await focused(page), 'Complete again')
   await healthy(page, problems)
@@ -194,7 +205,7 @@ test('versions of code', async () => {
 test('a click that a later one overtakes', async () => {
   const { context, page, problems } = await playground()
   await short(page, 4)
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   for (const name of ['slow', 'fast']) {
     await talk(page, `The ${name} one.`)
     await page.getByRole('button', { name: 'New chat' }).click()
@@ -254,9 +265,12 @@ test('more of the list', async () => {
 test('a chat with branches is kept, found, renamed and deleted', async () => {
   const { context, page, problems, ask } = await playground()
   await short(page, 24)
-  await page.getByLabel('Chat', { exact: true }).check()
   // With the demo model choosing one comes first.
+  await page.getByLabel('Chat', { exact: true }).check()
   await page.getByRole('link', { name: 'Choose a model' }).waitFor()
+  assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
+  await shot(page, 'chat-demo')
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
   await page.getByText('System prompt and sampling', { exact: true }).click()
   await page.getByLabel('System prompt').fill('You write Go.')
   await page.getByLabel('Temperature').fill('0.5')
@@ -275,12 +289,13 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
   // An answer is put as a person wants it, and is the one that the model goes on from.
   await page.getByRole('button', { name: 'Edit the answer' }).click()
-  await page.getByLabel('Edit the answer').fill('It is')
+  await page.getByLabel('Edit the answer; the model will take your words for its own').fill('It is')
   await page.getByLabel('Edit the answer').press('Enter')
   await page.getByLabel('Edit the answer').fill('It is **done**.')
   await page.getByLabel('Edit the answer').press('Control+Enter')
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('3 / 3').waitFor()
   await page.locator('.chat .markdown strong').filter({ hasText: 'done' }).waitFor()
+  await page.getByText('edited by you', { exact: true }).waitFor()
   const asked = page.waitForRequest('**/v1/chat/completions')
   await talk(page, 'And now?')
   assert.deepEqual((await asked).postDataJSON().messages, [
@@ -335,7 +350,7 @@ test('a chat with branches is kept, found, renamed and deleted', async () => {
 
 test('what goes with a chat is said before it goes', async () => {
   const { context, page, problems } = await playground()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await talk(page, 'Write Contains.')
   let gone = { chats: 1, checkpoints: 3, bytes: 12_345_678 }
   await page.route('**/app/chats/*/deletion', (route) => route.fulfill({ json: gone }))
@@ -368,7 +383,7 @@ test('a stop, and what there was of an answer as the page went', async () => {
       const [run] = (await ask('/app/runs?limit=1')).runs
       return run.ended_at && run
     })
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await page.getByText('System prompt and sampling', { exact: true }).click()
   await page.getByLabel('Tokens at most').fill('30000')
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
@@ -408,7 +423,7 @@ test('a chat is deleted while it answers', async () => {
   page.on('request', (r) => {
     if (/\/app\/chats\/\d+/.test(r.url()) && r.method() !== 'GET') sent.push(r.method() === 'POST' ? r.postDataJSON().finish : r.method())
   })
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await page.getByText('System prompt and sampling', { exact: true }).click()
   await page.getByLabel('Tokens at most').fill('30000')
   await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
@@ -427,7 +442,7 @@ test('a chat is deleted while it answers', async () => {
 
 test('a page that is left before the first word leaves no answer', async () => {
   const { context, page, problems, ask } = await playground()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   let held = page.waitForRequest('**/v1/chat/completions')
   await page.route('**/v1/chat/completions', () => {})
   await page.getByLabel('Message', { exact: true }).fill('Nothing comes of this.')
@@ -463,6 +478,7 @@ async function given(page, path, text) {
 
 test('what is typed while an answer comes stays', async () => {
   const { context, page, problems } = await playground()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const go = await given(page, '/v1/completions', '\treturn 1\n}')
   const code = page.getByLabel('Your code')
   await code.fill('func one() int {\n')
@@ -474,6 +490,9 @@ test('what is typed while an answer comes stays', async () => {
   await page.getByRole('button', { name: 'Complete', exact: true }).waitFor()
   await page.getByLabel('Completion', { exact: true }).getByText('return 1').waitFor()
   assert.equal(await page.getByText('· stopped').count(), 0)
+  await page.getByRole('button', { name: 'Copy the completion' }).click()
+  await page.getByText('Copied').waitFor()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '\treturn 1\n}')
   assert.equal(await page.getByRole('button', { name: 'Add it to the code' }).count(), 0, 'it would replace what was typed')
   await code.fill('func one() int {\n')
   await page.getByRole('button', { name: 'Complete again' }).click()
@@ -492,9 +511,13 @@ test('what is typed while an answer comes stays', async () => {
 
 test('an edited message waits for the answer that is coming', async () => {
   const { context, page, problems, ask } = await playground()
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await (await given(page, '/v1/chat/completions', 'Yes.'))()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await talk(page, 'One?')
+  await page.getByRole('button', { name: 'Copy the answer' }).click()
+  await page.getByText('Copied').waitFor()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'Yes.')
   await page.getByRole('button', { name: 'Edit the message' }).click()
   await page.getByLabel('Edit the message').fill('Two?')
   await page.unroute('**/v1/chat/completions')
@@ -546,7 +569,7 @@ test('that a chat is not there is said until another is looked at', async () => 
   await page.getByRole('heading', { name: 'Playground' }).waitFor()
   await refused.waitFor({ state: 'detached' })
   await look()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await refused.waitFor({ state: 'detached' })
   assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
   await context.close()
@@ -569,7 +592,7 @@ test('a page that crashes loses next to nothing', async () => {
   await page.route('**/v1/chat/completions', (route) => {
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
   })
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Crash in the midst of this.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   const id = await until('chat', async () => (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id)
@@ -598,7 +621,7 @@ test('nothing is kept', async () => {
   const before = (await ask('/app/chats')).count
   await page.getByLabel('Keep chats').uncheck()
   await page.getByText('This is not kept').waitFor()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await talk(page, 'Write Contains.')
   await page.getByRole('button', { name: 'Answer again' }).click()
   await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
@@ -626,7 +649,7 @@ test('an answer does no harm', async () => {
     route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
   })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   // The Enter that ends a composition sends nothing.
   await page.getByLabel('Message', { exact: true }).fill('あ')
   await page.getByLabel('Message', { exact: true }).evaluate((box) => box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true })))
@@ -668,7 +691,7 @@ test('what a model thinks stands folded above its answer', async () => {
     chunks.push({ model: 'thinker', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
     void route.fulfill({ contentType: 'text/event-stream', body: chunks.map((c) => `data: ${JSON.stringify(c)}\n\n`).join('') + 'data: [DONE]\n\n' })
   })
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   await talk(page, 'What is six times seven?')
   const thought = page.locator('.chat details')
   await page.locator('.chat').getByText('It is 42.').waitFor()
@@ -702,7 +725,7 @@ test('no session', async () => {
 
 test('a page that is left while it reads leaves the run', async () => {
   const { context, page, problems, ask } = await playground()
-  await page.getByLabel('Chat', { exact: true }).check()
+  await chat(page)
   // The run has begun, and says nothing yet.
   await page.evaluate(() => {
     const { fetch } = window

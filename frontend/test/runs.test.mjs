@@ -38,7 +38,7 @@ test('the history is narrowed and searched', async () => {
   await row(long).waitFor({ state: 'detached' })
   assert.equal(await page.locator('tbody tr').count(), 1)
   await page.getByLabel('How it ended').selectOption('running')
-  await page.getByText('No run is like that.').waitFor()
+  await page.getByText('No run matches.').waitFor()
   await page.getByRole('button', { name: 'Show all' }).click()
   await row(long).waitFor()
   await page.getByLabel('Search').fill(`${own}-AGENT`.toUpperCase())
@@ -52,6 +52,20 @@ test('the history is narrowed and searched', async () => {
   await row(long).waitFor()
   assert.equal(await page.getByLabel('Search').inputValue(), `${own}-AGENT`.toUpperCase())
   assert.equal(await row(short).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('the chart has short answers, and those before the page', async () => {
+  await complete(`${own}-chart`, { prompt: 'func A(', max_tokens: 2, ignore_eos: true })
+  const { context, page, problems } = await open(browser)
+  await page.getByText(/^Tokens per second in the last five minutes, all requests together: [\d,]+ at most\.$/).waitFor()
+  await page.reload()
+  await page.getByText(/^Tokens per second in the last five minutes/).waitFor()
+  await shot(page, 'now-chart')
+  // Nothing is told of those any more.
+  await page.route('**/app/runs?*', (route) => route.fulfill({ json: { runs: [] } }))
+  await page.getByText('No answer in the last five minutes.').waitFor()
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -95,7 +109,7 @@ test("a run's page, and a verdict that stays", async () => {
   await shot(page, 'run')
   await page.reload()
   await page.locator('.tools .badge').getByText('same').waitFor()
-  await page.getByText(/all 60 tokens come again/).waitFor()
+  await page.getByText(/all 60 tokens are the same/).waitFor()
   await page.getByRole('link', { name: 'All runs' }).click()
   await page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) }).getByRole('cell', { name: 'same' }).waitFor()
   // Why nothing was restored stands there in plain words.

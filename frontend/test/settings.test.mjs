@@ -70,6 +70,12 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await saved(page, 'idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 30)
 
+  // A part of a minute is refused, and not rounded.
+  await minutes.fill('1.5')
+  await minutes.press('Tab')
+  await page.getByText('This must be a whole number').waitFor()
+  assert.equal(settings().settings.idle_unload_minutes, 30)
+
   await minutes.fill('-5')
   await minutes.press('Tab')
   await page.getByText(/This must lie between 0/).waitFor()
@@ -79,8 +85,8 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await page.waitForFunction(() => document.activeElement.id === 'set-idle_unload_minutes')
   assert.equal(settings().settings.idle_unload_minutes, 0)
 
-  await page.getByLabel('Names it may be called by', { exact: true }).fill('mac.example\nother.example')
-  await page.getByLabel('Names it may be called by', { exact: true }).press('Tab')
+  await page.getByLabel('Host names it answers to', { exact: true }).fill('mac.example\nother.example')
+  await page.getByLabel('Host names it answers to', { exact: true }).press('Tab')
   await saved(page, 'allowed_hosts')
   assert.deepEqual(settings().settings.allowed_hosts, ['mac.example', 'other.example'])
   await page.getByLabel('Keep requests', { exact: true }).selectOption('30d')

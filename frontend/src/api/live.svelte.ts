@@ -1,13 +1,7 @@
+import type { Sample } from '../parts/speeds.ts'
 import { Failure, stream, why } from './client.ts'
 import { merge, type Json } from './patch.ts'
 import type { State } from './types.ts'
-
-// A Sample is what the chart of Now shows of one moment.
-export interface Sample {
-  at: number // seconds since 1970
-  perSecond: number // tokens, all requests together
-  bytes: number // MLX
-}
 
 const minutesKept = 5
 const longestWait = 10_000 // milliseconds between two attempts
@@ -19,7 +13,7 @@ export class Live {
   problem = $state('') // why nothing is known now
   locked = $state(false) // a session is needed
   crashed = $state(false) // nobody serves, until a person says so
-  samples = $state<Sample[]>([])
+  samples = $state.raw<Sample[]>([])
 
   #end = new AbortController()
   #following = false
@@ -76,9 +70,8 @@ export class Live {
 
   #sample(state: State): void {
     const at = Date.now() / 1000
-    const perSecond = state.active.reduce((sum, run) => sum + run.per_second, 0)
     const kept = this.samples.filter((s) => s.at > at - 60 * minutesKept)
-    this.samples = [...kept, { at, perSecond, bytes: state.active_bytes }]
+    this.samples = [...kept, { at, speeds: new Map(state.active.map((run) => [run.run_id, run.per_second])) }]
   }
 
   stop(): void {

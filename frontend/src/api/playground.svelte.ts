@@ -8,6 +8,9 @@ import type { Chat, ChatList } from './types.ts'
 const draftKey = (of: number | Talk['kind']): string => `tandem-draft-${of}`
 const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
+// example is the code that there is to complete before any was written.
+const example = 'package main\n\nimport "os"\n\n// read returns what is in a file.\nfunc read(name string) (string, error) {\n\tdata, err := os.ReadFile(name)\n'
+
 // A Playground is the list of the chats that are kept, and the one that is shown.
 // It outlives its page, so that an answer goes on while another page is looked at.
 export class Playground {
@@ -19,6 +22,7 @@ export class Playground {
   search = $state('')
   failures = new Failures()
   reading = $state(false) // what comes next in the list
+  anyway = $state(false) // the demo model is to chat, though it cannot
   tinted = $state(false) // drafted tokens are shown as such
 
   #talks = new Set<Talk>() // that answers may be growing in
@@ -56,7 +60,7 @@ export class Playground {
   }
 
   // begin shows an empty chat of a kind.
-  begin(kind: 'chat' | 'code', input = ''): Talk {
+  begin(kind: 'chat' | 'code', input = kind === 'code' ? example : ''): Talk {
     this.failures.doing = ''
     const from = this.talk
     // What was typed in a talk that is not kept goes with it.

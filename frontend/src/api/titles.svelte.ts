@@ -1,26 +1,29 @@
 import { get } from './client.ts'
-import type { Checkpoint, CheckpointTitles } from './types.ts'
+import type { Checkpoint, CheckpointTitle, CheckpointTitles } from './types.ts'
 
 const atOnce = 50 // texts that are read for one answer
 
 // Titles are what the texts of checkpoints are about that are no chats of this
-// window. To find one takes reading its text, so those are asked for that are looked
-// at, once each.
+// window, and what all of them end with. To find that takes reading the text, so those
+// are asked for that are looked at, once each.
 export class Titles {
-  #known = $state.raw(new Map<string, string>())
+  #known = $state.raw(new Map<string, CheckpointTitle>())
   #asked = new Set<string>()
 
   // of returns the title of a checkpoint, empty while none is known.
-  of = (c: Checkpoint): string => c.title || this.#known.get(c.id) || ''
+  of = (c: Checkpoint): string => c.title || this.#known.get(c.id)?.title || ''
 
-  // ask finds the titles of checkpoints. Those that have none are left alone.
+  // ends returns the last words of a checkpoint's text, empty while they are not known.
+  ends = (c: Checkpoint): string => this.#known.get(c.id)?.ends ?? ''
+
+  // ask reads the texts of checkpoints. Those that cannot be read are left alone.
   async ask(list: Checkpoint[]): Promise<void> {
-    const ids = list.filter((c) => !c.title && !this.#asked.has(c.id)).map((c) => c.id)
+    const ids = list.filter((c) => !this.#asked.has(c.id)).map((c) => c.id)
     for (const id of ids) this.#asked.add(id)
     for (; ids.length > 0; ids.splice(0, atOnce)) {
       try {
         const { titles } = await get<CheckpointTitles>(`/app/checkpoint-titles?ids=${ids.slice(0, atOnce).map(encodeURIComponent).join(',')}`)
-        this.#known = new Map([...this.#known, ...titles.map((t): [string, string] => [t.id, t.title])])
+        this.#known = new Map([...this.#known, ...titles.map((t): [string, CheckpointTitle] => [t.id, t])])
       } catch {
         for (const id of ids) this.#asked.delete(id) // with the next reading of the list
         return

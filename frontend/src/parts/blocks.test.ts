@@ -30,6 +30,24 @@ test('blocks of a text that grows', () => {
   }
 })
 
+test('code without a fence stays together', () => {
+  const go = 'func f() int {\n\tx := 1\n\n\tif x > 0 {\n\t\treturn x\n\t}\n\n\treturn 0\n}'
+  const python = 'def f(\n    x,\n):\n    y = [\n\n        x,\n    ]\n'
+  for (const [text, want] of [
+    [`Like this:\n${go}\n\nThat is all.`, ['paragraph Like this:', `code ${go}`, 'paragraph That is all.']],
+    [`${go}\nThat is all.`, [`code ${go}`, 'paragraph That is all.']],
+    ['So:\n\n    make\n\nDone.', ['paragraph So:', 'code make', 'paragraph Done.']], // a sentence opens nothing
+    ['f({\n\n    a,\n});', ['code f({\n\n    a,\n});']],
+    [python, ['paragraph def f(\n    x,\n):\n    y = [', 'code x,\n    ]']],
+  ] as const)
+    for (const step of [1, 3, 17]) {
+      const blocks = new Blocks((t) => `${t.type} ${t.raw.trim()}`)
+      for (let n = step; n < text.length; n += step) blocks.set(text.slice(0, n))
+      blocks.set(text)
+      assert.deepEqual([...blocks.done, ...blocks.last], want, `by steps of ${step}`)
+    }
+})
+
 test('what cannot change any more is made once', () => {
   let made = 0
   const blocks = new Blocks(() => ++made)

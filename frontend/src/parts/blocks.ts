@@ -1,4 +1,4 @@
-import { Marked, type Token } from 'marked'
+import { Marked, type Token, type Tokens } from 'marked'
 
 // A line break is one in what is shown too: code often comes without a fence.
 const marked = new Marked({ breaks: true })
@@ -7,6 +7,47 @@ const marked = new Marked({ breaks: true })
 export interface Block {
   html: string
   code: string | null // null unless it is code
+}
+
+// opening is how a paragraph ends that begins code: the line that does, and what is
+// indented behind it. Empty if it begins none.
+const opening = (raw: string): string => /(?:^|\n)((?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*(?:\n[ \t]+.*)*\n?)$/.exec(raw)?.[1] ?? ''
+
+// closing is how a paragraph begins that ends code: lines of nothing but brackets.
+const closing = (raw: string): string => /^(?:[})\]][})\];, \t]*(?:\n|$))+/.exec(raw)?.[0] ?? ''
+
+// whole puts code together that came without a fence. Of a function Markdown takes
+// for code only what is indented behind an empty line; its head and its last brace
+// would stand outside.
+function whole(tokens: Token[]): Token[] {
+  const out: Token[] = []
+  for (let i = 0; i < tokens.length; i++) {
+    const t = tokens[i]!
+    if (t.type !== 'code' || (t as Tokens.Code).codeBlockStyle !== 'indented') {
+      out.push(t)
+      continue
+    }
+    const space = out.at(-1)?.type === 'space' ? out.pop()! : null
+    const before = out.at(-1)
+    const next = tokens[i + 1]
+    const head = before?.type === 'paragraph' ? opening(before.raw) : ''
+    const tail = next?.type === 'paragraph' ? closing(next.raw) : ''
+    if (head !== '') {
+      out.pop()
+      out.push(...marked.lexer(before!.raw.slice(0, -head.length)))
+    } else if (space) out.push(space)
+    if (head === '' && tail === '') {
+      out.push(t)
+      continue
+    }
+    const raw = head + (head !== '' ? (space?.raw ?? '') : '') + t.raw + tail
+    out.push({ type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code)
+    if (tail !== '') {
+      i++
+      out.push(...marked.lexer(next!.raw.slice(tail.length)))
+    }
+  }
+  return out
 }
 
 // Blocks turns Markdown that grows at its end into blocks: those that cannot
@@ -31,7 +72,7 @@ export class Blocks<T = Block> {
       this.#from = 0
     }
     this.#text = text
-    const tokens = marked.lexer(text.slice(this.#from))
+    const tokens = whole(marked.lexer(text.slice(this.#from)))
     // The last block and the space behind it may yet change.
     let keep = tokens.length - 1
     while (keep > 0 && tokens[keep]?.type === 'space') keep--

@@ -44,7 +44,7 @@ export function moment(time: string, now = new Date()): string {
 // saved writes milliseconds that were saved, or lost where they are below zero.
 export const saved = (ms: number): string => (ms < 0 ? `−${duration(-ms)}` : duration(ms))
 
-const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at its limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'as you have put it' }
+const ends: Record<string, string> = { stop: 'ended by itself', length: 'cut at its limit', cancel: 'stopped', stopped: 'stopped', interrupted: 'interrupted', '': 'interrupted', error: 'failed', edited: 'edited by you' }
 
 // ended says in plain words why an answer ended, or a run.
 export const ended = (reason: string): string => ends[reason] ?? reason
