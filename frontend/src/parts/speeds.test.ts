@@ -9,6 +9,7 @@ const run = (of: Partial<Run>): Run => ({ id: 1, ended_at: '1970-01-01T00:01:40Z
 test('a run that has ended', () => {
   assert.deepEqual(past(run({})), { run: 1, from: 98, to: 100, perSecond: 5 })
   assert.deepEqual(past(run({ completion_tokens: 1 })), { run: 1, from: 97, to: 100, perSecond: 1 / 3 })
+  assert.deepEqual(past(run({ completion_tokens: 3, first_token_ms: 2999 })), { run: 1, from: 97, to: 100, perSecond: 1 }) // all at once
   assert.equal(past(run({ completion_tokens: 0 })), null)
   assert.equal(past({ ...run({}), ended_at: undefined } as unknown as Run), null)
 })

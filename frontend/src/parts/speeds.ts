@@ -14,13 +14,16 @@ export interface Past {
   perSecond: number
 }
 
+const few = 8 // tokens
+
 // past makes one of a run, null where nothing was written.
 export function past(r: Run): Past | null {
   if (!r.ended_at || r.completion_tokens === 0) return null
   const to = Date.parse(r.ended_at) / 1000
   const whole = Math.max(1, r.total_ms)
-  // The first token ends the wait for it.
-  const [tokens, ms] = r.completion_tokens > 1 && r.first_token_ms < whole ? [r.completion_tokens - 1, whole - r.first_token_ms] : [r.completion_tokens, whole]
+  // The first token ends the wait for it. Of a few tokens the time between them says
+  // nothing: they may have come at once.
+  const [tokens, ms] = r.completion_tokens >= few && r.first_token_ms < whole ? [r.completion_tokens - 1, whole - r.first_token_ms] : [r.completion_tokens, whole]
   return { run: r.id, from: to - ms / 1000, to, perSecond: (1000 * tokens) / ms }
 }
 
