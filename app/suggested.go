@@ -14,8 +14,8 @@ import (
 	"tandem/storage"
 )
 
-// suggestedJSON is the catalogue: by memory class, the first choice first. A model
-// with a revision is pulled at that commit, one without at whatever main is.
+// suggestedJSON is the catalogue: by memory class, the first choice first. Each is
+// pulled at the commit that is named with it.
 //
 //go:embed suggested.json
 var suggestedJSON []byte

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,7 +51,11 @@ func TestCatalogue(t *testing.T) {
 		}
 	}
 	names := int32(0)
+	commit := regexp.MustCompile(`^[0-9a-f]{40}$`)
 	for _, m := range c.Models {
+		if !commit.MatchString(m.Revision) || (m.Drafter != "") != commit.MatchString(m.DrafterRevision) {
+			t.Errorf("%s at %q with %s at %q: each is pulled at a commit", m.ID, m.Revision, m.Drafter, m.DrafterRevision)
+		}
 		names++
 		if m.Bytes != 2_100 || m.Drafter != "" && m.DrafterBytes != 2_100 || m.Registered || m.HasDrafter {
 			t.Errorf("%+v", m)
