@@ -110,7 +110,9 @@ func (r *reply) timings() timings {
 		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
 	}
 	// Decode spans the gaps between tokens: one less than there are tokens,
-	// in every choice.
+	// in every choice. It is what the clock says, with the time that a process was
+	// stopped: the client waited for it. What Now tells leaves such a gap out, see
+	// pace. While a machine sleeps the clock stands still.
 	if gaps := t.CompletionTokens - t.Given - len(r.choices); gaps > 0 && t.Decode > 0 {
 		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)
 		out.PredictedPerSecond = float64(gaps) / t.Decode.Seconds()

@@ -21,7 +21,8 @@ const asleep = time.Minute
 // TestSleep: a process that was stopped for a minute, as a machine that sleeps
 // stops it, goes on where it was. The answer it was streaming is the one it would
 // have been, the download whose connection the hub has closed meanwhile goes on
-// by a range, and who follows the state hears of it again.
+// by a range, who follows the state hears of it again, and the minute is no part of
+// the pace that Now tells.
 func TestSleep(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	var mu sync.Mutex
@@ -63,6 +64,7 @@ func TestSleep(t *testing.T) {
 
 	want := answerOf(t, p, func() {})
 	got := answerOf(t, p, func() {
+		waitState(t, c, func(s control.State) bool { return len(s.Active) == 1 && s.Active[0].PerSecond > 0 })
 		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
@@ -77,6 +79,7 @@ func TestSleep(t *testing.T) {
 		if err := p.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
+		checkPace(t, c)
 	})
 	if got != want {
 		t.Errorf("the answer is %d bytes, and %d without a sleep", len(got), len(want))
@@ -93,6 +96,32 @@ func TestSleep(t *testing.T) {
 		}
 	}
 	t.Error("who followed the state was not told that the download has ended")
+}
+
+// checkPace looks at the run in flight until some tokens have come since the first look:
+// the model takes a few milliseconds for each, and with a gap of a minute among them the
+// pace would be one of a token in two seconds.
+func checkPace(t *testing.T, c *control.Client) {
+	t.Helper()
+	for first := -1; ; {
+		st, err := c.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(st.Active) != 1 {
+			t.Fatalf("%d runs are in flight", len(st.Active))
+		}
+		run := st.Active[0]
+		if run.PerSecond < 10 {
+			t.Errorf("%.2f tokens a second after the sleep", run.PerSecond)
+			return
+		}
+		if first < 0 {
+			first = run.CompletionTokens
+		} else if run.CompletionTokens > first+8 {
+			return
+		}
+	}
 }
 
 // answerOf streams an answer and returns its text; between is called when it has
