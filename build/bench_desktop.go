@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,11 +12,14 @@ import (
 	"path/filepath"
 )
 
+// mostInterface is how many bytes the interface may weigh, gzipped.
+const mostInterface = 250_000
+
 // desktopBench is the bench of what a person sees. It runs no `tandem bench`: it looks from outside.
 const desktopBench = "desktop"
 
 // benchDesktop measures the menu bar and the window on a display of its own, and weighs the interface. What it prints
-// stays in build/out/bench/desktop.txt.
+// stays in build/out/bench/desktop.txt, that of a bar which is missed too: it is an error then.
 func (b *builder) benchDesktop(ctx context.Context) error {
 	if err := b.setupAll(ctx, desktopRequirements(), uiRequirements()); err != nil {
 		return err
@@ -26,11 +30,7 @@ func (b *builder) benchDesktop(ctx context.Context) error {
 	}
 	var text bytes.Buffer
 	w := io.MultiWriter(b.out, &text)
-	n, err := weigh(filepath.Join(b.root, frontendDir, "dist"))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "interface: %d bytes gzipped\n", n)
+	heavy := weighInterface(w, filepath.Join(b.root, frontendDir, "dist"))
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
 		return err
@@ -41,14 +41,29 @@ func (b *builder) benchDesktop(ctx context.Context) error {
 	}
 	cmd := b.onDisplay(ctx, p, home, "bench.sh")
 	cmd.Stdout, cmd.Stderr = w, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("menu bar and window: %w", err)
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("menu bar and window: %w", err)
 	}
+	err = errors.Join(heavy, err)
 	result := filepath.Join(b.root, "build", "out", "bench", desktopBench+".txt")
-	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
+	if mkdir := os.MkdirAll(filepath.Dir(result), 0o755); mkdir != nil {
+		return errors.Join(err, mkdir)
+	}
+	return errors.Join(err, os.WriteFile(result, text.Bytes(), 0o644))
+}
+
+// weighInterface tells what the built interface below dir weighs; more than it may is an error.
+func weighInterface(w io.Writer, dir string) error {
+	n, err := weigh(dir)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(result, text.Bytes(), 0o644)
+	if n > mostInterface {
+		fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: missed\n", n, mostInterface)
+		return fmt.Errorf("the interface weighs %d bytes gzipped, and may weigh %d: take out what it can do without", n, mostInterface)
+	}
+	fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: met\n", n, mostInterface)
+	return nil
 }
 
 // weigh returns how many bytes the files below dir take, each gzipped.

@@ -66,9 +66,9 @@ func testUI(ctx context.Context, b *builder) error {
 	return err
 }
 
-// frontendChecks are the types and the unit tests of the interface.
+// frontendChecks are the types and the unit tests of the interface, and what it weighs.
 func (b *builder) frontendChecks(ctx context.Context) error {
-	var errs []error
+	errs := []error{weighInterface(b.out, filepath.Join(b.root, frontendDir, "dist"))}
 	for _, script := range []string{"check", "test"} {
 		cmd := b.command(ctx, "npm", "run", "--silent", script)
 		cmd.Dir = filepath.Join(b.root, frontendDir)

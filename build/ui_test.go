@@ -1,9 +1,11 @@
 package main
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -24,5 +26,34 @@ func TestBrowserTestArgs(t *testing.T) {
 	want := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000", filepath.Join(dir, "test", "a.test.mjs"), filepath.Join(dir, "test", "b.test.mjs")}
 	if got, err := browserTestArgs(dir); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestWeighInterface: all files count, each gzipped, and more than there may be is an error.
+func TestWeighInterface(t *testing.T) {
+	dir := t.TempDir()
+	noise := make([]byte, mostInterface*3/5) // which gzip makes no smaller
+	write := func(name string) {
+		t.Helper()
+		rand.Read(noise)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), noise, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	write("index.html")
+	if err := weighInterface(&out, dir); err != nil || !strings.HasSuffix(out.String(), ": met\n") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	out.Reset()
+	write("assets/index.js")
+	if err := weighInterface(&out, dir); err == nil || !strings.HasSuffix(out.String(), ": missed\n") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	if err := weighInterface(&out, filepath.Join(dir, "nothing")); err == nil {
+		t.Error("an interface that was not built weighs nothing")
 	}
 }

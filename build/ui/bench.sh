@@ -2,8 +2,9 @@
 # What the menu bar and the window take, on a display of its own: time until the
 # endpoint answers, until the window is there, until one that is minimised shows
 # itself, until one that was closed is there again while the server runs, and the
-# processor's time while nobody does anything. It is run by
-# `go run ./build bench desktop`, which says by the environment where the programs are.
+# processor's time while nobody does anything. Each figure that has a bar says whether it
+# is met; it ends with 1 if one is missed. It is run by `go run ./build bench desktop`,
+# which says by the environment where the programs are.
 set -euo pipefail
 . "$(dirname "$0")/window.sh"
 
@@ -13,7 +14,14 @@ idle=${IDLE:-60} # seconds
 
 now() { echo $(($(date +%s%N) / 1000000)); }
 healthy() { curl -sf "$(app state | sed 's/.*"address":"\([^"]*\)".*/\1/')/health"; }
-median() { sort -n | sed -n "$((rounds / 2 + 1))p"; }
+median() { printf '%s\n' "$@" | sort -n | sed -n "$((rounds / 2 + 1))p"; }
+missed=0
+# bar WHAT FIGURE MOST UNIT says whether a figure is at most what it may be.
+bar() {
+  local verdict=met
+  awk -v n="$2" -v most="$3" 'BEGIN { exit !(n <= most) }' || verdict=missed missed=1
+  echo "$1: $2 $4; $3 $4 at most: $verdict"
+}
 # ticks of processes: user and system time, in clock ticks.
 ticks() {
   local sum=0 pid fields
@@ -63,11 +71,18 @@ for round in $(seq $rounds); do
     sleep $idle
     after=$(ticks $menubar "$server")
     per=$(getconf CLK_TCK)
-    awk -v t=$((after - before)) -v m=$(($(ticks $menubar) - m)) -v per="$per" -v s=$idle \
-      'BEGIN { printf "idle for %d s: %.2f %% of a core, the menu bar %.2f %% of that\n", s, 100 * t / per / s, 100 * m / per / s }'
+    share() { awk -v t="$1" -v per="$per" -v s=$idle 'BEGIN { printf "%.2f", 100 * t / per / s }'; }
+    resting=$(share $((after - before)))
+    echo "idle for $idle s: the menu bar $(share $(($(ticks $menubar) - m))) % of a core"
   fi
   kill -TERM $menubar
   wait $menubar || true
   rm -rf "$TANDEM_HOME"
 done
-echo "medians of $rounds: endpoint ready $(printf '%s\n' "${ready[@]}" | median) ms, window painted $(printf '%s\n' "${shown[@]}" | median) ms, minimised and there $(printf '%s\n' "${raised[@]}" | median) ms, closed and painted again $(printf '%s\n' "${again[@]}" | median) ms"
+echo "medians of $rounds:"
+bar "endpoint ready" "$(median "${ready[@]}")" 1500 ms
+bar "window painted" "$(median "${shown[@]}")" 1500 ms
+bar "minimised and there" "$(median "${raised[@]}")" 300 ms
+bar "closed and painted again" "$(median "${again[@]}")" 1500 ms
+bar "menu bar and server, idle" "$resting" 0.5 "% of a core"
+exit $missed
