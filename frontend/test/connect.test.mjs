@@ -37,6 +37,11 @@ test('copied, written, stale', async () => {
   await client('Claude Code').getByText(/Needs 64,000 tokens of context; pocket has 32,768, which is too little\. No model here has as much/).waitFor()
   await client('Cline').locator('summary').click()
   await client('Cline').getByText('Needs 32,000 tokens of context; pocket has 32,768.').waitFor()
+  for (const name of ['Continue', 'Zed', 'llm', 'curl', 'Python', 'JavaScript']) {
+    await client(name).locator('summary').click()
+    await client(name).getByText('Takes whatever context there is; pocket has 32,768 tokens.').waitFor()
+  }
+  assert.equal(await clients.getByText(/(Needs|Takes) .* pocket has 32,768/).count(), 11)
   assert.equal(await client('Cline').getByRole('button', { name: /Write/ }).count(), 0)
 
   // A file is written on request, and copied is the line that uses it.
