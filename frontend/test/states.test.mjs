@@ -39,6 +39,57 @@ before(async () => {
 })
 after(() => browser.close())
 
+// follow opens the page on a server that answers for the state as is said.
+async function follow(t, answer) {
+  const server = await serve(tandem, answer)
+  t.after(() => server.close())
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 1280, height: 800 } })
+  t.after(() => context.close())
+  await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+  const page = await context.newPage()
+  const problems = []
+  page.on('pageerror', (e) => problems.push(String(e)))
+  await page.goto(`${server.url}#/now`)
+  return { page, problems, server }
+}
+
+test('the page comes back by itself when Tandem does', async (t) => {
+  let answer = silence
+  let streaming
+  const { page, problems } = await follow(t, (res) => answer((streaming = res)))
+  const notice = page.locator('main .notice')
+  await notice.getByText('Tandem does not answer.').waitFor()
+  answer = state(example('states', 'ready'))
+  await page.getByText('Ready', { exact: true }).waitFor()
+  await notice.waitFor({ state: 'detached' })
+  // What breaks off in its midst is taken up again, from the whole state on.
+  answer = silence
+  streaming.destroy()
+  await notice.getByText('Tandem does not answer.').waitFor()
+  answer = state(example('states', 'generating'))
+  await page.getByText('Answering 2 requests').waitFor()
+  await notice.waitFor({ state: 'detached' })
+  // A server that ends as it should is waited for too.
+  answer = silence
+  streaming.end()
+  await notice.waitFor()
+  answer = state(example('states', 'ready'))
+  await page.getByText('Ready', { exact: true }).waitFor()
+  await notice.waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+})
+
+test('an event of the state that is lost has the whole asked for again', async (t) => {
+  let asked = 0
+  const { page, problems } = await follow(t, (res) => {
+    state(example('states', asked++ === 0 ? 'ready' : 'generating'))(res)
+    if (asked === 1) res.write(`data: ${JSON.stringify({ rev: 3, phase: 'draining' })}\n\n`)
+  })
+  await page.getByText('Answering 2 requests').waitFor()
+  await page.locator('main .notice').waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+})
+
 for (const { name, page: path = 'now', answer, says } of examples) {
   test(name, async (t) => {
     const server = await serve(tandem, answer ? answer() : state(example('states', name)))
