@@ -5,10 +5,12 @@
 //   TANDEM    path of the program; with TANDEM_HOME it makes links
 //   OUT       folder for screenshots
 
+import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { AxeBuilder } from '@axe-core/playwright'
 import { chromium } from 'playwright-core'
 
 const flags = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
@@ -41,3 +43,23 @@ export async function open(browser, { link: from = link, welcome = false, ...opt
 }
 
 export const shot = (page, name) => page.screenshot({ path: join(out, `${name}.png`), fullPage: true })
+
+// sound looks at what the page shows now, in both themes and at two widths: nothing
+// is too wide, a dialog least of all, and axe finds nothing to complain of. It leaves
+// the page dark.
+export async function sound(page, name) {
+  const before = page.viewportSize()
+  for (const colorScheme of ['light', 'dark']) {
+    for (const width of [800, 1280]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      await page.setViewportSize({ width, height: 800 })
+      const at = `${name}-${colorScheme}-${width}`
+      await shot(page, at)
+      const over = await page.evaluate(() => [document.documentElement, ...document.querySelectorAll('dialog[open]')].map((e) => e.scrollWidth - e.clientWidth))
+      assert.ok(Math.max(...over) <= 0, `${at} is ${Math.max(...over)} px too wide`)
+      const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [], at)
+    }
+  }
+  await page.setViewportSize(before)
+}
