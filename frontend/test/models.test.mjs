@@ -2,7 +2,7 @@
 // answers, downloads another, removes it, and looks what there is on the disk.
 
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
@@ -118,6 +118,38 @@ test('a download, paused, cancelled, and whole', async () => {
   assert.equal(await page.getByText('How large these downloads are').count(), 0)
   await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
   assert.match(await page.getByRole('button', { name: /^Download mlx-community/ }).first().innerText(), /\(\d.* MB\)/)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a download that is cancelled, and what is there of it kept', async () => {
+  const { context, page, problems } = await models()
+  theHub.state.held = true
+  const begin = async () => {
+    await page.locator('#wanted').fill('lab/kept')
+    await page.getByRole('button', { name: 'Download', exact: true }).click()
+    await page.getByText(/ MB of .*, [1-9]\d? %/).waitFor()
+  }
+  const cancel = page.getByRole('button', { name: 'Cancel lab/kept' })
+  const ask = async (answer) => {
+    await cancel.click()
+    await page.getByRole('dialog').getByRole('button', { name: answer }).click()
+  }
+  await begin()
+  await ask('Don’t cancel')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  assert.equal(await cancel.count(), 1)
+  await ask('Cancel and keep them')
+  await cancel.waitFor({ state: 'detached' })
+  const kept = join(tandem.dir, 'huggingface', 'hub', 'models--lab--kept', 'blobs')
+  assert.ok(readdirSync(kept).length > 0, 'nothing was kept')
+  // It goes on where it was.
+  theHub.state.ranges = []
+  await begin()
+  while (theHub.state.ranges.length === 0) await new Promise((next) => setTimeout(next, 20))
+  assert.match(theHub.state.ranges.at(-1), /^bytes=[1-9]/, 'it is fetched from its beginning')
+  await ask('Cancel and delete them')
+  await cancel.waitFor({ state: 'detached' })
   assert.deepEqual(problems, [])
   await context.close()
 })

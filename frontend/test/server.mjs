@@ -20,13 +20,14 @@ export function model(dir) {
 
 export const commit = '0123456789abcdef0123456789abcdef01234567'
 
-// hub plays a Hugging Face hub that has one model, lab/tiny, and one that asks for
-// permission, lab/closed. Weights stop in their middle while held is true.
+// hub plays a Hugging Face hub that has a model under two names, lab/tiny and lab/kept,
+// and one that asks for permission, lab/closed. Weights stop in their middle while held
+// is true; what ranges of them were asked for is noted.
 export async function hub() {
   const files = Object.fromEntries(modelFiles.map((name) => [name, readFileSync(join(pocket, name))]))
   const etag = (name, body) =>
     name.endsWith('.safetensors') ? createHash('sha256').update(body).digest('hex') : createHash('sha1').update(`blob ${body.length}\0`).update(body).digest('hex')
-  const state = { held: true }
+  const state = { held: true, ranges: [] }
   const server = createServer((req, res) => {
     const path = new URL(req.url, 'http://hub').pathname.slice(1)
     if (path.startsWith('api/models/lab/closed/')) return res.writeHead(403, { 'X-Error-Code': 'GatedRepo' }).end()
@@ -36,12 +37,13 @@ export async function hub() {
     }
     const name = path.split('/').at(-1)
     const body = files[name]
-    if (!path.startsWith(`lab/tiny/resolve/${commit}/`) || !body) return res.writeHead(404, { 'X-Error-Code': 'EntryNotFound' }).end()
+    if (!['tiny', 'kept'].some((model) => path.startsWith(`lab/${model}/resolve/${commit}/`)) || !body) return res.writeHead(404, { 'X-Error-Code': 'EntryNotFound' }).end()
     const from = Number(/^bytes=(\d+)-$/.exec(req.headers.range ?? '')?.[1] ?? 0)
     const headers = { 'X-Repo-Commit': commit, ETag: `"${etag(name, body)}"`, 'Content-Length': body.length - from }
     if (from > 0) headers['Content-Range'] = `bytes ${from}-${body.length - 1}/${body.length}`
     res.writeHead(from > 0 ? 206 : 200, headers)
     if (req.method === 'HEAD') return res.end()
+    if (name.endsWith('.safetensors')) state.ranges.push(req.headers.range ?? '')
     if (state.held && name.endsWith('.safetensors')) return res.write(body.subarray(from, Math.max(from, body.length / 2)))
     res.end(body.subarray(from))
   })

@@ -79,6 +79,27 @@ test('the page comes back by itself when Tandem does', async (t) => {
   assert.deepEqual(problems, [])
 })
 
+test('a server that crashed too often is started again by a button', async (t) => {
+  let answer = failure(example('failures', 'crashed'))
+  const { page, problems } = await follow(t, (res) => answer(res))
+  const again = page.getByRole('button', { name: 'Start again' })
+  // Why it cannot be is said.
+  await page.route('**/supervisor/again', (route) => route.fulfill({ status: 502, json: { error: { message: 'The program is gone.', code: 'internal' } } }))
+  await again.click()
+  await page.getByRole('alert').getByText('The program is gone.').waitFor()
+  await page.unroute('**/supervisor/again')
+  const asked = page.waitForRequest('**/supervisor/again')
+  await page.route('**/supervisor/again', (route) => {
+    answer = state(example('states', 'ready'))
+    return route.fulfill({ json: {} })
+  })
+  await again.click()
+  assert.equal((await asked).method(), 'POST')
+  await page.getByText('Ready', { exact: true }).waitFor()
+  await again.waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+})
+
 test('an event of the state that is lost has the whole asked for again', async (t) => {
   let asked = 0
   const { page, problems } = await follow(t, (res) => {
