@@ -58,7 +58,8 @@ func testUI(ctx context.Context, b *builder) error {
 		return err
 	}
 	vet := b.command(ctx, "go", "vet", "-tags", desktopTags(), "./app/cmd/menubar", "./app/cmd/desktop")
-	err = errors.Join(b.step("menu bar and window: vet", vet), b.frontendChecks(ctx), b.browserTests(ctx, p))
+	tests := b.command(ctx, "go", "test", "-timeout", "5m", "-tags", desktopTags(), "./app/cmd/menubar")
+	err = errors.Join(b.step("menu bar and window: vet", vet), b.step("menu bar: test", tests), b.frontendChecks(ctx), b.browserTests(ctx, p))
 	if runtime.GOOS == "linux" {
 		err = errors.Join(err, b.desktopTests(ctx, p))
 	}

@@ -14,13 +14,23 @@ import (
 	"tandem/app/supervise"
 )
 
+// A screen is what the menu is drawn on. mark sets a row's mark again, which a
+// click may have changed.
+type screen interface {
+	menu.Surface
+	mark(menu.Slot, menu.Row)
+}
+
 // An app keeps the menu, the process that serves and the window together.
 type app struct {
 	o          options
-	tray       *tray
+	tray       screen
 	client     *control.Client
 	supervisor *supervise.Supervisor
 	quit       context.CancelFunc
+
+	login    func() menu.Login // what the system says
+	setLogin func(on bool) error
 
 	window window
 
@@ -31,7 +41,10 @@ type app struct {
 
 // newApp makes one whose menu begins by telling of failure, if there is one.
 func newApp(o options, failure error) *app {
-	a := &app{o: o, client: control.Dial(o.home), shown: new(menu.Menu), window: window{program: o.window, home: o.home, log: o.log}}
+	a := &app{
+		o: o, client: control.Dial(o.home), login: login, setLogin: setLogin,
+		window: window{program: o.window, home: o.home, log: o.log}, shown: new(menu.Menu),
+	}
 	if failure != nil {
 		a.view.Failure = failure.Error()
 	}
@@ -134,7 +147,7 @@ func (a *app) clicked(s menu.Slot) {
 	case menu.OpenWindow:
 		err = a.window.open()
 	case menu.SetLogin:
-		err = setLogin(!row.Checked)
+		err = a.setLogin(!row.Checked)
 	case menu.Restart:
 		a.supervisor.Again()
 	case menu.Leave:
@@ -157,5 +170,5 @@ func (a *app) loginState() menu.Login {
 	if a.o.place != supervise.Installed {
 		return menu.LoginUnknown
 	}
-	return login()
+	return a.login()
 }

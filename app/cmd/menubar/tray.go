@@ -8,7 +8,7 @@ import (
 	"tandem/app/menu"
 )
 
-// A tray draws a menu with systray. It is used by one goroutine at a time.
+// A tray is a screen: it draws with systray. It is used by one goroutine at a time.
 type tray struct {
 	icons map[menu.Icon][]byte          // kept: the library hands them to C, which reads them later
 	items [menu.Slots]*systray.MenuItem // nil where there is a line
@@ -50,7 +50,7 @@ func (t *tray) SetTitle(s string) { systray.SetTitle(s) }
 // SetTooltip implements menu.Surface.
 func (t *tray) SetTooltip(s string) { systray.SetTooltip(s) }
 
-// mark sets a row's mark again, which the system may have changed by a click.
+// mark implements screen.
 func (t *tray) mark(s menu.Slot, r menu.Row) {
 	if r.Checked {
 		t.items[s].Check()

@@ -1,0 +1,313 @@
+//go:build desktop
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/menu"
+	"tandem/app/supervise"
+)
+
+// A recorder is a screen that keeps what it shows.
+type recorder struct {
+	mu     sync.Mutex
+	title  string
+	rows   [menu.Slots]menu.Row
+	marked map[menu.Slot]bool // what mark said last
+}
+
+func (r *recorder) SetIcon(menu.Icon) {}
+func (r *recorder) SetTooltip(string) {}
+func (r *recorder) SetTitle(s string) { r.set(func() { r.title = s }) }
+
+func (r *recorder) SetRow(s menu.Slot, _, after menu.Row) { r.set(func() { r.rows[s] = after }) }
+
+func (r *recorder) mark(s menu.Slot, row menu.Row) { r.set(func() { r.marked[s] = row.Checked }) }
+
+func (r *recorder) set(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f()
+}
+
+func (r *recorder) row(s menu.Slot) (row menu.Row) {
+	r.set(func() { row = r.rows[s] })
+	return row
+}
+
+// until waits for a row's title.
+func (r *recorder) until(t *testing.T, s menu.Slot, title string) {
+	t.Helper()
+	for limit := time.Now().Add(20 * time.Second); r.row(s).Title != title; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("row %d says %q, want %q", s, r.row(s).Title, title)
+		}
+	}
+}
+
+// newTestApp returns one that nothing runs, drawn on a recorder.
+func newTestApp(t *testing.T, o options) (*app, *recorder) {
+	t.Helper()
+	if o.home == "" {
+		o.home = t.TempDir()
+	}
+	o.log = slog.New(slog.DiscardHandler)
+	a, r := newApp(o, nil), &recorder{marked: map[menu.Slot]bool{}}
+	a.tray = r
+	t.Cleanup(a.client.Close)
+	return a, r
+}
+
+// serve answers on the control socket of a home folder.
+func serve(t *testing.T, home string, h http.HandlerFunc) {
+	t.Helper()
+	l, err := control.Listen(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+}
+
+// example is a state in which every row that asks the server something is shown.
+func example() *control.State {
+	return &control.State{
+		Phase: control.PhaseReady, Choice: "org/a", Address: "http://127.0.0.1:8263",
+		Models:    []control.Choosable{{ID: "org/a"}, {ID: "org/b"}},
+		Loaded:    &control.Loaded{ID: "org/a", Drafter: "dflash"},
+		InMemory:  []control.Loaded{{ID: "org/a"}},
+		PortTaken: &control.PortTaken{Port: 8263, Owner: "another", Next: 8264},
+	}
+}
+
+// TestClicks: a click on a row asks the server for what the row says, and for nothing
+// else; what is refused stands in the menu until the next click.
+func TestClicks(t *testing.T) {
+	type asked struct{ Route, Body string }
+	var requests []asked
+	refuse := false
+	a, r := newTestApp(t, options{})
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		requests = append(requests, asked{req.Method + " " + req.URL.Path, string(body)})
+		if refuse {
+			control.WriteError(w, control.Errorf(control.CodeModelBusy, "It is in use."))
+			return
+		}
+		fmt.Fprint(w, "{}")
+	})
+	without := example()
+	without.Loaded = &control.Loaded{ID: "org/a"}
+	for _, c := range []struct {
+		name  string
+		slot  menu.Slot
+		state *control.State
+		want  asked
+	}{
+		{"load", menu.Models + 1, example(), asked{"POST /app/load", `{"model":"org/b"}`}},
+		{"unload", menu.Unload, example(), asked{"POST /app/unload", `{"model":"org/a"}`}},
+		{"drafts off", menu.Drafting, example(), asked{"POST /app/drafter", `{"model":"org/a","drafter":"none"}`}},
+		{"drafts on", menu.Drafting, without, asked{"POST /app/drafter", `{"model":"org/a","drafter":"auto"}`}},
+		{"the port again", menu.TryPort, example(), asked{"POST /app/port", `{}`}},
+		{"another port", menu.UsePort, example(), asked{"POST /app/port", `{"port":8264}`}},
+	} {
+		a.change(func(v *menu.View) { v.State = c.state })
+		for _, refuse = range []bool{true, false} {
+			requests = nil
+			clear(r.marked)
+			a.clicked(c.slot)
+			if len(requests) != 1 || requests[0] != c.want {
+				t.Errorf("%s: asked for %+v, want %+v", c.name, requests, c.want)
+			}
+			if got := r.row(menu.Problem); got.Shown != refuse || refuse && got.Title != "It is in use." {
+				t.Errorf("%s: the problem is %+v", c.name, got)
+			}
+			if got, ok := r.marked[c.slot]; !ok || got != r.row(c.slot).Checked {
+				t.Errorf("%s: the mark is %t, %t; the row %+v", c.name, got, ok, r.row(c.slot))
+			}
+		}
+	}
+}
+
+// TestClickLogin: the click turns round what the system says, and only where Tandem
+// stays.
+func TestClickLogin(t *testing.T) {
+	a, r := newTestApp(t, options{place: supervise.Installed})
+	state, failure := menu.LoginOff, error(nil)
+	a.login = func() menu.Login { return state }
+	a.setLogin = func(on bool) error {
+		if state = menu.LoginOff; on {
+			state = menu.LoginOn
+		}
+		return failure
+	}
+	a.change(func(v *menu.View) { v.Login = a.loginState() })
+	for _, want := range []bool{true, false} {
+		a.clicked(menu.AtLogin)
+		if row := r.row(menu.AtLogin); row.Checked != want || r.marked[menu.AtLogin] != want || (state == menu.LoginOn) != want {
+			t.Errorf("%+v, marked %t, the system says %q", row, r.marked[menu.AtLogin], state)
+		}
+	}
+	failure = errors.New("the system says no")
+	a.clicked(menu.AtLogin)
+	if row := r.row(menu.Problem); row.Title != failure.Error() {
+		t.Errorf("the problem is %+v", row)
+	}
+	a.o.place = supervise.Translocated
+	if got := a.loginState(); got != menu.LoginUnknown {
+		t.Errorf("where it does not stay: %q", got)
+	}
+}
+
+// tool puts a program of the shell into a folder.
+func tool(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestCopy: the address goes to the first tool that takes it, as it is; where none
+// does, the menu says so.
+func TestCopy(t *testing.T) {
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	cat := "exec /bin/cat" // PATH has the tools alone
+	t.Setenv("PATH", dir)
+	a, r := newTestApp(t, options{})
+	a.change(func(v *menu.View) { v.State = example() })
+	a.clicked(menu.Endpoint)
+	if got := r.row(menu.Problem).Title; !strings.Contains(got, "nothing could be copied") {
+		t.Errorf("without a tool: %q", got)
+	}
+	tool(t, dir, "wl-copy", "exit 1") // as where there is another display
+	tool(t, dir, "xclip", fmt.Sprintf(`echo "$@" >'%s'; %s >>'%s'`, out, cat, out))
+	a.clicked(menu.Endpoint)
+	if text, err := os.ReadFile(out); err != nil || string(text) != "-selection clipboard\nhttp://127.0.0.1:8263/v1" {
+		t.Errorf("copied %q, %v", text, err)
+	}
+	if got := r.row(menu.Problem); got.Shown {
+		t.Errorf("the problem is %+v", got)
+	}
+}
+
+// TestClickWindow: the rows that open the window start its program on this home.
+func TestClickWindow(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	a, r := newTestApp(t, options{window: tool(t, dir, "window", fmt.Sprintf(`echo "$TANDEM_HOME $*" >'%s.new'; mv '%s.new' '%s'`, out, out, out))})
+	a.change(func(*menu.View) {})
+	a.clicked(menu.Window)
+	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if text, err := os.ReadFile(out); err == nil {
+			if string(text) != a.o.home+" --follow\n" {
+				t.Errorf("%q", text)
+			}
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("no window was started")
+		}
+	}
+	a, r = newTestApp(t, options{window: filepath.Join(dir, "none")})
+	a.change(func(*menu.View) {})
+	a.clicked(menu.Window)
+	if got := r.row(menu.Problem).Title; !strings.Contains(got, "the window cannot be opened") {
+		t.Errorf("the problem is %q", got)
+	}
+}
+
+// TestClickAgain: three crashes are told in the menu, where a click starts the server
+// again; Quit ends all.
+func TestClickAgain(t *testing.T) {
+	dir := t.TempDir()
+	starts := filepath.Join(dir, "starts")
+	a, r := newTestApp(t, options{program: tool(t, dir, "tandem", fmt.Sprintf(`echo x >>'%s'; echo "the weights are gone" >&2; exit 3`, starts))})
+	ctx, cancel := context.WithCancel(t.Context())
+	a.quit = cancel
+	ended := make(chan error, 1)
+	go func() { ended <- a.supervisor.Run(ctx) }()
+	r.until(t, menu.StartAgain, "Start again")
+	if got := r.row(menu.Problem).Title; got != "the weights are gone" {
+		t.Errorf("the problem is %q", got)
+	}
+	a.clicked(menu.StartAgain)
+	for limit := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if text, _ := os.ReadFile(starts); len(text) == len("x\n")*4 { // there is one by now
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatal("the click starts nothing")
+		}
+	}
+	a.clicked(menu.Quit)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFollow: the menu shows what the stream says, "Starting…" while nobody answers,
+// and what the next stream says once that is there.
+func TestFollow(t *testing.T) {
+	a, r := newTestApp(t, options{})
+	says, ends := make(chan string), make(chan bool)
+	serve(t, a.o.home, func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case text := <-says:
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "data: %s\n\n", text)
+			if err := http.NewResponseController(w).Flush(); err != nil {
+				t.Error(err)
+			}
+		case <-req.Context().Done():
+			return
+		}
+		select {
+		case <-ends:
+		case <-req.Context().Done():
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan bool)
+	go func() {
+		a.follow(ctx)
+		close(ended)
+	}()
+	say := func(text string) {
+		t.Helper()
+		select {
+		case says <- text:
+		case <-ended:
+			t.Fatal("nobody follows any more")
+		}
+	}
+	say(`{"rev":1,"phase":"failed"}`)
+	r.until(t, menu.Status, "No model")
+	ends <- true
+	r.until(t, menu.Status, "Starting…")
+	say(`{"rev":1,"phase":"draining"}`)
+	r.until(t, menu.Status, "Stopping…")
+	cancel()
+	<-ended
+}
