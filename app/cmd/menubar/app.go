@@ -37,6 +37,8 @@ type app struct {
 	mu    sync.Mutex
 	view  menu.View
 	shown *menu.Menu
+	title menu.Title
+	later *time.Timer // draws the title that is held back; nil before the first
 }
 
 // newApp makes one whose menu begins by telling of failure, if there is one.
@@ -60,6 +62,15 @@ func (a *app) change(f func(*menu.View)) {
 	defer a.mu.Unlock()
 	f(&a.view)
 	next := menu.Of(a.view)
+	var wait time.Duration
+	a.title, wait = a.title.Next(time.Now(), next.Title)
+	next.Title = a.title.Text
+	if a.later != nil {
+		a.later.Stop()
+	}
+	if wait > 0 {
+		a.later = time.AfterFunc(wait, func() { a.change(func(*menu.View) {}) })
+	}
 	menu.Draw(a.tray, a.shown, next)
 	a.shown = next
 }

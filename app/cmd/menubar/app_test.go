@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tandem/app/control"
@@ -147,6 +148,33 @@ func TestClicks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTitle: a speed that is followed by another within its second stands that long,
+// and is replaced by the last one, though nothing more is heard.
+func TestTitle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, r := newTestApp(t, options{})
+		speed := func(perSecond float64) {
+			a.change(func(v *menu.View) {
+				v.State = &control.State{Phase: control.PhaseReady, MenuSpeed: true, Active: []control.Active{{PerSecond: perSecond}}}
+			})
+		}
+		speed(40)
+		for _, next := range []float64{41, 42} {
+			time.Sleep(300 * time.Millisecond)
+			if speed(next); r.title != "40 t/s" {
+				t.Errorf("%v: %q", next, r.title)
+			}
+		}
+		time.Sleep(500 * time.Millisecond)
+		if synctest.Wait(); r.title != "42 t/s" {
+			t.Errorf("the last one: %q", r.title)
+		}
+		if a.change(func(v *menu.View) { v.State = nil }); r.title != "" {
+			t.Errorf("without any: %q", r.title)
+		}
+	})
 }
 
 // TestClickLogin: the click turns round what the system says, and only where Tandem
