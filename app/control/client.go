@@ -29,8 +29,13 @@ type Client struct {
 
 // Dial returns a client for the home folder. It connects with the first call:
 // where nobody serves, that one returns CodeUnavailable.
-func Dial(home string) *Client {
-	path := SocketPath(home)
+func Dial(home string) *Client { return dial(SocketPath(home)) }
+
+// DialMenu returns a client for the door of whoever keeps the menu bar of the home
+// folder.
+func DialMenu(home string) *Client { return dial(MenuPath(home)) }
+
+func dial(path string) *Client {
 	d := net.Dialer{Timeout: 2 * time.Second}
 	return &Client{&http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

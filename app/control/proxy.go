@@ -1,16 +1,17 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 )
 
-// Proxy returns a handler that passes requests on to the process that serves the
-// home folder, over its socket. Answers are passed on as they come. Whoever can
-// reach the handler can do what the socket allows.
-func (c *Client) Proxy() http.Handler {
+// Proxy returns a handler that passes requests on over the client's socket. Answers
+// are passed on as they come. Whoever can reach the handler can do what the socket
+// allows. Where nobody answers, why is asked for what to say instead.
+func (c *Client) Proxy(why func(context.Context) *Error) http.Handler {
 	socket := &url.URL{Scheme: "http", Host: "tandem"}
 	return &httputil.ReverseProxy{
 		Transport:     c.http.Transport,
@@ -25,8 +26,8 @@ func (c *Client) Proxy() http.Handler {
 				return // nobody reads it
 			}
 			e, ok := errors.AsType[*Error](err)
-			if !ok {
-				e = unavailable(err)
+			if !ok || e.Code == CodeUnavailable {
+				e = why(r.Context())
 			}
 			WriteError(w, e)
 		},

@@ -31,6 +31,9 @@ func SocketPath(home string) string {
 	return filepath.Join("/tmp", dir, "control.sock")
 }
 
+// MenuPath is where the socket of the menu bar's door lies, beside the control socket.
+func MenuPath(home string) string { return filepath.Join(filepath.Dir(SocketPath(home)), "menu.sock") }
+
 // SocketFolder makes the folder of a home's sockets if need be, which only its
 // owner may enter, and returns it. One that another user made is refused.
 func SocketFolder(home string) (string, error) {

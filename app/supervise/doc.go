@@ -8,4 +8,8 @@
 //
 // After a crash the next start waits 1, 2, then 4 seconds; the third crash in ten
 // minutes ends that, and a person may start again.
+//
+// The page of a window is told what became of the server by whoever supervises: by
+// its own program, or at the menu's door, a socket beside the server's. Both are one
+// Desk, so that a window shows a crash, and starts again, wherever it was opened from.
 package supervise

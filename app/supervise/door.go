@@ -1,9 +1,11 @@
 package supervise
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -16,12 +18,16 @@ import (
 // been knocked at.
 var ErrRunning = errors.New("another Tandem has this home folder")
 
+// patience is how long whoever asks at a door waits: the first may just be opening it.
+const patience = 5 * time.Second
+
 // A Door is where a second start finds the first: it knocks, and the first shows
-// its window. One program at a time has the door of a home folder, until it
-// closes it or ends.
+// its window. The window asks there too, by HTTP as well. One program at a time has
+// the door of a home folder, until it closes it or ends.
 type Door struct {
 	listener net.Listener
 	lock     *os.File
+	server   http.Server
 }
 
 // OpenDoor opens the door of a home folder. If another program has it, that is asked
@@ -32,7 +38,7 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "menu.sock")
+	path := control.MenuPath(home)
 	lock, err := os.OpenFile(filepath.Join(dir, "menu.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,7 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 		return nil, errors.Join(ErrRunning, lock.Close())
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, errors.Join(knock(path), lock.Close())
+		return nil, errors.Join(knock(home), lock.Close())
 	}
 	if err == nil {
 		err = os.Remove(path) // of one that was killed
@@ -58,36 +64,49 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	return &Door{l, lock}, nil
+	return &Door{listener: l, lock: lock}, nil
 }
 
-// knock returns ErrRunning, with why nobody was told if so.
-func knock(path string) error {
-	const patience = 5 * time.Second // the first may just be opening its door
-	deadline := time.Now().Add(patience)
+// knock returns ErrRunning, with why nobody was told if so. One that has opened its
+// door and does not look yet will find the knock there.
+func knock(home string) error {
+	c := control.DialMenu(home)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
 	for {
-		c, err := net.Dial("unix", path)
+		resp, err := c.Do(ctx, http.MethodPost, showPath, nil)
 		if err == nil {
-			return errors.Join(ErrRunning, c.Close())
+			return errors.Join(ErrRunning, resp.Body.Close())
 		}
-		if time.Now().After(deadline) {
+		closed := false // or just opening
+		if e, ok := errors.AsType[*control.Error](err); ok {
+			closed = e.Code == control.CodeUnavailable
+		}
+		if !closed && ctx.Err() != nil {
+			return ErrRunning
+		}
+		if !closed || ctx.Err() != nil {
 			return fmt.Errorf("%w, and does not answer: %w", ErrRunning, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// Knocks calls f with each knock, until the door is closed.
-func (d *Door) Knocks(f func()) {
-	for {
-		c, err := d.listener.Accept()
-		if err != nil {
-			return
-		}
-		c.Close()
-		f()
+// Serve has a desk answer those who come, until the door is closed.
+func (d *Door) Serve(desk Desk) error {
+	d.server.Handler, d.server.ReadHeaderTimeout = desk.Handler(), patience
+	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
+	return nil
 }
 
 // Close closes the door, and lets another program open one.
-func (d *Door) Close() error { return errors.Join(d.listener.Close(), d.lock.Close()) }
+func (d *Door) Close() error {
+	err := d.server.Close()
+	if e := d.listener.Close(); !errors.Is(e, net.ErrClosed) { // the server may have done it
+		err = errors.Join(err, e)
+	}
+	return errors.Join(err, d.lock.Close())
+}

@@ -19,10 +19,9 @@ func TestDoor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			knocks, ended := make(chan bool, 10), make(chan bool)
+			knocks, ended := make(chan bool, 10), make(chan error, 1)
 			go func() {
-				first.Knocks(func() { knocks <- true })
-				close(ended)
+				ended <- first.Serve(Desk{Supervisor: New(Options{Home: home}), Show: func() { knocks <- true }})
 			}()
 			for range 3 {
 				if _, err := OpenDoor(home, true); !errors.Is(err, ErrRunning) {
@@ -37,7 +36,9 @@ func TestDoor(t *testing.T) {
 			if err := first.Close(); err != nil {
 				t.Fatal(err)
 			}
-			<-ended
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
 			if len(knocks) > 0 {
 				t.Error("a start at login knocked")
 			}

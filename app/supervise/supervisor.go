@@ -43,12 +43,12 @@ type Options struct {
 
 // A Status is what became of the process that serves.
 type Status struct {
-	Phase Phase
-	PID   int // of the child; 0 if there is none, or it was adopted
+	Phase Phase `json:"phase"`         // empty before the first
+	PID   int   `json:"pid,omitempty"` // of the child; 0 if there is none, or it was adopted
 
 	// Reason is what the child last said before it crashed, in Waiting and
 	// Crashed.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 }
 
 // A Phase is where supervision stands.
@@ -100,6 +100,14 @@ func pause(ctx context.Context, crashes int) {
 func (s *Supervisor) tell(st Status) {
 	s.last.Store(&st)
 	s.o.Changed(st)
+}
+
+// Status returns the last one that was told.
+func (s *Supervisor) Status() Status {
+	if st := s.last.Load(); st != nil {
+		return *st
+	}
+	return Status{}
 }
 
 // Again ends the wait after too many crashes. It never blocks.

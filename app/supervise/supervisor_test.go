@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,36 +166,6 @@ func TestCrashes(t *testing.T) {
 		t.Errorf("%v", w.phases())
 	}
 	stop()
-}
-
-// TestHandler: a page learns why nobody answers, and may ask for another start.
-func TestHandler(t *testing.T) {
-	s, w, stop := start(t, t.TempDir(), "crash")
-	w.until(t, Crashed, 1)
-	h := s.Handler(http.NotFoundHandler())
-	ask := func(method, path string) *httptest.ResponseRecorder {
-		rec := httptest.NewRecorder()
-		h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
-		return rec
-	}
-	rec := ask(http.MethodGet, "/app/state")
-	if body := rec.Body.String(); rec.Code != http.StatusBadGateway || !strings.Contains(body, "the weights are gone") || !strings.Contains(body, string(control.CodeCrashed)) {
-		t.Errorf("%d %s", rec.Code, body)
-	}
-	if rec := ask(http.MethodPost, AgainPath); rec.Code != http.StatusOK {
-		t.Errorf("%d %s", rec.Code, rec.Body)
-	}
-	w.until(t, Crashed, 2)
-	stop()
-
-	home := t.TempDir()
-	s, w, stop = start(t, home, "serve")
-	defer stop()
-	w.until(t, Running, 1)
-	h = s.Handler(http.NotFoundHandler())
-	if rec := ask(http.MethodGet, "/app/state"); rec.Code != http.StatusNotFound {
-		t.Errorf("a running server is not asked: %d %s", rec.Code, rec.Body)
-	}
 }
 
 // TestAdopted: who serves already goes on serving, also when the supervisor has

@@ -6,7 +6,7 @@
 //
 // What the page asks for goes over the control socket, so that it needs no
 // session. Started alone, it supervises `tandem serve` as the menu bar does; the
-// menu bar starts it with --follow.
+// menu bar starts it with --follow, and tells it at its door what becomes of that.
 package main
 
 import (
@@ -48,18 +48,19 @@ func main() {
 
 func run(program string, follow bool, args []string) error {
 	home := control.Home(os.Getenv)
-	client := control.Dial(home)
-	defer client.Close()
+	server, menu := control.Dial(home), control.DialMenu(home)
+	defer server.Close()
+	defer menu.Close()
 
 	ctx, end := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	var crash error
-	handler := client.Proxy()
+	handler := supervise.PageOf(menu, server)
 	if !follow {
 		s := supervise.New(supervise.Options{
 			Home: home, Program: program, Args: args, Stderr: os.Stderr, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		})
-		handler = s.Handler(handler)
+		handler = s.Page(server)
 		running.Go(func() { crash = s.Run(ctx) })
 	}
 	err := show(handler)

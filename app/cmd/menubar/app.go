@@ -96,7 +96,11 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 			a.change(func(v *menu.View) { v.Failure = err.Error() })
 		}
 	}
-	running.Go(func() { d.Knocks(show) })
+	running.Go(func() {
+		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show}); err != nil {
+			a.o.log.Error("neither a second start nor the window reaches the menu", "error", err)
+		}
+	})
 	running.Go(func() { a.follow(ctx) })
 	context.AfterFunc(ctx, func() { d.Close() })
 	if err := onReopen(show); err != nil {

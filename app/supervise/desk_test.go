@@ -1,0 +1,130 @@
+package supervise
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// ask asks a page's handler for something.
+func ask(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
+	return rec
+}
+
+// says reports whether an answer is an error with a code and a text.
+func says(rec *httptest.ResponseRecorder, code control.Code, text string) bool {
+	body := rec.Body.String()
+	return rec.Code == http.StatusBadGateway && strings.Contains(body, `"`+string(code)+`"`) && strings.Contains(body, text)
+}
+
+// pages are the two ways in which a page reaches a supervisor: its own, and the menu
+// bar's.
+var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
+	"its own": func(t *testing.T, home string, s *Supervisor) http.Handler {
+		server := control.Dial(home)
+		t.Cleanup(server.Close)
+		return s.Page(server)
+	},
+	"the menu's": func(t *testing.T, home string, s *Supervisor) http.Handler {
+		d, err := OpenDoor(home, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- d.Serve(Desk{Supervisor: s, Show: func() {}}) }()
+		menu, server := control.DialMenu(home), control.Dial(home)
+		t.Cleanup(func() {
+			menu.Close()
+			server.Close()
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+		return PageOf(menu, server)
+	},
+}
+
+// TestPage: a page learns why nobody answers it, and may ask for another start; who
+// answers is asked.
+func TestPage(t *testing.T) {
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			s, w, stop := start(t, home, "crash")
+			h := page(t, home, s)
+			w.until(t, Crashed, 1)
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeCrashed, "ended 3 times and is not started again by itself: tandem: the weights are gone") {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+			if rec := ask(h, http.MethodPost, AgainPath); rec.Code != http.StatusOK || strings.TrimSpace(rec.Body.String()) != "{}" {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+			w.until(t, Crashed, 2)
+			stop()
+
+			home = t.TempDir()
+			s = New(Options{Home: home})
+			h = page(t, home, s)
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "is starting") {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+			s.tell(Status{Phase: Crashed}) // and somebody else came to serve
+			l, err := control.Listen(home)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.NotFoundHandler()}}
+			server.Start()
+			defer server.Close()
+			if rec := ask(h, http.MethodGet, "/app/state"); rec.Code != http.StatusNotFound {
+				t.Errorf("a running server is not asked: %d %s", rec.Code, rec.Body)
+			}
+		})
+	}
+}
+
+// TestPageWaits: until the next start a page is told that there will be one.
+func TestPageWaits(t *testing.T) {
+	for name, page := range pages {
+		t.Run(name, func(t *testing.T) {
+			home := t.TempDir()
+			w := &watch{more: make(chan struct{}, 1)}
+			s := New(Options{Home: home, Program: os.Args[0], Env: []string{behave + "=crash"}, Changed: w.changed})
+			s.pause = func(ctx context.Context, _ int) { <-ctx.Done() }
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- s.Run(ctx) }()
+			h := page(t, home, s)
+			w.until(t, Waiting, 1)
+			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "ended and is started again: tandem: the weights are gone") {
+				t.Errorf("%d %s", rec.Code, rec.Body)
+			}
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestPageAlone: where the menu bar is gone, a page that it had opened says so, and
+// what to do; nobody is sent to a terminal.
+func TestPageAlone(t *testing.T) {
+	home := t.TempDir()
+	h := PageOf(control.DialMenu(home), control.Dial(home))
+	for _, path := range []string{"/app/state", AgainPath} {
+		if rec := ask(h, http.MethodPost, path); !says(rec, control.CodeUnavailable, "open Tandem again") {
+			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
+		}
+	}
+}
