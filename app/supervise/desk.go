@@ -15,6 +15,7 @@ const (
 	statusPath = deskPath + "status" // GET: a Status
 	AgainPath  = deskPath + "again"  // POST: for Again
 	showPath   = deskPath + "window" // POST: show it
+	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: set it
 )
 
 // A Desk answers for a supervisor: to the page of a window that has one itself, and at
@@ -22,6 +23,11 @@ const (
 type Desk struct {
 	Supervisor *Supervisor
 	Show       func() // the window; nil where that is all there is
+
+	// Login and SetLogin are whether Tandem starts at login; nil where there is no
+	// menu, which is what would start.
+	Login    func() control.AtLogin
+	SetLogin func(on bool) error
 }
 
 // Handler returns what answers.
@@ -38,7 +44,24 @@ func (d Desk) Handler() http.Handler {
 			reply(w, struct{}{})
 		})
 	}
+	if d.Login != nil {
+		mux.HandleFunc("GET "+loginPath, func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Login()) })
+		mux.HandleFunc("POST "+loginPath, d.setLogin)
+	}
 	return mux
+}
+
+func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
+	var wanted control.AtLogin
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&wanted); err != nil {
+		control.WriteError(w, control.Errorf(control.CodeInvalid, "The body is no JSON object with `on`: %w.", err))
+		return
+	}
+	if err := d.SetLogin(wanted.On); err != nil {
+		control.WriteError(w, control.Errorf(control.CodeInternal, "It was not changed: %w.", err))
+		return
+	}
+	reply(w, d.Login())
 }
 
 func reply(w http.ResponseWriter, v any) {

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,8 +14,12 @@ import (
 
 // ask asks a page's handler for something.
 func ask(h http.Handler, method, path string) *httptest.ResponseRecorder {
+	return send(h, method, path, "")
+}
+
+func send(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequest(method, path, nil))
+	h.ServeHTTP(rec, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return rec
 }
 
@@ -126,5 +131,37 @@ func TestPageAlone(t *testing.T) {
 		if rec := ask(h, http.MethodPost, path); !says(rec, control.CodeUnavailable, "open Tandem again") {
 			t.Errorf("%s: %d %s", path, rec.Code, rec.Body)
 		}
+	}
+}
+
+// TestDeskLogin: the page reads whether Tandem starts at login, and sets it; what the
+// system refuses is told. Where there is no menu there is no such thing.
+func TestDeskLogin(t *testing.T) {
+	state, refusal := control.AtLogin{Known: true}, error(nil)
+	h := Desk{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {
+		if refusal == nil {
+			state.On = on
+		}
+		return refusal
+	}}.Handler()
+	for _, c := range []struct{ method, body, want string }{
+		{http.MethodGet, "", `{"known":true,"on":false}`},
+		{http.MethodPost, `{"on":true}`, `{"known":true,"on":true}`},
+		{http.MethodGet, "", `{"known":true,"on":true}`},
+		{http.MethodPost, `{"on":false}`, `{"known":true,"on":false}`},
+	} {
+		if rec := send(h, c.method, loginPath, c.body); rec.Code != http.StatusOK || strings.TrimSpace(rec.Body.String()) != c.want {
+			t.Errorf("%s %s: %d %s", c.method, c.body, rec.Code, rec.Body)
+		}
+	}
+	refusal = errors.New("allow Tandem in System Settings")
+	if rec := send(h, http.MethodPost, loginPath, `{"on":true}`); !says(rec, control.CodeInternal, "It was not changed: allow Tandem in System Settings.") || state.On {
+		t.Errorf("%d %s, %+v", rec.Code, rec.Body, state)
+	}
+	if rec := send(h, http.MethodPost, loginPath, `on`); !says(rec, control.CodeInvalid, "") {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+	if rec := ask(Desk{}.Handler(), http.MethodGet, loginPath); rec.Code != http.StatusNotFound {
+		t.Errorf("without a menu: %d %s", rec.Code, rec.Body)
 	}
 }

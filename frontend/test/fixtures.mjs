@@ -11,10 +11,12 @@ const kinds = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 
 export const example = (kind, name) => JSON.parse(readFileSync(join(examples, kind, `${name}.json`), 'utf8'))
 
-// serve answers GET /app/state by answer(response), which may leave it open.
-export async function serve(tandem, answer) {
+// serve answers GET /app/state by answer(response), which may leave it open, and
+// other paths by what others has for them.
+export async function serve(tandem, answer, others = {}) {
   const server = createServer((req, res) => {
     const { pathname } = new URL(req.url, 'http://x')
+    if (pathname in others) return others[pathname](req, res)
     if (pathname === '/app/state') return answer(res)
     if (pathname.startsWith('/app/') || pathname.startsWith('/v1/')) {
       const { hostname, port, host } = new URL(tandem)

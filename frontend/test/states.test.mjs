@@ -135,3 +135,43 @@ for (const { name, page: path = 'now', answer, says } of examples) {
     }
   })
 }
+
+// Start at login is the menu bar's to answer, which only the window asks.
+test('login', async (t) => {
+  let on = false
+  let refuses = false
+  const asked = []
+  const login = (req, res) => {
+    asked.push(req.method)
+    let body = ''
+    req.on('data', (part) => (body += part)).on('end', () => {
+      if (refuses && req.method === 'POST') return failure({ status: 502, error: { message: 'It was not changed: allow Tandem in System Settings.', code: 'internal' } })(res)
+      if (req.method === 'POST') on = JSON.parse(body).on
+      res.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ known: true, on }))
+    })
+  }
+  const server = await serve(tandem, state(example('states', 'ready')), { '/supervisor/login': login })
+  t.after(() => server.close())
+  const context = await browser.newContext({ locale: 'en-US', viewport: { width: 800, height: 800 } })
+  t.after(() => context.close())
+  await context.addInitScript((s) => sessionStorage.setItem('tandem-session', s), session)
+  const page = await context.newPage()
+  const box = page.getByRole('checkbox', { name: 'Start Tandem at login' })
+
+  await page.goto(`${server.url}#/settings`)
+  await page.getByText('Its menu has the switch to start Tandem at login.').waitFor()
+  assert.deepEqual(asked, [])
+
+  const answered = (act) => Promise.all([page.waitForResponse(/supervisor/), act()])
+  await page.goto(`${server.url.replace('127.0.0.1', 'wails.localhost')}#/settings`)
+  assert.ok(!(await box.isChecked()))
+  await answered(() => box.click())
+  assert.ok(on)
+  await page.reload()
+  assert.ok(await box.isChecked())
+  await shot(page, 'login')
+  refuses = true
+  await answered(() => box.click())
+  await page.getByRole('alert').getByText('allow Tandem in System Settings').waitFor()
+  assert.ok(await box.isChecked())
+})

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strconv"
 	"sync"
@@ -97,7 +98,7 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 		}
 	}
 	running.Go(func() {
-		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show}); err != nil {
+		if err := d.Serve(supervise.Desk{Supervisor: a.supervisor, Show: show, Login: a.atLogin, SetLogin: a.setAtLogin}); err != nil {
 			a.o.log.Error("neither a second start nor the window reaches the menu", "error", err)
 		}
 	})
@@ -186,4 +187,20 @@ func (a *app) loginState() menu.Login {
 		return menu.LoginUnknown
 	}
 	return a.login()
+}
+
+// atLogin is loginState as the window's page has it.
+func (a *app) atLogin() control.AtLogin {
+	state := a.loginState()
+	return control.AtLogin{Known: state != menu.LoginUnknown, On: state == menu.LoginOn}
+}
+
+// setAtLogin does for the window's page what the menu's row does.
+func (a *app) setAtLogin(on bool) error {
+	if a.loginState() == menu.LoginUnknown {
+		return errors.New("Tandem must lie in a folder of applications to start at login")
+	}
+	err := a.setLogin(on)
+	a.change(func(v *menu.View) { v.Login = a.loginState() })
+	return err
 }

@@ -199,9 +199,15 @@ func TestClickLogin(t *testing.T) {
 	if row := r.row(menu.Problem); row.Title != failure.Error() {
 		t.Errorf("the problem is %+v", row)
 	}
+	failure = nil
+	for _, want := range []bool{true, false} { // by the window's page
+		if err := a.setAtLogin(want); err != nil || a.atLogin() != (control.AtLogin{Known: true, On: want}) || r.row(menu.AtLogin).Checked != want {
+			t.Errorf("%+v, %v, the row %+v", a.atLogin(), err, r.row(menu.AtLogin))
+		}
+	}
 	a.o.place = supervise.Translocated
-	if got := a.loginState(); got != menu.LoginUnknown {
-		t.Errorf("where it does not stay: %q", got)
+	if err := a.setAtLogin(true); err == nil || state != menu.LoginOff || a.loginState() != menu.LoginUnknown || a.atLogin().Known {
+		t.Errorf("where it does not stay: %v, the system says %q, the menu %q", err, state, a.loginState())
 	}
 }
 

@@ -528,6 +528,13 @@ export interface Suggested {
   has_drafter?: boolean // and so is its drafter
 }
 
+// AtLogin says whether Tandem starts at login: the answer of GET /supervisor/login,
+// which the window asks at the menu bar's door. A POST takes it, and sets On.
+export interface AtLogin {
+  known: boolean // it can be chosen here
+  on: boolean
+}
+
 // A Machine is the answer of GET /app/machine: what this computer is, as far as it
 // tells.
 export interface Machine {
