@@ -144,6 +144,7 @@ func TestStates(t *testing.T) {
 		{"load_failed", "No model", "there is no such folder", Failed},
 		{"disk_full", "Ready", "no space left on device", Idle},
 		{"download_failed", "Ready", "", Idle},
+		{"download_stalled", "Ready", "", Idle},
 	} {
 		b, err := os.ReadFile(filepath.Join("..", "control", "testdata", "states", c.file+".json"))
 		if err != nil {
@@ -185,6 +186,46 @@ func TestSpeed(t *testing.T) {
 		st := &control.State{Phase: control.PhaseReady, Address: "http://127.0.0.1:8263", MenuSpeed: on, Active: []control.Active{{PerSecond: 40}}}
 		if got := Of(View{State: st}).Title; got != want {
 			t.Errorf("%t: %q", on, got)
+		}
+	}
+}
+
+// TestDownloadRows: each says how far it is, or what keeps it, and opens the window;
+// what has no row is there.
+func TestDownloadRows(t *testing.T) {
+	st := &control.State{Downloads: []control.Download{
+		{ID: "a", Done: 40, Total: 100}, {ID: "b", Done: 5, Total: 10, Paused: true}, {ID: "c"},
+	}}
+	check := func(want ...string) {
+		t.Helper()
+		m := Of(View{State: st})
+		for i, title := range want {
+			if r := m.Rows[Downloads+Slot(i)]; r != (Row{Shown: true, Title: title, Enabled: true, Do: OpenWindow}) {
+				t.Errorf("row %d: %+v, want %q", i, r, title)
+			}
+		}
+		if r := m.Rows[line2]; r.Shown {
+			t.Errorf("the line: %+v", r)
+		}
+	}
+	check("Downloading a, 40 %", "Paused: b, 50 %", "Downloading c")
+	st.Downloads = []control.Download{
+		{ID: "a", Done: 40, Total: 100, Waiting: "trying again in 8 s"}, {ID: "b", Paused: true},
+		{ID: "c", Done: 1, Total: 2, Error: "no room"}, {ID: "d"},
+	}
+	check("a: trying again in 8 s, 40 %", "Paused: b", "c: no room")
+}
+
+// TestLoginRow: it has the mark where Tandem starts at login, and is not there where
+// that cannot be said.
+func TestLoginRow(t *testing.T) {
+	for login, want := range map[Login]Row{
+		LoginUnknown: {},
+		LoginOff:     {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin},
+		LoginOn:      {Shown: true, Title: "Start at login", Enabled: true, Do: SetLogin, Checked: true},
+	} {
+		if got := Of(View{Login: login}).Rows[AtLogin]; got != want {
+			t.Errorf("%q: %+v, want %+v", login, got, want)
 		}
 	}
 }
