@@ -58,10 +58,7 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err != nil {
 		return nil, err
 	}
-	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product}
-	if p.menubar == "" {
-		a.lacks = append(a.lacks, "the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK")
-	}
+	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product, lacks: lacking(p.menubar != "", runtime.GOOS)}
 	if err := b.assemble(a.path, p); err != nil {
 		return nil, err
 	}
@@ -69,15 +66,23 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	if err != nil {
 		return nil, err
 	}
-	if p.menubar == "" {
-		a.lacks = append(a.lacks, "the bundle's own signature, which hangs on the menu bar")
-	}
-	if runtime.GOOS != "darwin" {
-		a.lacks = append(a.lacks, "the disk image, which hdiutil makes")
-	}
 	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
 	a.result, err = validate(os.DirFS(a.path), a.expected)
 	return a, err
+}
+
+// lacking is what only a Mac adds to a bundle that was made on a system, with or without the two programs with a face.
+func lacking(faces bool, goos string) (list []string) {
+	if !faces {
+		list = append(list,
+			"the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK",
+			"the bundle's own signature, which hangs on the menu bar",
+			"the Homebrew cask, which installs a whole app")
+	}
+	if goos != "darwin" {
+		list = append(list, "the disk image, which hdiutil makes")
+	}
+	return list
 }
 
 // macReady finds out what the app cannot be made without, and installs it, before all that takes long.

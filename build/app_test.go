@@ -120,6 +120,19 @@ func TestCask(t *testing.T) {
 	}
 }
 
+// TestLacking: what a Mac would have made beside the bundle is named elsewhere, each thing once; a Mac lacks nothing.
+func TestLacking(t *testing.T) {
+	text := strings.Join(lacking(false, "linux"), "\n")
+	for _, want := range []string{"menu bar (", "window (", "signature", "disk image", "Homebrew cask"} {
+		if strings.Count(text, want) != 1 {
+			t.Errorf("%s is not named:\n%s", want, text)
+		}
+	}
+	if list := lacking(true, "darwin"); len(list) > 0 {
+		t.Errorf("a Mac lacks %q", list)
+	}
+}
+
 // TestLicenceText: one text stands once, below all that it holds for; what has none is named.
 func TestLicenceText(t *testing.T) {
 	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}}, {"a 1", []string{"terms", "notice"}}})
