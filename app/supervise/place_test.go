@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -183,12 +184,14 @@ func TestPutRight(t *testing.T) {
 // TestBeside: each program finds the others, wherever it was put.
 func TestBeside(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	app := "Tandem.app/Contents/"
+	app, built := "Tandem.app/Contents/", filepath.Join("build/out", runtime.GOOS+"-"+runtime.GOARCH, "cli/tandem")
 	for _, c := range []struct{ self, tandem, window string }{
 		{app + "MacOS/Tandem", app + "Resources/bin/tandem", app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window"},
 		{app + "Helpers/Tandem Window.app/Contents/MacOS/Tandem Window", app + "Resources/bin/tandem", ""},
 		{"menubar/Tandem", "cli/tandem", "window/Tandem Window"},
 		{"window/Tandem Window", "cli/tandem", ""},
+		{"build/bin/Tandem", built, ""}, // by Wails' own tool
+		{"build/bin/" + app + "MacOS/Tandem", built, ""},
 	} {
 		dir := t.TempDir()
 		plant(t, dir, map[string]string{c.self: "", c.tandem: ""})

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What a user does with the menu bar and the window, on a display of its own:
-# start, second start, close, open again, kill the server, quit. It is run by
+# start, second start, close, open again, kill the server, quit, crashes, the window
+# by itself. It is run by
 # `go run ./build test ui`, which says by the environment where the programs are.
 set -euo pipefail
 . "$(dirname "$0")/window.sh"
@@ -21,8 +22,11 @@ wait_for 20 'text in the window' painted
 sleep 1
 import -window root "$OUT/window.png"
 
-# A second start shows the window of the first, and ends.
+# A second start shows the window of the first, which was minimised, and ends.
+xdotool windowminimize "$(window)"
+wait_for 10 'window that is minimised' no_window
 "$MENUBAR" --program "$TANDEM" --window "$WINDOW" || fail 'a second start fails'
+wait_for 20 'window that was minimised' window
 [ "$(window | wc -l)" = 1 ] || fail 'a second start opens a second window'
 
 # The window is closed, and comes back; the server stays.
@@ -53,6 +57,53 @@ server=$(pid)
 kill -TERM $menubar
 wait $menubar || fail "the menu bar ended with $?"
 gone "$server" || fail 'the server outlives the menu bar'
+
+# A server that crashes three times: the window says so, and starts it again.
+crashing=$(mktemp -d)
+cat >"$crashing/tandem" <<END
+#!/bin/sh
+echo x >>"$crashing/starts"
+[ "\$(wc -l <"$crashing/starts")" -gt 3 ] && exec "$TANDEM" "\$@"
+echo 'tandem: the weights are gone' >&2
+exit 3
+END
+chmod +x "$crashing/tandem"
+crashed() { [ "$(wc -l <"$crashing/starts")" = 3 ]; }
+# again follows the link that skips to the page, whose first button is it.
+again() {
+  xdotool windowfocus --sync "$(window)" key --clearmodifiers --delay 60 Tab Return Tab Return
+  sleep 1
+  ready
+}
+"$MENUBAR" --program "$crashing/tandem" --window "$WINDOW" -- --addr 127.0.0.1:0 &
+menubar=$!
+wait_for 20 'third crash' crashed
+wait_for 20 'text in the window of what crashed' painted
+sleep 5 # the page asks again after 4 s at most
+import -window root "$OUT/crashed.png"
+ready && fail 'a server that crashed is there'
+wait_for 60 'server after a click' again
+[ "$(wc -l <"$crashing/starts")" = 4 ] || fail 'the server was started by itself'
+kill -TERM $menubar
+wait $menubar || fail "the menu bar ended with $?"
+rm -rf "$crashing"
+
+# The window by itself, as where there is no menu: it keeps a server, which goes with it.
+TANDEM_HOME=$(mktemp -d)
+export TANDEM_HOME
+came_back() { ready && [ "$(pid)" != "$server" ]; }
+"$WINDOW" -- --addr 127.0.0.1:0 &
+face=$!
+wait_for 20 'server of a window by itself' ready
+wait_for 20 'text in a window by itself' painted
+server=$(pid)
+kill -9 "$server"
+wait_for 20 'server again of a window by itself' came_back
+server=$(pid)
+wait_for 10 'end of a window by itself' closed
+wait $face || fail "a window by itself ended with $?"
+gone "$server" || fail 'the server outlives the window that kept it'
+rm -rf "$TANDEM_HOME"
 
 # A window that is told to end while it starts does.
 for pause in 0.1 0.2 0.3 0.4; do
