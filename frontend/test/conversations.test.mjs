@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 
 import { AxeBuilder } from '@axe-core/playwright'
 
-import { launch, link, open, shot } from './browser.mjs'
+import { launch, link, open, shot, sound } from './browser.mjs'
 
 let browser
 const address = new URL(link()).origin
@@ -95,7 +95,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await dialog.getByRole('button', { name: 'Keep it' }).click()
   assert.equal(await named.count(), 1)
   await page.getByRole('button', { name: 'Delete…' }).click()
-  await shot(page, 'conversations-delete')
+  await sound(page, 'conversations-delete')
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await named.waitFor({ state: 'detached' })
   assert.deepEqual(problems.filter((p) => !p.includes('400')), [])

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
-import { launch, open, shot } from './browser.mjs'
+import { launch, open, shot, sound } from './browser.mjs'
 import { commit, hub, model, serve } from './server.mjs'
 
 let browser, tandem, theHub, blobs
@@ -61,7 +61,7 @@ test('settings of a model', async () => {
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.getByText('Saved.').waitFor()
   await dialog.getByText('The context of 32,768 tokens stays until the model is loaded again.').waitFor()
-  await dialog.screenshot({ path: join(process.env.OUT ?? '.', 'model-settings.png') })
+  await sound(page, 'model-settings')
   await dialog.getByRole('button', { name: 'Load it again now' }).click()
   await dialog.getByText('Loaded again.', { exact: true }).waitFor({ timeout: 30_000 })
   assert.equal(await dialog.getByText('stays until the model is loaded again').count(), 0)
@@ -69,6 +69,7 @@ test('settings of a model', async () => {
   await dialog.evaluate((d) => (d.querySelector('form').noValidate = true))
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.getByText('can be 32,768 tokens at most').waitFor()
+  await sound(page, 'model-settings-refused')
   await dialog.getByRole('button', { name: 'Close' }).click()
   await page.getByRole('row').filter({ hasText: 'mine' }).getByText('1,024', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Settings of mine' }).click()
@@ -108,6 +109,7 @@ test('a download, paused, cancelled, and whole', async () => {
   assert.ok(existsSync(blobs))
   await page.getByRole('button', { name: 'Cancel lab/tiny' }).click()
   await page.getByRole('dialog').getByText(/ MB are downloaded/).waitFor()
+  await sound(page, 'download-cancel')
   await page.getByRole('button', { name: 'Cancel and delete them' }).click()
   await page.getByRole('button', { name: 'Cancel lab/tiny' }).waitFor({ state: 'detached' })
   assert.ok(!existsSync(blobs), 'what was fetched is still there')
@@ -167,6 +169,7 @@ test('what is on the disk, and what goes', async () => {
   await shot(page, 'storage-full')
   await page.getByRole('button', { name: 'Remove mine' }).click()
   await page.getByRole('dialog').getByText('Its files stay').waitFor()
+  await sound(page, 'storage-remove')
   await page.getByRole('button', { name: 'Keep it' }).click()
   await page.getByRole('button', { name: 'Remove lab/tiny' }).click()
   await page.getByRole('dialog').getByText(/frees 2\d\.\d MB on the disk/).waitFor()
@@ -180,6 +183,7 @@ test('what is on the disk, and what goes', async () => {
   await page.getByRole('button', { name: `Forget all requests on ${day}` }).click()
   await page.getByRole('dialog').getByText(/1 run of the history and .* are deleted, which frees/).waitFor()
   await page.getByRole('dialog').getByText('The model reads such texts again when they are needed. Checkpoints with a name or a pin are deleted too. The chats of the Playground stay.').waitFor()
+  await sound(page, 'storage-forget')
   await page.getByRole('dialog').getByRole('button', { name: 'Forget', exact: true }).click()
   await page.getByText(/1 run and .* forgotten, which freed/).waitFor()
   await page.getByText('Nothing is kept yet.').waitFor()

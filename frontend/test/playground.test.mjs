@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 
 import { AxeBuilder } from '@axe-core/playwright'
 
-import { launch, open, shot } from './browser.mjs'
+import { launch, open, shot, sound } from './browser.mjs'
 
 let browser
 
@@ -117,7 +117,8 @@ test('a completion', async () => {
   assert.equal(await page.locator('.drafted').count(), 0)
   await page.getByLabel('Show which words were drafted').check()
   assert.deepEqual(await page.locator('.drafted').allTextContents(), drafted)
-  await healthy(page, problems)
+  await sound(page, 'completion-drafted')
+  assert.deepEqual(problems, [])
   await context.close()
 })
 

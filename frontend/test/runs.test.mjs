@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
-import { launch, link, open, shot } from './browser.mjs'
+import { launch, link, open, shot, sound } from './browser.mjs'
 
 let browser
 const address = new URL(link()).origin
@@ -109,6 +109,13 @@ test("a run's page, and a verdict that stays", async () => {
   await shot(page, 'run')
   await page.reload()
   await page.locator('.tools .badge').getByText('same').waitFor()
+  for (const summary of await page.locator('main summary').all()) await summary.click()
+  // The plots follow the theme.
+  const drawn = () => page.locator('canvas').first().evaluate((c) => c.toDataURL())
+  const light = await drawn()
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.waitForFunction((light) => document.querySelector('canvas').toDataURL() !== light, light)
+  await sound(page, 'run')
   await page.getByText(/all 60 tokens are the same/).waitFor()
   await page.getByRole('link', { name: 'All runs' }).click()
   await page.getByRole('row').filter({ has: page.getByRole('link', { name: `${id}`, exact: true }) }).getByRole('cell', { name: 'same' }).waitFor()
@@ -117,6 +124,7 @@ test("a run's page, and a verdict that stays", async () => {
   await page.getByText('exact requests evaluate their whole text').waitFor()
   await page.goto(`${page.url().split('#')[0]}#/runs/999999`)
   await page.getByRole('alert').getByText('This run is not in the history').waitFor()
+  await sound(page, 'run-unknown')
   assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
   await context.close()
 })
@@ -127,6 +135,7 @@ test('a run that failed before its first token has nothing to verify', async () 
   await page.route('**/app/runs/7/report', (route) => route.fulfill({ json: { run, facts: [{ name: 'finish', text: 'error: invalid_request' }], phases: [{ name: 'queue', ms: 0 }, { name: 'decode', ms: 0 }], speculation: null } }))
   await page.goto(`${page.url().split('#')[0]}#/runs/7`)
   await page.getByText('failed: invalid_request').waitFor()
+  await sound(page, 'run-failed')
   assert.equal(await page.getByRole('button', { name: 'Verify' }).count(), 0)
   assert.equal(await page.getByRole('heading', { name: 'Where the time went' }).count(), 0)
   assert.deepEqual(problems, [])
@@ -149,12 +158,30 @@ test('the answer of a run that was cut off is completed', async () => {
   assert.equal(await page.getByRole('button', { name: 'Verify' }).count(), 0)
   await page.getByRole('button', { name: 'Complete the answer' }).click()
   await page.getByRole('region', { name: 'The whole answer' }).getByText('what was there and the rest').waitFor()
+  await sound(page, 'run-completed')
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('link', { name: 'Run 8' }).getAttribute('href'), '#/runs/8')
   // It is done once.
   await page.reload()
   await page.getByText('Run 8 completed its answer.').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Complete the answer' }).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a verdict that is not the same', async () => {
+  const { context, page, problems } = await open(browser)
+  const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'an editor of a very long name/1.2.3 (Macintosh; Intel Mac OS X 10_15_7) and more that it says of itself', endpoint: '/v1/completions', model: 'org/a-model-of-quite-a-long-name-instruct-4bit', finish_reason: 'stop', completion_tokens: 60, verifies: 9, peak_bytes: 4.9e9 }
+  const verdict = { run: 7, at: '2025-11-20T10:02:00Z', tokens: 60, same: 12, answered: ' and', now: ' or' }
+  await page.route('**/app/runs/7/report', (route) => route.fulfill({ json: { run: { ...run, verdict }, facts: [{ name: 'verified', text: 'parts at token 13' }], phases: [], speculation: null } }))
+  await page.goto(`${page.url().split('#')[0]}#/runs/7`)
+  const badge = page.locator('.tools .badge')
+  await badge.getByText('differs').waitFor()
+  await sound(page, 'run-differs')
+  verdict.tie = true
+  await page.reload()
+  await badge.getByText('tie').waitFor()
+  await sound(page, 'run-tie')
   assert.deepEqual(problems, [])
   await context.close()
 })

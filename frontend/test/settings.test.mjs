@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 
-import { launch, shot } from './browser.mjs'
+import { launch, shot, sound } from './browser.mjs'
 
 const user = mkdtempSync(join(tmpdir(), 'u'))
 const env = { ...process.env, HOME: user, TANDEM_HOME: join(user, 'tandem'), HF_ENDPOINT: 'https://mirror.example.org' }
@@ -117,7 +117,7 @@ test('each setting is set by itself, and a bad one says why', async () => {
   await page.getByLabel('Further folders with models', { exact: true }).press('Tab')
   await page.getByText(/This must have whole paths/).waitFor()
   assert.equal(await page.getByLabel('Further folders with models', { exact: true }).inputValue(), 'models')
-  await shot(page, 'settings-refused')
+  await sound(page, 'settings-refused')
   assert.deepEqual(problems.filter((p) => !/400/.test(p)), [])
   await context.close()
 })
@@ -152,7 +152,7 @@ test('a key is made, shown once, used and deleted', async () => {
   await page.getByLabel('A new key for').press('Enter')
   const secret = await page.locator('#new-key').textContent()
   assert.match(secret, /^tandem-[a-z2-7]{26}$/)
-  await shot(page, 'settings-key')
+  await sound(page, 'settings-key')
   await page.getByRole('button', { name: 'Copy the key' }).click()
   await page.getByText('Copied').waitFor()
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret)
