@@ -242,6 +242,7 @@ test('what is pressed stays in sight', async () => {
     }, name)
   }
   await seen('Delete…')
+  await sound(page, 'conversations-text')
   await page.getByRole('button', { name: 'Continue from here' }).click()
   await page.getByRole('region', { name: 'The text so far' }).waitFor()
   await seen('Close')

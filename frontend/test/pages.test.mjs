@@ -131,10 +131,28 @@ test('every word that is explained is so on Help', async () => {
   await page.getByRole('link', { name: 'Help' }).click()
   await page.getByRole('heading', { name: 'Words' }).waitFor()
   const words = await page.locator('section[aria-labelledby="words"] dd').allTextContents()
-  assert.ok(words.length > 15)
-  await page.getByRole('navigation').getByRole('link', { name: 'Now', exact: true }).click()
-  const term = page.locator('abbr').filter({ hasText: 'Tokens per verify' })
-  assert.ok(words.includes(await term.getAttribute('title')))
+  assert.ok(words.length > 30)
+  assert.equal(new Set(words).size, words.length, 'one is explained twice')
+  const explained = async (name) => {
+    const titles = await page.locator('abbr[title], .badge[title]').evaluateAll((all) => all.map((e) => e.title))
+    assert.deepEqual(titles.filter((t) => !words.includes(t)), [], name)
+    return titles.length
+  }
+  let found = 0
+  for (const [name, shows] of Object.entries(pages)) {
+    await page.goto(`${page.url().split('#')[0]}#/${name}`)
+    await page.locator('main').getByText(shows).first().waitFor()
+    found += await explained(name)
+  }
+  await page.goto(`${page.url().split('#')[0]}#/models`)
+  await page.getByRole('button', { name: 'Settings of pocket' }).click()
+  await page.getByRole('dialog').getByLabel('Temperature').waitFor()
+  found += await explained('settings of a model')
+  await page.goto(`${page.url().split('#')[0]}#/runs`)
+  await page.locator('tbody a').first().click()
+  await page.getByRole('heading', { name: 'What happened' }).waitFor()
+  found += await explained('a run')
+  assert.ok(found > 30, `${found} words are explained`)
   assert.deepEqual(problems, [])
   await context.close()
 })

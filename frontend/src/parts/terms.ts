@@ -22,6 +22,17 @@ export const terms = {
   bits: { name: '4-bit and the like', text: 'How finely the model’s numbers are stored. With fewer bits a model is smaller and quicker, and a little less exact.' },
   gib: { name: 'GiB and GB', text: 'Memory comes in GiB, files in GB. 1 GiB is 1.07 GB, so 16 GiB of memory hold 17.2 GB.' },
   embedding: { name: 'embedding model', text: 'Turns texts into numbers by which they can be searched. It does not answer.' },
+  base: { name: 'base URL', text: 'The address that an editor asks for. Some call it API base or endpoint.' },
+  needs: { name: 'needs', text: 'How much memory a model uses while it is loaded.' },
+  saved: { name: 'saved', text: 'How much time a text saved: reading it again each time would have taken so much longer than restoring it.' },
+  earlier: { name: 'earlier', text: 'The same text, before it went on.' },
+  verified: { name: 'verified', text: 'Whether the same answer came when it was computed again, without drafts and checkpoints: “Verify” on a run’s page does that.' },
+  tie: { name: 'tie', text: 'The answers part where two tokens are almost equally likely, so that rounding decides.' },
+  temperature: { name: 'temperature', text: 'At 0 it always takes the likeliest token; the higher, the more answers vary.' },
+  top_p: { name: 'top-p', text: 'It chooses among the likeliest tokens that together have this share of the probability. 1: among all.' },
+  top_k: { name: 'top-k', text: 'It chooses among this many of the likeliest tokens. 0: among all.' },
+  min_p: { name: 'min-p', text: 'It leaves out tokens that are less likely than this share of the likeliest one. 0: leaves out none.' },
+  repetition_penalty: { name: 'repetition penalty', text: 'Above 1, tokens that the text already has become less likely. 1: no change.' },
 } as const
 
 export type Term = keyof typeof terms
@@ -39,7 +50,12 @@ export const facts: Record<string, string> = {
   drafts: terms.draft.text,
   prediction: 'Tokens that the program expected in the answer and sent as guesses.',
   rounds: `A forward is one computation of the model, over one token or several; a sync waits for what it gives. ${terms.verify.name.replace(/^t/, 'T')}: ${terms.verify.text.charAt(0).toLowerCase()}${terms.verify.text.slice(1)}`,
-  verified: 'Whether the same answer came when it was computed again, without drafts and checkpoints.',
+  verified: terms.verified.text,
   ms: 'Load: until the model was in memory. Queue: until it began. Restore: loading checkpoints. Prefill: reading the prompt. Draft: guessing. Verify: checking the guesses.',
   'block ms': 'A block is the guesses of one round, which are checked together.',
 }
+
+const factNames: Record<string, string> = { ms: 'Milliseconds', 'block ms': 'Milliseconds of a round with drafts', cache: 'Not restored', parts: 'Differs from a kept text', reason: 'Why no drafts', asked: 'Asked for', told: 'What the client was told' }
+
+// factName is how a page calls a fact.
+export const factName = (fact: string): string => factNames[fact] ?? fact.charAt(0).toUpperCase() + fact.slice(1)
