@@ -21,8 +21,11 @@ type branchRequest struct {
 	answer bool // base ends in an answer
 	text   string
 	raw    bool
-	chat   bool // once the prompt is known: a chat template was used
+	said   branchMembers
 }
+
+// branchMembers are a chat's or a completion's, which is known with the prompt.
+type branchMembers struct{ members }
 
 // branch answers a request from a chosen checkpoint. The body is that of
 // /v1/completions, where prompt is what comes behind the checkpoint's text: the
@@ -38,7 +41,7 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.continuation("/app/checkpoints/branch", nil, func(f *fields) (request, error) {
 		f.values["model"] = model
-		b := &branchRequest{params: params{promptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer}
+		b := &branchRequest{params: params{promptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
 		b.read(f)
 		b.maxTokens = f.int("max_tokens", 0, math.MaxInt32)
 		b.text, b.raw = f.string("prompt"), f.bool("raw")
@@ -53,12 +56,7 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
 func (b *branchRequest) common() *params { return &b.params }
 
 // form implements request.
-func (b *branchRequest) form() form {
-	if b.chat {
-		return choicesForm{members: chatMembers{}}
-	}
-	return choicesForm{members: completionMembers{}}
-}
+func (b *branchRequest) form() form { return choicesForm{members: &b.said} }
 
 // prompts implements request.
 func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
@@ -68,7 +66,7 @@ func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
 	if !b.raw {
 		turn, err := b.turn(m)
 		if err == nil {
-			b.chat = true
+			b.said.members = chatMembers{}
 			p := &prompt{ids: slices.Concat(b.base, turn)}
 			if m.Dialect().Reasons() {
 				p.parsing = &dialect.Options{Prompt: promptEnd(m.Decode(turn))}

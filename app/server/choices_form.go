@@ -56,7 +56,7 @@ func (f choicesForm) appendHead(dst []byte, r *reply, chunk bool) []byte {
 	dst = appendString(append(dst, `{"id":`...), r.id)
 	dst = appendString(append(dst, `,"object":`...), f.object(chunk))
 	dst = strconv.AppendInt(append(dst, `,"created":`...), r.created, 10)
-	dst = appendString(append(dst, `,"model":`...), r.model.ID())
+	dst = appendString(append(dst, `,"model":`...), r.name())
 	return append(dst, `,"choices":[`...)
 }
 

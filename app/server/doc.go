@@ -12,7 +12,9 @@
 //     sixty seconds.
 //   - [Server.Socket], for the Unix socket. Opening it is the authority.
 //
-// A request is read and checked whole before the first byte of an answer. Its
+// A request is read and checked whole before the first byte of an answer, as far as that
+// goes without its model: where one is loaded first, a stream begins with what tells its
+// client to wait, and a failure behind that is an event. Its
 // continuations are generated on goroutines of their own and written by the
 // handler's: the generating side appends to a bounded buffer and never waits
 // for the reader, so a client that stops reading loses its connection and

@@ -44,6 +44,7 @@ type fakeBackend struct {
 	more       chan struct{} // closed with the next line
 
 	pulls func(ctx context.Context, progress func(control.Progress)) (control.Model, error)
+	loads func(context.Context) error // what Acquire waits for, if set
 }
 
 func newFake() *fakeBackend {
@@ -143,7 +144,12 @@ func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
 	}, nil
 }
 
-func (f *fakeBackend) Acquire(_ context.Context, name string) (Model, error) {
+func (f *fakeBackend) Acquire(ctx context.Context, name string) (Model, error) {
+	if f.loads != nil {
+		if err := f.loads(ctx); err != nil {
+			return nil, err
+		}
+	}
 	switch name {
 	case control.Alias, f.model.id:
 		f.mu.Lock()

@@ -14,7 +14,8 @@ type form interface {
 	// whole returns the reply, whose choices have come to their end.
 	whole(*reply) []byte
 
-	// stream returns what writes the reply to out while it is generated.
+	// stream returns what writes the reply to out while it is generated. A reply without
+	// choices, and maybe without a model, has failed, and nothing else is told of it.
 	stream(rep *reply, out *eventStream) events
 }
 

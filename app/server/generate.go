@@ -21,6 +21,7 @@ type request interface {
 	common() *params
 	// prompts turns the request into token ids for the model.
 	prompts(Model) ([]*prompt, error)
+	// form comes before the model.
 	form() form
 }
 
@@ -100,12 +101,35 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if err := s.claim(run, min(p.continuations(), maxParallel)); err != nil { // before a model is loaded for it
 		return err
 	}
+	rep := &reply{created: run.row.StartedAt.Unix(), run: run, params: p, form: req.form()}
+	if p.stream {
+		return s.stream(w, rep, func(generate func() error) error {
+			return s.equip(rep, req, &held, body, generate)
+		})
+	}
+	return s.equip(rep, req, &held, body, func() error {
+		if err := s.generateAll(rep, kept{}); err != nil {
+			return err
+		}
+		rep.id = newID(rep.form.idPrefix())
+		whole := rep.form.whole(rep)
+		rep.release()
+		run.began = true
+		w.Header().Set("Content-Type", "application/json")
+		return writeWhole(w, http.StatusOK, whole)
+	})
+}
+
+// equip has a reply's model and its choices there while generate runs. It may take as
+// long as it takes to load a model.
+func (s *Server) equip(rep *reply, req request, held *place, body []byte, generate func() error) error {
+	run, p := rep.run, rep.params
 	m, err := s.acquire(run, p.model)
 	if err != nil {
 		return err
 	}
-	release := sync.OnceFunc(m.Release)
-	defer release()
+	rep.model, rep.release = m, sync.OnceFunc(m.Release)
+	defer rep.release()
 	if err := generates(m); err != nil {
 		return err
 	}
@@ -116,9 +140,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 		return err
 	}
 	run.promptTokens.Store(int64(countPrompts(choices)))
-	rep := &reply{created: run.row.StartedAt.Unix(), model: m, release: release, run: run, params: p, form: req.form(), choices: choices}
-	rep.id = newID(rep.form.idPrefix())
-	run.reply = rep
+	rep.choices, run.reply = choices, rep
 	switch {
 	case p.resumes != nil:
 		body = p.resumes.body
@@ -126,17 +148,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 		body = nil
 	}
 	s.keepText(rep, body)
-	if p.stream {
-		return s.stream(w, rep)
-	}
-	if err := s.generateAll(rep, kept{}); err != nil {
-		return err
-	}
-	whole := rep.form.whole(rep)
-	release()
-	run.began = true
-	w.Header().Set("Content-Type", "application/json")
-	return writeWhole(w, http.StatusOK, whole)
+	return generate()
 }
 
 // hold returns the model of a name, for its user to release.

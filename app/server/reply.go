@@ -12,13 +12,21 @@ import (
 // A reply is the answer to one generating request, whole or in chunks.
 type reply struct {
 	id      string
-	created int64 // Unix seconds
-	model   Model
+	created int64  // Unix seconds
+	model   Model  // nil until it is there, like release and the choices
 	release func() // of the model, before the client knows that it is answered: what it asks next may need the model idle
 	run     *run
 	params  *params
 	form    form
 	choices []*choice
+}
+
+// name is the model's, as the client has it until the model is there.
+func (r *reply) name() string {
+	if r.model == nil {
+		return r.run.row.Model
+	}
+	return r.model.ID()
 }
 
 func newID(prefix string) string { return prefix + rand.Text() }

@@ -69,9 +69,13 @@ func state(c *choice) string {
 	return completed
 }
 
-// appendResponse appends the object. Before its end it has no items.
+// appendResponse appends the object. Before its end it has no items, and before the model
+// is there it tells of the sampling what was asked for.
 func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store bool, fail *failure) []byte {
-	q, c := f.req, r.choices[0]
+	q, sampling := f.req, f.req.request(nil, Defaults{}, 0).Sampling
+	if r.choices != nil {
+		sampling = r.choices[0].req.Sampling
+	}
 	member := func(name string) { dst = append(appendString(append(dst, ','), name), ':') }
 	value := func(name string, v any) { dst = appendMember(dst, name, v) }
 	asked := func(name, otherwise string) { // as the client wrote it
@@ -105,11 +109,11 @@ func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store
 	asked("instructions", "null")
 	asked("max_output_tokens", "null")
 	value("max_tool_calls", nil)
-	value("model", r.model.ID())
+	value("model", r.name())
 	member("output")
 	dst = append(dst, '[')
 	if status == completed || status == incomplete {
-		dst = f.appendItems(dst, r, c)
+		dst = f.appendItems(dst, r, r.choices[0])
 	}
 	dst = append(dst, ']')
 	asked("parallel_tool_calls", "true")
@@ -117,12 +121,12 @@ func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store
 	asked("prompt_cache_key", "null")
 	asked("safety_identifier", "null")
 	asked("user", "null")
-	value("presence_penalty", c.req.Sampling.PresencePenalty)
-	value("frequency_penalty", c.req.Sampling.FrequencyPenalty)
+	value("presence_penalty", sampling.PresencePenalty)
+	value("frequency_penalty", sampling.FrequencyPenalty)
 	value("reasoning", map[string]any{"effort": textOrNull(q.thinking.effort), "summary": nil})
 	value("service_tier", "default")
 	value("store", store)
-	value("temperature", c.req.Sampling.Temperature)
+	value("temperature", sampling.Temperature)
 	member("text")
 	dst = q.appendText(dst)
 	member("tool_choice")
@@ -130,7 +134,7 @@ func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store
 	member("tools")
 	dst = append(dst, q.offers.shown...)
 	value("top_logprobs", q.topLogprobs)
-	value("top_p", c.req.Sampling.TopP)
+	value("top_p", sampling.TopP)
 	value("truncation", "disabled")
 	asked("metadata", "{}")
 	if status == completed || status == incomplete {

@@ -36,7 +36,7 @@ type run struct {
 	name   string // its client's, see runNameHeader; may be empty
 	client string // see clientOf
 
-	row   control.Run      // the handler's goroutine alone, but for ID, StartedAt, Client, Endpoint
+	row   control.Run      // the handler's goroutine alone, or its stream's, but for ID, StartedAt, Client, Endpoint
 	reply *reply           // nil until the request is understood
 	text  *control.RunText // nil if it is not kept
 	began bool             // a status line is out

@@ -183,17 +183,32 @@ func writeError(err error) error {
 	return errClientGone
 }
 
-// stream answers in events.
-func (s *Server) stream(w http.ResponseWriter, rep *reply) error {
+// stream answers in events. The client is told of a long wait for the model, too, whose
+// failure is an answer of its own until then. equip runs what it is given with all that
+// the reply needs.
+func (s *Server) stream(w http.ResponseWriter, rep *reply, equip func(generate func() error) error) error {
 	out := newEventStream(w)
 	out.framing = rep.form
-	pieces := rep.form.stream(rep, out)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		err := s.generateAll(rep, pieces)
-		if err == nil {
-			pieces.finish()
+		var pieces events
+		begin := func() {
+			rep.id = newID(rep.form.idPrefix())
+			pieces = rep.form.stream(rep, out)
+		}
+		err := s.survive(func() error {
+			return equip(func() error {
+				begin()
+				if err := s.generateAll(rep, pieces); err != nil {
+					return err
+				}
+				pieces.finish()
+				return nil
+			})
+		})
+		if pieces == nil { // some forms tell of a failure as that of a reply
+			begin()
 		}
 		out.end(err)
 	}()

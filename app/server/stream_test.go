@@ -428,6 +428,7 @@ func TestPanic(t *testing.T) {
 		{"/v1/completions", `{"model":"tandem","prompt":"x"}`},
 		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`},
 		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`},
+		{"/v1/chat/completions", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true}`},
 	} {
 		w := postTo(t, s, c[0], "application/json", c[1])
 		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" || w.Header().Get("X-Should-Retry") != "false" {

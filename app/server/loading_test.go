@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tandem/app/control"
+)
+
+// A streamRoute is a route that streams answers.
+type streamRoute struct {
+	path, body string
+	silence    string // what tells its clients to wait
+	end        string // of a stream
+}
+
+const (
+	sseSilence  = ": keep-alive"
+	pingSilence = "event: ping\ndata: {\"type\":\"ping\"}"
+	branchPath  = "/app/checkpoints/abc/branch"
+)
+
+var errNoRoom = control.Errorf(control.CodeMemory, "There is no room for it.")
+
+func streamRoutes() []streamRoute {
+	return []streamRoute{
+		{"/v1/chat/completions", chatBody(`"stream":true`), sseSilence, "[DONE]"},
+		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`, sseSilence, "[DONE]"},
+		{"/v1/fim/completions", `{"model":"tandem","prompt":"x","suffix":"y","stream":true}`, sseSilence, "[DONE]"},
+		{"/v1/responses", responseBody(`"input":"x","stream":true`), sseSilence, "}}"},
+		{"/v1/messages", messageBody(`"stream":true`), pingSilence, `{"type":"message_stop"}`},
+		{branchPath, `{"prompt":"x","stream":true}`, sseSilence, "[DONE]"},
+	}
+}
+
+// loading is a backend whose model takes a while to come, or to fail.
+func loading(wait time.Duration, err error) *fakeBackend {
+	fake := lettered(control.KindAnswer)
+	fake.model.context = 4096
+	fake.loads = func(ctx context.Context) error {
+		select {
+		case <-time.After(wait):
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fake
+}
+
+func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
+	w := newWriter()
+	New(fake, Options{}).Socket().ServeHTTP(w, postOf(r.path, "application/json", r.body).WithContext(ctx))
+	return w
+}
+
+// TestLoadKeepAlive: who waits for a model hears of it, on each route that streams.
+func TestLoadKeepAlive(t *testing.T) {
+	for _, r := range streamRoutes() {
+		synctest.Test(t, func(t *testing.T) {
+			fake := loading(8*time.Second, nil)
+			w := r.ask(t.Context(), fake)
+			if len(w.events) < 3 || !slices.Equal(w.events[:2], []string{"2s: " + r.silence, "7s: " + r.silence}) || !strings.HasPrefix(w.events[2], "8s: ") {
+				t.Fatalf("%s: %q", r.path, w.events)
+			}
+			if last := w.events[len(w.events)-1]; w.status != http.StatusOK || !strings.HasSuffix(last, r.end) {
+				t.Errorf("%s: %d, it ends with %s", r.path, w.status, last)
+			}
+			if row := fake.lastRun(); row.Error != "" || row.LoadMS != 8000 || row.CompletionTokens == 0 || fake.held != 0 {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			}
+		})
+	}
+}
+
+// TestLoadFails: until the client was told to wait a failure is an answer of its own, and
+// behind that what ends a stream of its route.
+func TestLoadFails(t *testing.T) {
+	for _, r := range streamRoutes() {
+		for _, wait := range []time.Duration{time.Second, 3 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				fake := loading(wait, errNoRoom)
+				w := r.ask(t.Context(), fake)
+				told := w.events[len(w.events)-1]
+				if strings.Count(told, errNoRoom.Message) != 1 || fake.held != 0 {
+					t.Errorf("%s: %d models held, %s", r.path, fake.held, told)
+				}
+				if wait < quietFirst {
+					if len(w.events) != 1 || w.status != http.StatusInsufficientStorage || w.header.Get("X-Should-Retry") != "false" || w.header.Get("Content-Type") != "application/json" {
+						t.Errorf("%s: %d, headers %v, %q", r.path, w.status, w.header, w.events)
+					}
+					return
+				}
+				if len(w.events) != 2 || w.events[0] != "2s: "+r.silence || w.status != http.StatusOK || !strings.HasPrefix(told, "3s: ") || strings.Contains(told, "[DONE]") {
+					t.Errorf("%s: %d, %q", r.path, w.status, w.events)
+				}
+				if row := fake.lastRun(); row.FinishReason != control.FinishError || !strings.HasPrefix(row.Model, control.Alias) && r.path != branchPath || !strings.HasPrefix(row.Error, string(control.CodeMemory)) {
+					t.Errorf("%s: the history has %+v", r.path, row)
+				}
+			})
+		}
+	}
+}
+
+// TestLoadFailureForms: the failure behind a wait for the model is in the form of the route.
+func TestLoadFailureForms(t *testing.T) {
+	forms := map[string]string{
+		"/v1/chat/completions": `data: {"error":{"message":"There is no room for it.","type":"server_error","param":"model","code":"%s"}}`,
+		"/v1/messages":         "event: error\ndata: " + `{"type":"error","error":{"type":"api_error","message":"There is no room for it."}}`,
+	}
+	for _, r := range streamRoutes() {
+		want, ok := forms[r.path]
+		if !ok && r.path != "/v1/responses" {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			w := r.ask(t.Context(), loading(3*time.Second, errNoRoom))
+			failed := strings.TrimPrefix(w.events[len(w.events)-1], "3s: ")
+			if ok {
+				if strings.Contains(want, "%s") {
+					want = fmt.Sprintf(want, control.CodeMemory)
+				}
+				if failed != want {
+					t.Errorf("%s: %s", r.path, failed)
+				}
+				return
+			}
+			// The response that failed is told of with all that it has.
+			list := readResponseEvents(t, failed)
+			if len(list) != 3 || list[0].Type != "response.created" || list[1].Type != "response.in_progress" || list[2].Type != "response.failed" {
+				t.Fatalf("%s", failed)
+			}
+			first, last := list[0].Response, list[2].Response
+			if first.ID != last.ID || !strings.HasPrefix(last.ID, responsePrefix) || last.Model != control.Alias || last.Status != "failed" || *last.Error != (responseError{"server_error", "There is no room for it."}) {
+				t.Errorf("%s", failed)
+			}
+		})
+	}
+}
+
+// TestPromptFails: so is one in the prompt's making behind a load, when the model is known.
+func TestPromptFails(t *testing.T) {
+	for _, r := range streamRoutes() {
+		synctest.Test(t, func(t *testing.T) {
+			fake := loading(3*time.Second, nil)
+			fake.model.context = 1
+			w := r.ask(t.Context(), fake)
+			if last := w.events[len(w.events)-1]; len(w.events) != 2 || !strings.Contains(last, "maximum context length is 1 tokens") && !strings.Contains(last, "> 1 maximum") {
+				t.Errorf("%s: %q", r.path, w.events)
+			}
+			if row := fake.lastRun(); row.FinishReason != control.FinishError || row.Model != fake.model.id || fake.held != 0 {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			}
+		})
+	}
+}
+
+// TestLoadLeft: a client that leaves while it waits is waited for by nobody.
+func TestLoadLeft(t *testing.T) {
+	for _, r := range streamRoutes() {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(3*time.Second, cancel)
+			fake := loading(time.Minute, nil)
+			w := r.ask(ctx, fake)
+			if took := time.Since(w.start); took != 3*time.Second {
+				t.Errorf("%s: it was waited for until %v, %q", r.path, took, w.events)
+			}
+			if row := fake.lastRun(); fake.held != 0 || row.FinishReason != control.FinishCancel {
+				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
+			}
+		})
+	}
+}
+
+// TestBranchForm: what a branch's answer is called is known with its prompt, and a stream's
+// form before it.
+func TestBranchForm(t *testing.T) {
+	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
+		fake := lettered(control.KindAnswer)
+		fake.model.context = 4096
+		w := socketPost(New(fake, Options{}), "/app/checkpoints/abc/branch", fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
+		for data, err := range control.Events(w.Body) {
+			var chunk struct{ Object string }
+			if err != nil || json.Unmarshal(data, &chunk) != nil || chunk.Object != object {
+				t.Fatalf("raw %v: %s, %v", raw, data, err)
+			}
+		}
+	}
+}
