@@ -11,8 +11,7 @@ type framing interface {
 	// appendFailure appends what ends a stream that failed.
 	appendFailure(dst []byte, f failure) []byte
 
-	// appendSilence appends what tells a program that something is to come yet,
-	// nothing where the protocol has no way to say so.
+	// appendSilence appends what tells a program that something is to come yet.
 	appendSilence(dst []byte) []byte
 }
 

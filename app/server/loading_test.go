@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,12 @@ type streamRoute struct {
 const (
 	sseSilence  = ": keep-alive"
 	pingSilence = "event: ping\ndata: {\"type\":\"ping\"}"
-	branchPath  = "/app/checkpoints/abc/branch"
+
+	// Of a model that is not there yet the name is known that it was asked for by.
+	chatSilence     = `{"model":"tandem","message":{"role":"assistant","content":""},"done":false}`
+	generateSilence = `{"model":"tandem","response":"","done":false}`
+
+	branchPath = "/app/checkpoints/abc/branch"
 )
 
 var errNoRoom = control.Errorf(control.CodeMemory, "There is no room for it.")
@@ -36,6 +42,8 @@ func streamRoutes() []streamRoute {
 		{"/v1/fim/completions", `{"model":"tandem","prompt":"x","suffix":"y","stream":true}`, sseSilence, "[DONE]"},
 		{"/v1/responses", responseBody(`"input":"x","stream":true`), sseSilence, "}}"},
 		{"/v1/messages", messageBody(`"stream":true`), pingSilence, `{"type":"message_stop"}`},
+		{"/api/chat", `{"model":"tandem:latest","messages":[{"role":"user","content":"x"}]}`, chatSilence, `}`},
+		{"/api/generate", `{"model":"tandem","prompt":"x"}`, generateSilence, `}`},
 		{branchPath, `{"prompt":"x","stream":true}`, sseSilence, "[DONE]"},
 	}
 }
@@ -55,9 +63,15 @@ func loading(wait time.Duration, err error) *fakeBackend {
 	return fake
 }
 
+// at is when an object of Ollama's was written.
+var at = regexp.MustCompile(`"created_at":"[^"]*",`)
+
 func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
 	w := newWriter()
 	New(fake, Options{}).Socket().ServeHTTP(w, postOf(r.path, "application/json", r.body).WithContext(ctx))
+	for i, e := range w.events {
+		w.events[i] = at.ReplaceAllString(e, "")
+	}
 	return w
 }
 
@@ -113,6 +127,8 @@ func TestLoadFails(t *testing.T) {
 func TestLoadFailureForms(t *testing.T) {
 	forms := map[string]string{
 		"/v1/chat/completions": `data: {"error":{"message":"There is no room for it.","type":"server_error","param":"model","code":"%s"}}`,
+		"/api/chat":            `{"error":"There is no room for it."}`,
+		"/api/generate":        `{"error":"There is no room for it."}`,
 		"/v1/messages":         "event: error\ndata: " + `{"type":"error","error":{"type":"api_error","message":"There is no room for it."}}`,
 	}
 	for _, r := range streamRoutes() {

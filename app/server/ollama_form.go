@@ -10,7 +10,10 @@ import (
 
 // An ollamaForm is how /api/generate and /api/chat answer: an object a line, each
 // with what is new, and a last one with what it took.
-type ollamaForm struct{ chat bool }
+type ollamaForm struct {
+	chat  bool
+	model string // as the request has it, for what is told before the model is there
+}
 
 // contentType implements framing.
 func (ollamaForm) contentType() string { return "application/x-ndjson" }
@@ -26,8 +29,12 @@ func (o ollamaForm) appendFailure(dst []byte, f failure) []byte {
 	return o.appendEvent(dst, "", body)
 }
 
-// appendSilence implements framing: each line is an object to Ollama's programs.
-func (ollamaForm) appendSilence(dst []byte) []byte { return dst }
+// appendSilence implements framing: each line is an object to Ollama's programs, so that this
+// is one that says nothing new.
+func (o ollamaForm) appendSilence(dst []byte) []byte {
+	piece := o.appendPiece(o.appendHead(nil, o.model), ollamaPiece{})
+	return o.appendEvent(dst, "", append(piece, `,"done":false}`...))
+}
 
 // idPrefix implements form; its answers have no id.
 func (ollamaForm) idPrefix() string { return "" }

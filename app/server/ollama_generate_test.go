@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"iter"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tandem/app/control"
@@ -224,6 +226,42 @@ func TestOllamaChatAnswers(t *testing.T) {
 		if last := list[len(list)-1]; last.DoneReason != "stop" || last.EvalCount == nil {
 			t.Errorf("%+v", last)
 		}
+	}
+}
+
+// TestOllamaKeepAlive: a client that waits is sent objects that say nothing, which change
+// nothing of what the others say together.
+func TestOllamaKeepAlive(t *testing.T) {
+	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`, "/api/generate": `{"model":"tandem","prompt":"x"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			fake := newFake()
+			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+				time.Sleep(8 * time.Second) // a long prefill
+				yield("a", nil)
+				time.Sleep(3 * time.Second)
+				yield("b", nil)
+			})
+			w := newWriter()
+			New(fake, Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
+			var told []string
+			for _, e := range w.events {
+				at, lines, _ := strings.Cut(e, ": ")
+				for _, a := range ollamaLinesOf(t, bytes.NewBufferString(lines)) {
+					text := a.Message
+					if text == nil {
+						text = &ollamaMsg{Role: "assistant", Content: *a.Response}
+					}
+					if text.Role != "assistant" || *a.Done != (a.DoneReason != "") || a.Model == "" {
+						t.Errorf("%s: %s", path, e)
+					}
+					told = append(told, fmt.Sprintf("%s %q %v", at, text.Content, *a.Done))
+				}
+			}
+			want := []string{`2s "" false`, `7s "" false`, `8s "a" false`, `10s "" false`, `11s "b" false`, `11s "" true`}
+			if !slices.Equal(told, want) || w.header.Get("Content-Type") != "application/x-ndjson" {
+				t.Errorf("%s: %v %q", path, w.header, told)
+			}
+		})
 	}
 }
 

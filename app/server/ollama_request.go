@@ -23,7 +23,9 @@ type ollamaRequest struct {
 }
 
 // form implements request.
-func (r *ollamaRequest) form() form { return ollamaForm{chat: r.chat} }
+func (r *ollamaRequest) form() form {
+	return ollamaForm{chat: r.chat, model: r.common().model}
+}
 
 // prompts implements request.
 func (r *ollamaRequest) prompts(m Model) ([]*prompt, error) {

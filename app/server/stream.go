@@ -108,10 +108,8 @@ func (s *eventStream) serve(ctx context.Context) (began bool, err error) {
 		select {
 		case <-s.wake:
 		case <-quiet.C:
-			if b := s.framing.appendSilence(nil); len(b) > 0 {
-				if err := s.write(rc, &began, b); err != nil {
-					return began, err
-				}
+			if err := s.write(rc, &began, s.framing.appendSilence(nil)); err != nil {
+				return began, err
 			}
 			quiet.Reset(s.next)
 		case <-ctx.Done():

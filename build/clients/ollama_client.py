@@ -100,6 +100,15 @@ def error_midway():
     check(False, f"no error after {text!r}")
 
 
+def keep_alive():
+    patient = ollama.Client(host=BASE, timeout=3)  # between two reads
+    parts = list(patient.chat(model="tandem", messages=[{"role": "user", "content": "think for long"}], stream=True))
+    check("".join(p.message.content for p in parts) == "done", f"{parts}")
+    check([p.done for p in parts] == [False] * (len(parts) - 1) + [True], f"{parts}")
+    parts = list(patient.generate(model="tandem", prompt="think for long", stream=True))
+    check("".join(p.response for p in parts) == "done" and parts[-1].done, f"{parts}")
+
+
 def disconnect():
     stream = ask("count slowly", stream=True)
     next(stream)
@@ -111,5 +120,5 @@ def disconnect():
 run({
     "models": models, "chat": chat, "chat, streamed": stream, "completions": generate, "tools": tools,
     "tools, streamed and parallel": tool_stream, "reasoning": reasoning, "JSON schema": structured, "errors": errors,
-    "error amid a stream": error_midway, "disconnect": disconnect,
+    "error amid a stream": error_midway, "keep-alive": keep_alive, "disconnect": disconnect,
 })
