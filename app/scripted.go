@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tandem/engine"
@@ -32,9 +33,14 @@ type Cue struct {
 	Wait int    `json:"wait_ms"` // before the engine hears of the request
 	Pace int    `json:"pace_ms"` // behind each token
 	Fail bool   `json:"fail"`    // with an error, instead of the end
+	Full int    `json:"full"`    // the queue is full so many times before each answer
 
-	when *regexp.Regexp
+	when  *regexp.Regexp
+	asked *atomic.Int64
 }
+
+// full reports whether this request is one of those that find no place.
+func (c Cue) full() bool { return (c.asked.Add(1)-1)%int64(c.Full+1) < int64(c.Full) }
 
 // ReadScript reads a list of cues in JSON.
 func ReadScript(text []byte) (Script, error) {
@@ -45,6 +51,7 @@ func ReadScript(text []byte) (Script, error) {
 		return nil, fmt.Errorf("the script: %w", err)
 	}
 	for i := range s {
+		s[i].asked = new(atomic.Int64)
 		var err error
 		if s[i].when, err = regexp.Compile(s[i].When); err != nil {
 			return nil, fmt.Errorf("cue %d of the script: %w", i+1, err)
@@ -78,6 +85,13 @@ func (m *loaded) generate(ctx context.Context, r engine.Request) iter.Seq2[engin
 			}
 			end := prompt[max(0, len(prompt)-300):]
 			yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: fmt.Sprintf("The script knows no answer to a prompt that ends in %q.", end)})
+			return
+		}
+		if cue.full() {
+			if r.Done != nil {
+				r.Done(engine.Stats{})
+			}
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "The script has the queue full here; try again in a second."})
 			return
 		}
 		ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)

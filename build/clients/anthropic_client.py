@@ -8,7 +8,7 @@ import urllib.request
 
 import anthropic
 
-from checks import WEATHER, check, in_flight, let_go, run
+from checks import WEATHER, check, comes_again, in_flight, let_go, refusals, run
 
 BASE = sys.argv[1]
 TOOLS = [{"name": "weather", "description": "of a city", "input_schema": WEATHER}]
@@ -115,6 +115,25 @@ def error_midway():
     check(False, f"no error after {text!r}")
 
 
+def retries():
+    """The package's own: what is refused for the moment is sent again, and what failed for good is not."""
+    stubborn = client.with_options(max_retries=2)
+
+    def streamed(text):
+        with stubborn.messages.stream(**question(text)) as events:
+            return "".join(events.text_stream)
+
+    comes_again(get, lambda text: stubborn.messages.create(**question(text)).content[0].text)
+    comes_again(get, streamed)
+    before = refusals(get, 500)
+    try:
+        stubborn.messages.create(**question("fail midway"))
+    except anthropic.InternalServerError:
+        check(refusals(get, 500) == before + 1, f"what failed for good was sent {refusals(get, 500) - before} times")
+        return
+    check(False, "no error")
+
+
 def keep_alive():
     patient = client.with_options(timeout=anthropic.Timeout(3, connect=3))  # between two reads
     with patient.messages.stream(**question("think for long")) as events:
@@ -130,6 +149,6 @@ def disconnect():
 
 run({
     "models": models, "chat": chat, "chat, streamed": stream, "tools": tools, "tools, streamed and parallel": tool_stream,
-    "tool_choice": tool_choice, "reasoning": reasoning, "counted tokens": counted, "errors": errors, "error amid a stream": error_midway,
+    "tool_choice": tool_choice, "reasoning": reasoning, "counted tokens": counted, "errors": errors, "retries": retries, "error amid a stream": error_midway,
     "keep-alive": keep_alive, "disconnect": disconnect,
 })

@@ -21,6 +21,19 @@ def in_flight(get):
     return float(re.search(r"^tandem_requests_in_flight (\S+)$", get("/metrics"), re.M)[1])
 
 
+def refusals(get, code):
+    """How many requests the server has refused with a status."""
+    return sum(int(n) for n in re.findall(rf'^tandem_requests_total\{{code="{code}",\S* (\S+)$', get("/metrics"), re.M))
+
+
+def comes_again(get, ask):
+    """Fails unless ask, which the server refuses once for the moment, is sent again when the server said."""
+    before, start = refusals(get, 503), time.monotonic()
+    said, took = ask("come again"), time.monotonic() - start
+    check(said == "pong" and refusals(get, 503) == before + 1, f"{said!r}, refused {refusals(get, 503) - before} times")
+    check(took > 0.9, f"it came again after {took} s, and was told to after 1 s")  # by itself it would after half of one
+
+
 def let_go(get, what):
     """Fails unless the server soon has nothing to do any more."""
     for _ in range(100):

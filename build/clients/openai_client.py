@@ -9,7 +9,7 @@ import urllib.request
 
 import openai
 
-from checks import WEATHER, check, in_flight, let_go, run
+from checks import WEATHER, check, comes_again, in_flight, let_go, refusals, run
 
 BASE = sys.argv[1]
 TOOLS = [{"type": "function", "function": {"name": "weather", "description": "of a city", "parameters": WEATHER}}]
@@ -141,6 +141,25 @@ def error_midway():
     check(False, f"no error after {text!r}")
 
 
+def retries():
+    """The package's own: what is refused for the moment is sent again, and what failed for good is not."""
+    stubborn = client.with_options(max_retries=2)
+
+    def asked(text, **more):
+        return stubborn.chat.completions.create(model="tandem", messages=[{"role": "user", "content": text}], **more)
+
+    comes_again(get, lambda text: asked(text).choices[0].message.content)
+    comes_again(get, lambda text: "".join(c.choices[0].delta.content or "" for c in asked(text, stream=True) if c.choices))
+    comes_again(get, lambda text: stubborn.responses.create(model="tandem", input=text).output_text)
+    before = refusals(get, 500)
+    try:
+        asked("fail midway")
+    except openai.InternalServerError:
+        check(refusals(get, 500) == before + 1, f"what failed for good was sent {refusals(get, 500) - before} times")
+        return
+    check(False, "no error")
+
+
 def keep_alive():
     check(ask("think for long", timeout=30).choices[0].message.content == "done", "whole")
     patient = client.with_options(timeout=openai.Timeout(3, connect=3))  # between two reads
@@ -166,5 +185,5 @@ def disconnect():
 run({
     "models": models, "chat": chat, "chat, streamed": stream, "completions": completions, "tools": tools,
     "tools, streamed and parallel": tool_stream, "tool_choice": tool_choice, "reasoning": reasoning, "JSON schema": structured,
-    "errors": errors, "error amid a stream": error_midway, "keep-alive": keep_alive, "disconnect": disconnect,
+    "errors": errors, "retries": retries, "error amid a stream": error_midway, "keep-alive": keep_alive, "disconnect": disconnect,
 })
