@@ -59,6 +59,8 @@ type lossless struct {
 	th      *mlx.Thread
 	model   *witness
 	bundle  *models.Bundle
+	shape   string
+	fields  map[string]any // of its config.json
 	layout  cache.Layout
 	drafter *enginetest.Scripted
 	known   map[string]oracle // by request
@@ -88,9 +90,13 @@ func (l *lossless) say(r engine.Request, cut int) saying {
 	return l.sayOn(e, r, cut)
 }
 
-// engine makes one that keeps checkpoints if it has a store for them.
-func (l *lossless) engine(store *checkpoint.Store) *engine.Engine {
-	o := engine.Options{Layout: l.layout, Chunk: 32, Drafters: []draft.Drafter{l.drafter}}
+// engine makes one that keeps checkpoints if it has a store for them, with the
+// scripted drafter unless there are others.
+func (l *lossless) engine(store *checkpoint.Store, drafters ...draft.Drafter) *engine.Engine {
+	if drafters == nil {
+		drafters = []draft.Drafter{l.drafter}
+	}
+	o := engine.Options{Layout: l.layout, Chunk: 32, Drafters: drafters}
 	if store != nil {
 		o.Store, o.Checkpoints = store, 1<<30
 	}
@@ -238,7 +244,7 @@ func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[str
 	}
 	vocab := b.Model.Config().VocabSize
 	return &lossless{
-		t: t, th: th, bundle: b, layout: layout,
+		t: t, th: th, bundle: b, shape: shape, fields: fields, layout: layout,
 		known:   map[string]oracle{},
 		model:   &witness{Model: b.Model},
 		drafter: &enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1}},
