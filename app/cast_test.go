@@ -11,6 +11,7 @@ import (
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/engine/sample"
 	"tandem/models"
 )
 
@@ -148,4 +149,30 @@ func (c *cast) tell(r *engine.Request, d draft.Drafter, answer []int32) {
 	for i := 5; i < len(answer); i += 7 {
 		r.Prediction[i] = (answer[i] + 1) % 256
 	}
+}
+
+// each decodes with every drafter there is, and counts the logits that differ.
+func (l *lossless) each(c cell, of *cast) (differ, all int) {
+	l.t.Helper()
+	for _, d := range of.drafters {
+		r := suit(engine.Request{
+			Prompt: l.prompt(30, 2), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(5)),
+			Sampling: sample.Params{Temperature: 0.8},
+		}, d)
+		want := l.plain("by "+d.Name(), r, 0)
+		of.tell(&r, d, want.ids)
+		r.Speculation = engine.Speculation{Drafter: d.Name(), Depth: &c.depth, Rollback: c.rollback}
+		e := l.engine(nil, of.drafters...)
+		got := l.sayOn(e, r, 0)
+		e.Close()
+		n, a := bits(got.logits, want.logits)
+		differ, all = differ+n, all+a
+		if n > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text {
+			l.t.Errorf("%s, %s: %d of %d logits differ; ids %v, want %v", c, d.Name(), n, a, got.ids, want.ids)
+		}
+		if st := got.stats; st.Drafter != d.Name() || st.Accepted == 0 || st.Accepted == st.Drafted {
+			l.t.Errorf("%s, %s: of %d drafts by %q %d stood; some are to, and some not (%s)", c, d.Name(), st.Drafted, st.Drafter, st.Accepted, st.NoDrafter)
+		}
+	}
+	return differ, all
 }

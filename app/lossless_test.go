@@ -188,9 +188,9 @@ var shapes = []struct {
 
 // TestLossless compares decoding with drafts to plain decoding, in the bit
 // tier: every id and every bit of every logit, in every cell, with a drafter
-// that is right as long as it is told to be. Prompts lie on both sides of the
-// sliding window. Under OpenBLAS the same comparison has to find differing
-// bits, or it compares nothing.
+// that is right as long as it is told to be, and with each of those that are
+// served. Prompts lie on both sides of the sliding window. Under OpenBLAS the
+// same comparison has to find differing bits, or it compares nothing.
 func TestLossless(t *testing.T) {
 	bit := enginetest.Bit(t)
 	differ, all := 0, 0
@@ -198,6 +198,7 @@ func TestLossless(t *testing.T) {
 		shape := of.shape
 		for _, layout := range of.layouts {
 			l := newLossless(t, shape, layout, twoLayers)
+			of := l.cast()
 			for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 				for _, depth := range []int{1, 3, 7, 15} {
 					c := cell{shape, layout, rollback, depth}
@@ -211,7 +212,12 @@ func TestLossless(t *testing.T) {
 					d, a := l.long(c, least, true)
 					differ, all = differ+d, all+a
 					l.ends(c)
+					d, a = l.each(c, of)
+					differ, all = differ+d, all+a
 				}
+			}
+			if err := of.close(); err != nil {
+				t.Error(err)
 			}
 			l.close()
 		}
