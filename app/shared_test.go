@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/engine"
+	"tandem/engine/draft"
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -21,6 +22,11 @@ type crowded struct {
 	begun, release chan struct{}
 	once           sync.Once
 	most           int // sequences of a forward
+
+	behind int  // the longest prompt: several rows behind it are a block's
+	shared bool // a step was
+	since  int  // blocks since the last one that was
+	amid   int  // blocks between two of them
 }
 
 func (c *crowded) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
@@ -29,16 +35,25 @@ func (c *crowded) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 		<-c.release
 	})
 	c.most = max(c.most, len(b))
+	switch {
+	case len(b) > 1:
+		if c.shared {
+			c.amid += c.since
+		}
+		c.shared, c.since = true, 0
+	case b[0].N > 1 && b[0].Pos >= c.behind:
+		c.since++
+	}
 	return c.Model.Forward(s, b, taps)
 }
 
-// A picky grammar forbids every third token, others after a while.
+// A picky grammar forbids every third token, others after a while, and the end.
 type picky struct {
 	vocab int
 	said  []int32
 }
 
-func (m *picky) may(id int32) bool { return (int(id)+len(m.said)/7)%3 > 0 }
+func (m *picky) may(id int32) bool { return id < 256 && (int(id)+len(m.said)/7)%3 > 0 }
 func (m *picky) Words() int        { return (m.vocab + 31) / 32 }
 func (m *picky) Stopped() bool     { return false }
 
@@ -65,8 +80,25 @@ func (m *picky) Rollback(n int) error {
 	return nil
 }
 
-// TestSharedSteps: what a request says under a grammar, and beside one, is the same to
-// the bit as what it says alone.
+// A scripts drafter is a scripted one that knows the texts of several requests.
+type scripts struct {
+	enginetest.Scripted
+	texts [][]int32 // prompts and answers
+}
+
+func (d *scripts) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	for _, text := range d.texts {
+		if len(text) >= len(o.Prompt) && slices.Equal(text[:len(o.Prompt)], o.Prompt) {
+			one := d.Scripted
+			one.Text = text
+			return one.Open(s, o)
+		}
+	}
+	return nil, nil
+}
+
+// TestSharedSteps: what a request says under a grammar, with drafts, and beside such
+// requests, is the same to the bit as what it says alone.
 func TestSharedSteps(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -75,6 +107,8 @@ func TestSharedSteps(t *testing.T) {
 		for _, layout := range of.layouts {
 			l := newLossless(t, of.shape, layout, twoLayers)
 			vocab := l.bundle.Model.Config().VocabSize
+			const shared, drafting, n = 5, 6, 8 // those before share; those from there on draft always; the one between may
+			longest := 9 + 13*(n-1)
 			request := func(i int) engine.Request {
 				r := engine.Request{Prompt: l.prompt(9+13*i, i), MaxTokens: new(40), IgnoreEOS: true, Seed: new(uint64(i)), Logprobs: true, TopLogprobs: 5}
 				if i%2 == 1 {
@@ -83,17 +117,24 @@ func TestSharedSteps(t *testing.T) {
 				if i > 1 {
 					r.Sampling = sample.Params{Temperature: 0.9, RepetitionPenalty: 1.1}
 				}
+				switch {
+				case i < shared:
+					r.Speculation.Drafter = engine.None
+				case i >= drafting:
+					r.Speculation = engine.Speculation{Depth: new(3), Rollback: []engine.Rollback{engine.Trim, engine.Undo}[i%2]}
+				}
 				return r
 			}
-			const n = 5
-			say := func(model lm.Model, requests ...int) [][]engine.Token {
-				e := engine.New(l.th, model, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: 32})
+			drafter := &scripts{Scripted: enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1}, Wrong: func(round, n int) int { return round % (n + 1) }}}
+			say := func(model lm.Model, drafters []draft.Drafter, requests ...engine.Request) ([][]engine.Token, []engine.Stats) {
+				e := engine.New(l.th, model, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: 32, Drafters: drafters})
 				defer e.Close()
-				out := make([][]engine.Token, len(requests))
+				out, stats := make([][]engine.Token, len(requests)), make([]engine.Stats, len(requests))
 				var wg sync.WaitGroup
-				for i, k := range requests {
+				for i, r := range requests {
+					r.Done = func(s engine.Stats) { stats[i] = s }
 					wg.Go(func() {
-						for tok, err := range e.Generate(t.Context(), request(k)) {
+						for tok, err := range e.Generate(t.Context(), r) {
 							if err != nil {
 								t.Error(err)
 							}
@@ -111,19 +152,34 @@ func TestSharedSteps(t *testing.T) {
 					close(c.release)
 				}
 				wg.Wait()
-				return out
+				return out, stats
 			}
-			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}), release: make(chan struct{})}
-			got := say(c, 0, 1, 2, 3, 4)
-			if c.most != n {
-				t.Errorf("%s, %s: %d requests shared a step at most", of.shape, layout, c.most)
+			var want [][]engine.Token
+			var all []engine.Request
+			for i := range n {
+				r := request(i)
+				r.Speculation = engine.Speculation{Drafter: engine.None}
+				alone, _ := say(l.bundle.Model, nil, r)
+				want, all = append(want, alone[0]), append(all, request(i))
+				text := r.Prompt
+				for _, tok := range alone[0] {
+					text = append(text, tok.ID)
+				}
+				drafter.texts = append(drafter.texts, text)
+			}
+			c := &crowded{Model: l.bundle.Model, begun: make(chan struct{}), release: make(chan struct{}), behind: longest}
+			got, stats := say(c, []draft.Drafter{drafter}, all...)
+			if c.most < shared || c.amid == 0 {
+				t.Errorf("%s, %s: %d requests shared a step at most, with %d blocks between such steps", of.shape, layout, c.most, c.amid)
 			}
 			for i := range n {
-				want := say(l.bundle.Model, i)[0]
-				if len(want) != 40 || !slices.EqualFunc(got[i], want, func(a, b engine.Token) bool {
+				if len(want[i]) != 40 || !slices.EqualFunc(got[i], want[i], func(a, b engine.Token) bool {
 					return a.ID == b.ID && a.Logprobs.Logprob == b.Logprobs.Logprob && slices.Equal(a.Logprobs.Top, b.Logprobs.Top)
 				}) {
-					t.Errorf("%s, %s, request %d: %v, alone %v", of.shape, layout, i, got[i], want)
+					t.Errorf("%s, %s, request %d: %v, alone %v", of.shape, layout, i, got[i], want[i])
+				}
+				if st := stats[i]; i >= drafting && (st.Accepted == 0 || st.Accepted == st.Drafted) || i < shared && st.Drafted > 0 {
+					t.Errorf("%s, %s, request %d: %d of %d drafts stood (%s)", of.shape, layout, i, st.Accepted, st.Drafted, st.NoDrafter)
 				}
 			}
 			l.close()

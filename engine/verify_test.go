@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"tandem/engine/draft"
@@ -193,36 +192,37 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestTogether lets requests that draft as they like run beside each other:
-// when they do is up to the clock, what they say is not.
+// TestTogether lets requests that draft as they like, and some that always do, run
+// beside each other: when the first ones draft is up to the clock, what they say is not.
 func TestTogether(t *testing.T) {
 	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
 	var requests []Request
 	var want [][]Token
-	for i := range 4 {
+	for i := range 6 {
 		r := Request{Prompt: []int32{1, 2, int32(i)}, MaxTokens: new(150), Seed: new(uint64(i)), Sampling: sample.Params{Temperature: 0.3}}
 		r.Speculation.Drafter = None
 		plain, _, _ := f.run(t, r)
 		if r.Speculation.Drafter = Auto; i%2 == 0 {
 			r.Prediction = ids(plain)
 		}
+		if i >= 4 {
+			r.Speculation.Depth = new(4)
+		}
 		requests, want = append(requests, r), append(want, plain)
 	}
-	var wg sync.WaitGroup
-	for i, r := range requests {
-		wg.Go(func() {
-			var got []Token
-			for tok, err := range f.Generate(t.Context(), r) {
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				got = append(got, tok)
-			}
-			sameTokens(t, fmt.Sprint("request ", i), got, want[i])
-		})
+	before := len(f.chain.Forwards)
+	for i, got := range f.together(requests) {
+		sameTokens(t, fmt.Sprint("request ", i), got.tokens, want[i])
+		if got.err != nil || i >= 4 && got.stats.Accepted == 0 {
+			t.Errorf("request %d: %d of %d drafts stood, %v", i, got.stats.Accepted, got.stats.Drafted, got.err)
+		}
 	}
-	wg.Wait()
+	forwards := f.chain.Forwards[before:]
+	shared := func(rows []int) bool { return len(rows) > 1 }
+	first := slices.IndexFunc(forwards, shared)
+	if first < 0 || !slices.ContainsFunc(forwards[first:], func(rows []int) bool { return slices.Equal(rows, []int{5}) }) {
+		t.Errorf("no block beside shared steps: %v", forwards)
+	}
 }
 
 // TestPrediction hands over what will be generated, with an error in it.
