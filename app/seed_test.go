@@ -12,8 +12,8 @@ import (
 )
 
 // TestSameSeed decodes with one seed under the coupled rule: the ids are those
-// of plain decoding, whoever drafts, how far, and however drafts are undone.
-// Prompt and answer go around the ring.
+// of plain decoding, whoever drafts, how far, and however drafts are undone, and
+// each round waits for the device once. Prompt and answer go around the ring.
 func TestSameSeed(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -76,6 +76,9 @@ func (l *lossless) sameSeed(c *cast, d draft.Drafter, temperature float64, stood
 			}
 			if depth > 0 && (st.Accepted == 0 || st.Accepted == st.Drafted) {
 				l.t.Errorf("%s: %d of %d drafts stood; some are to, and some not (%s)", what, st.Accepted, st.Drafted, st.NoDrafter)
+			}
+			if st.Syncs > st.Rounds+1 { // one for the prompt's token
+				l.t.Errorf("%s: %d syncs in %d rounds", what, st.Syncs, st.Rounds)
 			}
 			stood[d.Name()] += st.Accepted
 			if depth == adaptive {

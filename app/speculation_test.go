@@ -32,6 +32,8 @@ type completed struct {
 	Timings struct {
 		DraftN    int `json:"draft_n"`
 		Accepted  int `json:"draft_n_accepted"`
+		Rounds    int
+		Syncs     int
 		Drafter   string
 		NoDrafter string `json:"no_drafter"`
 		RunID     int64  `json:"run_id"`
@@ -115,13 +117,14 @@ func (a completed) same(t *testing.T, what string, b completed) {
 
 // TestSpeculationSaysTheSame: the built-in model answers a request with a seed
 // the same however it is decoded, in the arithmetic in which that holds to the
-// bit.
+// bit, and waits for the device once a round.
 func TestSpeculationSaysTheSame(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
 	r := start(t, Options{Model: "pocket"}, "127.0.0.1:0")
 	drafted, accepted := 0, 0
+	drafters := map[string]bool{}
 	for name, sampling := range map[string]map[string]any{
 		"greedy":  {"temperature": 0},
 		"sampled": {"temperature": 0.8, "seed": 7},
@@ -138,10 +141,15 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			nil,
 			map[string]any{"drafter": "ngram", "depth": 3},
 			map[string]any{"drafter": "auto", "depth": 8, "rollback": "snapshot"},
+			map[string]any{"drafter": "dflash", "depth": 7},
 		} {
 			request["speculation"] = how
 			a := r.ask(t, request, i%2 == 0)
 			a.same(t, name, plain)
+			drafters[a.Timings.Drafter] = true
+			if a.Timings.Rounds == 0 || a.Timings.Syncs > a.Timings.Rounds+1 { // one for the prompt's token
+				t.Errorf("%s, %v: %d syncs in %d rounds", name, how, a.Timings.Syncs, a.Timings.Rounds)
+			}
 			drafted += a.Timings.DraftN
 			accepted += a.Timings.Accepted
 			row := r.run(t, a.Timings.RunID)
@@ -153,7 +161,10 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d drafts stood", accepted, drafted)
+	t.Logf("%d of %d drafts by %v stood", accepted, drafted, drafters)
+	if !drafters["dflash"] || !drafters["ngram"] {
+		t.Errorf("only %v drafted", drafters)
+	}
 	if accepted == 0 || accepted == drafted {
 		t.Errorf("%d of %d drafts stood; some are to be right and some wrong", accepted, drafted)
 	}
