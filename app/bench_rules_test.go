@@ -144,6 +144,25 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestFiguresOfSeveral: answers that are added up count as one.
+func TestFiguresOfSeveral(t *testing.T) {
+	answer := func(blocks engine.Blocks) response {
+		a := took(100, 700)
+		a.stats.Rounds, a.stats.Blocks = 50, blocks
+		return a
+	}
+	ms := time.Millisecond
+	p := pair{one: took(200, 2000)}
+	p.two.add(answer(engine.Blocks{Count: 6, Tokens: 20, Total: 120 * ms, Early: 120 * ms, Max: 30 * ms}))
+	p.two.add(answer(engine.Blocks{Count: 10, Tokens: 36, Total: 90 * ms, Early: 80 * ms, Max: 40 * ms}))
+	f := (&comparison{pairs: []pair{p}}).figures()
+	// Of the first eight, two are the other's, of 10 ms.
+	if want := (roundFigures{tokens: 56.0 / 16, step: 10, round: 210.0 / 16, first: 140.0 / 8, longest: 40, inMLX: 14}); math.Abs(f.tokens-want.tokens) > 1e-6 ||
+		math.Abs(f.round-want.round) > 1e-6 || math.Abs(f.first-want.first) > 1e-6 || f.longest != want.longest {
+		t.Errorf("%+v, want %+v", f, want)
+	}
+}
+
 func TestRenamed(t *testing.T) {
 	given, rest := renamed("func f(pub int) {\n\tg(pub, pubs)\n\treturn pub\n}\n", "pub", "entry")
 	if want := "func f(pub int) {\n\tg(pub, pubs)\n\treturn pub\n}\n\nfunc f(entry int) {\n"; given != want {

@@ -282,7 +282,7 @@ type roundFigures struct {
 // figures sums up rounds. The step of plain decoding is the other side's, if
 // that decodes plainly.
 func (c *comparison) figures() roundFigures {
-	var decode, host, wait, step, longest, early time.Duration
+	var decode, host, wait, step, early time.Duration
 	var blocks engine.Blocks
 	var steps, rounds, drafted, syncs, earlyBlocks int
 	for _, p := range c.pairs {
@@ -295,10 +295,7 @@ func (c *comparison) figures() roundFigures {
 		rounds += st.Rounds
 		syncs += st.Syncs
 		drafted += st.Drafted
-		blocks.Count += st.Blocks.Count
-		blocks.Tokens += st.Blocks.Tokens
-		blocks.Total += st.Blocks.Total
-		longest = max(longest, st.Blocks.Max)
+		blocks.Add(st.Blocks)
 		early += st.Blocks.First8()
 		earlyBlocks += min(1, st.Blocks.Count)
 	}
@@ -312,7 +309,7 @@ func (c *comparison) figures() roundFigures {
 	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
 	if blocks.Count > 0 {
 		f.tokens = float64(blocks.Tokens) / float64(blocks.Count)
-		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(longest)
+		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(blocks.Max)
 		f.first = milliseconds(early) / float64(earlyBlocks)
 	}
 	return f
@@ -380,7 +377,5 @@ func (a *response) add(o response) {
 	s.Host += n.Host
 	s.Build += n.Build
 	s.Wait += n.Wait
-	s.Blocks.Count += n.Blocks.Count
-	s.Blocks.Total += n.Blocks.Total
-	s.Blocks.Max = max(s.Blocks.Max, n.Blocks.Max)
+	s.Blocks.Add(n.Blocks)
 }

@@ -233,6 +233,18 @@ func (b *Blocks) add(d time.Duration) {
 	b.Max = max(b.Max, d)
 }
 
+// Add takes in those of a request that came after these. Of the other's first
+// eight only their mean is known.
+func (b *Blocks) Add(o Blocks) {
+	if n := min(firstBlocks-b.Count, o.Count); n > 0 {
+		b.Early += o.First8() * time.Duration(n)
+	}
+	b.Count += o.Count
+	b.Tokens += o.Tokens
+	b.Total += o.Total
+	b.Max = max(b.Max, o.Max)
+}
+
 // First8 returns the mean of the first eight, 0 if there are none.
 func (b Blocks) First8() time.Duration {
 	return b.Early / time.Duration(max(1, min(b.Count, firstBlocks)))

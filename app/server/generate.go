@@ -320,13 +320,8 @@ func joined(before, last engine.Stats) engine.Stats {
 	st.Wait += before.Wait
 	st.Draft += before.Draft
 	st.Verify += before.Verify
-	st.Blocks.Count += before.Blocks.Count
-	st.Blocks.Tokens += before.Blocks.Tokens
-	st.Blocks.Total += before.Blocks.Total
-	st.Blocks.Max = max(st.Blocks.Max, before.Blocks.Max)
-	if before.Blocks.Count > 0 {
-		st.Blocks.Early = before.Blocks.Early
-	}
+	st.Blocks = before.Blocks
+	st.Blocks.Add(last.Blocks)
 	st.PeakBytes = max(st.PeakBytes, before.PeakBytes)
 	return st
 }
