@@ -30,7 +30,9 @@ func TestBenchLossless(t *testing.T) {
 		for _, row := range table.Rows {
 			value := func(column string) float64 { return row[slices.Index(table.Columns, column)].(float64) }
 			apart, differ := value("tokens differ in"), value("differ")
-			if exact && differ > 0 || apart > value("excused") || value("logprobs") < losslessTokens {
+			counts := strings.Fields(row[slices.Index(table.Columns, "rounds that accepted 0, 1, ...")].(string))
+			if exact && differ > 0 || apart > value("excused") || value("logprobs") < losslessTokens ||
+				len(counts) != int(value("block")) || slices.Contains(counts, "0") {
 				t.Errorf("%s: %v", table.Title, row)
 			}
 			bits += differ
@@ -64,19 +66,42 @@ func (m *faulty) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 // bench, without exact requests too.
 func TestBenchLosslessFails(t *testing.T) {
 	th, b := openTiny(t, "qwen3")
-	for _, add := range []float32{0, 100} {
-		wrong := *b
-		wrong.Model = &faulty{watched{Model: b.Model}, add}
-		l := &losslessBench{thread: th, bundle: &wrong, least: 1, blocks: []int{4}}
-		table, bad, err := l.cells(t.Context(), cache.Ring, false)
+	for _, test := range []struct {
+		add                  float32
+		wrong, apart, beyond bool
+	}{{0, false, false, false}, {0.5, true, false, true}, {100, true, true, false}} {
+		faults := *b
+		faults.Model = &faulty{watched{Model: b.Model}, test.add}
+		l := &losslessBench{thread: th, bundle: &faults, least: 1, blocks: []int{4}}
+		table, wrong, err := l.cells(t.Context(), cache.Ring, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		value := func(column string) int { return table.Rows[0][slices.Index(table.Columns, column)].(int) }
-		apart, excused := value("tokens differ in"), value("excused")
-		if (bad > 0) != (add > 0) || (apart > 0) != (add > 0) || excused > 0 || (len(table.Notes) > 2) != (add > 0) {
-			t.Errorf("%v added: %d rows fail, %d texts differ, %d excused, notes %q", add, bad, apart, excused, table.Notes)
+		value := func(column string) any { return table.Rows[0][slices.Index(table.Columns, column)] }
+		apart, excused := value("tokens differ in").(int), value("excused").(int)
+		share, _ := value("of what may be").(float64)
+		if (wrong != nil) != test.wrong || (apart > 0) != test.apart || excused > 0 || (share > 1) != test.beyond || (len(table.Notes) > 3) != test.apart {
+			t.Errorf("%v added: %v, %d texts differ, %d excused, by %v of what may be, notes %q", test.add, wrong, apart, excused, share, table.Notes)
 		}
+	}
+}
+
+// TestTooMany: one token in a thousand is excused at most, and one always.
+func TestTooMany(t *testing.T) {
+	for _, test := range []struct {
+		excused, of int
+		want        bool
+	}{{0, 0, false}, {1, 10, false}, {2, 10, true}, {2, 1999, true}, {2, 2000, false}, {3, 2000, true}} {
+		if got := tooMany(test.excused, test.of); got != test.want {
+			t.Errorf("%d of %d: %v", test.excused, test.of, got)
+		}
+	}
+	l := &losslessRun{
+		known:  map[int]losslessAnswer{0: {ids: make([]int32, 200)}, 1: {ids: make([]int32, 100)}},
+		judged: map[losslessParting]bool{{0, 7, 1}: true, {1, 9, 2}: false, {1, 12, 3}: true},
+	}
+	if excused, of := l.excuses(); excused != 2 || of != 300 {
+		t.Errorf("%d of %d", excused, of)
 	}
 }
 
