@@ -187,6 +187,57 @@ func TestRecallTogether(t *testing.T) {
 	}
 }
 
+// TestRecallSeveral: several continuations of one prompt, asked for at once, evaluate
+// it once: the first reads it, and each of the others its last token alone. Where
+// nothing may be restored, or no checkpoints are kept, each reads all of it.
+func TestRecallSeveral(t *testing.T) {
+	const n, prompt, answer = 4, 201, 20
+	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
+		for _, test := range []struct {
+			what   string
+			r      Request
+			kept   int64
+			shared bool
+		}{
+			{"shared", Request{}, 1 << 30, true},
+			{"scored", Request{PromptLogprobs: true}, 1 << 30, false},
+			{"exact", Request{Speculation: Speculation{Exact: true}}, 1 << 30, false},
+			{"without checkpoints", Request{}, 0, false},
+		} {
+			f := newFixture(t, enginetest.Cycle(50), Options{Layout: layout, Chunk: 64, Checkpoints: test.kept})
+			var list []Request
+			for i := range n {
+				r := test.r
+				r.Prompt, r.MaxTokens, r.Seed = counting(0, prompt), new(answer), new(uint64(i))
+				list = append(list, r)
+			}
+			got := f.together(list)
+			rows, want := 0, n*prompt
+			if test.shared {
+				want = prompt
+			}
+			for _, forward := range f.chain.Forwards {
+				if len(forward) == 1 && forward[0] > ExactRows { // a chunk
+					rows += forward[0]
+				}
+			}
+			if rows != want {
+				t.Errorf("%v, %s: chunks of %d rows, want %d: %v", layout, test.what, rows, want, f.chain.Forwards)
+			}
+			for i, a := range got {
+				cached := 0
+				if test.shared && i > 0 {
+					cached = prompt - 1
+				}
+				said := ids(a.tokens)
+				if a.err != nil || !slices.Equal(said[max(0, len(said)-answer):], counting(prompt, answer)) || a.stats.CachedTokens != cached {
+					t.Errorf("%v, %s, continuation %d: %d tokens restored, want %d; it says %v, %v", layout, test.what, i, a.stats.CachedTokens, cached, said, a.err)
+				}
+			}
+		}
+	}
+}
+
 // TestRecallAfterFailure: checkpoints of a round that failed are not trusted.
 func TestRecallAfterFailure(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{})
