@@ -45,7 +45,7 @@ func TestCommandLine(t *testing.T) {
 			made, err := client.LinkCommandLine(t.Context())
 			after, _ := os.Readlink(path)
 			if c.want == control.LinkForeign {
-				if codeOf(err) != control.CodeFolder || !strings.Contains(err.Error(), "stays") || after != before {
+				if codeOf(err) != control.CodeFolder || !strings.Contains(err.Error(), "does not replace") || after != before {
 					t.Errorf("%+v %v, it leads to %q", made, err, after)
 				}
 				return
