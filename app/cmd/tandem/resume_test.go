@@ -147,7 +147,7 @@ func TestCheckpointVerbs(t *testing.T) {
 
 	// With the first all are gone, from memory too, and the reason is told.
 	first := slices.MinFunc(all, func(a, b control.Checkpoint) int { return a.ToToken - b.ToToken })
-	for _, refused := range []string{"pinned", "others go on from"} {
+	for _, refused := range []string{"pinned", "others continue"} {
 		args := []string{"checkpoints", "delete", "--yes", first.ID}
 		if refused == "pinned" {
 			args = append(args, "--all")
