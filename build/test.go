@@ -43,7 +43,7 @@ func testVerb(ctx context.Context, b *builder, args []string) error {
 
 // goTests runs go test on every package and prints a line for each.
 func (b *builder) goTests(ctx context.Context, race bool) error {
-	args := []string{"test", "-json", "-timeout", "15m"}
+	args := []string{"test", "-json", "-timeout", "30m"}
 	if race {
 		args = append(args, "-race")
 	}
