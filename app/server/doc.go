@@ -9,7 +9,12 @@
 //   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked
 //     on every route, POST is JSON only. The control routes (/app/...) answer
 //     loopback peers that carry a session, which is bought once with a code of
-//     sixty seconds.
+//     sixty seconds. A session comes in the header Authorization alone, never in a
+//     cookie: those go by host and not by port, so that a browser would show it to
+//     whoever serves on another port of this machine, and send it along with what
+//     pages of that one ask for. A page keeps it in the storage of its tab, and
+//     hands it to other tabs of the same origin in the same browser (a
+//     BroadcastChannel), so that what it opens lasts as long as one of them.
 //   - [Server.Socket], for the Unix socket. Opening it is the authority.
 //
 // A request is read and checked whole before the first byte of an answer, as far as that

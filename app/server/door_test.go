@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tandem/app/control"
 )
 
 func TestDoor(t *testing.T) {
@@ -124,5 +127,62 @@ func TestControlPeers(t *testing.T) {
 		if w.Code != want {
 			t.Errorf("%s: %d, want %d: %s", peer, w.Code, want, w.Body)
 		}
+	}
+}
+
+// TestSessionOfNobodyElse: a session opens the control routes to our own page and to
+// programs that have it. A page of another port, name or site gets nowhere with it, nor
+// does a browser that sends it along by itself.
+func TestSessionOfNobodyElse(t *testing.T) {
+	s := New(newFake(), Options{})
+	code := s.NewCode().Code
+	// ask sends a request with headers, which are given in pairs.
+	ask := func(method, path, host, body string, headers ...string) *httptest.ResponseRecorder {
+		r := localRequest(method, path, strings.NewReader(body))
+		r.Host, r.RemoteAddr = host, "127.0.0.1:50000"
+		r.Header.Set("Content-Type", "application/json")
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		s.Endpoint().ServeHTTP(w, r)
+		if cookies := w.Header().Values("Set-Cookie"); len(cookies) > 0 {
+			t.Errorf("%s %s sets the cookies %q", method, path, cookies)
+		}
+		return w
+	}
+	const own = "127.0.0.1:8263"
+	bought := ask(http.MethodPost, "/app/session", own, `{"code":"`+code+`"}`, "Origin", "http://"+own, "Sec-Fetch-Site", "same-origin")
+	var session control.Session
+	if err := json.Unmarshal(bought.Body.Bytes(), &session); err != nil || session.Session == "" {
+		t.Fatalf("%d %s", bought.Code, bought.Body)
+	}
+	ask(http.MethodGet, "/", own, "")
+	bearer := "Bearer " + session.Session
+	for _, c := range []struct {
+		name, host string
+		headers    []string
+		want       int
+	}{
+		{"our page", own, []string{"Authorization", bearer, "Origin", "http://" + own, "Sec-Fetch-Site", "same-origin"}, 200},
+		{"a program", own, []string{"Authorization", bearer}, 200},
+		{"another port", own, []string{"Authorization", bearer, "Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}, 403},
+		{"another name of this machine", own, []string{"Authorization", bearer, "Origin", "http://localhost:8263", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"another site", own, []string{"Authorization", bearer, "Origin", "http://evil.example", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"a page without an origin", own, []string{"Authorization", bearer, "Origin", "null", "Sec-Fetch-Site", "cross-site"}, 403},
+		{"a name that leads here", "evil.example:8263", []string{"Authorization", bearer, "Origin", "http://evil.example:8263", "Sec-Fetch-Site", "same-origin"}, 403},
+		{"a cookie", own, []string{"Cookie", "tandem-session=" + session.Session + "; session=" + session.Session, "Sec-Fetch-Site", "same-origin"}, 401},
+		{"another scheme", own, []string{"Authorization", "Basic " + session.Session}, 401},
+		{"a key's header", own, []string{"X-Api-Key", session.Session}, 401},
+	} {
+		if w := ask(http.MethodGet, "/app/state", c.host, "", c.headers...); w.Code != c.want {
+			t.Errorf("%s reads: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+		if w := ask(http.MethodPost, "/app/unload", c.host, "{}", c.headers...); w.Code != c.want {
+			t.Errorf("%s changes: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+	}
+	if w := ask(http.MethodGet, "/app/state?session="+session.Session, own, ""); w.Code != 401 {
+		t.Errorf("an address with it reads: %d", w.Code)
 	}
 }

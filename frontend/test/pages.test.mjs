@@ -69,6 +69,55 @@ test('a tab that needs a link takes one', async () => {
   await context.close()
 })
 
+test('a second tab of the same browser needs no link, and nobody else goes without', async () => {
+  const { context, page, problems } = await open(browser)
+  const address = page.url().split('#')[0]
+  const now = (tab) => tab.getByRole('heading', { name: 'Now', exact: true })
+  const locked = (tab) => tab.getByRole('heading', { name: 'This page needs a link' })
+  const visit = async (in_, to) => {
+    const tab = await in_.newPage()
+    await tab.goto(to)
+    return tab
+  }
+  const second = await visit(context, address)
+  await now(second).waitFor()
+  // An entry of the menu in a tab of its own, by the keys that a browser has for that.
+  const opened = context.waitForEvent('page')
+  await second.getByRole('navigation').getByRole('link', { name: 'Runs' }).click({ modifiers: ['ControlOrMeta'] })
+  const third = await opened
+  await third.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
+
+  // Another name of the same machine is another origin, and another browser is another one's.
+  await locked(await visit(context, address.replace('127.0.0.1', 'localhost'))).waitFor()
+  const other = await browser.newContext({ locale: 'en-US' })
+  const stranger = await visit(other, address)
+  await locked(stranger).waitFor()
+  assert.equal(await stranger.evaluate(() => sessionStorage.length + localStorage.length + document.cookie.length), 0)
+  assert.deepEqual(await context.cookies(), [])
+  assert.equal(await page.evaluate(() => localStorage.length), 0)
+
+  // A session that Tandem has forgotten is not taken again; the next link opens all tabs.
+  await page.evaluate(() => sessionStorage.setItem('tandem-session', 'forgotten'))
+  await second.evaluate(() => sessionStorage.setItem('tandem-session', 'forgotten'))
+  await third.close()
+  await page.reload()
+  await second.reload()
+  await locked(page).waitFor()
+  await locked(second).waitFor()
+  const fresh = await visit(context, link())
+  await now(fresh).waitFor()
+  await now(page).waitFor()
+  await now(second).waitFor()
+  assert.ok(await locked(stranger).isVisible(), 'another browser was let in')
+
+  // With the last tab it is gone.
+  for (const tab of context.pages()) await tab.close()
+  await locked(await visit(context, address)).waitFor()
+  assert.deepEqual(problems.filter((p) => !p.includes('401')), [])
+  await other.close()
+  await context.close()
+})
+
 test('the next page begins at its top, and the menu stays', async () => {
   const { context, page } = await open(browser, { viewport: { width: 800, height: 500 } })
   await page.getByRole('link', { name: 'Settings' }).click()

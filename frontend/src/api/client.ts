@@ -1,4 +1,5 @@
 import { events } from './events.ts'
+import { Session } from './session.ts'
 
 // A Failure is an error that the endpoint answered with.
 export class Failure extends Error {
@@ -14,11 +15,11 @@ export class Failure extends Error {
 // why is what to tell a person of what was thrown.
 export const why = (e: unknown): string => (e instanceof Error ? e.message : String(e))
 
-const sessionKey = 'tandem-session'
-
 // inWindow says that the page is in Tandem's own window, whose requests go
 // through the control socket and need no session.
 export const inWindow = location.protocol === 'wails:' || location.hostname === 'wails.localhost'
+
+export const session = new Session()
 
 // takeCode exchanges the code of a link that `tandem open` made, which stands
 // behind the address's #, and takes it out of the address. A page may be named
@@ -27,18 +28,17 @@ export async function takeCode(): Promise<void> {
   const [code, page] = location.hash.slice(1).split('/')
   if (code === undefined || !/^[A-Z2-7]{20,}$/.test(code)) return
   history.replaceState(null, '', location.pathname + (page ? `#/${page}` : ''))
-  const { session } = await post<{ session: string }>('/app/session', { code })
-  sessionStorage.setItem(sessionKey, session)
+  session.set((await post<{ session: string }>('/app/session', { code })).session)
 }
 
 // hasSession says whether the control routes can be asked.
-export const hasSession = (): boolean => inWindow || sessionStorage.getItem(sessionKey) !== null
+export const hasSession = (): boolean => inWindow || session.get() !== null
 
 // request sends a request and returns the answer if it is a good one.
 export async function request(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers)
-  const session = sessionStorage.getItem(sessionKey)
-  if (session !== null) headers.set('Authorization', `Bearer ${session}`)
+  const own = session.get()
+  if (own !== null) headers.set('Authorization', `Bearer ${own}`)
   if (init.body !== undefined) headers.set('Content-Type', 'application/json')
   let answer: Response
   try {
@@ -49,7 +49,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
   }
   if (answer.ok) return answer
   // A link that is used up says nothing of the session that is there.
-  if (answer.status === 401 && path.startsWith('/app/') && path !== '/app/session') sessionStorage.removeItem(sessionKey)
+  if (answer.status === 401 && own !== null && path.startsWith('/app/') && path !== '/app/session') session.drop(own)
   const text = await answer.text()
   let error: { message?: string; code?: string } = {}
   try {

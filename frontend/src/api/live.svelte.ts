@@ -1,5 +1,5 @@
 import type { Sample } from '../parts/speeds.ts'
-import { Failure, stream, why } from './client.ts'
+import { Failure, hasSession, stream, why } from './client.ts'
 import { merge, type Json } from './patch.ts'
 import type { State } from './types.ts'
 
@@ -39,7 +39,8 @@ export class Live {
         this.problem = 'Tandem stopped serving; waiting for it to come back.'
       } catch (e) {
         if (this.#end.signal.aborted) return
-        if (e instanceof Failure && e.status === 401) {
+        // Another tab may have handed its session over meanwhile.
+        if (e instanceof Failure && e.status === 401 && !hasSession()) {
           this.locked = true
           return
         }
