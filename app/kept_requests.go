@@ -13,7 +13,7 @@ const (
 )
 
 // keptSince returns how old the texts of runs may be: of those that ended, and of
-// those that the end of the program cut off.
+// those that were interrupted.
 func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) {
 	switch k {
 	case control.KeepWeek:

@@ -84,8 +84,8 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// findChats returns what goes with a chat, or with all, and the runs that answered in it, or completed such an answer, as
-// a JSON list. A run that another chat names too is not among them. Error: sql.ErrNoRows if there is no such chat.
+// findChats returns what goes with a chat, or with all, and the runs that answered in it, completed such an answer or
+// began it, as a JSON list. A run that another chat names too is not among them. Error: sql.ErrNoRows if there is no such chat.
 func findChats(ctx context.Context, q querier, id int64) (out DeletedChats, runs string, err error) {
 	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM chats WHERE id = ? OR ? = 0", id, id).Scan(&out.Chats); err != nil {
 		return out, "", err
@@ -97,7 +97,7 @@ func findChats(ctx context.Context, q querier, id int64) (out DeletedChats, runs
 		resumed (id, resumes) AS MATERIALIZED (SELECT id, resumes FROM runs WHERE resumes <> 0),
 		mine (run) AS (
 			SELECT run FROM (SELECT run FROM chat_messages WHERE run > 0 AND (chat = ? OR ? = 0) EXCEPT SELECT run FROM chat_messages WHERE chat <> ? AND ? <> 0)
-			UNION SELECT resumed.id FROM resumed JOIN mine ON resumed.resumes = mine.run)
+			UNION SELECT iif(resumed.id = mine.run, resumed.resumes, resumed.id) FROM resumed JOIN mine ON mine.run IN (resumed.id, resumed.resumes))
 		SELECT count(*), json_group_array(run) FROM mine`, id, id, id, id).Scan(&out.Runs, &runs)
 	if err != nil || out.Runs == 0 {
 		return out, runs, err

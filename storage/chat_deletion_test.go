@@ -168,8 +168,12 @@ func TestDeleteChatInFlight(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	chat, other := mustChat(t, db, Chat{}), mustChat(t, db, Chat{})
 	cut := finished(t, db, Run{FinishReason: FinishInterrupted})
+	first := finished(t, db, Run{FinishReason: FinishInterrupted}) // its message names the run that went on with it
+	if err := db.SetRunText(ctx, RunText{Run: first, Request: json.RawMessage(`{"a":1}`)}); err != nil {
+		t.Fatal(err)
+	}
 	var runs []Run
-	for _, r := range []Run{{}, {Resumes: cut}, {}} {
+	for _, r := range []Run{{Resumes: first}, {Resumes: cut}, {}} {
 		r, err := db.BeginRun(ctx, r)
 		if err != nil {
 			t.Fatal(err)
@@ -191,9 +195,11 @@ func TestDeleteChatInFlight(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 3 || len(gone.Checkpoints) != 2 {
+	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 4 || len(gone.Checkpoints) != 2 {
 		t.Fatalf("%+v, %v", gone, err)
 	}
+	_, err := db.RunText(ctx, first)
+	wantCode(t, err, NotFound)
 	for i, r := range runs {
 		stays := i == 2
 		if err := store(r, "behind"); stays && err != nil {

@@ -31,7 +31,7 @@ type RunFilter struct {
 	Search                  string // in any column of words, or in the time of the start, whatever its case
 
 	Since  time.Time // that began then or later; zero = whenever
-	Failed bool      // that failed, or were cut off by the end of the program
+	Failed bool      // that failed, or were interrupted
 }
 
 // where is the condition on runs.

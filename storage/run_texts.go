@@ -15,7 +15,7 @@ type RunText struct {
 	Run     int64
 	Model   string          // the run's row has it only once the run has ended
 	Key     string          // of the model as it was loaded, see Checkpoint
-	Request json.RawMessage // the body; nil once the run has ended, so that only a crash leaves it
+	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
 	Prompt  int             // tokens of the prompt
 	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
 	Tokens  int             // of the text that are in it
@@ -62,7 +62,7 @@ const (
 )
 
 // SweepRunTexts removes the texts of runs that ended before a moment, and those of
-// runs that the end of the program cut off before another. It returns how many.
+// runs that were interrupted before another. It returns how many.
 // The tokens that verdicts name, answered and now, go with the texts they are of, and so do those at which a prompt parted
 // from another text.
 func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int64, err error) {

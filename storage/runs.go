@@ -55,8 +55,8 @@ type Run struct {
 	Message       string          `json:"message,omitempty"`     // what the client was told where Error is set, without what it had sent; may be empty
 }
 
-// FinishInterrupted is the finish reason of a run whose process ended before it did. Its ended_at is the time at which
-// that was noticed.
+// FinishInterrupted is the finish reason of a run whose process ended before it did, or whose client left that may come
+// back. Where the process ended, its ended_at is the time at which that was noticed.
 const FinishInterrupted = "interrupted"
 
 // KeepRounds is of how many runs, the newest, Speculation and the [RunText] are kept: they can be a hundred times as large

@@ -91,7 +91,7 @@ type RunText struct {
 	Run     int64
 	Model   string          // the run's row has it only once the run has ended
 	Key     string          // of the model as it was loaded
-	Request json.RawMessage // the body; nil once the run has ended, so that only a crash leaves it
+	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
 	Prompt  int             // tokens of the prompt
 	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
 	Tokens  int             // of the text that are in it

@@ -58,7 +58,7 @@ func NewReport(r Run) (Report, error) {
 	if r.Message != "" {
 		report.fact("told", "%s", r.Message)
 	}
-	if r.FinishReason == FinishInterrupted {
+	if r.FinishReason == FinishInterrupted && r.TotalMS == 0 {
 		return report, nil // its figures went with the program
 	}
 	report.prompt(parted)

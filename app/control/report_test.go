@@ -47,6 +47,7 @@ func TestReportFacts(t *testing.T) {
 		{"a refusal", Run{EndedAt: end, FinishReason: FinishError, Error: "invalid_request: n", Message: "n must be at least 1, not 0."}, "told", "n must be at least 1, not 0."},
 		{"no refusal", Run{EndedAt: end, FinishReason: "stop"}, "told", ""},
 		{"cut off", Run{EndedAt: end, FinishReason: FinishInterrupted}, "tokens", ""},
+		{"left by its client", Run{EndedAt: end, FinishReason: FinishInterrupted, TotalMS: 5, CompletionTokens: 3}, "tokens", "prompt 0, completion 3"},
 		{"in flight", Run{}, "finish", ""},
 		{"prompt", Run{EndedAt: end, PromptTokens: 10, MatchedTokens: 8, CachedTokens: 6}, "prompt", "matched 8, restored 6, computed 4"},
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},

@@ -223,7 +223,7 @@ func (r Run) TokensPerVerify() float64 {
 const (
 	FinishCancel      = "cancel" // the client left, or the run was cancelled
 	FinishError       = "error"
-	FinishInterrupted = "interrupted" // the program ended before it did
+	FinishInterrupted = "interrupted" // the program ended before it did, or its client left that may come back
 )
 
 // Resident returns what is known of a model in memory by its id, nil if it is not there.

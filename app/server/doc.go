@@ -23,7 +23,12 @@
 // continuations are generated on goroutines of their own and written by the
 // handler's: the generating side appends to a bounded buffer and never waits
 // for the reader, so a client that stops reading loses its connection and
-// nobody else notices. A client that leaves cancels its generation. Every
+// nobody else notices. A client that leaves cancels its generation, at the next
+// round and whoever it is; one that may want its answer all the same says so
+// beforehand (X-Tandem-Resumable), as the page does: its run is interrupted, not
+// cancelled, and keeps what it takes to be resumed. So a page that is loaded anew
+// has its answer go on from where it was, and nothing is generated that nobody
+// waits for. Every
 // request to a generating route leaves a row in the history, a refused one too.
 //
 // What a model says is read as its family writes (package dialect): each token

@@ -115,12 +115,34 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, report)
 }
 
+// cancel ends a run, as a person wants it. With left it says that whoever read its answer
+// has gone, which a connection alone does not always tell, and answers once there is no
+// such run in flight any more.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
+	f, err := s.readObject(w, r)
+	if err != nil {
 		return err
 	}
-	if !s.cancelRun(r.PathValue("id")) {
+	left := f.bool("left")
+	if f.err != nil {
+		return f.err
+	}
+	cause := errRunCancelled
+	if left {
+		cause = errClientGone
+	}
+	list := s.endRuns(r.PathValue("id"), cause)
+	if len(list) == 0 && !left {
 		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
+	}
+	for _, u := range list {
+		if !left {
+			break
+		}
+		select { // whoever comes back may resume it at once
+		case <-u.ended:
+		case <-r.Context().Done():
+		}
 	}
 	return writeJSON(w, struct{}{})
 }

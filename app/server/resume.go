@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -16,7 +17,7 @@ type resumption struct {
 	body   []byte // of the request
 	key    string // of the model as it was
 	how    replay
-	text   []int32 // as far as it was on disk; nil where nothing was
+	text   []int32 // as far as it was kept; nil where nothing was
 	prompt int     // tokens of it
 }
 
@@ -68,10 +69,24 @@ func runID(r *http.Request) (int64, error) {
 	return id, nil
 }
 
+// textLeft returns what is left of a run that was cut off: all of its text where the
+// program lived to keep that, otherwise as far as a checkpoint has it.
+func (s *Server) textLeft(ctx context.Context, t control.RunText) []int32 {
+	if t.Tail != nil {
+		if ids, err := s.runText(ctx, t); err == nil {
+			return ids
+		}
+	}
+	ids, err := s.backend.RunCheckpoint(ctx, t.Run)
+	if err != nil {
+		return nil // from the beginning
+	}
+	return ids
+}
+
 // resume answers as the run's own route does, a chat's for a response, with its whole
-// answer: first what
-// had been generated until it was cut off, as far as that was on disk, then
-// the rest. The body may set stream, stream_options and return_token_ids.
+// answer: first what had been generated until it was cut off, as far as that was kept,
+// then the rest. The body may set stream, stream_options and return_token_ids.
 func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := runID(r)
 	if err != nil {
@@ -90,15 +105,13 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	}
 	read := bodyReader(row.Endpoint)
 	if text.Request == nil || read == nil {
-		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off by the end of the program, or what was asked was not kept.", id)
+		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or what was asked was not kept.", id)
 	}
 	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
 		return err
 	}
-	if ids, err := s.backend.RunCheckpoint(r.Context(), id); err == nil {
-		from.text = ids
-	}
+	from.text = s.textLeft(r.Context(), text)
 	return s.continuation(row.Endpoint, from, func(f *fields) (request, error) {
 		stored, err := parseFields(text.Request, "")
 		if err != nil {

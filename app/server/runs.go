@@ -32,9 +32,13 @@ type run struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	start  time.Time
-	key    int64  // in the table of runs: row.ID, or below 0 if there is no row
-	name   string // its client's, see runNameHeader; may be empty
-	client string // see clientOf
+	key    int64         // in the table of runs: row.ID, or below 0 if there is no row
+	name   string        // its client's, see runNameHeader; may be empty
+	client string        // see clientOf
+	ended  chan struct{} // closed once its row is complete
+
+	// returns is set where its client may come back and have it resumed: see resumableHeader.
+	returns bool
 
 	row   control.Run      // the handler's goroutine alone, or its stream's, but for ID, StartedAt, Client, Endpoint
 	reply *reply           // nil until the request is understood
@@ -71,6 +75,11 @@ type runTable struct {
 // in prefill an id could only be guessed.
 const runNameHeader = "X-Tandem-Request"
 
+// resumableHeader says that whoever asks may lose the answer without wanting that, as a
+// page does that is loaded anew. A run whose client leaves ends all the same, and can be
+// resumed then.
+const resumableHeader = "X-Tandem-Resumable"
+
 // runHeader has the id of the run in the answer, whatever becomes of it.
 const runHeader = "X-Tandem-Run"
 
@@ -88,7 +97,7 @@ func runName(r *http.Request) (string, error) {
 
 // begin opens the row of a request that has just arrived, and goes on with from, if that is not nil.
 func (s *Server) begin(r *http.Request, endpoint, name string, from *resumption) *run {
-	u := &run{s: s, start: time.Now(), name: name, client: clientOf(r)}
+	u := &run{s: s, start: time.Now(), name: name, client: clientOf(r), ended: make(chan struct{}), returns: r.Header.Get(resumableHeader) == "true"}
 	u.ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.row = control.Run{StartedAt: u.start.UTC(), Client: clientName(r), Endpoint: endpoint}
 	if from != nil { // what is forgotten with that run is in this one, too
@@ -175,6 +184,7 @@ func (u *run) finish(err error) {
 		s.runs.mu.Lock()
 		defer s.runs.mu.Unlock()
 		delete(s.runs.runs, u.key)
+		close(u.ended)
 	}()
 
 	row := &u.row
@@ -198,11 +208,18 @@ func (u *run) finish(err error) {
 	}
 	status := http.StatusOK
 	switch cause := context.Cause(u.ctx); {
-	case err != nil && failureOf(err).status == statusClientGone || cause == errRunCancelled:
-		row.FinishReason = control.FinishCancel
-		status = statusClientGone
+	case cause == errRunCancelled:
+		row.FinishReason, status = control.FinishCancel, statusClientGone
+	case err != nil && failureOf(err).status == statusClientGone:
+		row.FinishReason, status = control.FinishCancel, statusClientGone
+		if u.returns {
+			row.FinishReason = control.FinishInterrupted
+		}
 	case err != nil:
 		row.FinishReason, row.Error, row.Message = control.FinishError, recorded(err), sentence(err)
+		if cause == error(errStopping) && u.text != nil { // it can be resumed
+			row.FinishReason = control.FinishInterrupted
+		}
 		status = failureOf(err).status
 		if status == http.StatusInternalServerError && u.began {
 			s.log.Error("request failed", "run", row.ID, "err", err)
@@ -307,17 +324,21 @@ func (s *Server) active() []control.Active {
 
 // cancelRun ends a run in flight by its id, or those of a name; false if there
 // is none.
-func (s *Server) cancelRun(name string) (found bool) {
+func (s *Server) cancelRun(name string) bool { return len(s.endRuns(name, errRunCancelled)) > 0 }
+
+// endRuns ends a run in flight by its id, or those of a name, and returns them. They end
+// for the cause: errRunCancelled, or errClientGone for one that nobody reads any more.
+func (s *Server) endRuns(name string, cause error) (list []*run) {
 	id, err := strconv.ParseInt(name, 10, 64)
 	s.runs.mu.Lock()
 	defer s.runs.mu.Unlock()
 	for key, u := range s.runs.runs {
 		if err == nil && key == id || err != nil && name != "" && u.name == name {
-			u.cancel(errRunCancelled)
-			found = true
+			u.cancel(cause)
+			list = append(list, u)
 		}
 	}
-	return found
+	return list
 }
 
 // Drain ends downloads, and gives bodies that have not arrived a moment.

@@ -413,7 +413,7 @@ func TestCloseStream(t *testing.T) {
 	if body := w.Body.String(); strings.Contains(body, "[DONE]") || !strings.Contains(body, `"code":"not_ready"`) {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	if r := fake.lastRun(); r.FinishReason != "error" || r.CompletionTokens != 1 {
+	if r := fake.lastRun(); r.FinishReason != control.FinishInterrupted || r.Error != "not_ready" || r.CompletionTokens != 1 {
 		t.Errorf("the history has %+v", r)
 	}
 }

@@ -79,15 +79,15 @@ func (s *Server) keepText(rep *reply, body []byte) {
 	s.setText(rep.run)
 }
 
-// endText notes what a run has become. One that the end of the program cut off
-// can still be resumed. Of one that was refused nothing stays.
+// endText notes what a run has become. One that was interrupted can still be resumed.
+// Of one that was refused nothing stays.
 func (s *Server) endText(u *run) {
 	t := u.text
 	if t == nil {
 		return
 	}
 	c := u.reply.choices[0]
-	if context.Cause(u.ctx) != error(errStopping) {
+	if u.row.FinishReason != control.FinishInterrupted {
 		t.Request = nil
 	}
 	if c.ids == nil {

@@ -373,7 +373,7 @@ test('what goes with a chat is said before it goes', async () => {
   await context.close()
 })
 
-test('a stop, and what there was of an answer as the page went', async () => {
+test('a stop, and an answer that goes on behind a reload', async () => {
   const { context, page, problems, ask } = await playground()
   // Without this the model may end its answer before it is stopped.
   await page.route('**/v1/chat/completions', (route) => {
@@ -395,22 +395,86 @@ test('a stop, and what there was of an answer as the page went', async () => {
   await page.getByText('· stopped').waitFor()
   assert.equal((await lastRun()).finish_reason, 'cancel')
 
-  // It answers again, and the page is left in the midst of it.
+  // It answers again, and the page is loaded anew in the midst of it, twice: each time the
+  // answer goes on by itself, from where it was. It is one message, whoever saved it.
   await page.getByRole('button', { name: 'Answer again' }).click()
-  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
-  await page.reload()
-  // What the page sent as it went may arrive behind what the new one asks for. It is
-  // one message, whoever saved it.
   const id = page.url().split('/').at(-1)
   const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
-  await until('answer that was left', async () => (await answers())[1]?.content)
-  const run = await lastRun()
-  assert.equal(run.finish_reason, 'cancel')
-  assert.equal((await answers())[1].run, run.id)
-  await page.reload()
+  const grown = async (than) => until('answer that grows', async () => {
+    const m = (await answers())[1]
+    return m?.content.length > than.length && m
+  })
+  const runs = []
+  let kept = await grown('')
+  for (let n = 0; n < 2; n++) {
+    runs.push(kept.run)
+    await page.reload()
+    const next = await until('run that goes on with it', async () => {
+      const m = (await answers())[1]
+      return m.run !== kept.run && m
+    })
+    assert.ok(next.content.startsWith(kept.content), `${JSON.stringify(kept.content)} became ${JSON.stringify(next.content)}`)
+    const { run: before } = await ask(`/app/runs/${kept.run}/report`)
+    assert.equal(before.finish_reason, 'interrupted')
+    assert.equal((await ask(`/app/runs/${next.run}`)).resumes, kept.run)
+    kept = next
+  }
+  await page.keyboard.press('Escape')
+  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
   await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
-  await page.getByText('· interrupted').or(page.getByText('interrupted ·')).waitFor()
-  assert.equal((await answers()).length, 2)
+  assert.equal((await lastRun()).finish_reason, 'cancel')
+  const [, last, ...more] = await answers()
+  assert.deepEqual(more, [])
+  assert.equal(last.finish, 'stopped')
+  assert.ok(last.content.startsWith(kept.content))
+
+  // One that was stopped stays so.
+  const asked = []
+  page.on('request', (r) => r.url().includes('/resume') && asked.push(r.url()))
+  await page.reload()
+  await page.getByText('· stopped').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0)
+  assert.deepEqual(asked, [])
+  // The same word stands among the runs.
+  await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
+  await page.getByText('Whoever asked for this left before it was done.').waitFor()
+  await page.getByText('interrupted', { exact: true }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer that comes in another tab', async () => {
+  const { context, page, problems } = await playground()
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  // What is kept comes late, which run it is too.
+  let keep
+  const held = new Promise((go) => (keep = go))
+  await page.route('**/app/chats/*/messages/*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Two tabs look at this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  const other = await context.newPage()
+  other.on('pageerror', (e) => problems.push(String(e)))
+  await other.goto(page.url())
+  await other.locator('.said').getByText('Two tabs look at this.').waitFor()
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  keep()
+  await other.getByText('still coming, in another tab').waitFor({ timeout: 60_000 })
+  const some = (await other.locator('.chat .markdown').innerText()).length
+  await until('more of it', async () => (await other.locator('.chat .markdown').innerText()).length > some)
+  assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
+  await shot(other, 'another-tab')
+  await page.bringToFront()
+  await page.keyboard.press('Escape')
+  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
+  await other.getByText('· stopped').waitFor({ timeout: 20_000 })
+  assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -441,25 +505,42 @@ test('a chat is deleted while it answers', async () => {
   await context.close()
 })
 
-test('a page that is left before the first word leaves no answer', async () => {
+test('a page that is left before the first word asks again', async () => {
   const { context, page, problems, ask } = await playground()
+  await short(page, 4)
   await chat(page)
   let held = page.waitForRequest('**/v1/chat/completions')
-  await page.route('**/v1/chat/completions', () => {})
+  const hold = () => {}
+  await page.route('**/v1/chat/completions', hold)
   await page.getByLabel('Message', { exact: true }).fill('Nothing comes of this.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   await held
   await page.getByText('Reading…').waitFor()
-  await page.reload()
-  await page.locator('.said').getByText('Nothing comes of this.').waitFor()
-  assert.equal(await page.locator('.chat > li').count(), 1)
-  assert.equal(await page.getByText('interrupted').count(), 0)
-  const { messages } = await ask(`/app/chats/${page.url().split('/').at(-1)}`)
-  assert.deepEqual(messages.map((m) => m.role), ['user', 'assistant'])
-  // What is said next goes on from what was said.
   held = page.waitForRequest('**/v1/chat/completions')
-  await page.getByRole('button', { name: 'Answer', exact: true }).click()
+  await page.reload()
+  // The same is asked, of which nothing had come.
   assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
+  await page.getByText('Reading…').waitFor()
+  assert.equal(await page.locator('.chat > li').count(), 2)
+  const id = page.url().split('/').at(-1)
+  assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.role), ['user', 'assistant', 'assistant'])
+
+  // In another tab, later, nothing is asked by itself.
+  const other = await context.newPage()
+  let asked = 0
+  await other.route('**/v1/chat/completions', (route) => {
+    asked++
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 4 }) })
+  })
+  await other.goto(page.url())
+  await other.locator('.said').getByText('Nothing comes of this.').waitFor()
+  await other.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  assert.equal(await other.getByText('interrupted').count(), 0)
+  assert.equal(asked, 0)
+  await other.getByRole('button', { name: 'Answer', exact: true }).click()
+  await other.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
+  assert.equal(asked, 1)
   assert.deepEqual(problems, [])
   await context.close()
 })
@@ -605,12 +686,29 @@ test('a page that crashes loses next to nothing', async () => {
   await crashed
   await other.page.goto(`${other.page.url().split('#')[0]}#/playground/${kept.chat}`)
   await other.page.getByText('interrupted').waitFor()
+  const cut = await until('end of the run', async () => {
+    const r = await other.ask(`/app/runs/${kept.run}`)
+    return r.ended_at && r
+  })
+  assert.equal(cut.finish_reason, 'interrupted')
   // Tinted it is shown as it is.
   await other.page.getByLabel('Show which words were drafted').check()
   const { messages } = await other.ask(`/app/chats/${kept.chat}`)
   assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
   assert.ok(messages.at(-1).content.startsWith(kept.content))
   await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
+  await shot(other.page, 'interrupted')
+  // It goes on where it was, when a person wants it.
+  await other.page.getByRole('button', { name: 'Continue' }).click()
+  const more = await until('more of it', async () => {
+    const m = (await other.ask(`/app/chats/${kept.chat}`)).messages.at(-1)
+    return m.content.length > messages.at(-1).content.length && m
+  })
+  assert.ok(more.content.startsWith(messages.at(-1).content))
+  assert.equal(more.id, kept.id)
+  await other.page.keyboard.press('Escape')
+  await other.page.getByText('stopped ·').or(other.page.getByText('· stopped')).waitFor({ timeout: 20_000 })
+  assert.equal(await other.page.getByRole('button', { name: 'Continue' }).count(), 0)
   assert.deepEqual(other.problems, [])
   await context.close()
   await other.context.close()
@@ -741,13 +839,15 @@ test('a page that is left while it reads leaves the run', async () => {
   await page.getByText('Reading…').waitFor()
   const id = await until('chat', () => /\d+$/.exec(page.url())?.[0])
   await until('answer', async () => (await ask(`/app/chats/${id}`)).messages.length === 2)
+  await page.route('**/v1/chat/completions', () => {}) // it asks again
   await page.reload()
   await until('run', async () => (await ask(`/app/chats/${id}`)).messages[1].run === 4711)
-  await page.reload()
-  await page.getByText('The last answer to this ended before its first word').waitFor()
-  assert.equal(await page.getByRole('link', { name: 'run 4711' }).getAttribute('href'), '#/runs/4711')
-  assert.equal(await page.locator('.chat > li').count(), 1)
-  await healthy(page, problems)
+  const other = await context.newPage()
+  await other.goto(page.url())
+  await other.getByText('The last answer to this ended before its first word').waitFor()
+  assert.equal(await other.getByRole('link', { name: 'run 4711' }).getAttribute('href'), '#/runs/4711')
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  await healthy(other, problems)
   await context.close()
 })
 

@@ -270,7 +270,7 @@ func TestDrainEnds(t *testing.T) {
 		t.Errorf("the client heard %q at the end", text[max(0, len(text)-200):])
 	}
 	list := lines[control.Run](t, newConsole(t, home).must(t, "runs", "--json"))
-	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason == "interrupted" {
+	if len(list) != 1 || list[0].EndedAt.IsZero() || list[0].FinishReason != "interrupted" || list[0].Message != "Tandem is stopping." || list[0].TotalMS == 0 {
 		t.Errorf("runs %+v", list)
 	}
 }

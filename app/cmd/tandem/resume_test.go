@@ -16,11 +16,17 @@ import (
 )
 
 // streamIDs starts a chat that has no end of its own and returns the tokens that
-// come until there are n.
-func (p *process) streamIDs(t *testing.T, n int) (ids []int32) {
+// come until there are n, and what leaves it.
+func (p *process) streamIDs(t *testing.T, n int) (ids []int32, leave func() error) {
 	t.Helper()
-	resp, err := http.Post(p.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/chat/completions", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
 		"ignore_eos":true,"stream":true,"return_token_ids":true,"messages":[{"role":"user","content":"Write a Go function named Contains."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Tandem-Resumable", "true")
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +44,17 @@ func (p *process) streamIDs(t *testing.T, n int) (ids []int32) {
 	if len(ids) < n {
 		t.Fatalf("%d tokens came: %v", len(ids), lines.Err())
 	}
+	return ids, resp.Body.Close
+}
+
+// resume completes a run by the command line and returns its tokens.
+func (c *console) resume(t *testing.T, run int64) (ids []int32) {
+	t.Helper()
+	for _, l := range lines[struct {
+		TokenIDs []int32 `json:"token_ids"`
+	}](t, c.must(t, "runs", "resume", "--json", fmt.Sprint(run))) {
+		ids = append(ids, l.TokenIDs...)
+	}
 	return ids
 }
 
@@ -46,7 +63,7 @@ func (p *process) streamIDs(t *testing.T, n int) (ids []int32) {
 func TestResume(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
-	before := p.streamIDs(t, 200)
+	before, _ := p.streamIDs(t, 200)
 	// A checkpoint of the answer is there, behind its 64th token or a later one.
 	c := client(t, home)
 	for range 1000 {
@@ -71,13 +88,7 @@ func TestResume(t *testing.T) {
 	if len(runs) != 1 || runs[0].FinishReason != "interrupted" || runs[0].Model != "pocket" {
 		t.Fatalf("the history has %+v", runs)
 	}
-	out := console.must(t, "runs", "resume", "--json", fmt.Sprint(runs[0].ID))
-	var ids []int32
-	for _, l := range lines[struct {
-		TokenIDs []int32 `json:"token_ids"`
-	}](t, out) {
-		ids = append(ids, l.TokenIDs...)
-	}
+	ids := console.resume(t, runs[0].ID)
 	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
 		t.Errorf("%d tokens, %v; before the end of the process %v", len(ids), ids, before)
 	}
@@ -91,6 +102,40 @@ func TestResume(t *testing.T) {
 	}
 	if code := console.tandem(t.Context(), "runs", "resume", "2"); code != 1 || !strings.Contains(console.stderr, "not cut off") {
 		t.Errorf("a run that ended is resumed: %d, %s", code, console.stderr)
+	}
+}
+
+// TestResumeLeft: an answer whose client left goes on from its very last token, which no
+// checkpoint has, and once more from there; with the tokens it would have had.
+func TestResumeLeft(t *testing.T) {
+	home := newHome(t)
+	p := serveProcess(t, home)
+	defer p.stop(t)
+	c, console := client(t, home), newConsole(t, home)
+	idle := func() {
+		t.Helper()
+		waitState(t, c, func(st control.State) bool { return len(st.Active) == 0 })
+	}
+	before, leave := p.streamIDs(t, 20)
+	if err := leave(); err != nil {
+		t.Fatal(err)
+	}
+	idle()
+	runs := lines[control.Run](t, console.must(t, "runs", "--json"))
+	left := runs[0]
+	if left.FinishReason != "interrupted" || left.Error != "" || left.CompletionTokens < len(before) || left.CompletionTokens >= 330 {
+		t.Fatalf("the history has %+v", left)
+	}
+	ids := console.resume(t, left.ID)
+	idle()
+	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
+		t.Errorf("%d tokens, %v; before it was left %v", len(ids), ids, before)
+	}
+	if r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]; r.Resumes != left.ID || r.Rounds > 330-left.CompletionTokens {
+		t.Errorf("%d tokens were there, and it was resumed by %+v", left.CompletionTokens, r)
+	}
+	if text := console.must(t, "runs", "verify", "2"); !strings.Contains(text, "all 330 tokens") {
+		t.Errorf("verified: %s", text)
 	}
 }
 

@@ -107,7 +107,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	f.StringVar(&q.Client, "client", "", "of this client only, as runs --json lists it")
 	f.StringVar(&q.Endpoint, "endpoint", "", "of this endpoint only, such as /v1/completions")
 	f.StringVar(&q.Finish, "finish", "", "that ended so only, such as stop, length, error or running")
-	f.BoolVar(&q.Failed, "failed", false, "that failed only, or were cut off by the end of the program")
+	f.BoolVar(&q.Failed, "failed", false, "that failed or were interrupted only")
 	f.StringVar(&q.Day, "day", "", "of this day only, such as 2026-11-22")
 	f.Func("since", "begun since `WHEN` only: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time", sinceFlag(time.Now(), &q.Since))
 	f.StringVar(&q.Search, "search", "", "with this text in any of these only")

@@ -14,6 +14,17 @@ export interface Timings {
   stopped?: boolean // from elsewhere, such as the menu
 }
 
+// news returns what leaves out of the parts of a text the beginning that is known.
+function news(known: string): (part: string) => string {
+  let at = 0
+  return (part) => {
+    const again = known.slice(at, at + part.length)
+    if (!part.startsWith(again)) throw new Error('The answer came out otherwise this time, so it cannot go on here. “Answer again” asks for a new one.')
+    at += part.length
+    return part.slice(again.length)
+  }
+}
+
 // An Answer grows while it is generated. Nothing follows it: who shows it looks
 // at it now and then.
 export class Answer {
@@ -24,14 +35,46 @@ export class Answer {
   run = 0 // id of its run, once it has begun
   finish = '' // why it ended, empty while it has not
   timings: Timings | null = null
+  #next = 0 // the run that goes on with it, until that has come further
+  #text = news('')
+  #thought = news('')
+
+  // again begins it with what an earlier run left of it, which comes again first.
+  again(text: string, thought: string, spans: number[], run: number): void {
+    Object.assign(this, { text, thought, spans: spans.slice(), run })
+    const left = text.length - spans.reduce((sum, n) => sum + n, 0)
+    if (left > 0) this.#span(left, false)
+    this.#text = news(text)
+    this.#thought = news(thought)
+  }
+
+  // begin names the run that it comes of. What was left of an earlier one is lost only
+  // once there is more.
+  begin(run: number): void {
+    this.#next = run
+    if (this.run === 0) this.run = run
+  }
 
   add(text: string, drafted: boolean): void {
+    text = this.#text(text)
     if (text === '') return
+    this.run = this.#next
     this.text += text
+    this.#span(text.length, drafted)
+  }
+
+  think(thought: string): void {
+    thought = this.#thought(thought)
+    if (thought === '') return
+    this.run = this.#next
+    this.thought += thought
+  }
+
+  #span(length: number, drafted: boolean): void {
     const last = this.spans.length - 1
-    if (last >= 0 && (last % 2 === 1) === drafted) this.spans[last]! += text.length
-    else if (last < 0 && drafted) this.spans.push(0, text.length)
-    else this.spans.push(text.length)
+    if (last >= 0 && (last % 2 === 1) === drafted) this.spans[last]! += length
+    else if (last < 0 && drafted) this.spans.push(0, length)
+    else this.spans.push(length)
   }
 }
 

@@ -22,10 +22,11 @@ const endsWithin = 10_000 // milliseconds that an answer which was stopped may t
 // A Generation is an answer in the making.
 export class Generation {
   readonly answer = new Answer()
+  readonly name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
   stopped = false
+  resumable = false // what there is of it is kept, and can be gone on with if the page is left
   #begun = false
   #ended = false
-  #name = 'page-' + Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(16).padStart(2, '0')).join('')
   #abort = new AbortController()
   #late: ReturnType<typeof setTimeout> | undefined // once it is stopped
 
@@ -42,16 +43,17 @@ export class Generation {
     }
     this.#begun = true
     const body = { stream: true, stream_options: { include_usage: true }, ...ask }
-    const init = { method: 'POST', body: JSON.stringify(body), headers: { 'X-Tandem-Request': this.#name, 'X-Tandem-Client': 'Tandem' }, signal: this.#abort.signal }
+    const headers = { 'X-Tandem-Request': this.name, 'X-Tandem-Client': 'Tandem', 'X-Tandem-Resumable': String(this.resumable) }
+    const init = { method: 'POST', body: JSON.stringify(body), headers, signal: this.#abort.signal }
     const a = this.answer
     try {
-      for await (const data of stream(path, init, ({ headers }) => (a.run = Number(headers.get('X-Tandem-Run') ?? 0)))) {
+      for await (const data of stream(path, init, ({ headers }) => a.begin(Number(headers.get('X-Tandem-Run') ?? 0)))) {
         const chunk = JSON.parse(data) as Chunk
         a.model = chunk.model
         if (chunk.timings) a.timings = chunk.timings
         const [choice] = chunk.choices
         if (choice) {
-          a.thought += choice.delta?.reasoning ?? ''
+          a.think(choice.delta?.reasoning ?? '')
           a.add(choice.text ?? choice.delta?.content ?? '', (choice.draft?.accepted ?? 0) > 0)
           if (choice.finish_reason) a.finish = choice.finish_reason
         }
@@ -75,7 +77,7 @@ export class Generation {
     const { signal } = this.#abort
     for (let tries = 0; this.#begun && !this.#ended && !signal.aborted && tries < 50; tries++) {
       try {
-        await request(`/app/runs/${this.#name}/cancel`, { method: 'POST', body: '{}', signal })
+        await request(`/app/runs/${this.name}/cancel`, { method: 'POST', body: '{}', signal })
         return
       } catch {
         if (!signal.aborted) await new Promise((done) => setTimeout(done, 100))
@@ -84,8 +86,8 @@ export class Generation {
     this.#abort.abort()
   }
 
-  // leave stops it as the page ends.
+  // leave ends it as the page ends, for nobody reads it any more.
   leave(send: (path: string, body: unknown) => void): void {
-    if (this.#begun && !this.#ended) send(`/app/runs/${this.#name}/cancel`, {})
+    if (this.#begun && !this.#ended) send(`/app/runs/${this.name}/cancel`, { left: !this.stopped })
   }
 }

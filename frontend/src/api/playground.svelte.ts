@@ -1,6 +1,6 @@
 import { get, post, remove } from './client.ts'
 import { Failures } from './failures.svelte.ts'
-import { Talk } from './talk.svelte.ts'
+import { Talk, type Left } from './talk.svelte.ts'
 import type { Chat, ChatList } from './types.ts'
 
 // draftKey names what is being typed in a chat, or in one of a kind that is not kept
@@ -10,6 +10,7 @@ const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
 // example is the code that there is to complete before any was written.
 const example = 'package main\n\nimport "os"\n\n// read returns what is in a file.\nfunc read(name string) (string, error) {\n\tdata, err := os.ReadFile(name)\n'
+const leftKey = 'tandem-left' // in the tab's storage: what grew as the page was left
 
 // A Playground is the list of the chats that are kept, and the one that is shown.
 // It outlives its page, so that an answer goes on while another page is looked at.
@@ -31,8 +32,28 @@ export class Playground {
 
   constructor() {
     addEventListener('pagehide', () => {
-      for (const t of this.#talks) t.leave()
+      const left = [...this.#talks].flatMap((t) => t.leave() ?? [])
+      if (left.length > 0) sessionStorage.setItem(leftKey, JSON.stringify([...this.#left(), ...left]))
     })
+  }
+
+  // #left are the answers that grew as the page was left, and of which nobody has looked
+  // at the chat since.
+  #left(): Left[] {
+    try {
+      return JSON.parse(sessionStorage.getItem(leftKey) ?? '[]') as Left[]
+    } catch {
+      return [] // what is not understood is forgotten
+    }
+  }
+
+  // #comeBack goes on with the one of a talk that has just been opened.
+  #comeBack(t: Talk, chat: number): void {
+    const all = this.#left()
+    const last = all.findLast((l) => l.chat === chat)
+    if (!last) return
+    sessionStorage.setItem(leftKey, JSON.stringify(all.filter((l) => l.chat !== chat)))
+    void t.comeBack(last)
   }
 
   // read reads the list anew, from its beginning.
@@ -115,6 +136,7 @@ export class Playground {
       if (turn !== this.#turn) return
       t.input = sessionStorage.getItem(draftKey(id)) ?? t.input
       this.#show(t)
+      this.#comeBack(t, id)
     })
     if (!there && turn === this.#turn) this.#address()
   }

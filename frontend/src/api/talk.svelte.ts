@@ -1,6 +1,6 @@
 import { branch, latest, siblings } from '../parts/thread.ts'
 import type { Timings } from './answer.ts'
-import { get, post, request, why } from './client.ts'
+import { Failure, get, post, request, why } from './client.ts'
 import { Generation, type Ask, type Said } from './generate.ts'
 import type { Chat, Message, WholeChat } from './types.ts'
 
@@ -28,6 +28,21 @@ const shownEvery = 100 // milliseconds between two looks at an answer that grows
 const savedEvery = 2000 // milliseconds between two savings of it
 const lastWords = 60 << 10 // bytes that a request may have which outlives the page
 
+// A Left is an answer that was growing as the page was left.
+export interface Left {
+  chat: number
+  message: number
+  name: string // of its request
+}
+
+// broke reports whether an answer ended because Tandem did, or the way to it.
+const broke = (e: unknown): boolean => !(e instanceof Failure) || e.code === 'unreachable' || e.code === 'not_ready'
+
+// none reports whether nothing came of an answer, which then is no message: it ended
+// before it began, or its page was left then.
+const none = (m: Message, all: Message[]): boolean =>
+  m.role === 'assistant' && m.content === '' && !(m.facts as Facts | null)?.thought && m.finish !== 'stop' && m.finish !== 'length' && !all.some((x) => x.parent === m.id)
+
 // A Talk is a conversation that is shown or that an answer is generated in. It is
 // kept message by message, unless nothing is to be kept: then it lives in the page.
 export class Talk {
@@ -42,7 +57,8 @@ export class Talk {
   failure = $state('')
   busy = $state(false) // an answer is coming
   answered = $state(false) // the last that was asked for here came, and was not stopped
-  left = $state.raw<Message[]>([]) // answers that ended before they began, as far as their runs are known
+  left = $state.raw<Message[]>([]) // answers that ended before they began
+  flying = $state.raw<number[]>([]) // the runs that are in flight, in whatever tab
   growing = $state.raw<{ id: number; text: string; thought: string; spans: number[] } | null>(null) // as it was at the last look
 
   #generation: Generation | null = null
@@ -66,16 +82,42 @@ export class Talk {
     const { chat, messages } = await get<WholeChat>(`/app/chats/${id}`)
     const t = new Talk(chat.kind === 'code' ? 'code' : 'chat', true, changed)
     t.chat = chat
-    // An answer that ended before it began is none, and one whose page was left then.
-    const none = (m: Message): boolean => m.role === 'assistant' && m.content === '' && m.finish !== 'stop' && m.finish !== 'length' && !messages.some((x) => x.parent === m.id)
-    t.messages = messages.filter((m) => !none(m))
-    t.left = messages.filter((m) => none(m) && m.run > 0)
-    t.leaf = messages.find((m) => m.id === chat.leaf && none(m))?.parent ?? chat.leaf
+    t.#take(messages)
+    t.leaf = t.left.find((m) => m.id === chat.leaf)?.parent ?? chat.leaf
     t.system = chat.system
     t.options = (chat.options ?? {}) as Options
     if (t.kind === 'code') t.input = t.sent?.content ?? ''
     return t
   }
+
+  #take(messages: Message[]): void {
+    this.messages = messages.filter((m) => !none(m, messages))
+    this.left = messages.filter((m) => none(m, messages))
+  }
+
+  // refresh reads what another tab, or the page before this one, has kept meanwhile.
+  async refresh(): Promise<void> {
+    if (!this.chat || this.busy) return
+    const { chat, messages } = await get<WholeChat>(`/app/chats/${this.chat.id}`)
+    if (this.busy) return
+    const own = this.messages.filter((m) => m.id < 0)
+    this.#take(messages)
+    this.messages = [...this.messages, ...own]
+    const last = this.messages.find((m) => m.id === chat.leaf)
+    if (last?.parent === this.leaf) this.leaf = last.id // it has its first words now
+  }
+
+  // interrupted reports whether the end of an answer is missing that is kept, and grows
+  // whether another tab has it come.
+  interrupted = (m: Message): boolean => m.role === 'assistant' && m.id > 0 && m.run > 0 && m.finish === '' && m.id !== this.growing?.id
+  grows = (m: Message): boolean => this.interrupted(m) && this.flying.includes(m.run)
+
+  // continues reports whether an answer can go on from where it was.
+  continues = (m: Message): boolean => this.interrupted(m) && !this.grows(m) && m.id === this.leaf
+
+  // elsewhere reports whether an answer comes in another tab, or may: which run one is
+  // that has just been asked for is not kept yet.
+  elsewhere = $derived(!this.busy && (this.messages.some(this.grows) || this.left.some((m) => this.grows(m) || (m.run === 0 && m.finish === '' && this.flying.length > 0))))
 
   // shown are the messages of the branch that is shown.
   shown = $derived(branch(this.messages, this.leaf))
@@ -151,6 +193,36 @@ export class Talk {
     if (!this.busy) await this.#begin(() => this.#answer(parent))
   }
 
+  // goOn has an answer that was interrupted go on from where it was, unless it has been
+  // gone on with in another tab.
+  async goOn(id: number): Promise<void> {
+    try {
+      await this.refresh()
+    } catch (e) {
+      this.failure = why(e)
+      return
+    }
+    const m = this.messages.find((x) => x.id === id)
+    if (m && this.interrupted(m) && id === this.leaf && !this.busy) await this.#begin(() => this.#goOn(m))
+  }
+
+  async #goOn(m: Message): Promise<void> {
+    const { limit = 0, spans = [], thought = '' } = (m.facts ?? {}) as Facts
+    this.#generation?.answer.again(m.content, thought, spans, m.run)
+    this.growing = { id: m.id, text: m.content, thought, spans }
+    await this.#grow(m, limit, (g, changed) => g.follow(`/app/runs/${m.run}/resume`, {}, changed))
+  }
+
+  // comeBack goes on with an answer that was growing as the page was left.
+  async comeBack({ message, name }: Left): Promise<void> {
+    // What the page sent as it went may not have arrived.
+    await post(`/app/runs/${name}/cancel`, { left: true }).catch(() => {})
+    await this.goOn(message)
+    // Where nothing had come, nothing is lost by asking again.
+    const begun = this.left.find((x) => x.id === message)
+    if (begun?.finish === '' && begun.parent === this.leaf) await this.answer(begun.parent)
+  }
+
   #begin(come: () => Promise<void>): Promise<void> {
     this.busy = true
     this.answered = this.#left = false
@@ -194,13 +266,19 @@ export class Talk {
 
   async #answer(parent: number): Promise<void> {
     const ask = this.#ask(parent)
-    this.#limit = ask.max_tokens
-    const g = this.#generation ?? new Generation()
-    let m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
+    const m = this.#put({ parent, role: 'assistant', content: '', finish: '' })
     this.growing = { id: m.id, text: '', thought: '', spans: [] }
     // It has its id before it grows: whoever saves it, the page as it goes too,
     // changes that one.
-    m = await this.#add(m)
+    await this.#grow(await this.#add(m), ask.max_tokens, (g, changed) => g.run(ask, changed))
+  }
+
+  // #grow shows an answer as it comes, and keeps it.
+  async #grow(m: Message, limit: number, come: (g: Generation, changed: () => void) => Promise<void>): Promise<void> {
+    this.#limit = limit
+    const g = this.#generation ?? new Generation()
+    g.resumable = m.id > 0
+    const before = m.run // that it goes on with; 0 = it is new
 
     // saved holds what is being kept, one at a time.
     let saving = false
@@ -209,7 +287,7 @@ export class Talk {
       if (saving || (g.answer.text.length === m.content.length && g.answer.run === m.run)) return
       saving = true
       saved = (async () => {
-        m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model, run: g.answer.run })
+        m = await this.#save({ ...m, content: g.answer.text, model: g.answer.model || m.model, run: g.answer.run })
         saving = false
       })()
     }
@@ -220,10 +298,13 @@ export class Talk {
     }
     const saver = setInterval(save, savedEvery)
     try {
-      await g.run(ask, () => (look ??= setTimeout(show, shownEvery)))
+      await come(g, () => {
+        look ??= setTimeout(show, shownEvery)
+        if (g.answer.run !== m.run) save() // other tabs know it by that
+      })
     } catch (e) {
       this.failure = why(e)
-      g.answer.finish = 'error'
+      g.answer.finish = before > 0 || broke(e) ? '' : 'error'
     }
     clearInterval(saver)
     clearTimeout(look)
@@ -234,10 +315,10 @@ export class Talk {
       if (m.id > 0) await this.#save({ ...m, run: a.run, finish: a.finish === 'stopped' ? 'stopped' : 'error' })
       if (a.run > 0) this.left = [...this.left, { ...m, run: a.run }]
       this.messages = this.messages.filter((x) => x.id !== m.id)
-      this.leaf = parent
-    } else {
-      const facts: Facts = { limit: ask.max_tokens, ...(a.timings ? { timings: a.timings } : {}), ...(a.thought ? { thought: a.thought } : {}), spans: a.spans }
-      await this.#save({ ...m, content: a.text, model: a.model, finish: a.finish || 'error', run: a.run, facts })
+      this.leaf = m.parent
+    } else if (a.finish !== '' || before === 0 || a.run !== before) {
+      const facts: Facts = { limit, ...(a.timings ? { timings: a.timings } : {}), ...(a.thought ? { thought: a.thought } : {}), spans: a.spans }
+      await this.#save({ ...m, content: a.text, model: a.model || m.model, finish: a.finish, run: a.run, facts })
     }
     this.growing = this.#generation = null
     this.answered = a.finish === 'stop' || a.finish === 'length'
@@ -258,16 +339,21 @@ export class Talk {
     await this.#over
   }
 
-  // leave keeps what there is of the answer as the page ends.
-  leave(): void {
+  // leave keeps what there is of the answer as the page ends, and returns where it can go
+  // on, null if nothing does.
+  leave(): Left | null {
     this.#left = true
     const send = (path: string, body: unknown): void => void request(path, { method: 'POST', body: JSON.stringify(body), keepalive: true }).catch(() => {})
     const m = this.messages.find((x) => x.id === this.growing?.id)
-    const a = this.#generation?.answer
-    this.#generation?.leave(send)
-    if (!this.chat || !m || m.id < 0 || !a || (a.text === '' && a.run === 0) || a.text.length * 3 > lastWords) return
-    const brief = { content: a.text, model: a.model, run: a.run }
-    const all = { ...brief, facts: { spans: a.spans, limit: this.#limit } satisfies Facts }
-    send(`/app/chats/${this.chat.id}/messages/${m.id}`, JSON.stringify(all).length < lastWords ? all : brief)
+    const g = this.#generation
+    g?.leave(send)
+    if (!this.chat || !m || m.id < 0 || !g) return null
+    const a = g.answer
+    if ((a.text !== '' || a.run > 0) && a.text.length * 3 <= lastWords) {
+      const brief = { content: a.text, model: a.model || m.model, run: a.run, ...(g.stopped ? { finish: 'stopped' } : {}) }
+      const all = { ...brief, facts: { spans: a.spans, limit: this.#limit, ...(a.thought ? { thought: a.thought } : {}) } satisfies Facts }
+      send(`/app/chats/${this.chat.id}/messages/${m.id}`, JSON.stringify(all).length < lastWords ? all : brief)
+    }
+    return g.stopped ? null : { chat: this.chat.id, message: m.id, name: g.name }
   }
 }

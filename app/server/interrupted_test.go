@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestInterrupted: whichever way the client of a run is lost, the run ends at once. It
+// can be resumed if that client said that it may come back, and if Tandem stops; not if
+// somebody stopped it.
+func TestInterrupted(t *testing.T) {
+	type end func(s *Server, leave context.CancelFunc) *httptest.ResponseRecorder
+	gone := func(_ *Server, leave context.CancelFunc) *httptest.ResponseRecorder {
+		leave()
+		return nil
+	}
+	cancel := func(body string) end {
+		return func(s *Server, _ context.CancelFunc) *httptest.ResponseRecorder {
+			return socketPost(s, "/app/runs/page-1/cancel", body)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		returns string // the header's value
+		end     end
+		finish  string
+	}{
+		{"a page is left", "true", gone, control.FinishInterrupted},
+		{"a program leaves", "", gone, control.FinishCancel},
+		{"another value", "false", gone, control.FinishCancel},
+		{"a window's page is left", "true", cancel(`{"left":true}`), control.FinishInterrupted},
+		{"a program is said to have left", "", cancel(`{"left":true}`), control.FinishCancel},
+		{"a person stops it", "true", cancel(`{}`), control.FinishCancel},
+		{"a person stops it, in so many words", "true", cancel(`{"left":false}`), control.FinishCancel},
+		{"Tandem stops", "", func(s *Server, _ context.CancelFunc) *httptest.ResponseRecorder {
+			s.Close()
+			return nil
+		}, control.FinishInterrupted},
+	} {
+		for _, stream := range []bool{true, false} {
+			t.Run(fmt.Sprint(c.name, ", stream ", stream), func(t *testing.T) {
+				fake := newFake()
+				s := New(fake, Options{})
+				begun, over := make(chan struct{}), make(chan struct{})
+				fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+					yield("h", nil)
+					yield("i", nil)
+					close(begun)
+					<-ctx.Done()
+					yield("", ctx.Err())
+				})
+				ctx, leave := context.WithCancel(t.Context())
+				defer leave()
+				go func() {
+					defer close(over)
+					<-begun
+					if w := c.end(s, leave); w != nil && w.Code != http.StatusOK {
+						t.Errorf("%d %s", w.Code, w.Body)
+					}
+				}()
+				body := fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream)
+				r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
+				r.Header.Set(runNameHeader, "page-1")
+				r.Header.Set(resumableHeader, c.returns)
+				s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
+				<-over
+				run, text := fake.lastRun(), fake.texts[1]
+				if run.FinishReason != c.finish || run.CompletionTokens != 2 {
+					t.Errorf("the history has %+v", run)
+				}
+				if kept := c.finish == control.FinishInterrupted; (text.Request != nil) != kept {
+					t.Errorf("what was asked is kept: %s", text.Request)
+				}
+				if got := bytesTokens(text.Tail); !slices.Equal(got, []int32{256, 'x', 0, 0}) {
+					t.Errorf("its text is %v", got)
+				}
+			})
+		}
+	}
+}
+
+// TestLeftWaits: who says that a run was left hears so once it has ended, so that it can
+// be resumed at once.
+func TestLeftWaits(t *testing.T) {
+	fake := newFake()
+	s := New(fake, Options{})
+	begun, let := make(chan struct{}), make(chan struct{})
+	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		yield("h", nil)
+		close(begun)
+		<-ctx.Done()
+		<-let // a round takes its time
+		yield("", ctx.Err())
+	})
+	answered, served := make(chan int), make(chan struct{})
+	go func() {
+		defer close(served)
+		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
+		r.Header.Set(runNameHeader, "page-1")
+		r.Header.Set(resumableHeader, "true")
+		s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
+	}()
+	<-begun
+	go func() { answered <- socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`).Code }()
+	<-onlyRun(s).ctx.Done() // it was told to end
+	select {
+	case code := <-answered:
+		t.Fatalf("answered with %d while the run goes on", code)
+	default:
+	}
+	close(let)
+	if code := <-answered; code != http.StatusOK {
+		t.Errorf("answered with %d", code)
+	}
+	<-served
+	if w := socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`); w.Code != http.StatusOK {
+		t.Errorf("once it has ended: %d %s", w.Code, w.Body)
+	}
+	wantError(t, socketPost(s, "/app/runs/page-1/cancel", `{"left":"so"}`), http.StatusBadRequest, control.CodeInvalid)
+}
+
+// onlyRun is the one in flight.
+func onlyRun(s *Server) *run {
+	s.runs.mu.Lock()
+	defer s.runs.mu.Unlock()
+	for _, u := range s.runs.runs {
+		return u
+	}
+	return nil
+}
+
+// TestResumeWhereItWas: all that an interrupted run generated is the beginning of the one
+// that resumes it, also what no checkpoint has.
+func TestResumeWhereItWas(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		text control.RunText
+		left []int32 // in the checkpoint
+		want string
+	}{
+		{"all of it is kept", control.RunText{Prompt: 2, Tail: tokenBytes([]int32{256, 'x', 'h', 'i'})}, nil, "hi"},
+		{"more than a checkpoint has", control.RunText{Prompt: 2, Tail: tokenBytes([]int32{256, 'x', 'h', 'i'})}, []int32{256, 'x', 'h'}, "hi"},
+		{"a crash", control.RunText{Prompt: 2}, []int32{256, 'x', 'h'}, "h"},
+		{"the file is gone", control.RunText{Prompt: 2, File: "gone", Tokens: 3, Tail: tokenBytes([]int32{'i'})}, []int32{256, 'x', 'h'}, "h"},
+		{"nothing is left", control.RunText{Prompt: 2}, nil, ""},
+	} {
+		fake := newFake()
+		fake.model.output = "hi there"
+		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
+		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.id, json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
+		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
+		w := socketPost(New(fake, Options{}), "/app/runs/1/resume", `{}`)
+		if got := fake.model.Decode(fake.model.requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
+			t.Errorf("%s: %d %s, behind %q", c.name, w.Code, w.Body, got)
+		}
+	}
+}
