@@ -20,7 +20,7 @@ type RunQuery struct {
 	Search                  string // in these, the drafter, the error and the time of the start, whatever its case
 
 	Since  time.Time // that began then or later; zero = whenever
-	Failed bool      // that failed, or were were interrupted
+	Failed bool      // that failed, or were interrupted
 }
 
 // FinishRunning stands for runs in flight in a RunQuery.

@@ -127,18 +127,14 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	cause := errRunCancelled
-	if left {
-		cause = errClientGone
-	}
-	list := s.endRuns(r.PathValue("id"), cause)
-	if len(list) == 0 && !left {
-		return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(r.PathValue("id")))
-	}
-	for _, u := range list {
-		if !left {
-			break
+	id := r.PathValue("id")
+	if !left {
+		if !s.cancelRun(id) {
+			return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(id))
 		}
+		return writeJSON(w, struct{}{})
+	}
+	for _, u := range s.endRuns(id, errClientGone) {
 		select { // whoever comes back may resume it at once
 		case <-u.ended:
 		case <-r.Context().Done():
