@@ -20,13 +20,15 @@ const (
 	// are rejected once in 1,800 rounds: 1 in 1,000 is too often.
 	incredible = 1e-4
 
-	// trusted is how many samples make a position's own rate count in full.
-	// Until then it leans on the position before.
-	trusted = 10
-
-	// priorRate stands in for the first position's: drafts are taken to be
-	// worth a try.
+	// trusted is how many samples make the first position's rate count in full.
+	// Until then it leans on priorRate: drafts are taken to be worth a try.
+	trusted   = 10
 	priorRate = 0.5
+
+	// leaning is as how many samples of its own the rate of the position before
+	// counts at a deeper one. What is not chosen is seldom sampled: a position
+	// whose few drafts were unlucky would hide all behind it for hundreds of rounds.
+	leaning = 8
 )
 
 // An acceptance holds how often the draft at each position is accepted, given
@@ -85,6 +87,9 @@ func (a *acceptance) expected() (tokens [MaxDepth + 1]float64) {
 	reach, lean := 1.0, priorRate
 	for i, r := range a.rates {
 		own := min(float64(r.samples)/trusted, 1)
+		if i > 0 {
+			own = float64(r.window) / float64(r.window+leaning)
+		}
 		lean = own*r.mean + (1-own)*lean
 		reach *= lean
 		tokens[i+1] = tokens[i] + reach
