@@ -77,6 +77,7 @@ func TestCallsAreCertain(t *testing.T) {
 		{"type": "function", "function": map[string]any{"name": "weather", "parameters": json.RawMessage(`{"type":"object","properties":{"city":{"type":"string","maxLength":10},"days":{"type":"integer","minimum":1,"maximum":9}},"required":["city","days"],"additionalProperties":false}`)}},
 		{"type": "function", "function": map[string]any{"name": "now"}},
 	}
+	drafted := 0
 	for what, fields := range map[string]map[string]any{
 		"any, greedy": {"tool_choice": "required", "temperature": 0, "parallel_tool_calls": false},
 		"weather":     {"tool_choice": map[string]any{"type": "function", "function": map[string]any{"name": "weather"}}, "temperature": 1, "seed": 3},
@@ -88,6 +89,7 @@ func TestCallsAreCertain(t *testing.T) {
 		if c.FinishReason != "tool_calls" || len(c.Message.ToolCalls) != 1 || c.Message.Content != nil {
 			t.Fatalf("%s: %+v", what, c)
 		}
+		drafted += got.Timings.DraftN
 		call := c.Message.ToolCalls[0].Function
 		var args struct {
 			City *string
@@ -107,6 +109,9 @@ func TestCallsAreCertain(t *testing.T) {
 			t.Errorf("%s, plainly: %+v", what, plain)
 		}
 		r.repeatable(t, what, got)
+	}
+	if drafted == 0 {
+		t.Error("nothing was drafted, so that one way of decoding was tried")
 	}
 	// An answer in a form may be a call in its place.
 	got := r.talk(t, map[string]any{"tools": tools, "temperature": 0, "max_tokens": 200, "response_format": schemaFormat(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`)})

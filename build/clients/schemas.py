@@ -16,6 +16,7 @@ import openai
 from checks import check, run
 
 SCHEMAS, TOKENS, CUT = 200, 400, 0.05
+DRAFTER = sys.argv[2]
 client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="unused", max_retries=0, timeout=120)
 
 
@@ -49,14 +50,15 @@ def schema(r, depth=0):
 
 
 def answers():
-    cut, wrong = [], []
+    cut, wrong, drafted = [], [], 0
     for seed in range(SCHEMAS):
         s = schema(random.Random(seed))
-        choice = client.chat.completions.create(
+        answer = client.chat.completions.create(
             model="pocket", messages=[{"role": "user", "content": "Answer in JSON."}], max_tokens=TOKENS, temperature=1, seed=seed,
             response_format={"type": "json_schema", "json_schema": {"name": "s", "strict": True, "schema": s}},
-            extra_body={"speculation": {"drafter": sys.argv[2]}},
-        ).choices[0]
+            extra_body={"speculation": {"drafter": DRAFTER}},
+        )
+        choice, drafted = answer.choices[0], drafted + answer.model_extra["timings"]["draft_n"]
         if choice.finish_reason == "length":
             cut.append(seed)
             continue
@@ -64,8 +66,10 @@ def answers():
             jsonschema.validate(json.loads(choice.message.content), s, jsonschema.Draft202012Validator)
         except (ValueError, jsonschema.ValidationError) as e:
             wrong.append(f"seed {seed}: {e}\n{json.dumps(s)}\n{choice.message.content}")
+    print(f"note {drafted} tokens were drafted")
     print(f"note seeds of schemas whose answers were cut by length: {cut or 'none'}")
     check(not wrong, "\n".join(wrong))
+    check((drafted > 0) == (DRAFTER != "none"), f"{drafted} tokens were drafted with the drafter {DRAFTER}")
     check(len(cut) <= CUT * SCHEMAS, f"{len(cut)} of {SCHEMAS} were cut by length: {cut}")
 
 
