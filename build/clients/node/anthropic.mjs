@@ -1,7 +1,7 @@
 // Talks to a server on the scripted engine (libraries.json) with @anthropic-ai/sdk: node anthropic.mjs BASE_URL
 
 import Anthropic from '@anthropic-ai/sdk'
-import { check, letGo, run, weather } from './checks.mjs'
+import { check, comesAgain, failsOnce, letGo, run, weather } from './checks.mjs'
 
 const base = process.argv[2]
 const client = new Anthropic({ baseURL: base, apiKey: 'unused', maxRetries: 0, timeout: 60_000 })
@@ -66,6 +66,12 @@ await run({
     await refused(Anthropic.NotFoundError, 'no-such-model', { model: 'no-such-model' })
     await refused(Anthropic.BadRequestError, 'max_tokens', { max_tokens: -1 })
     await refused(Anthropic.BadRequestError, '> 131072', {}, 'a b '.repeat(100_000))
+  },
+  // The library's own: what is refused for the moment is sent again, and what failed for good is not.
+  retries: async () => {
+    const stubborn = async (text) => (await client.messages.create(question(text), { maxRetries: 2 })).content[0].text
+    await comesAgain(base, stubborn)
+    await failsOnce(base, stubborn)
   },
   'error amid a stream': async () => {
     let text = ''

@@ -17,6 +17,31 @@ export async function inFlight(base) {
   return Number(text.match(/^tandem_requests_in_flight (\S+)$/m)[1])
 }
 
+// refusals is how many requests the server has refused with a status.
+export async function refusals(base, code) {
+  const text = await (await fetch(base + '/metrics')).text()
+  return [...text.matchAll(new RegExp(`^tandem_requests_total\\{code="${code}",\\S* (\\S+)$`, 'gm'))].reduce((sum, m) => sum + Number(m[1]), 0)
+}
+
+// comesAgain fails unless ask, which the server refuses once for the moment, is sent again when the server said.
+export async function comesAgain(base, ask) {
+  const before = await refusals(base, 503)
+  const start = performance.now()
+  const said = await ask('come again')
+  const took = performance.now() - start
+  const refused = (await refusals(base, 503)) - before
+  check(said === 'pong' && refused === 1, `${said}, refused ${refused} times`)
+  check(took > 900, `it came again after ${took} ms, and was told to after 1 s`) // by itself it would after half of one
+}
+
+// failsOnce fails unless ask, which fails for good, is sent once.
+export async function failsOnce(base, ask) {
+  const before = await refusals(base, 500)
+  const failed = await ask('fail midway').then(() => false, () => true)
+  const times = (await refusals(base, 500)) - before
+  check(failed && times === 1, `what failed for good was sent ${times} times`)
+}
+
 // letGo fails unless the server soon has nothing to do any more.
 export async function letGo(base, what) {
   for (let i = 0; i < 100; i++) {

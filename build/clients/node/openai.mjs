@@ -1,7 +1,7 @@
 // Talks to a server on the scripted engine (libraries.json) with the package openai: node openai.mjs BASE_URL
 
 import OpenAI from 'openai'
-import { check, inFlight, letGo, run, weather } from './checks.mjs'
+import { check, comesAgain, failsOnce, inFlight, letGo, run, weather } from './checks.mjs'
 
 const base = process.argv[2]
 const client = new OpenAI({ baseURL: base + '/v1', apiKey: 'unused', maxRetries: 0, timeout: 60_000 })
@@ -86,6 +86,12 @@ await run({
       const text = await refused(OpenAI.BadRequestError, 'context_length_exceeded', { messages: [{ role: 'user', content: 'a b '.repeat(100_000) }], stream })
       check(text.includes('maximum context length is 131072 tokens'), text)
     }
+  },
+  // The library's own: what is refused for the moment is sent again, and what failed for good is not.
+  retries: async () => {
+    const stubborn = async (text) => (await ask(text, {}, { maxRetries: 2 })).choices[0].message.content
+    await comesAgain(base, stubborn)
+    await failsOnce(base, stubborn)
   },
   'error amid a stream': async () => {
     let text = ''
