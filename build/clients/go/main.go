@@ -99,9 +99,9 @@ func (t talk) chat(ctx context.Context) error {
 }
 
 // read is what a stream comes to, for the library's own accumulator.
-func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams) (openai.ChatCompletionAccumulator, error) {
+func (t talk) read(ctx context.Context, p openai.ChatCompletionNewParams, opts ...option.RequestOption) (openai.ChatCompletionAccumulator, error) {
 	var all openai.ChatCompletionAccumulator
-	stream := t.Chat.Completions.NewStreaming(ctx, p)
+	stream := t.Chat.Completions.NewStreaming(ctx, p, opts...)
 	defer stream.Close()
 	for stream.Next() {
 		if !all.AddChunk(stream.Current()) {
@@ -212,8 +212,10 @@ func (t talk) errorMidway(ctx context.Context) error {
 	return nil
 }
 
+// keepAlive has a client that waits less for the headers, which come with the first sign of life, than the answer takes.
 func (t talk) keepAlive(ctx context.Context) error {
-	all, err := t.read(ctx, ask("think for long"))
+	hasty := &http.Client{Transport: &http.Transport{ResponseHeaderTimeout: 3 * time.Second}}
+	all, err := t.read(ctx, ask("think for long"), option.WithHTTPClient(hasty))
 	if err == nil && all.Choices[0].Message.Content != "done" {
 		err = fmt.Errorf("got %+v", all.ChatCompletion)
 	}

@@ -83,8 +83,9 @@ await run({
     }
     check(false, `no error after ${text}`)
   },
+  // The library waits so long for the headers of an answer, which come with the first sign of life.
   'keep-alive': async () => {
-    const final = await client.messages.stream(question('think for long')).finalMessage()
+    const final = await client.messages.stream(question('think for long'), { timeout: 3000 }).finalMessage()
     check(final.content[0].text === 'done', final)
   },
   disconnect: async () => {
