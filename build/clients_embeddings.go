@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 )
 
-// embeddings has the openai client ask for embeddings. The model is made on the spot, of random numbers: none is small
+// textRoutes are those of the description that a model of embeddings answers, where others refuse.
+var textRoutes = []string{"/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings"}
+
+// embeddings has the openai client ask for embeddings, and schemathesis for what the description says of them. The model is made on the spot, of random numbers: none is small
 // enough to be downloaded for it.
 func (t *clientTier) embeddings(ctx context.Context) error {
 	script, model := filepath.Join(t.root, clientsDir, "openai_embeddings.py"), filepath.Join(t.dir, "embedder")
@@ -13,6 +17,8 @@ func (t *clientTier) embeddings(ctx context.Context) error {
 		return err
 	}
 	return t.against(ctx, []string{"--model", model}, func(url string) error {
-		return t.client(ctx, "openai, Python", t.python, script, url)
+		return errors.Join(
+			t.client(ctx, "openai, Python", t.python, script, url),
+			t.fuzzRoutes(ctx, url, "the description of embeddings", "20", len(textRoutes), textRoutes...))
 	})
 }

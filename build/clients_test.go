@@ -146,3 +146,29 @@ func TestClientLocks(t *testing.T) {
 		}
 	}
 }
+
+// TestOperations: the description has some, and schemathesis is held to all of them.
+func TestOperations(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", describedRoutes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := operations(text); err != nil || n < 20 {
+		t.Errorf("%d operations, %v", n, err)
+	}
+	if n, err := operations([]byte(`{"paths": {"/a": {"get": {}, "post": {}, "parameters": []}, "/b": {"delete": {}}}}`)); err != nil || n != 3 {
+		t.Errorf("%d operations, %v", n, err)
+	}
+	const said = "API Operations:\n  Selected: 23/23\n  Tested: 21\n\nTest Phases:\n"
+	if err := triedAll([]byte(said), 21); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		said string
+		want int
+	}{{said, 23}, {"All is well.", 0}} {
+		if triedAll([]byte(c.said), c.want) == nil {
+			t.Errorf("%q is taken for %d operations", c.said, c.want)
+		}
+	}
+}
