@@ -173,18 +173,21 @@ func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, 
 		out.InMemory = true
 	}
 	// Nobody may load it while its files go.
-	err = a.changeFor(a.choice == id, func() error {
+	chosen, gone := a.choice == id, false
+	err = a.changeFor(chosen, func() (err error) {
 		if idle != nil {
 			if err := idle.close(); err != nil {
 				return fmt.Errorf("unload %s: %w", id, err)
 			}
 		}
-		out.Bytes, err = a.forget(ctx, row)
-		return err
+		if out.Bytes, err = a.forget(ctx, row); err != nil || !chosen {
+			return err
+		}
+		gone = true
+		return a.db.SetSetting(ctx, settingChoice, models.PocketID)
 	})
-	if err == nil && a.choice == id {
+	if gone {
 		a.choice, a.failure = models.PocketID, ""
-		err = a.db.SetSetting(ctx, settingChoice, a.choice)
 	}
 	return out, err
 }

@@ -62,6 +62,8 @@ func TestManyNames(t *testing.T) {
 		"the same in allOf":        {uses(60, `{"allOf":[{"$ref":"#/$defs/a"}],"default":{}}`), ""},
 		"the same or nothing":      {uses(60, `{"anyOf":[{"$ref":"#/$defs/a"},{"type":"null"}]}`), ""},
 		"the same and more":        {uses(60, `{"$ref":"#/$defs/a","properties":{"p0":{"type":"null"}}}`), "minProperties"},
+		"one at least, or else":    {`{"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `],` + names(190, "p") + least + `}`, "symbols"}, // one object for each: llguidance bounds that itself
+		"some, or else":            {`{"anyOf":[` + list(30, ",", `{"properties":{"p0":{"const":%d}}}`) + `],` + names(30, "p") + least + `}`, ""},
 		"one at least of anything": {`{"x-guidance":{"lenient":true},` + objects(200, 20, `,"minProperties":1`)[1:], ""},
 		"a property of that name":  {`{"properties":{"properties":{"type":"string"},"minProperties":{},"required":{},"allOf":{}}}`, ""},
 		"no schemas":               {`{"properties":[1],"allOf":{"a":1},"required":7,"$ref":"#/none"}`, "schema"},
