@@ -47,3 +47,33 @@ for (const accepts of [true, false])
       mock.timers.reset()
     }
   })
+
+test('an answer that ended by itself before its stop arrived has its own end', async () => {
+  let end: () => void
+  const asked = new Promise<void>((done) => (end = done))
+  globalThis.fetch = (path) => {
+    if (String(path).endsWith('/cancel')) {
+      end()
+      return Promise.resolve(Response.json({ error: { message: 'There is no such run.', code: 'run_not_found' } }, { status: 404 }))
+    }
+    const body = new ReadableStream<Uint8Array>({
+      async start(c) {
+        const say = (finish: string | null): void => c.enqueue(new TextEncoder().encode(`data: ${JSON.stringify({ model: 'tiny', choices: [{ text: 'so', finish_reason: finish }] })}\n\n`))
+        say(null)
+        await asked
+        say('stop')
+        c.close()
+      },
+    })
+    return Promise.resolve(new Response(body))
+  }
+  const g = new Generation()
+  let grew: () => void
+  const text = new Promise<void>((done) => (grew = done))
+  const over = g.run({ prompt: 'x', max_tokens: 9 }, () => grew())
+  await text
+  await g.stop()
+  await over
+  assert.equal(g.answer.finish, 'stop')
+  assert.equal(g.answer.text, 'soso')
+})

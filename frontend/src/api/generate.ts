@@ -65,7 +65,8 @@ export class Generation {
       this.#ended = true
       clearTimeout(this.#late)
     }
-    if (this.stopped || a.timings?.stopped) a.finish = 'stopped'
+    // One that ended by itself before it could be stopped has its own end.
+    if (a.timings?.stopped || (this.stopped && a.finish === '')) a.finish = 'stopped'
   }
 
   // stop ends it. What the web view of the window asked for goes on when it is no
