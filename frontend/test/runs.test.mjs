@@ -106,6 +106,7 @@ test("a run's page, and a verdict that stays", async () => {
   assert.ok((await page.locator('section[aria-labelledby="rounds"] tbody tr').count()) > 5)
   await page.getByRole('button', { name: 'Verify' }).click()
   await page.locator('.tools .badge').getByText('same').waitFor({ timeout: 30_000 })
+  await page.getByText('The same answer came without drafts and checkpoints.').waitFor()
   await shot(page, 'run')
   await page.reload()
   await page.locator('.tools .badge').getByText('same').waitFor()
