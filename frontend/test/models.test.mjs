@@ -36,6 +36,7 @@ const models = async () => {
 test('a model from another program', async () => {
   const { context, page, problems } = await models()
   await page.getByText(/This machine has .* GiB of memory/).waitFor()
+  await page.getByRole('row').filter({ hasText: 'pocket' }).getByText('the demo model').waitFor()
   await page.getByText('1 other that Tandem cannot use').click()
   await page.getByText('it holds GGUF files').waitFor()
   await page.getByRole('button', { name: 'Use mine' }).click()
