@@ -56,6 +56,8 @@ test('settings of a model', async () => {
   const { context, page, problems } = await models()
   await page.getByRole('button', { name: 'Settings of mine' }).click()
   const dialog = page.getByRole('dialog', { name: 'Settings of mine' })
+  const right = (of) => of.evaluate((e) => e.getBoundingClientRect().right)
+  assert.ok((await right(dialog.getByLabel('Drafter'))) <= (await right(dialog.locator('.fields'))), 'the drafters reach out of the dialog')
   await dialog.getByLabel('Temperature').fill('0.2')
   await dialog.getByLabel('Context').fill('1024')
   await dialog.getByLabel('Keep it in memory').check()

@@ -70,6 +70,14 @@ test('the chart has short answers, and those before the page', async () => {
   await context.close()
 })
 
+// extent is where the words of an element begin and end, in pixels from the left.
+const extent = (e) => {
+  const words = document.createRange()
+  words.selectNodeContents(e)
+  const { left, right } = words.getBoundingClientRect()
+  return [left, right]
+}
+
 test('older runs are a page away', async () => {
   for (let i = 0; i < 52; i++) await complete(`${own}-many`, { prompt: 'x', max_tokens: 1 })
   const { context, page, problems } = await open(browser)
@@ -79,6 +87,12 @@ test('older runs are a page away', async () => {
   const shows = (n) => page.waitForFunction((n) => document.querySelectorAll('tbody tr').length === n, n)
   await shows(50)
   assert.ok(await page.getByRole('button', { name: 'Newer' }).isDisabled())
+  // A figure and the words beside it keep apart; the names of the fields stand in one line.
+  const [, end] = await page.getByRole('columnheader', { name: 'Time' }).evaluate(extent)
+  const [begin] = await page.getByRole('columnheader', { name: 'How it ended' }).evaluate(extent)
+  assert.ok(begin - end >= 16, `${begin - end} px between two columns`)
+  const tops = await page.locator('.filters label').evaluateAll((all) => all.slice(0, 3).map((e) => e.getBoundingClientRect().top))
+  assert.deepEqual(tops, Array(3).fill(tops[0]))
   await page.getByRole('button', { name: 'Older' }).click()
   await shows(2)
   assert.ok(await page.getByRole('button', { name: 'Older' }).isDisabled())
