@@ -120,7 +120,7 @@ test('a download, paused, cancelled, and whole', async () => {
   theHub.state.held = false
   await begin(`${theHub.url}/lab/tiny/tree/main`)
   await page.getByRole('button', { name: 'Load lab/tiny' }).waitFor({ timeout: 30_000 })
-  assert.equal(await page.getByText('How large these downloads are').count(), 0)
+  assert.equal(await page.getByText('how large these downloads are').count(), 0)
   await page.getByRole('button', { name: /^Download mlx-community/ }).first().waitFor()
   assert.match(await page.getByRole('button', { name: /^Download mlx-community/ }).first().innerText(), /\(\d.* MB\)/)
   assert.deepEqual(problems, [])
@@ -197,18 +197,30 @@ test('what is on the disk, and what goes', async () => {
 test('sizes that the hub does not tell', async () => {
   const { context, page, problems } = await models()
   let why = 'the hub at huggingface.co cannot be reached: check the internet connection, or the hub in Settings'
+  let answers = Promise.resolve() // of the hub
   await page.route('**/app/catalogue?*', async (route) => {
     const found = await (await route.fetch()).json()
-    const bytes = why ? {} : { bytes: 1e9, drafter_bytes: 1e8 }
-    return route.fulfill({ json: { ...found, why, models: found.models.map((m) => ({ ...m, bytes: 0, drafter_bytes: 0, ...bytes })) } })
+    const hub = route.request().url().endsWith('sizes=true')
+    if (hub) await answers
+    const said = !hub ? {} : why ? { why } : { bytes: 1e9, drafter_bytes: 1e8 }
+    return route.fulfill({ json: { ...found, why: said.why, models: found.models.map((m) => ({ ...m, bytes: 0, drafter_bytes: 0, ...said })) } })
   })
   await page.reload()
-  await page.getByText(`How large these downloads are is not known now: ${why}.`).waitFor()
+  await page.getByText(`The hub does not tell how large these downloads are: ${why}.`).waitFor()
   await page.getByText('size unknown').first().waitFor()
   await shot(page, 'models-sizes')
+  // A download has the hub asked again. Until it answers, what it said stays.
+  let answer
+  answers = new Promise((done) => (answer = done))
+  await page.getByLabel('Name of the model').fill('lab/none')
+  await page.getByRole('button', { name: 'Download', exact: true }).click()
+  await page.getByText('asking for its size…').first().waitFor()
+  assert.ok(await page.getByText(why).isVisible(), 'what the hub said went away')
+  answer()
+  await page.getByText('size unknown').first().waitFor()
   why = ''
   await page.getByRole('button', { name: 'Ask again' }).click()
-  await page.getByText('How large these downloads are').waitFor({ state: 'detached' })
+  await page.getByText('how large these downloads are').waitFor({ state: 'detached' })
   assert.equal(await page.getByText('size unknown').count(), 0)
   assert.deepEqual(problems, [])
   await context.close()
