@@ -79,6 +79,19 @@ test('the page comes back by itself when Tandem does', async (t) => {
   assert.deepEqual(problems, [])
 })
 
+test('a tab that Tandem knew before is told why it needs a link again', async (t) => {
+  let answer = state(example('states', 'ready'))
+  let streaming
+  const { page, problems } = await follow(t, (res) => answer((streaming = res)))
+  await page.getByText('Ready', { exact: true }).waitFor()
+  answer = failure({ status: 401, error: { message: 'This page needs a link.', code: 'no_session' } })
+  streaming.end()
+  await page.getByText('Tandem does not know this tab any more, as after a restart. Choose “Open Tandem”').waitFor()
+  await page.reload()
+  await page.getByText('What Tandem shows here is for you alone. Choose “Open Tandem”').waitFor()
+  assert.deepEqual(problems, [])
+})
+
 test('a server that crashed too often is started again by a button', async (t) => {
   let answer = failure(example('failures', 'crashed'))
   const { page, problems } = await follow(t, (res) => answer(res))
