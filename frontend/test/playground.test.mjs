@@ -714,6 +714,39 @@ test('a page that crashes loses next to nothing', async () => {
   await other.context.close()
 })
 
+test('what came before Tandem was away is kept once it is back', async () => {
+  const { context, page, ask } = await playground()
+  // Whatever is asked for ends, and nobody answers any more.
+  await page.addInitScript(() => {
+    const { fetch } = window
+    window.away = new AbortController()
+    window.fetch = (path, init = {}) =>
+      window.away.signal.aborted ? Promise.reject(new TypeError('away')) : fetch(path, { ...init, signal: AbortSignal.any([window.away.signal, init.signal].filter(Boolean)) })
+  })
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await page.reload()
+  await chat(page)
+  await page.getByLabel('Show which words were drafted').check()
+  await page.getByLabel('Message', { exact: true }).fill('Say this before you go.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  const answer = page.locator('.chat .answer')
+  await until('answer', async () => (await answer.count()) > 0 && (await answer.textContent()).length > 40)
+  await page.evaluate(() => window.away.abort())
+  const unkept = page.getByRole('alert').getByText('This is not kept: Tandem does not answer.')
+  await unkept.waitFor()
+  await page.getByText('This page tries again by itself').waitFor()
+  assert.equal(await page.getByText('in another tab').count(), 0)
+  await page.getByText('interrupted').waitFor()
+  const came = await answer.textContent()
+  await page.evaluate(() => (window.away = new AbortController()))
+  await unkept.waitFor({ state: 'detached' })
+  const { messages } = await ask(`/app/chats/${/\d+$/.exec(page.url())[0]}`)
+  assert.equal(messages.at(-1).content, came)
+  await context.close()
+})
+
 test('nothing is kept', async () => {
   const { context, page, problems, ask } = await playground()
   await short(page, 16)
@@ -844,7 +877,7 @@ test('a page that is left while it reads leaves the run', async () => {
   await until('run', async () => (await ask(`/app/chats/${id}`)).messages[1].run === 4711)
   const other = await context.newPage()
   await other.goto(page.url())
-  await other.getByText('The last answer to this ended before its first word').waitFor()
+  await other.getByText('No word of the last answer to this was kept').waitFor()
   assert.equal(await other.getByRole('link', { name: 'run 4711' }).getAttribute('href'), '#/runs/4711')
   assert.equal(await other.locator('.chat > li').count(), 1)
   await healthy(other, problems)

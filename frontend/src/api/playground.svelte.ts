@@ -141,6 +141,11 @@ export class Playground {
     if (!there && turn === this.#turn) this.#address()
   }
 
+  // keepAgain keeps what could not be kept while Tandem was away.
+  keepAgain(): void {
+    for (const t of this.#talks) void t.keepAgain()
+  }
+
   // answering reports whether an answer grows in a chat.
   answering(id: number): boolean {
     return this.talk?.chat?.id === id ? this.talk.busy : [...this.#talks].some((t) => t.chat?.id === id && t.busy)

@@ -63,6 +63,7 @@ export class Talk {
 
   #generation: Generation | null = null
   #over = Promise.resolve() // once what comes is there, and kept
+  #unkept: Message | null = null // an answer whose end could not be kept
   #rewritten: { id: number; kept: Promise<Message> } | null = null // an answer of a person's own, as it was put last
   #limit = 0 // tokens of the answer that is coming, at most
   #left = false // the page ended: what its requests fail with then says nothing
@@ -328,9 +329,28 @@ export class Talk {
 
   // #save puts what an answer has become into the list, and keeps it.
   async #save(m: Message): Promise<Message> {
-    if (m.id > 0 && this.chat && !this.#left) await this.#tell(`/app/chats/${this.chat.id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts })
+    if (m.id > 0 && this.chat && !this.#left) this.#unkept = (await this.#tell(...this.#kept(m, this.chat))) ? null : m
     this.messages = this.messages.map((x) => (x.id === m.id ? m : x))
     return m.id < 0 ? this.#add(m) : m
+  }
+
+  #kept = (m: Message, { id }: Chat): [path: string, body: unknown] => [`/app/chats/${id}/messages/${m.id}`, { content: m.content, model: m.model, finish: m.finish, run: m.run, facts: m.facts }]
+
+  // keepAgain keeps an answer that Tandem was not there to keep, unless more of it has
+  // been kept since.
+  async keepAgain(): Promise<void> {
+    const m = this.#unkept
+    if (!m || !this.chat || this.busy) return
+    try {
+      const { messages } = await get<WholeChat>(`/app/chats/${this.chat.id}`)
+      if (this.busy || this.#unkept !== m) return
+      const there = messages.find((x) => x.id === m.id)
+      if (there && there.finish === '' && m.content.startsWith(there.content)) await post(...this.#kept(m, this.chat))
+      this.#unkept = null
+      this.failure = ''
+    } catch {
+      // the next time that Tandem comes back
+    }
   }
 
   // stop ends the answer that grows, and returns when what there is of it is kept.
