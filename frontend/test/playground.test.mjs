@@ -747,6 +747,26 @@ test('what came before Tandem was away is kept once it is back', async () => {
   await context.close()
 })
 
+test('Escape leaves a message that is not changed', async () => {
+  const { context, page, problems } = await playground()
+  await short(page, 8)
+  await chat(page)
+  await talk(page, 'Write Contains.')
+  const edit = page.getByRole('button', { name: 'Edit the message' })
+  const again = page.getByRole('button', { name: 'Send it again' })
+  await edit.click()
+  await page.getByLabel('Edit the message').press('Escape')
+  await again.waitFor({ state: 'detached' })
+  await edit.and(page.locator(':focus')).waitFor()
+  // What was typed is not lost by one key.
+  await edit.click()
+  await page.getByLabel('Edit the message').fill('Write Index.')
+  await page.getByLabel('Edit the message').press('Escape')
+  assert.equal(await page.getByLabel('Edit the message').inputValue(), 'Write Index.')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('nothing is kept', async () => {
   const { context, page, problems, ask } = await playground()
   await short(page, 16)
