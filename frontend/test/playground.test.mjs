@@ -747,6 +747,37 @@ test('what came before Tandem was away is kept once it is back', async () => {
   await context.close()
 })
 
+test('who comes back to an answer that grows sees its end', async () => {
+  const { context, page, problems } = await playground({ viewport: { width: 1000, height: 500 } })
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Write for long.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  const down = () => page.evaluate(() => scrollY)
+  await until('long answer', async () => (await down()) > 400)
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  await page.getByText('Answering 1 request').waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
+  const stop = page.getByRole('button', { name: 'Stop' })
+  await until('end in sight', async () => (await stop.boundingBox())?.y < 500)
+  // Who has scrolled up is left there, and found there again.
+  await page.mouse.move(600, 200)
+  await page.mouse.wheel(0, -300)
+  const up = await until('place further up', async () => (await stop.boundingBox()).y > 600 && (await down()))
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  await page.getByText('Answering 1 request').waitFor()
+  await page.goBack()
+  await until('place that was left', async () => (await down()) === up)
+  await stop.waitFor()
+  assert.equal(await down(), up)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('Escape leaves a message that is not changed', async () => {
   const { context, page, problems } = await playground()
   await short(page, 8)

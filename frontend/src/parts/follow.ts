@@ -11,6 +11,7 @@ export function follow(growing: () => boolean): (node: HTMLElement) => () => voi
     const grows = (): boolean => growing() || grew
     const there = (): boolean => below(grows() ? box : node) < near
     let following = false // the watch, which begins with a look at the size, says more
+    let looked = false
     let before = scrollY
     const scrolled = (): void => {
       const now = there()
@@ -18,6 +19,9 @@ export function follow(growing: () => boolean): (node: HTMLElement) => () => voi
       before = scrollY
     }
     const watch = new ResizeObserver(() => {
+      // Who comes to what grows already sees its end, unless it was gone back to a place in it.
+      if (!looked && growing()) following = scrollY === 0
+      looked = true
       if (!grows()) following = there()
       else if (following) scrollBy({ top: Math.max(0, below(box) + room) })
       grew = growing()
