@@ -91,6 +91,8 @@ test('a completion', async () => {
   assert.ok((await page.locator('.drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
+  const form = await page.locator('form:has(#code)').boundingBox()
+  assert.ok((await completion.boundingBox()).y >= form.y + form.height + 8, 'the completion touches the line above it')
 
   // A second completion of the same code; both can be turned to.
   await page.getByRole('button', { name: 'Complete again' }).click()
