@@ -211,7 +211,7 @@ func (c *Controller) turn() {
 		return
 	}
 	if c.probe.rounds > 0 {
-		if c.chosen == 0 {
+		if c.chosen == 0 && c.curve.measured(c.probe.depth) {
 			c.probe.depth, _ = c.best(c.limit)
 		}
 		return
@@ -220,9 +220,16 @@ func (c *Controller) turn() {
 	case c.chosen == 0:
 		if c.probe.tick() {
 			depth := c.tryBest()
+			// What few drafts cost says little of what many do: another kernel
+			// may compute these. Now and then more are tried than were ever.
+			if deeper := min(2*c.curve.frontier(), c.limit); c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
+				depth = deeper
+				c.probe.start(depth, probeRounds)
+			}
+			c.probe.turn++
 			tokens := c.rates.expected()
 			lost := c.curve.at(depth)/c.curve.at(0) - tokens[depth]
-			c.probe.next(min(max(lossless(lost), parkedLimit), probeLimit))
+			c.probe.next(min(max(lossless(lost+restart), parkedLimit), probeLimit))
 			c.probe.stretch(lost)
 		}
 	case c.probe.tick():

@@ -36,9 +36,11 @@ type Block interface {
 }
 
 // contextRows is how many rows of taps wait at most before they become context:
-// while a request decodes plainly nobody reads the context, and one write of
-// many rows costs little more than one of a single row.
-const contextRows = 128
+// while a request decodes plainly nobody reads the context, one write of many
+// rows costs little more than one of a single row, and an answer that ends before
+// pays for none. Of a model with 4,096 channels in bfloat16 whose drafter taps
+// five layers they take 10 MB.
+const contextRows = 256
 
 // A DFlash drafts blocks with a network that reads the target's layers.
 type DFlash struct {

@@ -18,6 +18,10 @@ const (
 	// round follows one of another depth and is not measured.
 	probeRounds = 2
 
+	// probeDeeper is how many probes it takes, while drafts don't pay, to one that is
+	// deeper than any before.
+	probeDeeper = 3
+
 	// probeLong is the longest probe while drafts don't pay.
 	probeLong = 16
 )
@@ -45,13 +49,14 @@ func (p *probe) tick() bool {
 func (p *probe) start(depth, rounds int) { p.depth, p.rounds = depth, rounds }
 
 // stretch makes the probe that was started as long as its share of the wait for
-// the next one allows, if one of its rounds loses the time of lost others. Where
-// drafts are about as fast as plain decoding little is lost by finding out: probes
-// of one round would tell in a thousand rounds what luck has hidden.
+// the next one allows, if one of its rounds loses the time of lost others, and the
+// first plain one behind it that of restart. Where drafts are about as fast as plain
+// decoding little is lost by finding out: probes of one round would tell in a thousand
+// rounds what luck has hidden.
 func (p *probe) stretch(lost float64) {
 	n := probeLong
 	if lost > 0 {
-		n = int(min(probeShare*float64(p.wait)/lost, probeLong))
+		n = int(min((probeShare*float64(p.wait)-restart)/lost, probeLong))
 	}
 	p.rounds = max(p.rounds, n)
 }
