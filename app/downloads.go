@@ -35,6 +35,7 @@ type download struct {
 	ended      chan struct{}      // closed when nothing is fetched any more; nil before the first time
 	wish       wish               // of who spoke last
 	discarding bool               // what it began is being deleted; nobody's wish counts
+	dropped    bool               // off the list for everybody; kept for what it began, until it is begun again
 }
 
 // A wish is what is to become of a download when it stops.
@@ -50,9 +51,11 @@ const (
 func (d *downloads) states() []control.Download {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := make([]control.Download, len(d.list))
-	for i, x := range d.list {
-		list[i] = x.Download
+	list := make([]control.Download, 0, len(d.list))
+	for _, x := range d.list {
+		if !x.dropped {
+			list = append(list, x.Download)
+		}
 	}
 	return list
 }
@@ -88,8 +91,15 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 		return errDraining
 	}
 	x := d.find(r.ID)
-	if x == nil {
+	if x == nil || x.dropped {
+		before := x
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
+		if before != nil {
+			d.drop(before)
+			if before.cache == a.hub().CacheDir { // what it began is this one's to go on with, and to discard
+				x.cache, x.blobs = before.cache, before.blobs
+			}
+		}
 		d.list = append(d.list, x)
 	}
 	if x.discarding {
@@ -115,8 +125,11 @@ func (a *App) openDownloads(ctx context.Context) error {
 	defer d.mu.Unlock()
 	for _, r := range rows {
 		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
-			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs}
-		if x.wish = wishRun; r.Paused {
+			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs, dropped: r.Dropped}
+		switch x.wish = wishRun; {
+		case r.Dropped:
+			x.wish = wishDrop
+		case r.Paused:
 			x.wish = wishPause
 		}
 		d.list = append(d.list, x)
@@ -154,7 +167,7 @@ func (a *App) refetchDownloads() {
 // downloads.mu.
 func (a *App) keepDownload(x *download) {
 	err := a.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
-		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began})
+		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped})
 	if err != nil {
 		a.log.Warn("noting a download", "model", x.ID, "error", err)
 	}
@@ -166,6 +179,17 @@ func (a *App) dropDownload(x *download) {
 	if err := a.db.RemoveDownload(context.Background(), x.ID); err != nil {
 		a.log.Warn("forgetting a download", "model", x.ID, "error", err)
 	}
+}
+
+// leaveDownload takes one off the list that was cancelled, and remembers what it began, which stays
+// in the cache. The caller holds downloads.mu.
+func (a *App) leaveDownload(x *download) {
+	if len(x.blobs) == 0 {
+		a.dropDownload(x)
+		return
+	}
+	x.dropped = true
+	a.keepDownload(x)
 }
 
 // beginFetch has a download fetched. The caller holds downloads.mu.
@@ -215,8 +239,10 @@ func (a *App) fetch(ctx context.Context, x *download, o hub.Options) {
 	close(x.ended)
 	x.stop, x.PerSecond, x.Waiting = nil, 0, ""
 	switch {
-	case err == nil, x.wish == wishDrop:
+	case err == nil:
 		a.dropDownload(x)
+	case x.wish == wishDrop:
+		a.leaveDownload(x)
 	case x.wish == wishPause:
 		x.Paused = true
 		a.keepDownload(x)
@@ -318,7 +344,7 @@ func (a *App) stopDownload(id string, w wish) error {
 func (a *App) stop(id string, w wish) (*download, error) {
 	x := a.downloads.find(id)
 	switch {
-	case x == nil:
+	case x == nil || x.dropped:
 		return nil, control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
 	case x.discarding:
 		return nil, errDiscarding(id)
@@ -328,7 +354,7 @@ func (a *App) stop(id string, w wish) (*download, error) {
 	case x.stop != nil:
 		x.stop()
 	case w == wishDrop:
-		a.dropDownload(x)
+		a.leaveDownload(x)
 	default:
 		a.keepDownload(x)
 	}

@@ -87,6 +87,56 @@ func TestDiscardWhereItBegan(t *testing.T) {
 	}
 }
 
+// TestDiscardWhatWasLeft: one that was cancelled leaves what it began, and is off the list. Begun
+// again, in this process or the next, and discarded, that goes too.
+func TestDiscardWhatWasLeft(t *testing.T) {
+	none := httptest.NewServer(http.NotFoundHandler())
+	defer none.Close()
+	for _, restarted := range []bool{false, true} {
+		cache, home := t.TempDir(), t.TempDir()
+		file, o := begun(t, cache), hub.Options{CacheDir: cache, Endpoint: none.URL}
+		a := openWith(t, home, o, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
+		if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name"}); err != nil {
+			t.Fatal(err)
+		}
+		if restarted {
+			if err := a.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			if a, err = Open(t.Context(), Options{Home: home, Hub: o}); err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+		}
+		if list := a.State().Downloads; len(list) > 0 {
+			t.Errorf("restarted %v: the state has %+v", restarted, list)
+		}
+		for _, discard := range []bool{false, true} {
+			err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: discard})
+			if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+				t.Errorf("restarted %v: cancelled again: %v", restarted, err)
+			}
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Errorf("restarted %v: what was to stay: %v", restarted, err)
+		}
+		if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+			t.Fatal(err)
+		}
+		awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
+		if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(file); !os.IsNotExist(err) {
+			t.Errorf("restarted %v: what it began first is there: %v", restarted, err)
+		}
+		if list, err := a.db.Downloads(t.Context()); err != nil || len(list) > 0 {
+			t.Errorf("restarted %v: the database has %+v, %v", restarted, list, err)
+		}
+	}
+}
+
 // TestDownloadElsewhere: where another cache is set, one goes on in that where it
 // began; what began nothing, or whose folder is gone, begins anew.
 func TestDownloadElsewhere(t *testing.T) {

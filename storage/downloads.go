@@ -17,7 +17,8 @@ type Download struct {
 	Total     int64     `json:"total"`    // bytes; 0 = not known
 	Blobs     []string  `json:"blobs"`    // names of the files that it began in the cache
 	StartedAt time.Time `json:"started_at"`
-	Cache     string    `json:"cache"` // folder that it fetches into; empty = not known
+	Cache     string    `json:"cache"`   // folder that it fetches into; empty = not known
+	Dropped   bool      `json:"dropped"` // a person cancelled it, and what it began stays in the cache
 }
 
 // SetDownload stores a download in place of an older row. StartedAt is set unless the caller did.
@@ -29,8 +30,8 @@ func (db *DB) SetDownload(ctx context.Context, d Download) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.w.ExecContext(ctx, "INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt), d.Cache)
+	_, err = db.w.ExecContext(ctx, "INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache, dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt), d.Cache, d.Dropped)
 	return db.wrap(fmt.Sprintf("note the download of %q", d.ID), err)
 }
 
@@ -43,7 +44,7 @@ func (db *DB) RemoveDownload(ctx context.Context, id string) error {
 // Downloads returns all of them, the first begun first.
 func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
 	const op = "list downloads"
-	rows, err := db.r.QueryContext(ctx, "SELECT id, revision, paused, error, done, total, blobs, started_at, cache FROM downloads ORDER BY started_at, id")
+	rows, err := db.r.QueryContext(ctx, "SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -51,7 +52,7 @@ func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
 	for rows.Next() {
 		var d Download
 		var blobs string
-		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs, (*stamp)(&d.StartedAt), &d.Cache); err != nil {
+		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs, (*stamp)(&d.StartedAt), &d.Cache, &d.Dropped); err != nil {
 			return nil, db.wrap(op, err)
 		}
 		if err := json.Unmarshal([]byte(blobs), &d.Blobs); err != nil {

@@ -36,7 +36,7 @@ func TestModelSettings(t *testing.T) {
 func TestDownloads(t *testing.T) {
 	db := mustOpen(t, "")
 	first := Download{ID: "b/b", Revision: "r", Paused: true, Error: "why", Done: 1, Total: 2, Cache: "/c", Blobs: []string{"x", "y"}, StartedAt: noon}
-	second := Download{ID: "a/a", Blobs: []string{}, StartedAt: noon.Add(time.Second)}
+	second := Download{ID: "a/a", Dropped: true, Blobs: []string{}, StartedAt: noon.Add(time.Second)}
 	for _, d := range []Download{second, {ID: "b/b"}, first} {
 		if err := db.SetDownload(t.Context(), d); err != nil {
 			t.Fatal(err)
