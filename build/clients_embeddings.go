@@ -9,8 +9,8 @@ import (
 // textRoutes are those of the description that a model of embeddings answers, where others refuse.
 var textRoutes = []string{"/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings"}
 
-// embeddings has the openai client ask for embeddings, and schemathesis for what the description says of them. The model is made on the spot, of random numbers: none is small
-// enough to be downloaded for it.
+// embeddings has the openai client ask for embeddings, and schemathesis for what the description says of them.
+// The model is made on the spot, of random numbers: none is small enough to be downloaded for it.
 func (t *clientTier) embeddings(ctx context.Context) error {
 	script, model := filepath.Join(t.root, clientsDir, "openai_embeddings.py"), filepath.Join(t.dir, "embedder")
 	if _, err := t.output(t.command(ctx, t.python, script, "--make", model)); err != nil {

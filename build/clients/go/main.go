@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +41,11 @@ func main() {
 		{"completions", t.completions},
 		{"tools", t.tools},
 		{"tools, streamed and parallel", t.toolStream},
+		{"tool_choice", t.toolChoice},
+		{"reasoning", t.reasoning},
+		{"JSON schema", t.schema},
 		{"errors", t.errors},
+		{"retries", t.retries},
 		{"error amid a stream", t.errorMidway},
 		{"keep-alive", t.keepAlive},
 		{"disconnect", t.disconnect},
@@ -204,6 +209,42 @@ func (t talk) errors(ctx context.Context) error {
 	return nil
 }
 
+// retries has the library send again, by itself, what is refused for the moment, when the server said, and not what failed
+// for good.
+func (t talk) retries(ctx context.Context) error {
+	before, err := t.refusals(ctx, 503)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	all, err := t.Chat.Completions.New(ctx, ask("come again"), option.WithMaxRetries(2))
+	if err != nil {
+		return err
+	}
+	took := time.Since(start)
+	after, err := t.refusals(ctx, 503)
+	if err != nil {
+		return err
+	}
+	if said := all.Choices[0].Message.Content; said != "pong" || after != before+1 {
+		return fmt.Errorf("%q, refused %v times", said, after-before)
+	}
+	if took < 900*time.Millisecond { // by itself it would come after half a second
+		return fmt.Errorf("it came again after %v, and was told to after 1 s", took)
+	}
+	if before, err = t.refusals(ctx, 500); err != nil {
+		return err
+	}
+	_, failed := t.Chat.Completions.New(ctx, ask("fail midway"), option.WithMaxRetries(2))
+	if after, err = t.refusals(ctx, 500); err != nil {
+		return err
+	}
+	if failed == nil || after != before+1 {
+		return fmt.Errorf("what failed for good was sent %v times: %v", after-before, failed)
+	}
+	return nil
+}
+
 func (t talk) errorMidway(ctx context.Context) error {
 	all, err := t.read(ctx, ask("fail midway"))
 	if err == nil || len(all.Choices) == 0 || !strings.HasPrefix(all.Choices[0].Message.Content, "half") {
@@ -242,10 +283,44 @@ func (t talk) disconnect(ctx context.Context) error {
 	return errors.New("the request goes on after its client left")
 }
 
-var metric = regexp.MustCompile(`(?m)^tandem_requests_in_flight (\S+)$`)
-
 // inFlight is how many requests the server is busy with.
 func (t talk) inFlight(ctx context.Context) (string, error) {
+	text, err := t.metrics(ctx)
+	if err != nil {
+		return "", err
+	}
+	m := busy.FindStringSubmatch(text)
+	if m == nil {
+		return "", errors.New("there is no such metric")
+	}
+	return m[1], nil
+}
+
+var (
+	busy   = regexp.MustCompile(`(?m)^tandem_requests_in_flight (\S+)$`)
+	counts = regexp.MustCompile(`(?m)^tandem_requests_total\{code="(\d+)",\S* (\S+)$`)
+)
+
+// refusals is how many requests the server has answered with a status.
+func (t talk) refusals(ctx context.Context, status int) (n float64, err error) {
+	text, err := t.metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range counts.FindAllStringSubmatch(text, -1) {
+		if m[1] != strconv.Itoa(status) {
+			continue
+		}
+		x, err := strconv.ParseFloat(m[2], 64)
+		if err != nil {
+			return 0, err
+		}
+		n += x
+	}
+	return n, nil
+}
+
+func (t talk) metrics(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, t.base+"/metrics", nil)
 	if err != nil {
 		return "", err
@@ -256,12 +331,5 @@ func (t talk) inFlight(ctx context.Context) (string, error) {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return "", err
-	}
-	m := metric.FindSubmatch(text)
-	if m == nil {
-		return "", errors.New("there is no such metric")
-	}
-	return string(m[1]), nil
+	return string(text), err
 }

@@ -57,6 +57,11 @@ await run({
     const final = await client.messages.stream(question('Think, then add 2 and 2.', more)).finalMessage()
     check(final.content[0].thinking === 'Two and two.' && final.content[0].signature && final.content[1].text === 'Four.', final)
   },
+  'JSON schema': async () => {
+    const schema = { type: 'object', properties: { word: { enum: ['pong'] } }, required: ['word'], additionalProperties: false }
+    const answer = await ask('say pong in JSON', { output_config: { format: { type: 'json_schema', schema } } })
+    check(JSON.parse(answer.content[0].text).word === 'pong', answer)
+  },
   'counted tokens': async () => {
     const counted = await client.messages.countTokens({ model: 'tandem', messages: question('say pong').messages, tools })
     const { usage } = await ask('say pong', { tools })
