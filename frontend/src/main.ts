@@ -4,7 +4,13 @@ import { mount } from 'svelte'
 
 import './api/outside.ts'
 import App from './App.svelte'
-import './app.css'
+import './style/page.css'
+import './style/tables.css'
+import './style/controls.css'
+import './style/text.css'
+import './style/runs.css'
+import './style/playground.css'
+import './style/settings.css'
 
 const target = document.getElementById('app')
 if (target === null) throw new Error('index.html has no #app')

@@ -1,0 +1,376 @@
+// An answer of a chat is stopped, left, come back to, and lost by no crash.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { launch, shot } from './browser.mjs'
+import { chat, healthy, playground, short, talk, until } from './playground.mjs'
+
+let browser
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+test('a stop, and an answer that goes on behind a reload', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  // Without this the model may end its answer before it is stopped.
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
+  })
+  const lastRun = () =>
+    until('end of the run', async () => {
+      const [run] = (await ask('/app/runs?limit=1')).runs
+      return run.ended_at && run
+    })
+  await chat(page)
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
+  await page.getByText('· stopped').waitFor()
+  assert.equal((await lastRun()).finish_reason, 'cancel')
+
+  // It answers again, and the page is loaded anew in the midst of it, twice: each time the
+  // answer goes on by itself, from where it was. It is one message, whoever saved it.
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  const id = page.url().split('/').at(-1)
+  const answers = async () => (await ask(`/app/chats/${id}`)).messages.filter((m) => m.role === 'assistant')
+  const grown = async (than) => until('answer that grows', async () => {
+    const m = (await answers())[1]
+    return m?.content.length > than.length && m
+  })
+  const runs = []
+  let kept = await grown('')
+  for (let n = 0; n < 2; n++) {
+    runs.push(kept.run)
+    await page.reload()
+    const next = await until('run that goes on with it', async () => {
+      const m = (await answers())[1]
+      return m.run !== kept.run && m
+    })
+    assert.ok(next.content.startsWith(kept.content), `${JSON.stringify(kept.content)} became ${JSON.stringify(next.content)}`)
+    const { run: before } = await ask(`/app/runs/${kept.run}/report`)
+    assert.equal(before.finish_reason, 'interrupted')
+    assert.equal((await ask(`/app/runs/${next.run}`)).resumes, kept.run)
+    kept = next
+  }
+  await page.keyboard.press('Escape')
+  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor()
+  assert.equal((await lastRun()).finish_reason, 'cancel')
+  const [, last, ...more] = await answers()
+  assert.deepEqual(more, [])
+  assert.equal(last.finish, 'stopped')
+  assert.ok(last.content.startsWith(kept.content))
+
+  // One that was stopped stays so.
+  const asked = []
+  page.on('request', (r) => r.url().includes('/resume') && asked.push(r.url()))
+  await page.reload()
+  await page.getByText('· stopped').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0)
+  assert.deepEqual(asked, [])
+  // The same word stands among the runs.
+  await page.goto(`${page.url().split('#')[0]}#/runs/${runs[0]}`)
+  await page.getByText('Whoever asked for this left before it was done.').waitFor()
+  await page.getByText('interrupted', { exact: true }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer that comes in another tab', async () => {
+  const { context, page, problems } = await playground(browser)
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  // What is kept comes late, which run it is too.
+  let keep
+  const held = new Promise((go) => (keep = go))
+  await page.route('**/app/chats/*/messages/*', async (route) => {
+    await held
+    await route.continue()
+  })
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Two tabs look at this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  const other = await context.newPage()
+  other.on('pageerror', (e) => problems.push(String(e)))
+  await other.goto(page.url())
+  await other.locator('.said').getByText('Two tabs look at this.').waitFor()
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  keep()
+  await other.getByText('still coming, in another tab').waitFor({ timeout: 60_000 })
+  const some = (await other.locator('.chat .markdown').innerText()).length
+  await until('more of it', async () => (await other.locator('.chat .markdown').innerText()).length > some)
+  assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
+  await shot(other, 'another-tab')
+  await page.bringToFront()
+  await page.keyboard.press('Escape')
+  await page.getByText('· stopped').waitFor({ timeout: 20_000 })
+  await other.getByText('· stopped').waitFor({ timeout: 20_000 })
+  assert.equal(await other.getByRole('button', { name: 'Continue' }).count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a page that is left before the first word asks again', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await short(page, 4)
+  await chat(page)
+  let held = page.waitForRequest('**/v1/chat/completions')
+  const hold = () => {}
+  await page.route('**/v1/chat/completions', hold)
+  await page.getByLabel('Message', { exact: true }).fill('Nothing comes of this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await held
+  await page.getByText('Reading…').waitFor()
+  held = page.waitForRequest('**/v1/chat/completions')
+  await page.reload()
+  // The same is asked, of which nothing had come.
+  assert.deepEqual((await held).postDataJSON().messages, [{ role: 'user', content: 'Nothing comes of this.' }])
+  await page.getByText('Reading…').waitFor()
+  assert.equal(await page.locator('.chat > li').count(), 2)
+  const id = page.url().split('/').at(-1)
+  assert.deepEqual((await ask(`/app/chats/${id}`)).messages.map((m) => m.role), ['user', 'assistant', 'assistant'])
+
+  // In another tab, later, nothing is asked by itself.
+  const other = await context.newPage()
+  let asked = 0
+  await other.route('**/v1/chat/completions', (route) => {
+    asked++
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: 4 }) })
+  })
+  await other.goto(page.url())
+  await other.locator('.said').getByText('Nothing comes of this.').waitFor()
+  await other.getByRole('button', { name: 'Answer', exact: true }).waitFor()
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  assert.equal(await other.getByText('interrupted').count(), 0)
+  assert.equal(asked, 0)
+  await other.getByRole('button', { name: 'Answer', exact: true }).click()
+  await other.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 60_000 })
+  assert.equal(asked, 1)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a page that crashes loses next to nothing', async () => {
+  const { context, page } = await playground(browser)
+  const other = await playground(browser)
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Crash in the midst of this.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  const id = await until('chat', async () => (await other.ask('/app/chats?search=midst+of+this')).chats[0]?.id)
+  const kept = await until('answer', async () => (await other.ask(`/app/chats/${id}`)).messages.find((m) => m.role === 'assistant' && m.content !== ''))
+  assert.equal(kept.finish, '')
+  const cdp = await context.newCDPSession(page)
+  const crashed = page.waitForEvent('crash')
+  cdp.send('Page.crash').catch(() => {})
+  await crashed
+  await other.page.goto(`${other.page.url().split('#')[0]}#/playground/${kept.chat}`)
+  await other.page.getByText('interrupted').waitFor()
+  const cut = await until('end of the run', async () => {
+    const r = await other.ask(`/app/runs/${kept.run}`)
+    return r.ended_at && r
+  })
+  assert.equal(cut.finish_reason, 'interrupted')
+  // Tinted it is shown as it is.
+  await other.page.getByLabel('Show which words were drafted').check()
+  const { messages } = await other.ask(`/app/chats/${kept.chat}`)
+  assert.equal(await other.page.locator('.chat .answer').textContent(), messages.at(-1).content)
+  assert.ok(messages.at(-1).content.startsWith(kept.content))
+  await other.page.getByRole('button', { name: 'Answer again' }).waitFor()
+  await shot(other.page, 'interrupted')
+  // It goes on where it was, when a person wants it.
+  await other.page.getByRole('button', { name: 'Continue' }).click()
+  const more = await until('more of it', async () => {
+    const m = (await other.ask(`/app/chats/${kept.chat}`)).messages.at(-1)
+    return m.content.length > messages.at(-1).content.length && m
+  })
+  assert.ok(more.content.startsWith(messages.at(-1).content))
+  assert.equal(more.id, kept.id)
+  await other.page.keyboard.press('Escape')
+  await other.page.getByText('stopped ·').or(other.page.getByText('· stopped')).waitFor({ timeout: 20_000 })
+  assert.equal(await other.page.getByRole('button', { name: 'Continue' }).count(), 0)
+  assert.deepEqual(other.problems, [])
+  await context.close()
+  await other.context.close()
+})
+
+test('what came before Tandem was away is kept once it is back', async () => {
+  const { context, page, ask } = await playground(browser)
+  // Whatever is asked for ends, and nobody answers any more.
+  await page.addInitScript(() => {
+    const { fetch } = window
+    window.away = new AbortController()
+    window.fetch = (path, init = {}) =>
+      window.away.signal.aborted ? Promise.reject(new TypeError('away')) : fetch(path, { ...init, signal: AbortSignal.any([window.away.signal, init.signal].filter(Boolean)) })
+  })
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await page.reload()
+  await chat(page)
+  await page.getByLabel('Show which words were drafted').check()
+  await page.getByLabel('Message', { exact: true }).fill('Say this before you go.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  const answer = page.locator('.chat .answer')
+  await until('answer', async () => (await answer.count()) > 0 && (await answer.textContent()).length > 40)
+  await page.evaluate(() => window.away.abort())
+  const unkept = page.getByRole('alert').getByText('This is not kept: Tandem does not answer.')
+  await unkept.waitFor()
+  await page.getByText('This page tries again by itself').waitFor()
+  assert.equal(await page.getByText('in another tab').count(), 0)
+  await page.getByText('interrupted').waitFor()
+  const came = await answer.textContent()
+  await page.evaluate(() => (window.away = new AbortController()))
+  await unkept.waitFor({ state: 'detached' })
+  const { messages } = await ask(`/app/chats/${/\d+$/.exec(page.url())[0]}`)
+  assert.equal(messages.at(-1).content, came)
+  await context.close()
+})
+
+test('who comes back to an answer that grows sees its end', async () => {
+  const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 500 } })
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
+  })
+  await chat(page)
+  await page.getByLabel('Message', { exact: true }).fill('Write for long.')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  const down = () => page.evaluate(() => scrollY)
+  await until('long answer', async () => (await down()) > 400)
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  await page.getByText('Answering 1 request').waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Playground' }).click()
+  const stop = page.getByRole('button', { name: 'Stop' })
+  await until('end in sight', async () => (await stop.boundingBox())?.y < 500)
+  // Who has scrolled up is left there, and found there again.
+  await page.mouse.move(600, 200)
+  await page.mouse.wheel(0, -300)
+  const up = await until('place further up', async () => (await stop.boundingBox()).y > 600 && (await down()))
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  await page.getByText('Answering 1 request').waitFor()
+  await page.goBack()
+  await until('place that was left', async () => (await down()) === up)
+  await stop.waitFor()
+  assert.equal(await down(), up)
+  await page.keyboard.press('Escape')
+  await page.getByRole('button', { name: 'Send' }).waitFor()
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an answer does no harm', async () => {
+  const { context, page, problems } = await playground(browser)
+  const said = [
+    '# Title', '<img src="https://example.com/x.png" onerror="alert(1)">', '<script>alert(2)</script>', '[bad](javascript:alert(3)) and [good](https://example.com/)',
+    '![alt](https://example.com/y.png)', '<div class="broken" style="position:fixed">over</div><input value="key"><form action="/x"><button>Go</button></form>',
+    'x'.repeat(3000), '| a | b |\n| --- | --- |\n| ' + 'wide '.repeat(80) + '| ' + 'y'.repeat(400) + ' |', '```go\nfunc f() { ' + 'z'.repeat(400) + ' }\n```', '- item\n  ```sh\n  make\n  ```', '- [x] done',
+  ].join('\n\n')
+  const requested = []
+  page.on('request', (r) => requested.push(r.url()))
+  await page.route('**/v1/chat/completions', (route) => {
+    const chunk = { id: 'x', model: 'pocket', choices: [{ index: 0, delta: { content: said }, finish_reason: 'stop' }] }
+    route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await chat(page)
+  // The Enter that ends a composition sends nothing.
+  await page.getByLabel('Message', { exact: true }).fill('あ')
+  await page.getByLabel('Message', { exact: true }).evaluate((box) => box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true })))
+  assert.equal(await page.getByLabel('Message', { exact: true }).inputValue(), 'あ')
+  await talk(page, 'Be bad.')
+  const answer = page.locator('.chat .markdown')
+  await answer.getByRole('heading', { name: 'Title' }).waitFor()
+  assert.equal(await answer.locator('img, script, form, style, [onerror], [style], .broken').count(), 0)
+  assert.deepEqual(await answer.locator('a').evaluateAll((list) => list.map((a) => [a.textContent, a.getAttribute('href'), a.target, a.rel])), [
+    ['bad', null, '_blank', 'noopener noreferrer'],
+    ['good', 'https://example.com/', '_blank', 'noopener noreferrer'],
+  ])
+  assert.deepEqual(await answer.locator('input').evaluateAll((list) => list.map((i) => [i.type, i.disabled, i.value])), [['checkbox', true, 'on'], ['checkbox', true, 'on']])
+  const [copy, code] = await Promise.all([answer.getByRole('button', { name: 'Copy' }), answer.locator('.coded code')].map((l) => l.first().boundingBox()))
+  assert.ok(copy.y + copy.height <= code.y, 'the button covers the code')
+  await answer.getByRole('button', { name: 'Copy' }).first().click()
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^func f\(\) \{ z+ \}$/)
+  await answer.getByRole('button', { name: 'Copy', exact: true }).last().click()
+  assert.equal((await page.evaluate(() => navigator.clipboard.readText())).trim(), 'make')
+  await page.evaluate(() => (navigator.clipboard.writeText = () => Promise.reject(new Error('no'))))
+  await answer.getByRole('button', { name: /Cop/ }).first().click()
+  await answer.getByRole('button', { name: 'Not copied' }).waitFor()
+  assert.equal(await page.locator('.broken').count(), 0)
+  await page.setViewportSize({ width: 800, height: 800 })
+  await shot(page, 'markdown')
+  assert.deepEqual(requested.filter((u) => u.includes('example.com')), [])
+  // As it is taken apart the policy speaks up too.
+  await healthy(page, problems.filter((p) => !p.includes('Content Security Policy')))
+  await context.close()
+})
+
+test('what a model thinks stands folded above its answer', async () => {
+  const { context, page, problems } = await playground(browser)
+  const sent = []
+  await page.route('**/v1/chat/completions', (route) => {
+    sent.push(route.request().postDataJSON())
+    const deltas = [{ role: 'assistant', content: '' }, { reasoning_content: 'Hm, ', reasoning: 'Hm, ' }, { reasoning_content: 'six.', reasoning: 'six.' }, { content: 'It is 42.' }]
+    const chunks = deltas.map((delta) => ({ model: 'thinker', choices: [{ index: 0, delta, finish_reason: null }] }))
+    chunks.push({ model: 'thinker', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
+    void route.fulfill({ contentType: 'text/event-stream', body: chunks.map((c) => `data: ${JSON.stringify(c)}\n\n`).join('') + 'data: [DONE]\n\n' })
+  })
+  await chat(page)
+  await talk(page, 'What is six times seven?')
+  const thought = page.locator('.chat details')
+  await page.locator('.chat').getByText('It is 42.').waitFor()
+  assert.equal(await thought.getByText('Hm, six.').isVisible(), false)
+  await thought.getByText('What it thought').click()
+  await thought.getByText('Hm, six.').waitFor()
+  await shot(page, 'thought')
+  // It is kept with the answer, and goes back with the chat.
+  await page.reload()
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByText('What it thought').waitFor()
+  await talk(page, 'And eight?')
+  assert.deepEqual(sent[1].messages.slice(0, 2), [
+    { role: 'user', content: 'What is six times seven?' },
+    { role: 'assistant', content: 'It is 42.', reasoning: 'Hm, six.' },
+  ])
+  await healthy(page, problems)
+  await context.close()
+})
+
+test('a page that is left while it reads leaves the run', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await chat(page)
+  // The run has begun, and says nothing yet.
+  await page.evaluate(() => {
+    const { fetch } = window
+    window.fetch = (path, init) => {
+      if (path !== '/v1/chat/completions') return fetch(path, init)
+      const headers = { 'Content-Type': 'text/event-stream', 'X-Tandem-Run': '4711' }
+      return Promise.resolve(new Response(new ReadableStream({ start: (c) => c.enqueue(new TextEncoder().encode(': nothing yet\n\n')) }), { headers }))
+    }
+  })
+  await page.getByLabel('Message', { exact: true }).fill('Is this read?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByText('Reading…').waitFor()
+  const id = await until('chat', () => /\d+$/.exec(page.url())?.[0])
+  await until('answer', async () => (await ask(`/app/chats/${id}`)).messages.length === 2)
+  await page.route('**/v1/chat/completions', () => {}) // it asks again
+  await page.reload()
+  await until('run', async () => (await ask(`/app/chats/${id}`)).messages[1].run === 4711)
+  const other = await context.newPage()
+  await other.goto(page.url())
+  await other.getByText('No word of the last answer to this was kept').waitFor()
+  assert.equal(await other.getByRole('link', { name: 'run 4711' }).getAttribute('href'), '#/runs/4711')
+  assert.equal(await other.locator('.chat > li').count(), 1)
+  await healthy(other, problems)
+  await context.close()
+})

@@ -1,0 +1,317 @@
+// Chats are kept, found, branched, edited and deleted, and none is touched by a click
+// that a later one overtook.
+
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+
+import { launch, shot } from './browser.mjs'
+import { chat, focused, given, healthy, playground, short, talk } from './playground.mjs'
+
+let browser
+
+before(async () => {
+  browser = await launch()
+})
+after(() => browser.close())
+
+test('a click that a later one overtakes', async () => {
+  const { context, page, problems } = await playground(browser)
+  await short(page, 4)
+  await chat(page)
+  for (const name of ['slow', 'fast']) {
+    await talk(page, `The ${name} one.`)
+    await page.getByRole('button', { name: 'New chat' }).click()
+  }
+  const slow = page.locator('.chats a').filter({ hasText: 'The slow one.' })
+  const fast = page.locator('.chats a').filter({ hasText: 'The fast one.' })
+  const path = `/app/chats/${(await slow.getAttribute('href')).split('/').at(-1)}`
+  let release
+  const held = new Promise((go) => (release = go))
+  await page.route(`**${path}`, async (route) => {
+    await held
+    await route.continue()
+  })
+  const late = page.waitForResponse(`**${path}`)
+  await slow.click()
+  await fast.click()
+  await page.locator('.said').filter({ hasText: 'The fast one.' }).waitFor()
+  release()
+  await (await late).finished()
+  await page.evaluate(() => new Promise((next) => setTimeout(next)))
+  assert.equal(await page.locator('.said').innerText(), 'The fast one.')
+  assert.equal(`#/playground/${page.url().split('/').at(-1)}`, await fast.getAttribute('href'))
+
+  // The focus stays where one works.
+  await page.getByRole('button', { name: 'Edit the message' }).click()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  assert.match(await focused(page), /^Edit ?the message$/)
+  await page.getByRole('button', { name: 'Answer again' }).press('Enter')
+  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  assert.equal(await focused(page), 'input')
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByLabel('Title').press('Enter')
+  assert.equal(await focused(page), 'Rename')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('more of the list', async () => {
+  const { context, page, problems } = await playground(browser)
+  const chat = (id) => ({ id, kind: 'chat', title: `Chat ${id}`, system: '', options: null, leaf: 0, created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' })
+  let asked = 0
+  await page.route(/\/app\/chats\?/, async (route) => {
+    const before = new URL(route.request().url()).searchParams.get('before')
+    if (before) asked++
+    await route.fulfill({ json: { chats: [chat(before ? 1 : 2)], next: before ? 0 : 2, keep: true, count: 2, bytes: 0 } })
+  })
+  await page.getByRole('searchbox').fill('x')
+  await page.getByText('Chat 2').waitFor()
+  await page.getByRole('button', { name: 'More' }).dblclick()
+  await page.getByText('Chat 1').waitFor()
+  assert.equal(asked, 1)
+  assert.equal(await page.locator('.chats li').count(), 2)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a chat with branches is kept, found, renamed and deleted', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await short(page, 24)
+  // With the demo model choosing one comes first.
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('link', { name: 'Choose a model' }).waitFor()
+  assert.equal(await page.getByLabel('Message', { exact: true }).count(), 0)
+  await shot(page, 'chat-demo')
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await page.getByLabel('System prompt').fill('You write Go.')
+  await page.getByLabel('Temperature').fill('0.5')
+  await talk(page, 'Write Contains.')
+  const first = await page.locator('.chat .assistant .markdown').innerText()
+  await talk(page, 'Now Index.')
+  assert.equal(await page.locator('.chat > li').count(), 4)
+
+  // The first question is edited: what was said stays beside it.
+  await page.getByRole('button', { name: 'Edit' }).first().click()
+  await page.getByLabel('Edit the message').fill('Write Reverse.')
+  await page.getByLabel('Edit the message').press('Enter')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor({ timeout: 60_000 })
+  assert.equal(await page.locator('.chat > li').count(), 2)
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('2 / 2').waitFor({ timeout: 60_000 })
+  // An answer is put as a person wants it, and is the one that the model goes on from.
+  await page.getByRole('button', { name: 'Edit the answer' }).click()
+  await page.getByLabel('Edit the answer; the model will take your words for its own').fill('It is')
+  await page.getByLabel('Edit the answer').press('Enter')
+  await page.getByLabel('Edit the answer').fill('It is **done**.')
+  await page.getByLabel('Edit the answer').press('Control+Enter')
+  await page.getByRole('group', { name: 'Answers to this message' }).getByText('3 / 3').waitFor()
+  await page.locator('.chat .markdown strong').filter({ hasText: 'done' }).waitFor()
+  await page.getByText('edited by you', { exact: true }).waitFor()
+  const asked = page.waitForRequest('**/v1/chat/completions')
+  await talk(page, 'And now?')
+  assert.deepEqual((await asked).postDataJSON().messages, [
+    { role: 'system', content: 'You write Go.' },
+    { role: 'user', content: 'Write Reverse.' },
+    { role: 'assistant', content: 'It is **done**.' },
+    { role: 'user', content: 'And now?' },
+  ])
+  await page.getByRole('group', { name: 'Versions of this message' }).getByRole('button', { name: 'The one before' }).click()
+  await page.getByText('Now Index.').waitFor()
+  assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
+  await shot(page, 'chat')
+
+  // A reload brings back the branch that was shown, and the set-up.
+  await page.reload()
+  await page.getByText('Now Index.').waitFor()
+  assert.equal(await page.locator('.chat .assistant .markdown').first().innerText(), first)
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  assert.equal(await page.getByLabel('System prompt').inputValue(), 'You write Go.')
+  assert.equal(await page.getByLabel('Temperature').inputValue(), '0.5')
+  const id = Number(page.url().split('/').at(-1))
+  const { messages } = await ask(`/app/chats/${id}`)
+  assert.deepEqual(
+    messages.map((m) => [m.role, m.finish !== '']),
+    ['user', 'assistant', 'user', 'assistant', 'user', 'assistant', 'assistant', 'assistant', 'user', 'assistant'].map((role) => [role, true]),
+  )
+  assert.ok(messages[1].run > 0 && messages[1].facts.timings.predicted_n > 0 && messages[1].model === 'pocket')
+  await healthy(page, problems)
+
+  // It is searched for by what was said in another branch, renamed and deleted.
+  await page.getByRole('searchbox').fill('nothing says this')
+  await page.getByText('No chat has that.').waitFor()
+  await page.getByRole('searchbox').fill('write reverse')
+  const entry = page.locator('.chats li')
+  await entry.filter({ hasText: 'Write Contains.' }).waitFor()
+  assert.equal(await entry.count(), 1)
+  await page.getByRole('button', { name: 'Rename' }).click()
+  await page.getByLabel('Title').fill('About strings')
+  await page.getByLabel('Title').press('Enter')
+  await entry.filter({ hasText: 'About strings' }).waitFor()
+  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await page.getByRole('button', { name: 'Keep it' }).click()
+  assert.equal(await entry.filter({ hasText: 'About strings' }).count(), 1)
+  await page.getByRole('button', { name: 'Delete…', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('No chat has that.').waitFor()
+  assert.equal(await page.locator('.chat > li').count(), 0)
+  assert.equal((await ask(`/app/chats/${id}`)).error.code, 'chat_not_found')
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
+  await context.close()
+})
+
+test('what goes with a chat is said before it goes', async () => {
+  const { context, page, problems } = await playground(browser)
+  await chat(page)
+  await talk(page, 'Write Contains.')
+  let gone = { chats: 1, checkpoints: 3, bytes: 12_345_678 }
+  await page.route('**/app/chats/*/deletion', (route) => route.fulfill({ json: gone }))
+  await page.route('**/app/chats/deletion', (route) => route.fulfill({ json: { ...gone, chats: 7 } }))
+  const dialog = page.getByRole('dialog')
+  const one = page.getByRole('button', { name: 'Delete…', exact: true })
+  await one.click()
+  await dialog.getByText('all its messages, and 3 checkpoints that nothing else goes on from: 12.3 MB. Those with a name or a pin stay.').waitFor()
+  await page.getByRole('button', { name: 'Keep it' }).click()
+  await page.getByRole('button', { name: 'Delete all…' }).click()
+  await dialog.getByText('7 chats with all messages, and 3 checkpoints that').waitFor()
+  await page.getByRole('button', { name: 'Keep them' }).click()
+  gone = { chats: 1, checkpoints: 0, bytes: 0 }
+  await one.click()
+  await dialog.getByText(/all its messages\.$/).waitFor()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await one.waitFor({ state: 'detached' })
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('a chat is deleted while it answers', async () => {
+  const { context, page, problems } = await playground(browser)
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
+  })
+  const sent = []
+  page.on('request', (r) => {
+    if (/\/app\/chats\/\d+/.test(r.url()) && r.method() !== 'GET') sent.push(r.method() === 'POST' ? r.postDataJSON().finish : r.method())
+  })
+  await chat(page)
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  const deleted = page.waitForResponse((r) => r.request().method() === 'DELETE')
+  await page.getByRole('button', { name: 'Delete…', exact: true }).first().click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  assert.ok((await deleted).ok())
+  // First the answer comes to its end, and names its run: what that left goes with the chat.
+  assert.match(sent.slice(-2).join(' '), /^(stopped|length) DELETE$/)
+  assert.equal(await page.locator('.chat > li').count(), 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('an edited message waits for the answer that is coming', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await chat(page)
+  await talk(page, 'One?')
+  await page.getByRole('button', { name: 'Copy the answer' }).click()
+  await page.getByText('Copied').waitFor()
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'Yes.')
+  await page.getByRole('button', { name: 'Edit the message' }).click()
+  await page.getByLabel('Edit the message').fill('Two?')
+  await page.unroute('**/v1/chat/completions')
+  const go = await given(page, '/v1/chat/completions', 'No.')
+  await page.getByLabel('Message', { exact: true }).fill('And now?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByText('Reading…').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Send it again' }).isDisabled())
+  await page.getByLabel('Edit the message').evaluate((box) => box.form.requestSubmit())
+  assert.equal(await page.getByLabel('Edit the message').inputValue(), 'Two?')
+  go()
+  await page.getByRole('button', { name: 'Send it again' }).click()
+  await page.locator('.said').getByText('Two?').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  assert.deepEqual(await page.locator('.said').allTextContents(), ['Two?'])
+
+  // What is said behind an answer that is not kept yet is kept behind it.
+  let keep
+  const held = new Promise((done) => (keep = done))
+  await page.route('**/app/chats/*/messages', async (route) => {
+    if (route.request().postDataJSON().finish === 'edited') await held
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Edit the answer' }).click()
+  await page.getByLabel('Edit the answer').fill('Maybe.')
+  await page.getByRole('button', { name: 'Save the answer' }).click()
+  await page.getByLabel('Message', { exact: true }).fill('Why?')
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  keep()
+  await page.locator('.said').getByText('Why?').waitFor()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const { messages } = await ask(`/app/chats/${page.url().split('/').at(-1)}`)
+  const [maybe, why, last] = messages.slice(-3)
+  assert.deepEqual([maybe.content, why.content, why.parent, last.parent], ['Maybe.', 'Why?', maybe.id, why.id])
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('that a chat is not there is said until another is looked at', async () => {
+  const { context, page, problems } = await playground(browser)
+  const refused = page.getByRole('alert').getByText('There is no such chat.')
+  const look = async () => {
+    await page.evaluate(() => (location.hash = '#/playground/999999'))
+    await refused.waitFor()
+  }
+  await look()
+  await page.getByRole('link', { name: 'Help' }).click()
+  await page.getByRole('link', { name: 'Playground' }).first().click()
+  await page.getByRole('heading', { name: 'Playground' }).waitFor()
+  await refused.waitFor({ state: 'detached' })
+  await look()
+  await chat(page)
+  await refused.waitFor({ state: 'detached' })
+  assert.deepEqual(problems.filter((p) => !p.includes('404')), [])
+  await context.close()
+})
+
+test('Escape leaves a message that is not changed', async () => {
+  const { context, page, problems } = await playground(browser)
+  await short(page, 8)
+  await chat(page)
+  await talk(page, 'Write Contains.')
+  const edit = page.getByRole('button', { name: 'Edit the message' })
+  const again = page.getByRole('button', { name: 'Send it again' })
+  await edit.click()
+  await page.getByLabel('Edit the message').press('Escape')
+  await again.waitFor({ state: 'detached' })
+  await edit.and(page.locator(':focus')).waitFor()
+  // What was typed is not lost by one key.
+  await edit.click()
+  await page.getByLabel('Edit the message').fill('Write Index.')
+  await page.getByLabel('Edit the message').press('Escape')
+  assert.equal(await page.getByLabel('Edit the message').inputValue(), 'Write Index.')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
+test('nothing is kept', async () => {
+  const { context, page, problems, ask } = await playground(browser)
+  await short(page, 16)
+  const before = (await ask('/app/chats')).count
+  await page.getByLabel('Keep chats').uncheck()
+  await page.getByText('This is not kept').waitFor()
+  await chat(page)
+  await talk(page, 'Write Contains.')
+  await page.getByRole('button', { name: 'Answer again' }).click()
+  await page.getByText('2 / 2').waitFor({ timeout: 60_000 })
+  assert.equal((await ask('/app/chats')).count, before)
+  await page.getByLabel('Keep chats').check()
+  await page.getByRole('button', { name: 'Delete all…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete all' }).click()
+  await page.getByText('No chat yet.').waitFor()
+  assert.equal((await ask('/app/chats')).count, 0)
+  assert.deepEqual(problems, [])
+  await context.close()
+})

@@ -1,0 +1,81 @@
+// The Playground as its tests open it, and what they do there.
+
+import assert from 'node:assert/strict'
+
+import { AxeBuilder } from '@axe-core/playwright'
+
+import { open } from './browser.mjs'
+
+// playground opens the page; what the control routes say is asked by ask.
+export async function playground(browser, options) {
+  const all = await open(browser, options)
+  const { page } = all
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.getByText('Demo model: completes code only.').waitFor()
+  const ask = (path, init) =>
+    page.evaluate(
+      async ([path, init]) => {
+        const headers = { Authorization: `Bearer ${sessionStorage.getItem('tandem-session')}`, 'Content-Type': 'application/json' }
+        return (await fetch(path, { headers, ...init })).json()
+      },
+      [path, init],
+    )
+  return { ...all, ask }
+}
+
+// chat turns to an empty chat, with the demo model all the same.
+export async function chat(page) {
+  await page.getByLabel('Chat', { exact: true }).check()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
+}
+
+// talk sends a message of a chat and waits for the end of its answer, which is
+// short.
+export async function talk(page, text) {
+  await page.getByLabel('Message', { exact: true }).fill(text)
+  await page.getByLabel('Message', { exact: true }).press('Enter')
+  await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
+}
+
+// short cuts answers and has them always the same.
+export async function short(page, tokens) {
+  await page.route('**/v1/chat/completions', (route) => {
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: tokens, temperature: 0 }) })
+  })
+}
+
+// until asks again and again, for a minute at most, and returns the first answer
+// that is one.
+export async function until(what, ask) {
+  const end = Date.now() + 60_000
+  for (;;) {
+    const answer = await ask()
+    if (answer) return answer
+    assert.ok(Date.now() < end, `no ${what} within a minute`)
+    await new Promise((next) => setTimeout(next, 100))
+  }
+}
+
+// focused names what has the focus.
+export const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id)
+
+export async function healthy(page, problems) {
+  const { violations } = await new AxeBuilder({ page }).withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']).analyze()
+  assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`), [])
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
+  assert.ok(over <= 0, `the page is ${over} px too wide`)
+  assert.deepEqual(problems, [])
+}
+
+// given answers requests of a kind with a text, once go is called.
+export async function given(page, path, text) {
+  let go
+  const held = new Promise((done) => (go = done))
+  await page.route(`**${path}`, async (route) => {
+    await held
+    const choice = path === '/v1/completions' ? { text } : { delta: { content: text } }
+    const chunk = { model: 'pocket', choices: [{ ...choice, finish_reason: 'stop' }] }
+    await route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n` })
+  })
+  return go
+}
