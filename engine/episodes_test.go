@@ -30,7 +30,7 @@ type episodic struct {
 	// lean, where positive, is added to the logit of each draft in a block: an
 	// acceptance that is partial to drafts.
 	lean   float64
-	drafts *mlx.Array // (rows-1) of the last forward
+	drafts *mlx.Array // (rows-1) of the last forward, nil if it was of no block
 }
 
 func newEpisodic(s *mlx.Scope) *episodic {
@@ -96,7 +96,7 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 
 func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := s.MatMul(hidden, m.head)
-	if n := hidden.Dim(0); m.lean > 0 && n > 1 {
+	if n := hidden.Dim(0); m.lean > 0 && m.drafts != nil && n > 1 { // plain rounds may share a forward
 		at := s.Reshape(m.drafts, n-1, 1)
 		bonus := s.PutAlong(s.Zeros(mlx.Float32, n, words), s.Concat(0, at, s.Slice(at, 0, 0, 1)),
 			s.Concat(0, s.BroadcastTo(s.Scalar(m.lean, mlx.Float32), n-1, 1), s.Zeros(mlx.Float32, 1, 1)), -1)
