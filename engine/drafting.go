@@ -102,7 +102,9 @@ func (e *Engine) plan(active []*task, alone bool) {
 	}
 	if len(active) == 1 && len(e.readers) == 0 { // it shares its steps with nobody here
 		for _, b := range append(shared, own...) {
-			b.task.choice = b.Choice
+			if b.Beats {
+				b.task.choice = b.Choice
+			}
 		}
 		return
 	}

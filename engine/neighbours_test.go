@@ -57,6 +57,28 @@ func TestNeighboursTeachNothing(t *testing.T) {
 	}
 }
 
+// learned has what an earlier launch found out of drafts, but not what plain rounds cost now.
+type learned struct{ ledger }
+
+func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
+	var s draft.State
+	for d := range MaxDepth {
+		s.Costs = append(s.Costs, draft.Cost{Depth: d + 1, Seconds: 1, Samples: 8})
+	}
+	return &s, nil
+}
+
+// TestNeighboursAndALaunch: beside another engine's work nothing is learned, so that drafts
+// that an earlier launch made wait until it is known what plain rounds cost.
+func TestNeighboursAndALaunch(t *testing.T) {
+	var n Neighbours
+	n.begin()
+	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &learned{}, Neighbours: &n})
+	if _, _, stats := f.run(t, Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(200)}); stats.Drafted > 0 {
+		t.Errorf("%d tokens were drafted in rounds of a second each", stats.Drafted)
+	}
+}
+
 // TestSetCheckpoints: what is beyond a smaller budget leaves the memory, and later
 // requests leave no more than that.
 func TestSetCheckpoints(t *testing.T) {

@@ -87,6 +87,7 @@ type Offer struct {
 	Choice
 	Tokens float64 // that it gives, by what is known
 	Cost   float64 // seconds
+	Beats  bool    // plain rounds of its own; false where what these cost is not known
 }
 
 // Rate returns the tokens per second.
@@ -113,7 +114,7 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 			continue
 		}
 		best, ok = rate, true
-		o = Offer{Choice{i, depth, bucket}, rate * c.curve.at(depth), c.curve.at(depth)}
+		o = Offer{Choice{i, depth, bucket}, rate * c.curve.at(depth), c.curve.at(depth), alone}
 	}
 	return o, ok, err
 }
