@@ -179,14 +179,18 @@ func (c *Controller) other() {
 }
 
 // tryBest starts a probe of what would be best if this drafter were to propose.
-func (c *Controller) tryBest() (depth int) {
-	depth, _ = c.best(c.limit)
+func (c *Controller) tryBest() {
+	depth, _ := c.best(c.limit)
+	c.try(depth)
+}
+
+// try starts a probe of a depth.
+func (c *Controller) try(depth int) {
 	rounds := 1
 	if !c.curve.measured(depth) {
 		rounds = probeRounds
 	}
 	c.probe.start(depth, rounds)
-	return depth
 }
 
 // turn looks ahead after a round: at what is best now, and whether to probe.
@@ -219,13 +223,13 @@ func (c *Controller) turn() {
 	switch {
 	case c.chosen == 0:
 		if c.probe.tick() {
-			depth := c.tryBest()
+			depth, _ := c.best(c.limit)
 			// What few drafts cost says little of what many do: another kernel
 			// may compute these. Now and then more are tried than were ever.
 			if deeper := min(2*c.curve.frontier(), c.limit); c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
 				depth = deeper
-				c.probe.start(depth, probeRounds)
 			}
+			c.try(depth)
 			c.probe.turn++
 			tokens := c.rates.expected()
 			lost := c.curve.at(depth)/c.curve.at(0) - tokens[depth]
