@@ -35,8 +35,11 @@ type download struct {
 	ended      chan struct{}      // closed when nothing is fetched any more; nil before the first time
 	wish       wish               // of who spoke last
 	discarding bool               // what it began is being deleted; nobody's wish counts
-	dropped    bool               // off the list for everybody; kept for what it began, until it is begun again
 }
+
+// dropped reports whether it is off the list for everybody, and kept for what it began until it is
+// begun again. The caller holds downloads.mu.
+func (x *download) dropped() bool { return x.wish == wishDrop && x.stop == nil }
 
 // A wish is what is to become of a download when it stops.
 type wish int
@@ -53,7 +56,7 @@ func (d *downloads) states() []control.Download {
 	defer d.mu.Unlock()
 	list := make([]control.Download, 0, len(d.list))
 	for _, x := range d.list {
-		if !x.dropped {
+		if !x.dropped() {
 			list = append(list, x.Download)
 		}
 	}
@@ -91,7 +94,7 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 		return errDraining
 	}
 	x := d.find(r.ID)
-	if x == nil || x.dropped {
+	if x == nil || x.dropped() {
 		before := x
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		if before != nil {
@@ -125,7 +128,7 @@ func (a *App) openDownloads(ctx context.Context) error {
 	defer d.mu.Unlock()
 	for _, r := range rows {
 		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
-			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs, dropped: r.Dropped}
+			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs}
 		switch x.wish = wishRun; {
 		case r.Dropped:
 			x.wish = wishDrop
@@ -167,7 +170,7 @@ func (a *App) refetchDownloads() {
 // downloads.mu.
 func (a *App) keepDownload(x *download) {
 	err := a.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
-		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped})
+		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
 	if err != nil {
 		a.log.Warn("noting a download", "model", x.ID, "error", err)
 	}
@@ -188,7 +191,6 @@ func (a *App) leaveDownload(x *download) {
 		a.dropDownload(x)
 		return
 	}
-	x.dropped = true
 	a.keepDownload(x)
 }
 
@@ -344,7 +346,7 @@ func (a *App) stopDownload(id string, w wish) error {
 func (a *App) stop(id string, w wish) (*download, error) {
 	x := a.downloads.find(id)
 	switch {
-	case x == nil || x.dropped:
+	case x == nil || x.dropped():
 		return nil, control.Errorf(control.CodeModelNotFound, "There is no download of %q.", id)
 	case x.discarding:
 		return nil, errDiscarding(id)
