@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, shot } from './browser.mjs'
-import { chat, healthy, playground, short, talk, until } from './playground.mjs'
+import { asking, chat, healthy, long, playground, short, talk, until } from './playground.mjs'
 
 let browser
 
@@ -15,21 +15,12 @@ after(() => browser.close())
 
 test('a stop, and an answer that goes on behind a reload', async () => {
   const { context, page, problems, ask } = await playground(browser)
-  // Without this the model may end its answer before it is stopped.
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
-  })
   const lastRun = () =>
     until('end of the run', async () => {
       const [run] = (await ask('/app/runs?limit=1')).runs
       return run.ended_at && run
     })
-  await chat(page)
-  await page.getByText('System prompt and sampling', { exact: true }).click()
-  await page.getByLabel('Tokens at most').fill('30000')
-  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
-  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
-  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  await long(page)
   await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'Answer again' }).waitFor({ timeout: 20_000 })
   await page.getByText('· stopped').waitFor()
@@ -85,9 +76,7 @@ test('a stop, and an answer that goes on behind a reload', async () => {
 
 test('an answer that comes in another tab', async () => {
   const { context, page, problems } = await playground(browser)
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
-  })
+  await asking(page, { ignore_eos: true, max_tokens: 30_000 })
   // What is kept comes late, which run it is too.
   let keep
   const held = new Promise((go) => (keep = go))
@@ -162,9 +151,7 @@ test('a page that is left before the first word asks again', async () => {
 test('a page that crashes loses next to nothing', async () => {
   const { context, page } = await playground(browser)
   const other = await playground(browser)
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
-  })
+  await asking(page, { ignore_eos: true, max_tokens: 30_000 })
   await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Crash in the midst of this.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
@@ -214,9 +201,7 @@ test('what came before Tandem was away is kept once it is back', async () => {
     window.fetch = (path, init = {}) =>
       window.away.signal.aborted ? Promise.reject(new TypeError('away')) : fetch(path, { ...init, signal: AbortSignal.any([window.away.signal, init.signal].filter(Boolean)) })
   })
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
-  })
+  await asking(page, { ignore_eos: true, max_tokens: 30_000 })
   await page.reload()
   await chat(page)
   await page.getByLabel('Show which words were drafted').check()
@@ -240,9 +225,7 @@ test('what came before Tandem was away is kept once it is back', async () => {
 
 test('who comes back to an answer that grows sees its end', async () => {
   const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 500 } })
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true, max_tokens: 30_000 }) })
-  })
+  await asking(page, { ignore_eos: true, max_tokens: 30_000 })
   await chat(page)
   await page.getByLabel('Message', { exact: true }).fill('Write for long.')
   await page.getByLabel('Message', { exact: true }).press('Enter')

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, shot } from './browser.mjs'
-import { chat, focused, given, healthy, playground, short, talk } from './playground.mjs'
+import { chat, focused, given, healthy, long, playground, short, talk } from './playground.mjs'
 
 let browser
 
@@ -186,19 +186,11 @@ test('what goes with a chat is said before it goes', async () => {
 
 test('a chat is deleted while it answers', async () => {
   const { context, page, problems } = await playground(browser)
-  await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ignore_eos: true }) })
-  })
   const sent = []
   page.on('request', (r) => {
     if (/\/app\/chats\/\d+/.test(r.url()) && r.method() !== 'GET') sent.push(r.method() === 'POST' ? r.postDataJSON().finish : r.method())
   })
-  await chat(page)
-  await page.getByText('System prompt and sampling', { exact: true }).click()
-  await page.getByLabel('Tokens at most').fill('30000')
-  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
-  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
-  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
+  await long(page)
   const deleted = page.waitForResponse((r) => r.request().method() === 'DELETE')
   await page.getByRole('button', { name: 'Delete…', exact: true }).first().click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

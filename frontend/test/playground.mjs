@@ -37,11 +37,25 @@ export async function talk(page, text) {
   await page.getByRole('button', { name: 'Send' }).waitFor({ timeout: 60_000 })
 }
 
-// short cuts answers and has them always the same.
-export async function short(page, tokens) {
+// asking adds to what the page asks for in a chat.
+export async function asking(page, more) {
   await page.route('**/v1/chat/completions', (route) => {
-    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), max_tokens: tokens, temperature: 0 }) })
+    route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), ...more }) })
   })
+}
+
+// short cuts answers and has them always the same.
+export const short = (page, tokens) => asking(page, { max_tokens: tokens, temperature: 0 })
+
+// long begins a chat whose answer goes on for long, and waits for the first of it.
+export async function long(page) {
+  await asking(page, { ignore_eos: true }) // else the model may end it before it is stopped
+  await chat(page)
+  await page.getByText('System prompt and sampling', { exact: true }).click()
+  await page.getByLabel('Tokens at most').fill('30000')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
+  await page.getByLabel('Message', { exact: true }).press('Control+Enter')
+  await page.locator('.chat .markdown').filter({ hasText: /\w/ }).waitFor({ timeout: 60_000 })
 }
 
 // until asks again and again, for a minute at most, and returns the first answer

@@ -61,3 +61,7 @@ const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a
 
 // drafterName says what guesses.
 export const drafterName = (kind: string): string => drafters[kind] ?? kind
+
+// demo is the id of the model that is part of the program: it completes code and knows
+// nothing, and is there so that something answers before a model has been chosen.
+export const demo = 'pocket'
