@@ -2,6 +2,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -14,8 +15,8 @@ import (
 // itself.
 func (e *Engine) open(s *mlx.Scope, t *task) {
 	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
-	if t.limit < 2 {
-		return // the prompt gives the first token
+	if depth := t.req.Speculation.Depth; t.limit < 2 || depth != nil && *depth == 0 {
+		return // the prompt gives the first token, or nobody will ask
 	}
 	for i, d := range e.opts.Drafters {
 		// What the client predicts is tried whichever drafter it prefers.
@@ -39,18 +40,38 @@ func (e *Engine) open(s *mlx.Scope, t *task) {
 // draft is given up, and the task decodes without it from here on.
 func (e *Engine) guard(s *mlx.Scope, t *task, i int, step func() error) error {
 	err := s.Try(step)
-	if err == nil {
-		return nil
+	if err != nil {
+		e.giveUp(s, t, i, err)
 	}
+	return err
+}
+
+// giveUp ends a draft that failed.
+func (e *Engine) giveUp(s *mlx.Scope, t *task, i int, err error) {
 	name := e.opts.Drafters[i].Name()
 	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", name, err)
 	e.opts.Logger.Error("drafting was given up for a request", "drafter", name, "error", err)
-	if t.drafts[i] != nil {
-		t.foretold(t.drafts[i])
-		t.drafts[i].Free(s)
+	if d := t.drafts[i]; d != nil {
 		t.drafts[i] = nil
+		t.foretold(d)
+		d.Free(s)
 	}
-	return err
+}
+
+// unplannable gives up the draft that panicked when it was asked how much it has,
+// or all drafts if it was the choice between them that did.
+func (e *Engine) unplannable(t *task, asked int, failed error) {
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+		for i, d := range t.drafts {
+			if d != nil && (asked < 0 || asked == i) {
+				e.giveUp(s, t, i, failed)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		e.opts.Logger.Error("letting go of a draft", "error", err)
+	}
 }
 
 // foretold counts what a draft that ends made of the request's prediction.
@@ -125,17 +146,21 @@ func (e *Engine) offer(t *task, alone bool) (o draft.Offer, ok bool) {
 	if !t.drafting() {
 		return o, false
 	}
+	asked := -1 // a draft
 	defer func() {
 		if v := recover(); v != nil {
+			t.choice, o, ok = draft.Choice{Arm: -1}, draft.Offer{}, false
 			e.opts.Logger.Error("panic while choosing how to draft", "panic", v, "stack", string(debug.Stack()))
-			e.leave(t, &Error{Code: CodeInternal, Message: "the next round could not be planned; the request was given up"})
+			e.unplannable(t, asked, fmt.Errorf("%v", v))
 		}
 	}()
 	limits := make([]int, len(t.drafts))
 	for i := range t.drafts {
+		asked = i
 		limits[i] = e.room(t, i)
 		t.offered = t.offered || limits[i] > 0
 	}
+	asked = -1
 	r := t.req.Speculation
 	if r.Depth == nil && !r.Exact {
 		var err error

@@ -367,23 +367,25 @@ func (t *fickleDraft) Peek(_ []int32, n int) int {
 	return n
 }
 
-// TestUnplannable: a panic while a round is planned ends the request, not the
-// engine.
+// TestUnplannable: a draft that panics while a round is planned is given up, and
+// the request goes on with the others, or plainly.
 func TestUnplannable(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(20), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
-	f.Engine.Close()
 	odd := &fickle{Scripted: d} // a period of 0: Peek divides by it
-	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: []draft.Drafter{odd}})
-	var last error
-	for _, last = range f.Generate(t.Context(), r) {
+	for _, depth := range []*int{nil, new(3)} {
+		for _, others := range []int{0, 1} {
+			f.Engine.Close()
+			f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: append([]draft.Drafter{odd}, []draft.Drafter{d}[:others]...)})
+			r.Speculation.Depth = depth
+			got, _, stats := f.run(t, r)
+			what := fmt.Sprintf("%v drafts, %d others", depth, others)
+			sameTokens(t, what, got, plain)
+			if !strings.Contains(stats.NoDrafter, "scripted failed: runtime error: integer divide by zero") || depth != nil && (stats.Accepted > 0) != (others > 0) {
+				t.Errorf("%s: %d drafts stand, %q", what, stats.Accepted, stats.NoDrafter)
+			}
+		}
 	}
-	if e, ok := errors.AsType[*Error](last); !ok || e.Code != CodeInternal {
-		t.Errorf("the request ended with %v", last)
-	}
-	odd.period = 2
-	got, _, _ := f.run(t, r)
-	sameTokens(t, "the next request", got, plain)
 }
 
 // TestPlainStepLands lets plain steps begin that get no successor: what is
@@ -430,19 +432,26 @@ func TestTapsAreKept(t *testing.T) {
 		}})
 	}
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5}, MaxTokens: new(40), IgnoreEOS: true}
-	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{drafters[0], drafters[1]}})
-	r.Speculation.Drafter = None
+	f := newFixture(t, wild(64), Options{})
 	plain, _, _ := f.run(t, r)
-	r.Speculation.Drafter = Auto
-	for _, depth := range []int{0, 3} {
+	r.Speculation.Depth = new(3)
+	for _, silent := range []bool{true, false} {
+		period := 1 << 30
+		if silent {
+			period = 1
+		}
+		var both []draft.Drafter
 		for _, d := range drafters {
 			d.Text = slices.Concat(r.Prompt, ids(plain))
+			both = append(both, &fickle{Scripted: d, period: period})
 		}
-		r.Speculation.Depth = &depth
+		f.Engine.Close()
+		f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Drafters: both})
 		got, _, stats := f.run(t, r)
-		sameTokens(t, fmt.Sprintf("%d drafts", depth), got, plain)
-		if strings.Contains(stats.NoDrafter, "failed") {
-			t.Errorf("%d drafts: %s", depth, stats.NoDrafter)
+		what := fmt.Sprint("silent: ", silent)
+		sameTokens(t, what, got, plain)
+		if strings.Contains(stats.NoDrafter, "failed") || (stats.Drafted == 0) != silent {
+			t.Errorf("%s: %d drafts, %s", what, stats.Drafted, stats.NoDrafter)
 		}
 	}
 	for i, n := range read {
