@@ -129,6 +129,27 @@ func TestModelDraft(t *testing.T) {
 	}
 }
 
+// TestModelDraftFollows: what was restored a smaller model reads piece by piece, beside
+// plain steps, and drafts from when it is level.
+func TestModelDraftFollows(t *testing.T) {
+	const vocab, chunk = 50, 64
+	f := newFixture(t, enginetest.Cycle(vocab), Options{})
+	f.Engine.Close()
+	f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{
+		Checkpoints: 1 << 30, Layout: cache.Full, Chunk: chunk, Drafters: []draft.Drafter{draft.NewModel(f.chain, f.chain)},
+	})
+	text := counting(0, 2200)
+	f.ask(t, Request{Prompt: text[:2000], MaxTokens: new(1), Speculation: Speculation{Drafter: None}})
+	stats, got := f.ask(t, Request{Prompt: text[:2001], MaxTokens: new(199), Speculation: Speculation{Depth: new(4)}})
+	if !slices.Equal(got, text) || stats.CachedTokens < 1999 || stats.NoDrafter != "" {
+		t.Fatalf("%d tokens, of %d cached ones: %s", len(got), stats.CachedTokens, stats.NoDrafter)
+	}
+	// A round in 64 tokens, until those that are left go with a proposal.
+	if first := slices.Index(stats.Depths, 4); first < 1700/chunk || first > 2000/chunk || stats.Accepted != stats.Drafted {
+		t.Errorf("the first drafts came in round %d; %d of %d stand", first, stats.Accepted, stats.Drafted)
+	}
+}
+
 // limited is a model with a shorter context.
 type limited struct {
 	*enginetest.Chain

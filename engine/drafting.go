@@ -74,6 +74,28 @@ func (e *Engine) unplannable(t *task, asked int, failed error) {
 	}
 }
 
+// follow has one draft that is behind read on, beside the plain steps of its task:
+// what was restored may be long. It reports whether one did, for then the next step
+// is not measured: it had this to wait for.
+func (e *Engine) follow(active []*task) bool {
+	for _, t := range active {
+		for i, d := range t.drafts {
+			f, ok := d.(draft.Follower)
+			if !ok || !t.decoding() || f.Behind() == 0 {
+				continue
+			}
+			err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
+				return e.guard(s, t, i, func() error {
+					f.Follow(s)
+					return s.Eval(f.Arrays()...)
+				})
+			})
+			return err == nil
+		}
+	}
+	return false
+}
+
 // foretold counts what a draft that ends made of the request's prediction.
 func (t *task) foretold(d draft.Draft) {
 	if p, ok := d.(*draft.PredictionDraft); ok {

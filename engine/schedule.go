@@ -56,7 +56,8 @@ func (e *Engine) schedule() {
 		if sole {
 			clear(e.crowd.costs) // other requests, other lengths
 		}
-		alone := sole && !e.opts.Neighbours.others()
+		followed := e.follow(active)
+		alone := sole && !followed && !e.opts.Neighbours.others()
 		e.plan(active, alone)
 		var plain []*task
 		for _, t := range active {

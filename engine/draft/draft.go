@@ -75,6 +75,21 @@ type Draft interface {
 	Free(s *mlx.Scope)
 }
 
+// A Follower is a draft that reads the text by itself, and may be behind: of what
+// was restored it has read nothing. Until it is level it has nothing to propose.
+type Follower interface {
+	Draft
+
+	// Behind returns how many tokens there are to follow, 0 if it is level: a
+	// few that a proposal takes in by the way do not count. It is called
+	// wherever nothing else is done with the draft.
+	Behind() int
+
+	// Follow reads some of them, as many as a cache takes at once, and leaves
+	// Arrays to be evaluated.
+	Follow(s *mlx.Scope)
+}
+
 // A Proposal is a run of guessed tokens.
 type Proposal struct {
 	N      int

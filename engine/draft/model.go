@@ -46,7 +46,7 @@ type modelDraft struct {
 	options Options
 	caches  cache.Stack
 	fed     int     // rows of the caches: committed tokens, and behind them drafts
-	waiting []int32 // committed tokens from position fed on, when no drafts are held
+	waiting []int32 // committed tokens from position fed on, when no drafts are held; level below contextRows
 
 	// A chain is forwards of one row, of which recurrent layers take back the
 	// last alone. They go back to where it began, and what stands of it is
@@ -57,6 +57,9 @@ type modelDraft struct {
 
 // Peek implements Peeker: positions beyond its own context it can't draft.
 func (t *modelDraft) Peek(history []int32, n int) int {
+	if t.Behind() > 0 {
+		return 0
+	}
 	return max(0, min(n, t.model.Config().ContextLength-len(history)))
 }
 
@@ -75,13 +78,29 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 		t.drop(s, t.fed-end)
 		have = t.fed
 	}
+	level := t.Behind() == 0
 	if have < end {
 		t.waiting = append(t.waiting, tokens[have-from:]...)
 	}
-	if len(t.waiting) >= contextRows {
+	if level && t.Behind() > 0 {
 		t.feed(s, t.waiting)
 		t.waiting = nil
 	}
+}
+
+// Behind implements Follower. Beyond its own context there is nothing to follow for.
+func (t *modelDraft) Behind() int {
+	if n := len(t.waiting); n >= contextRows && t.fed+n <= t.model.Config().ContextLength {
+		return n
+	}
+	return 0
+}
+
+// Follow implements Follower.
+func (t *modelDraft) Follow(s *mlx.Scope) {
+	n := min(t.Behind(), t.options.Caches.MaxRows())
+	t.feed(s, t.waiting[:n])
+	t.waiting = t.waiting[n:]
 }
 
 // drop takes back the newest n rows, or all of the chain they belong to.
