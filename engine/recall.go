@@ -106,8 +106,7 @@ func (t *task) reschedule(undone bool) error {
 	return nil
 }
 
-// choose finds the first drafter whose context can be kept. What a window holds
-// comes back by itself, so that of those with one nothing is.
+// choose finds the first drafter of whose context something can be kept.
 func (c *contexts) choose(drafters []draft.Drafter, o cache.Options) {
 	*c = contexts{}
 	for i, d := range drafters {
@@ -115,8 +114,8 @@ func (c *contexts) choose(drafters []draft.Drafter, o cache.Options) {
 		if !ok {
 			continue
 		}
-		if context := cache.Stack(k.NewContext(o)); !slices.ContainsFunc(context, cache.Cache.NeedsExact) {
-			*c = contexts{k, i, context}
+		if like := k.NewContext(o).Rewindable(); len(like) > 0 {
+			*c = contexts{k, i, like}
 			return
 		}
 	}
@@ -126,7 +125,7 @@ func (c *contexts) choose(drafters []draft.Drafter, o cache.Options) {
 type contexts struct {
 	draft.Keeper // nil if of none
 	index        int
-	like         cache.Stack // empty, as one of them
+	like         cache.Stack // what of one is kept, empty
 }
 
 // context returns what a task's draft has of the positions [from, to), a nil
@@ -157,7 +156,7 @@ func (e *Engine) recallContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	}
 	context, ok := c.NewContext(e.caches(t.most())), false
 	err := s.Try(func() (err error) {
-		ok, err = t.path.RestoreContext(s, context)
+		ok, err = t.path.RestoreContext(s, context.Rewindable())
 		return err
 	})
 	if err != nil {

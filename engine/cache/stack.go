@@ -22,6 +22,18 @@ func (s Stack) Expect(positions int) {
 	}
 }
 
+// Rewindable returns those that can be restored anywhere inside a snapshot, in
+// their order.
+func (s Stack) Rewindable() Stack {
+	var list Stack
+	for _, c := range s {
+		if !c.NeedsExact() {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
 // Trim drops the newest n rows of all caches. After an error they may hold
 // different positions and can only be freed.
 func (s Stack) Trim(n int) error {

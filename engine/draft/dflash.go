@@ -99,7 +99,7 @@ type dflash struct {
 	block   Block // of the time it was opened: the caches are its own
 	options Options
 	caches  cache.Stack
-	first   int // position of the context's first row
+	first   int // position of the context's first row, outside of windows
 	end     int // position behind its last one, those waiting not counted
 
 	// What waits to become context: runs of rows, kept, each with one array
@@ -139,8 +139,9 @@ func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 			return nil, err
 		}
 	}
-	kept := make([]*cache.Snapshot, len(t.caches))
-	for i, c := range t.caches {
+	caches := t.caches.Rewindable()
+	kept := make([]*cache.Snapshot, len(caches))
+	for i, c := range caches {
 		p, err := c.Snapshot(s, from)
 		if err == nil && p.To() < to {
 			err = fmt.Errorf("draft: a context of %d rows is asked for %d", p.To(), to)

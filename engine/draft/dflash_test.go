@@ -137,13 +137,19 @@ func TestDFlashContext(t *testing.T) {
 	}
 }
 
-// TestDFlashKeep keeps parts of a context and opens another draft with them; one
-// that begins in the midst of a text has none to keep.
+// TestDFlashKeep keeps parts of a context and opens another draft with them, but for
+// what a ring holds of it; one that begins in the midst of a text has none to keep.
 func TestDFlashKeep(t *testing.T) {
+	for layout, kept := range map[cache.Layout]int{cache.Full: 2, cache.Ring: 1} {
+		t.Run(string(layout), func(t *testing.T) { testDFlashKeep(t, layout, kept) })
+	}
+}
+
+func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 	th := enginetest.NewThread(t)
 	const vocab, end = 20, 150
 	b := &follower{vocab: vocab, size: 8}
-	o := cache.Options{Layout: cache.Full}
+	o := cache.Options{Layout: layout}
 	history := make([]int32, end+1)
 	for i := range history {
 		history[i] = int32(i % vocab)
@@ -179,6 +185,9 @@ func TestDFlashKeep(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if len(kept) != caches {
+				t.Errorf("%d caches were kept, want %d", len(kept), caches)
+			}
 			for i, p := range kept {
 				if p.From() != span[0] || p.To() != span[1] {
 					t.Errorf("%d to %d were kept of %v", p.From(), p.To(), span)
@@ -186,7 +195,7 @@ func TestDFlashKeep(t *testing.T) {
 				parts[i] = append(parts[i], p)
 			}
 		}
-		for i, c := range context {
+		for i, c := range context.Rewindable() {
 			if err := c.Restore(s, parts[i], 105); err != nil {
 				return err
 			}
@@ -194,7 +203,15 @@ func TestDFlashKeep(t *testing.T) {
 				p.Release()
 			}
 		}
-		goOn(105, end, context).Free(s)
+		again := goOn(105, end, context)
+		defer again.Free(s)
+		if kept, err := again.Keep(s, 0, end); err != nil || len(kept) != caches || kept[0].From() != 0 {
+			t.Errorf("of a context that was restored %v was kept: %v", kept, err)
+		} else {
+			for _, p := range kept {
+				p.Release()
+			}
+		}
 		late := goOn(105, end, nil)
 		defer late.Free(s)
 		if kept, err := late.Keep(s, 110, 120); kept != nil || err != nil {

@@ -28,15 +28,16 @@ type Drafter interface {
 type Options struct {
 	Prompt     []int32
 	From       int             // tokens of Prompt that Committed will not tell of: they were restored
-	Context    cache.Stack     // of a Keeper, with the rows of these, which the draft takes; nil if they are lost
+	Context    cache.Stack     // of a Keeper, with the rows of these, which the draft takes, but for those of windows; nil if they are lost
 	Prediction []int32         // what the client expects to be generated, or nil; see the drafter of that name
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 }
 
 // A Keeper is a drafter whose drafts have a context that can be kept beside the
-// target's state, and restored with it. Without it a draft begins where the
-// target was restored, and guesses by little.
+// target's state, and restored with it: what its rewindable caches hold, for what
+// a window holds comes back by itself. Without it a draft begins where the target
+// was restored, and guesses by little.
 type Keeper interface {
 	Drafter
 
@@ -50,7 +51,7 @@ type Kept interface {
 	Draft
 
 	// Keep returns what the context holds of the committed positions [from,
-	// to), a snapshot a cache, or nil if it lacks some of them.
+	// to), a snapshot a rewindable cache, or nil if it lacks some of them.
 	Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error)
 }
 
