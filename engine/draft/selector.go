@@ -22,7 +22,7 @@ type Selector struct {
 	budget  *budget
 	buckets map[int][]*Controller // by bucket, then as arms
 	last    int                   // the bucket of the last round
-	learned bool                  // something since the last Save
+	learned map[int]bool          // buckets, something since the last Save
 }
 
 // An Arm is a drafter to choose from.
@@ -37,7 +37,7 @@ type Arm struct {
 
 // NewSelector returns the selector of one model. store may be nil.
 func NewSelector(model string, arms []Arm, store Store) *Selector {
-	return &Selector{model: model, arms: arms, store: store, budget: newBudget(), buckets: map[int][]*Controller{}}
+	return &Selector{model: model, arms: arms, store: store, budget: newBudget(), buckets: map[int][]*Controller{}, learned: map[int]bool{}}
 }
 
 // A Choice is what the next round of a request does.
@@ -122,7 +122,7 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 // Round takes in a round of the chosen drafter. One in which it proposed
 // nothing is Plain.
 func (s *Selector) Round(choice Choice, r Round) {
-	s.learned = true
+	s.learned[choice.bucket] = true
 	for i, c := range s.buckets[choice.bucket] {
 		if i == choice.Arm {
 			c.Round(r) // earns for all
@@ -134,7 +134,7 @@ func (s *Selector) Round(choice Choice, r Round) {
 
 // Plain takes in a plain round, whatever the choice was.
 func (s *Selector) Plain(choice Choice, cost time.Duration) {
-	s.learned = true
+	s.learned[choice.bucket] = true
 	pays := false
 	for _, c := range s.buckets[choice.bucket] {
 		c.plain(cost)
@@ -210,17 +210,25 @@ func (s *Selector) load(a Arm, bucket int) (*State, error) {
 }
 
 // Save hands what was learned since the last Save to the store, at the end of a
-// request say.
+// request say. What could not be stored is tried again by the next one.
 func (s *Selector) Save() error {
-	if s.store == nil || !s.learned {
+	if s.store == nil {
 		return nil
 	}
-	s.learned = false
 	var errs []error
-	for bucket, arms := range s.buckets {
-		for i, c := range arms {
-			if state := c.State(); len(state.Costs) > 0 {
-				errs = append(errs, s.store.SavePolicy(Key{s.model, s.arms[i].Name, bucket}, state))
+	for bucket := range s.learned {
+		delete(s.learned, bucket)
+		for i, c := range s.buckets[bucket] {
+			state := c.State()
+			if s.arms[i].Own {
+				state.Rates = nil // they were the request's
+			}
+			if !state.drafted() {
+				continue // a bucket like those before it, for all that is known
+			}
+			if err := s.store.SavePolicy(Key{s.model, s.arms[i].Name, bucket}, state); err != nil {
+				s.learned[bucket] = true
+				errs = append(errs, err)
 			}
 		}
 	}

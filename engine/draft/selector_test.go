@@ -2,6 +2,7 @@ package draft
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -165,6 +166,65 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 	if cold.depths[0] != 0 {
 		t.Error("drafts before plain decoding was measured")
 	}
+}
+
+// TestSelectorSaves: states of drafts alone are stored, where something was learned,
+// and nothing of how good a prediction was; what a store did not take it gets again.
+func TestSelectorSaves(t *testing.T) {
+	store := memory{}
+	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 15, Own: true}, {Name: "ngram", Limit: 15}}, store)
+	round := func(context, arm, accepted int) {
+		t.Helper()
+		c, err := s.Next(context, []int{15, 15})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Arm = arm; arm < 0 {
+			s.Plain(c, 10*time.Millisecond)
+		} else {
+			s.Round(c, Round{Depth: 4, Accepted: accepted, Cost: 15 * time.Millisecond})
+		}
+	}
+	want := func(what string, names ...string) {
+		t.Helper()
+		var got []string
+		for k, state := range store {
+			got = append(got, fmt.Sprintf("%s %d: %d costs, %d rates", k.Drafter, k.Bucket, len(state.Costs), len(state.Rates)))
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, names) {
+			t.Errorf("%s: %q were stored, want %q", what, got, names)
+		}
+	}
+	round(500, -1, 0)
+	if err := s.Save(); err != nil {
+		t.Error(err)
+	}
+	want("plain rounds")
+	for range 9 {
+		round(500, 0, 2)
+		round(500, 0, 2)
+		round(500, -1, 0)
+	}
+	s.store = failing{}
+	if err := s.Save(); err == nil {
+		t.Error("a store that fails is no error")
+	}
+	s.store = store
+	if err := s.Save(); err != nil {
+		t.Error(err)
+	}
+	want("rounds with drafts", "prediction 1024: 1 costs, 0 rates")
+	clear(store)
+	for range 9 {
+		round(1500, 1, 2)
+		round(1500, 1, 2)
+	}
+	if err := s.Save(); err != nil {
+		t.Error(err)
+	}
+	// The bucket goes on with what the one before it knew.
+	want("another bucket", "ngram 2048: 1 costs, 3 rates", "prediction 2048: 1 costs, 0 rates")
 }
 
 // A store that fails, or holds what no Controller wrote, costs what was

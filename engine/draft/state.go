@@ -87,6 +87,12 @@ func (s State) Check() error {
 	return nil
 }
 
+// drafted reports whether a state tells of drafts, and not of plain rounds alone,
+// which Restore does not believe.
+func (s State) drafted() bool {
+	return len(s.Rates) > 0 || len(s.Costs) > 0 && s.Costs[len(s.Costs)-1].Depth > 0
+}
+
 // State returns what was learned. It shares nothing with the Controller.
 func (c *Controller) State() State {
 	var s State
