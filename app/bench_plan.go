@@ -66,7 +66,7 @@ func (b *speculation) sections() []section {
 			s.ways = append(s.ways, fixed(d, blocks)...)
 			s.ways = append(s.ways, way{drafter: d.Name(), depth: adaptive})
 		}
-		s.ways = append(s.ways, fixed(last, []int{4, 8})...)
+		s.ways = append(s.ways, fixed(last, blocks)...)
 		s.ways = append(s.ways, b.adaptives()[len(network):]...)
 		s.more = []way{{rollback: engine.Undo}}
 		if set.temperature > 0 {
@@ -125,16 +125,45 @@ func (b *speculation) everything() []section {
 				}
 				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 					for _, rule := range rules {
-						for _, d := range b.drafts {
-							for _, one := range append(fixed(d, benchBlocks), way{drafter: d.Name(), depth: adaptive}) {
-								one.rollback, one.rule = rollback, rule
-								s.ways = append(s.ways, one)
-							}
+						for _, one := range b.each(benchBlocks) {
+							one.rollback, one.rule = rollback, rule
+							s.ways = append(s.ways, one)
 						}
 					}
 				}
+				s.ways = append(s.ways, b.probes()...)
 				list = append(list, s)
 			}
+		}
+	}
+	return list
+}
+
+// each lists every drafter's ways of fixed block size, and those that choose.
+func (b *speculation) each(blocks []int) []way {
+	var list []way
+	for _, d := range b.drafts {
+		list = append(list, fixed(d, blocks)...)
+	}
+	return append(list, b.adaptives()...)
+}
+
+// probes lists what requests can ask for beside drafter, depth, rollback and rule:
+// draft and verify in one graph, where the draft is one, and exact decoding, plain too.
+func (b *speculation) probes() []way {
+	list := []way{{exact: true}}
+	for _, one := range b.each(benchBlocks) {
+		if one.depth == 0 {
+			continue
+		}
+		if one.drafter != engine.Auto && one.drafter != (draft.Ngram{}).Name() {
+			fused := one
+			fused.fused = true
+			list = append(list, fused)
+		}
+		if one.depth <= engine.MaxExactDepth {
+			one.exact = true
+			list = append(list, one)
 		}
 	}
 	return list
@@ -167,7 +196,7 @@ func (b *speculation) adaptives() []way {
 // onlyAdaptive gives a bar to the default ways that choose their depth.
 func onlyAdaptive(b bar, of func(way) bool) func(way) bar {
 	return func(w way) bar {
-		if w.depth == adaptive && cmp.Or(w.rollback, engine.Trim) == engine.Trim && cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
+		if w.depth == adaptive && !w.fused && !w.exact && cmp.Or(w.rollback, engine.Trim) == engine.Trim && cmp.Or(w.rule, engine.Coupled) == engine.Coupled && of(w) {
 			return b
 		}
 		return bar{}

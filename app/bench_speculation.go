@@ -149,7 +149,7 @@ func (b *speculation) section(ctx context.Context, s section, table func(benchTa
 	if s.rivals {
 		for i, name := range fixedDrafters(s.ways) {
 			fastest, times := best(slices.DeleteFunc(slices.Clone(done), func(c *comparison) bool {
-				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive
+				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive || c.two.fused || c.two.exact
 			}))
 			if fastest == nil {
 				continue // nothing was measured

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 import generate
 from budget import Budget
-from dflash import Drafter, read
+from dflash import read
 from muon import Muon
 
 SEQUENCES, ANCHORS = 8, 48  # a step; a sequence
@@ -130,9 +130,3 @@ def train(drafter, target, texts, path, minutes, log=print):
                 f"step {step}, epoch {step / len(texts.batches):.1f}, {budget.seconds / 60:.1f} of {minutes} min, "
                 f"loss {np.mean(losses):.3f}, tokens per verify {np.mean(yields):.2f}"
             )
-
-
-def load(config, path):
-    drafter = Drafter(config)
-    drafter.load_state_dict(torch.load(path, weights_only=True)["model"])
-    return drafter

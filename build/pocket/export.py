@@ -91,8 +91,10 @@ def load(model, folder):
 
 
 def load_drafter(model, folder):
-    """Loads what drafter wrote, if it is of the same form; else, or if nothing is there, leaves model as it is."""
+    """Loads what drafter wrote, if it is of the same form; else, or if nothing is there, leaves model as it is. Whether it did."""
     path = os.path.join(folder, "model.safetensors")
     tensors = load_file(path) if os.path.exists(path) else {}
-    if {k: v.shape for k, v in tensors.items()} == {k: v.shape for k, v in model.state_dict().items()}:
+    same = {k: v.shape for k, v in tensors.items()} == {k: v.shape for k, v in model.state_dict().items()}
+    if same:
         model.load_state_dict({k: v.float() for k, v in tensors.items()})
+    return same

@@ -7,7 +7,7 @@
     evaluate    what the model card says of it
     generate    text by the model in --out
     drafter     the drafter of that model on that text, into --out/drafter (--sliding: --out/drafter-sliding)
-    acceptance  tokens per verify forward of the drafters in the cache, beside a random one
+    acceptance  tokens per verify forward of the drafters in --out, beside a random one
     parity      what the training forward computes, as a fixture of models/dflash
 
     python build/pocket/run.py [--stage NAME] [--cache DIR] [--out DIR] [--minutes N] ...
@@ -130,21 +130,34 @@ class Recipe:
 
     def drafter(self):
         target, shape = Target(self.config, self.args), self.variant()
-        pair, _ = self.joined()
         model = dflash.Drafter(shape)
-        model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
+        if os.path.exists(self.joint_path(self.trained()["step"])):
+            pair, _ = self.joined()
+            model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
+        else:  # on a machine that has no state of stage joint, another variant goes on from the drafter in out
+            self.exported(model, "drafter")
         drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, log)
         export.drafter(model, os.path.join(self.args.out, drafter_name(shape)))
 
     def acceptance(self):
-        target, shape = Target(self.config, self.args), self.variant()
+        target = Target(self.config, self.args)
         _, docs = data.split(data.documents(comments=True))  # as people have it
         held_out = data.plain_rows([d for d in docs if d.language == "Go"], self.tokens, data.SHORT)
         picks = random.Random(0).sample(range(len(held_out)), acceptance.TEXTS)
         prompts = held_out[picks, : acceptance.PROMPT].astype("int64")
         stops = {self.tokens.token_to_id("<|endoftext|>"), self.tokens.token_to_id("<|im_end|>")}
-        drafters = {drafter_name(shape): drafter.load(shape, target.drafter(shape)), "random": dflash.Drafter(shape)}
+        drafters = {"random": dflash.Drafter(self.variant())}
+        for shape in (self.variant(), self.variant(sliding=True)):
+            name = drafter_name(shape)
+            if name not in drafters and os.path.exists(os.path.join(self.args.out, name)):
+                drafters[name] = self.exported(dflash.Drafter(shape), name)
         acceptance.report(drafters, target.model, prompts, stops, log)
+
+    def exported(self, model, name):
+        """model, with the weights of a drafter's folder in out."""
+        if not export.load_drafter(model, os.path.join(self.args.out, name)):
+            raise SystemExit(f"{self.args.out} has no {name} of this form; run stages joint and drafter first")
+        return model
 
     def held_out(self):
         return data.plain_rows(self.held_out_docs, self.tokens, data.SHORT)[::8]
@@ -184,9 +197,10 @@ class Recipe:
             **form,
         )
 
-    def variant(self):
-        """The drafter asked for."""
-        return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block, sliding_layers=(0,) if self.args.sliding else ())
+    def variant(self, sliding=None):
+        """The drafter asked for, or the one like it whose first layer slides or doesn't."""
+        sliding = self.args.sliding if sliding is None else sliding
+        return self.drafter_config(num_hidden_layers=self.args.layers, block_size=self.args.block, sliding_layers=(0,) if sliding else ())
 
 
 class Target:
