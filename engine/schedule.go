@@ -154,13 +154,13 @@ func (e *Engine) leave(t *task, err error) {
 	t.finished = true
 	if t.caches != nil {
 		freed := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
-			if t.broken || t.path == nil {
-				return nil // nothing of it is kept
+			if t.broken {
+				return nil
 			}
 			if err := t.rollback(); err != nil {
 				return err
 			}
-			if err := e.flush(s, t); err != nil {
+			if err := e.flush(s, t); err != nil || t.path == nil {
 				return err
 			}
 			if t.flight != nil && t.fed == len(t.tokens) {

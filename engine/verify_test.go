@@ -314,10 +314,12 @@ func TestCommitted(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
 	table := wild(64)
 	for _, c := range []struct {
-		depth    int
+		period   int // every so manieth round is plain
 		rollback Rollback
-	}{{0, Trim}, {3, Trim}, {3, Undo}} {
-		f, d, plain := scripted(t, r, Options{Chunk: 4})
+	}{{1, Trim}, {1 << 30, Trim}, {1 << 30, Undo}} {
+		f, d, plain := scripted(t, r, Options{})
+		f.Engine.Close()
+		f.Engine = New(f.thread, f.chain, enginetest.ByteTokenizer(t), Options{Chunk: 4, Drafters: []draft.Drafter{&fickle{Scripted: d, period: c.period}}})
 		d.Layers = []int{0, 1}
 		d.OnCommitted = func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array) {
 			for i, id := range tokens {
@@ -328,9 +330,12 @@ func TestCommitted(t *testing.T) {
 			}
 		}
 		d.Wrong = func(round, n int) int { return round % (n + 1) }
-		r.Speculation = Speculation{Depth: &c.depth, Rollback: c.rollback}
-		got, _, _ := f.run(t, r)
+		r.Speculation = Speculation{Depth: new(3), Rollback: c.rollback}
+		got, _, stats := f.run(t, r)
 		sameTokens(t, "tapped", got, plain)
+		if (stats.Drafted == 0) != (c.period == 1) {
+			t.Errorf("%+v: %d drafts", c, stats.Drafted)
+		}
 		for i, pos := range d.Seen {
 			if pos != i {
 				t.Fatalf("%+v: committed positions %v", c, d.Seen)
