@@ -27,9 +27,10 @@ type episodic struct {
 	layers [2]struct{ q, o *mlx.Array }
 	head   *mlx.Array // (H, V)
 
-	// lean, where positive, is added to the logit of each draft in a block: an
-	// acceptance that is partial to drafts.
+	// lean is added to the logit of each draft in a block: an acceptance that is
+	// partial to drafts. blind accepts all of them unseen.
 	lean   float64
+	blind  bool
 	drafts *mlx.Array // (rows-1) of the last forward, nil if it was of no block
 }
 
@@ -96,13 +97,19 @@ func (m *episodic) Forward(s *mlx.Scope, b lm.Batch, _ []int) lm.Output {
 
 func (m *episodic) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	logits := s.MatMul(hidden, m.head)
-	if n := hidden.Dim(0); m.lean > 0 && m.drafts != nil && n > 1 { // plain rounds may share a forward
-		at := s.Reshape(m.drafts, n-1, 1)
-		bonus := s.PutAlong(s.Zeros(mlx.Float32, n, words), s.Concat(0, at, s.Slice(at, 0, 0, 1)),
-			s.Concat(0, s.BroadcastTo(s.Scalar(m.lean, mlx.Float32), n-1, 1), s.Zeros(mlx.Float32, 1, 1)), -1)
-		logits = s.Add(logits, bonus)
+	n := hidden.Dim(0)
+	if m.lean == 0 && !m.blind || m.drafts == nil || n == 1 { // plain rounds may share a forward
+		return logits
 	}
-	return logits
+	bonus := make([]float32, n) // none for what follows the last draft
+	for i := range n - 1 {
+		if bonus[i] = float32(m.lean); m.blind {
+			bonus[i] = 100
+		}
+	}
+	at := s.Reshape(m.drafts, n-1, 1)
+	at = s.Concat(0, at, s.Slice(at, 0, 0, 1))
+	return s.Add(logits, s.PutAlong(s.Zeros(mlx.Float32, n, words), at, mlx.New(s, bonus, n, 1), -1))
 }
 
 func (m *episodic) Free() {
@@ -131,6 +138,7 @@ func prefixes() (list [][]int32) {
 type guesser struct {
 	table *mlx.Array // (episode, V) logits
 	lie   bool       // about what it draws from
+	sure  bool       // says nothing of it, as one that looks its guesses up
 }
 
 // newGuesser guesses what the target says on average, given its logits behind
@@ -169,6 +177,9 @@ func (g *guess) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	tokens := g.sampler.Choose(s, x, len(history))
 	if g.lie {
 		x = s.Mul(x, s.Scalar(0.8, mlx.Float32))
+	}
+	if g.sure {
+		x = nil
 	}
 	return draft.Proposal{N: n, Tokens: tokens, LogQ: x}
 }

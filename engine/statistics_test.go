@@ -201,22 +201,27 @@ func TestDistribution(t *testing.T) {
 			t.Parallel()
 			x := newStatistic(t)
 			for _, c := range []struct {
-				name string
-				p    sample.Params
-				each int
+				name     string
+				p        sample.Params
+				each     int
+				rollback Rollback
+				sure     bool
 			}{
-				{"temperature 1", sample.Params{Temperature: 1}, 200},
-				{"temperature 0.7", sample.Params{Temperature: 0.7}, 200},
-				{"top-k", sample.Params{Temperature: 1, TopK: 5}, 200},
-				{"top-p", sample.Params{Temperature: 1, TopP: 0.8}, 200},
-				{"penalties", sample.Params{Temperature: 1, RepetitionPenalty: 1.3, PresencePenalty: 0.3, FrequencyPenalty: 0.3}, 1},
+				{name: "temperature 1", p: sample.Params{Temperature: 1}, each: 200},
+				{name: "temperature 0.7", p: sample.Params{Temperature: 0.7}, each: 200},
+				{name: "top-k", p: sample.Params{Temperature: 1, TopK: 5}, each: 200},
+				{name: "top-p", p: sample.Params{Temperature: 1, TopP: 0.8}, each: 200},
+				{name: "penalties", p: sample.Params{Temperature: 1, RepetitionPenalty: 1.3, PresencePenalty: 0.3, FrequencyPenalty: 0.3}, each: 1},
+				{name: "snapshots", p: sample.Params{Temperature: 1}, each: 200, rollback: Undo},
+				{name: "certain guesses, snapshots", p: sample.Params{Temperature: 0.7, TopP: 0.9}, each: 200, rollback: Undo, sure: true},
 			} {
 				start := time.Now()
 				depth := 7
 				if c.each == 1 {
 					depth = 2
 				}
-				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth}}
+				x.guesser.sure = c.sure
+				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth, Rollback: c.rollback}}
 				counts, accepted := x.draw(r, samples, c.each)
 				chi, limit := chiSquare(counts, x.joint(c.p))
 				t.Logf("%s: chi-square %.1f, at most %.1f; %d rounds accepted 0, 1, ... drafts; %.1f s", c.name, chi, limit, accepted, time.Since(start).Seconds())
@@ -231,27 +236,33 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// TestDistributionFindsBias makes acceptance partial to drafts, and lets a
-// drafter lie about what it draws from: a tenth of the samples gives that
-// away.
+// TestDistributionFindsBias makes acceptance partial to drafts, has it accept all
+// unseen, and lets a drafter lie about what it draws from: a tenth of the samples
+// gives that away.
 func TestDistributionFindsBias(t *testing.T) {
 	x := newStatistic(t)
 	p := sample.Params{Temperature: 1}
 	joint := x.joint(p)
 	for _, c := range []struct {
-		rule Rule
-		lean float64
-		lie  bool
-		fair bool
+		rule  Rule
+		lean  float64
+		blind bool
+		lie   bool
+		sure  bool
+		fair  bool
 	}{
 		{rule: Coupled, fair: true},
 		{rule: Coupled, lean: 0.5},
+		{rule: Coupled, blind: true},
 		{rule: Rejection, fair: true},
 		{rule: Rejection, lean: 0.5},
+		{rule: Rejection, blind: true},
+		{rule: Rejection, sure: true, fair: true},
+		{rule: Rejection, sure: true, lean: 0.5},
 		{rule: Rejection, lie: true},
 		{rule: Coupled, lie: true, fair: true}, // never asks for it
 	} {
-		x.model.lean, x.guesser.lie = c.lean, c.lie
+		x.model.lean, x.model.blind, x.guesser.lie, x.guesser.sure = c.lean, c.blind, c.lie, c.sure
 		r := Request{Sampling: p, Speculation: Speculation{Rule: c.rule, Depth: new(7)}}
 		counts, _ := x.draw(r, samples/10, 200)
 		chi, limit := chiSquare(counts, joint)

@@ -236,7 +236,7 @@ func likeliest(row []float32, mask int32) int32 {
 // A score adds up how recorded blocks were met.
 type score struct {
 	blocks, rows, drafts, wholeBlocks int
-	off                               float64 // largest difference of a logit, relative to the largest of its block
+	off, share                        float64 // largest difference of a logit, and relative to the largest of its block
 }
 
 func (c *score) compare(got [][]float32, want block, mask int32) {
@@ -258,14 +258,15 @@ func (c *score) compare(got [][]float32, want block, mask int32) {
 	if equal == want.n {
 		c.wholeBlocks++
 	}
-	if !(off/most <= c.off) {
-		c.off = off / most
+	if !(off <= c.off) {
+		c.off = off
 	}
+	c.share = max(c.share, off/most)
 }
 
 func (c *score) String() string {
-	return fmt.Sprintf("%d blocks, logits off by at most %.2g of the largest, %d of %d drafts equal, in %d blocks all",
-		c.blocks, c.off, c.drafts, c.rows, c.wholeBlocks)
+	return fmt.Sprintf("%d blocks, logits off by at most %.2g, %.2g of the largest, %d of %d drafts equal, in %d blocks all",
+		c.blocks, c.off, c.share, c.drafts, c.rows, c.wholeBlocks)
 }
 
 // ways are how a request may come to its context. A ring for chunks of one row
@@ -339,7 +340,7 @@ func TestParity(t *testing.T) {
 				t.Logf("bfloat16: %v", c)
 				half.blocks, half.rows = half.blocks+c.blocks, half.rows+c.rows
 				half.drafts, half.wholeBlocks = half.drafts+c.drafts, half.wholeBlocks+c.wholeBlocks
-				half.off = max(half.off, c.off)
+				half.off, half.share = max(half.off, c.off), max(half.share, c.share)
 			})
 		}
 	})
