@@ -217,8 +217,11 @@ func TestDistribution(t *testing.T) {
 			} {
 				start := time.Now()
 				depth := 7
-				if c.each == 1 {
+				switch {
+				case c.each == 1:
 					depth = 2
+				case c.sure:
+					depth = 3 // few are accepted by rejection
 				}
 				x.guesser.sure = c.sure
 				r := Request{Sampling: c.p, Speculation: Speculation{Rule: rule, Depth: &depth, Rollback: c.rollback}}
@@ -258,7 +261,7 @@ func TestDistributionFindsBias(t *testing.T) {
 		{rule: Rejection, lean: 0.5},
 		{rule: Rejection, blind: true},
 		{rule: Rejection, sure: true, fair: true},
-		{rule: Rejection, sure: true, lean: 0.5},
+		{rule: Rejection, sure: true, blind: true},
 		{rule: Rejection, lie: true},
 		{rule: Coupled, lie: true, fair: true}, // never asks for it
 	} {

@@ -24,6 +24,7 @@ MIX = 0.5
 MATRIX_LR, VECTOR_LR = 0.02, 0.003  # Muon; AdamW, for the norms
 WEIGHT_DECAY = 0.02
 RATE = 0.5  # of these in what comes after stage joint
+VARIANT_RATE = 0.1  # and in what makes a variant of a drafter that is done
 
 
 def weights(block_size):
@@ -106,10 +107,10 @@ class Readings:
         return tuple(torch.stack([F.pad(row[i], (0, 0, 0, tokens.shape[1] - len(row[i]))) for row in rows]) for i in range(2))
 
 
-def train(drafter, target, texts, path, minutes, log=print):
+def train(drafter, target, texts, path, minutes, rate=RATE, log=print):
     """Trains drafter for minutes in all; its state lies at path."""
 
-    opts = optimizers(drafter, RATE)
+    opts = optimizers(drafter, rate)
     budget = Budget(path, drafter, opts, minutes, log)
     readings = Readings(target, drafter.config.target_layer_ids)
     step_loss = torch.compile(functools.partial(loss, drafter, target), dynamic=False)

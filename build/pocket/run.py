@@ -130,13 +130,14 @@ class Recipe:
 
     def drafter(self):
         target, shape = Target(self.config, self.args), self.variant()
-        model = dflash.Drafter(shape)
+        model, rate = dflash.Drafter(shape), drafter.RATE
         if os.path.exists(self.joint_path(self.trained()["step"])):
             pair, _ = self.joined()
             model.load_state_dict({name: p for name, p in pair.drafter.state_dict().items() if name in model.state_dict()})  # of fewer layers the first
         else:  # on a machine that has no state of stage joint, another variant goes on from the drafter in out
             self.exported(model, "drafter")
-        drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, log)
+            rate = drafter.VARIANT_RATE
+        drafter.train(model, target.model, drafter.Texts(target.texts), target.drafter(shape), self.args.drafter_minutes, rate, log)
         export.drafter(model, os.path.join(self.args.out, drafter_name(shape)))
 
     def acceptance(self):
