@@ -20,7 +20,7 @@ const (
 	chainLimit = 32
 
 	// maxIndexed bounds the tokens an index remembers, the newest ones. A
-	// token costs 24 bytes of index at most.
+	// token costs 24 bytes of each index at most.
 	maxIndexed = 1 << 18
 )
 
