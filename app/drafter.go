@@ -18,13 +18,14 @@ import (
 	"tandem/storage"
 )
 
-// embedded stands for the folder of the drafter that is built in.
-const embedded = models.PocketID + "/drafter"
+// embedded stands for the folder of the drafter that is built in, and is served with
+// the pocket model.
+const embedded = models.PocketDrafter
 
 // A drafter is in memory beside the model it guesses for.
 type drafter struct {
 	draft.Drafter
-	source string // its folder, or embedded
+	source string // its folder, or what one that is built in goes by
 	files  *models.Drafter
 	flash  *draft.DFlash // nil if it is a model of its own
 
@@ -33,12 +34,12 @@ type drafter struct {
 	open     bool // its reading is still to be measured
 }
 
-// loadDrafter loads the drafter in a folder, or the embedded one, for a model.
+// loadDrafter loads the drafter in a folder, or one that is built in, for a model.
 func loadDrafter(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings, o models.Options) (*drafter, error) {
 	d := &drafter{source: source, settings: set}
 	var err error
-	if source == embedded {
-		d.files, err = models.LoadPocketDrafter(ctx, bundle, o)
+	if source == embedded || source == models.PocketSlidingDrafter {
+		d.files, err = models.LoadPocketDrafter(ctx, bundle, source, o)
 	} else {
 		d.files, err = models.LoadDrafter(ctx, bundle, source, set, o)
 	}

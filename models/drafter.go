@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
@@ -66,7 +67,7 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 // drafter: what tells one program's from another's.
 func CopyPocketWeights(w io.Writer) error {
 	folders := []fs.FS{pocket.Files()}
-	if d := pocket.Drafter(); d != nil {
+	if d := pocket.DrafterFiles(pocket.Drafter); d != nil {
 		folders = append(folders, d)
 	}
 	for _, folder := range folders {
@@ -84,13 +85,20 @@ func CopyPocketWeights(w io.Writer) error {
 
 // HasPocketDrafter reports whether a drafter is embedded beside the pocket
 // model.
-func HasPocketDrafter() bool { return pocket.Drafter() != nil }
+func HasPocketDrafter() bool { return pocket.DrafterFiles(pocket.Drafter) != nil }
 
-// LoadPocketDrafter loads the drafter that is embedded beside the pocket model,
-// for that model. Error: CodeNotFound if there is none.
-func LoadPocketDrafter(ctx context.Context, target *Bundle, opts Options) (*Drafter, error) {
-	opts.Name = PocketID + "/drafter"
-	fsys := pocket.Drafter()
+// What the drafters that are embedded beside the pocket model go by where a folder
+// could stand.
+const (
+	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with it
+	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
+)
+
+// LoadPocketDrafter loads one of these for that model. Error: CodeNotFound
+// if it is not embedded.
+func LoadPocketDrafter(ctx context.Context, target *Bundle, id string, opts Options) (*Drafter, error) {
+	opts.Name = id
+	fsys := pocket.DrafterFiles(strings.TrimPrefix(id, PocketID+"/"))
 	if fsys == nil {
 		return nil, named(errorf(CodeNotFound, "this program was built without it"), opts)
 	}

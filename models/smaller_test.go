@@ -107,17 +107,17 @@ func TestPocketOutline(t *testing.T) {
 	if c := b.Model.Config(); c.VocabSize != b.Tokenizer.Size() || c.Layers == 0 {
 		t.Errorf("%+v", c)
 	}
-	d, err := models.LoadPocketDrafter(t.Context(), b, models.Options{})
-	if !models.HasPocketDrafter() {
-		if e, ok := errors.AsType[*models.Error](err); !ok || e.Code != models.CodeNotFound {
-			t.Errorf("there is no drafter, and loading it says %v", err)
+	for _, id := range []string{models.PocketDrafter, models.PocketSlidingDrafter} {
+		d, err := models.LoadPocketDrafter(t.Context(), b, id, models.Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
+	_, err = models.LoadPocketDrafter(t.Context(), b, models.PocketID+"/none", models.Options{})
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Code != models.CodeNotFound {
+		t.Errorf("there is no such drafter, and loading it says %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"io/fs"
 )
 
-//go:embed README.md *.json *.jinja *.safetensors all:drafter
+//go:embed README.md *.json *.jinja *.safetensors all:drafter all:drafter-sliding
 var files embed.FS
 
 // Files returns the model's folder as a read-only file system, in the layout
@@ -19,13 +19,19 @@ var files embed.FS
 // for concurrent use.
 func Files() fs.FS { return files }
 
-// Drafter returns the folder of the model's DFlash drafter, config.json and
-// model.safetensors, or nil if this program was built without one.
-func Drafter() fs.FS {
-	if _, err := fs.Stat(files, "drafter/config.json"); err != nil {
+// The DFlash drafters of the model.
+const (
+	Drafter        = "drafter"
+	SlidingDrafter = "drafter-sliding" // whose first layer sees a window; it guesses a little less well
+)
+
+// DrafterFiles returns the folder of a drafter, config.json and model.safetensors,
+// or nil if this program was built without it.
+func DrafterFiles(name string) fs.FS {
+	if _, err := fs.Stat(files, name+"/config.json"); err != nil {
 		return nil
 	}
-	sub, err := fs.Sub(files, "drafter")
+	sub, err := fs.Sub(files, name)
 	if err != nil {
 		panic(err) // the name is valid
 	}

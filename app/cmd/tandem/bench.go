@@ -15,7 +15,7 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr, Home: m.home()}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"), "folder of the model (default: the pocket model)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
-	f.Func("drafter", "folder of a drafter for the model, for verify and speculation; may be repeated", func(dir string) error {
+	f.Func("drafter", "folder of a drafter for the model, or pocket/drafter-sliding, for verify and speculation; may be repeated", func(dir string) error {
 		o.Drafters = append(o.Drafters, dir)
 		return nil
 	})
