@@ -347,11 +347,16 @@ func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
 		pos := len(r.Prompt) // of the newest token
 		for i, n := range st.Depths {
 			for row := range n + 1 {
-				if (pos+row)%ringRows == 0 {
+				if n == c.depth && (pos+row)%ringRows == 0 {
 					turns[row]++
 				}
 			}
 			pos += 1 + st.Accepts[i]
+		}
+		if i > 2*least { // a row or a count is never reached
+			l.t.Errorf("%s: after %d requests %v rounds accepted 0, 1, ... drafts, of which %d each are wanted; the ring began anew at row 0, 1, ... in %v",
+				c, i+1, histogram, least, turns)
+			return differ, all
 		}
 	}
 	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; the ring begins anew at row 0, 1, ... in %v", c, histogram, turns)
