@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 	"tandem/engine/sample"
@@ -74,7 +75,11 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		} else if pending != nil {
 			err = s.Eval(pending...)
 		}
-		s.ClearCache()
+		if n > cache.MaxBlock {
+			// Fewer rows held no more than decoding does. It waits for all streams
+			// that the process ever had.
+			s.ClearCache()
+		}
 		return err
 	})
 	if err != nil {
