@@ -68,14 +68,18 @@ func (c *Controller) Depth(max int) int {
 // Plain.
 func (c *Controller) Round(r Round) {
 	c.round(r)
-	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.chosen > 0)
+	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.pays())
 }
 
 // Plain takes in a plain round, which emitted one token.
 func (c *Controller) Plain(cost time.Duration) {
 	c.plain(cost)
-	c.budget.earn(1, c.chosen > 0)
+	c.budget.earn(1, c.pays())
 }
+
+// pays reports whether drafts gain, by what was measured: one that has never proposed
+// anything is expected to, so that it will be tried, and that is no reason to lose more.
+func (c *Controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0 }
 
 // plan returns the depth of the next round. rival is what another drafter
 // would give in it, in tokens per second.

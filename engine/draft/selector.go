@@ -45,6 +45,7 @@ type Choice struct {
 	Arm    int // index of the drafter, -1 for a plain round
 	Depth  int // drafts to ask for
 	bucket int
+	pays   bool // drafts that could be made gain, by what was measured
 }
 
 // Next returns the choice for a request with context tokens. limits says for
@@ -58,6 +59,7 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 	for i, c := range arms {
 		if limits[i] > 0 {
 			_, rates[i] = c.best(limits[i])
+			choice.pays = choice.pays || c.pays()
 		}
 	}
 	for i, c := range arms {
@@ -114,7 +116,7 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 			continue
 		}
 		best, ok = rate, true
-		o = Offer{Choice{i, depth, bucket}, rate * c.curve.at(depth), c.curve.at(depth), alone}
+		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket}, rate * c.curve.at(depth), c.curve.at(depth), alone}
 	}
 	return o, ok, err
 }
@@ -135,12 +137,10 @@ func (s *Selector) Round(choice Choice, r Round) {
 // Plain takes in a plain round, whatever the choice was.
 func (s *Selector) Plain(choice Choice, cost time.Duration) {
 	s.learned[choice.bucket] = true
-	pays := false
 	for _, c := range s.buckets[choice.bucket] {
 		c.plain(cost)
-		pays = pays || c.chosen > 0
 	}
-	s.budget.earn(1, pays)
+	s.budget.earn(1, choice.pays)
 }
 
 // open returns the controllers of a bucket. New ones start from what the store
