@@ -217,7 +217,7 @@ func (s *Selector) Save() error {
 	}
 	var errs []error
 	for bucket := range s.learned {
-		delete(s.learned, bucket)
+		failed := len(errs)
 		for i, c := range s.buckets[bucket] {
 			state := c.State()
 			if s.arms[i].Own {
@@ -227,9 +227,11 @@ func (s *Selector) Save() error {
 				continue // a bucket like those before it, for all that is known
 			}
 			if err := s.store.SavePolicy(Key{s.model, s.arms[i].Name, bucket}, state); err != nil {
-				s.learned[bucket] = true
 				errs = append(errs, err)
 			}
+		}
+		if len(errs) == failed {
+			delete(s.learned, bucket)
 		}
 	}
 	return errors.Join(errs...)
