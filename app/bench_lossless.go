@@ -64,6 +64,8 @@ type losslessCell struct {
 	logprobs, differing int     // log-probabilities of tokens, and those with other bits
 	most, share         float64 // difference, and of what it may be
 	histogram           []int   // rounds by accepted drafts
+	ends                []int   // generations that ended as they do plainly, by the row of their last token
+	amiss               error   // how others ended
 	round, plain        time.Duration
 }
 
@@ -94,9 +96,9 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 	t = benchTable{
 		Title: fmt.Sprintf("Decoding with drafts against plain decoding, layout %s", layout),
 		Columns: []string{"rollback", "block", "requests", "tokens differ in", "excused", "logprobs", "differ", "by at most", "of what may be",
-			"ms a round", "ms a plain step", "ratio", "rounds that accepted 0, 1, ..."},
+			"ms a round", "ms a plain step", "ratio", "rounds that accepted 0, 1, ...", "ends on row 0, 1, ..."},
 		Notes: []string{
-			"A drafter that knows the answer goes wrong at each row in turn.",
+			"A drafter that knows the answer goes wrong at each row in turn. Answers end on each row by a token, a text, the limit and the client.",
 			"Bits differ where the BLAS picks its kernels by the number of rows. A token that differs is excused if it and plain's are plain's best two and all but equal.",
 			"In float32 a logit may be off by 1e-5 of the largest one there, a log-probability by twice that.",
 		},
@@ -107,27 +109,28 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 		t.Notes = append(t.Notes[:1], "Nothing may differ.")
 	}
 	differ := 0
-	run := l.open(layout, exact)
-	defer run.engine.Close()
+	run := l.run(layout, exact)
+	defer run.close()
 	for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 		for _, block := range l.blocks {
 			if exact && block > engine.ExactRows {
 				continue
 			}
 			c := &losslessCell{rollback: rollback, block: block}
-			if err := run.cell(ctx, c); err != nil {
+			if err := errors.Join(run.cell(ctx, c), run.ends(ctx, c)); err != nil {
 				return t, nil, err
 			}
 			if c.apart > c.excused || exact && c.differing > 0 || c.share > 1 {
 				differ++
 			}
 			t.Rows = append(t.Rows, []any{string(rollback), block, c.requests, c.apart, c.excused, c.logprobs, c.differing, fmt.Sprintf("%.1g", c.most),
-				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain), strings.Trim(fmt.Sprint(c.histogram), "[]")})
+				nilIfZero(c.share), milliseconds(c.round), milliseconds(c.plain), float64(c.round) / float64(c.plain), strings.Trim(fmt.Sprint(c.histogram), "[]"), strings.Trim(fmt.Sprint(c.ends), "[]")})
+			wrong = errors.Join(wrong, c.amiss)
 		}
 	}
 	t.Notes = append(t.Notes, run.notes...)
 	if differ > 0 {
-		wrong = fmt.Errorf("layout %s: %s differ from plain decoding in %d of the table's rows", layout, what, differ)
+		wrong = errors.Join(wrong, fmt.Errorf("layout %s: %s differ from plain decoding in %d of the table's rows", layout, what, differ))
 	}
 	excused, of := run.excuses()
 	if tooMany(excused, of) {
@@ -143,10 +146,12 @@ func tooMany(excused, of int) bool { return excused > 1 && excused*1000 > of }
 // A losslessRun is one engine, and what it answers plainly.
 type losslessRun struct {
 	*losslessBench
+	open    func(lm.Model, ...draft.Drafter) *engine.Engine
 	engine  *engine.Engine
 	drafter *scripted
 	exact   bool
 	known   map[int]losslessAnswer
+	endings []*ending // nil until they are wanted
 
 	umpire umpire
 	judged map[losslessParting]bool // whether it is excused
@@ -166,28 +171,56 @@ type losslessAnswer struct {
 	bounds []float64 // within which log-probabilities of tokens are the same; nil where that is not known
 }
 
-func (l *losslessBench) open(layout cache.Layout, exact bool) *losslessRun {
+func (l *losslessBench) run(layout cache.Layout, exact bool) *losslessRun {
 	r := &losslessRun{
 		losslessBench: l, drafter: &scripted{vocab: l.bundle.Model.Config().VocabSize}, exact: exact,
 		known: map[int]losslessAnswer{}, judged: map[losslessParting]bool{},
 	}
-	open := func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
+	r.open = func(m lm.Model, drafters ...draft.Drafter) *engine.Engine {
 		return engine.New(l.thread, m, l.bundle.Tokenizer, engine.Options{Layout: layout, Chunk: losslessChunk, Drafters: drafters})
 	}
-	r.engine = open(l.bundle.Model, r.drafter)
-	r.umpire = umpire{l.thread, l.bundle.Model, func(m lm.Model) *engine.Engine { return open(m) }}
+	r.engine = r.open(l.bundle.Model, r.drafter)
+	r.umpire = umpire{l.thread, l.bundle.Model, func(m lm.Model) *engine.Engine { return r.open(m) }}
 	return r
 }
 
-func (l *losslessRun) say(ctx context.Context, r engine.Request) (a losslessAnswer, err error) {
+func (l *losslessRun) say(ctx context.Context, e *engine.Engine, r engine.Request) (a losslessAnswer, err error) {
 	r.Done = func(s engine.Stats) { a.stats = s }
-	for tok, err := range l.engine.Generate(ctx, r) {
+	for tok, err := range e.Generate(ctx, r) {
 		if err != nil {
 			return a, err
 		}
 		a.tokens, a.ids = append(a.tokens, tok), append(a.ids, tok.ID)
 	}
 	return a, nil
+}
+
+// request returns one of the requests: greedy or not, with a short or a long prompt.
+func (l *losslessRun) request(which int) engine.Request {
+	r := engine.Request{
+		Prompt:    benchIDs([]int{40, 300}[which%2]+which, l.drafter.vocab),
+		MaxTokens: new(losslessTokens), IgnoreEOS: true, Logprobs: true, Seed: new(uint64(which)),
+		Speculation: engine.Speculation{Drafter: engine.None, Exact: l.exact},
+	}
+	if which >= 2 {
+		r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95}
+	}
+	return r
+}
+
+// plain returns what plain decoding answers to a request.
+func (l *losslessRun) plain(ctx context.Context, which int) (a losslessAnswer, err error) {
+	if a, known := l.known[which]; known {
+		return a, nil
+	}
+	r := l.request(which)
+	if a, err = l.say(ctx, l.engine, r); err == nil && !l.exact {
+		a.bounds, err = l.bounds(ctx, r)
+	}
+	if err == nil {
+		l.known[which] = a
+	}
+	return a, err
 }
 
 // cell decodes until each count of accepted drafts has occurred often enough.
@@ -197,30 +230,16 @@ func (l *losslessRun) cell(ctx context.Context, c *losslessCell) error {
 	var rounds engine.Blocks
 	for i := 0; slices.Min(c.histogram) < l.least; i++ {
 		which := i % 4
-		r := engine.Request{
-			Prompt:    benchIDs([]int{40, 300}[which%2]+which, l.drafter.vocab),
-			MaxTokens: new(losslessTokens), IgnoreEOS: true, Logprobs: true, Seed: new(uint64(which)),
-		}
-		if which >= 2 {
-			r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95}
-		}
-		want, known := l.known[which]
-		if !known {
-			var err error
-			r.Speculation = engine.Speculation{Drafter: engine.None, Exact: l.exact}
-			if want, err = l.say(ctx, r); err == nil && !l.exact {
-				want.bounds, err = l.bounds(ctx, r)
-			}
-			if err != nil {
-				return err
-			}
-			l.known[which] = want
+		r := l.request(which)
+		want, err := l.plain(ctx, which)
+		if err != nil {
+			return err
 		}
 		c.plain += want.stats.Decode / time.Duration(want.stats.Rounds)
 		l.drafter.text = slices.Concat(r.Prompt, want.ids)
-		l.drafter.shift = i
+		l.drafter.wrong = inTurn(i)
 		r.Speculation = engine.Speculation{Depth: &depth, Rollback: c.rollback, Exact: l.exact}
-		got, err := l.say(ctx, r)
+		got, err := l.say(ctx, l.engine, r)
 		if err != nil {
 			return err
 		}
@@ -355,39 +374,3 @@ func (c *losslessCell) compare(got, want losslessAnswer) {
 		}
 	}
 }
-
-// A scripted drafter knows how the text goes on, and gets one row of each
-// block wrong, the next one in the next round.
-type scripted struct {
-	text          []int32
-	vocab         int
-	shift, rounds int
-}
-
-func (*scripted) Name() string   { return "script" }
-func (*scripted) Taps() []int    { return nil }
-func (*scripted) MaxDrafts() int { return engine.MaxDepth }
-
-func (d *scripted) Open(*mlx.Scope, draft.Options) (draft.Draft, error) {
-	d.rounds = 0
-	return d, nil
-}
-
-// Propose implements draft.Draft. Where the text went another way there is
-// nothing to propose.
-func (d *scripted) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
-	n = min(n, len(d.text)-len(history))
-	if n <= 0 || !slices.Equal(history, d.text[:len(history)]) {
-		return draft.Proposal{}
-	}
-	tokens := slices.Clone(d.text[len(history):][:n])
-	if wrong := (5*d.rounds + d.shift) % (n + 1); wrong < n {
-		tokens[wrong] = (tokens[wrong] + 1) % int32(d.vocab)
-	}
-	d.rounds++
-	return draft.Proposal{N: n, Tokens: mlx.New(s, tokens, n)}
-}
-
-func (*scripted) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
-func (*scripted) Arrays() []*mlx.Array                             { return nil }
-func (*scripted) Free(*mlx.Scope)                                  {}

@@ -31,8 +31,10 @@ func TestBenchLossless(t *testing.T) {
 			value := func(column string) float64 { return row[slices.Index(table.Columns, column)].(float64) }
 			apart, differ := value("tokens differ in"), value("differ")
 			counts := strings.Fields(row[slices.Index(table.Columns, "rounds that accepted 0, 1, ...")].(string))
+			ends := strings.Fields(row[slices.Index(table.Columns, "ends on row 0, 1, ...")].(string))
 			if exact && differ > 0 || apart > value("excused") || value("logprobs") < losslessTokens ||
-				len(counts) != int(value("block")) || slices.Contains(counts, "0") {
+				len(counts) != int(value("block")) || slices.Contains(counts, "0") ||
+				len(ends) != len(counts) || slices.ContainsFunc(ends, func(n string) bool { return n != "4" }) {
 				t.Errorf("%s: %v", table.Title, row)
 			}
 			bits += differ
