@@ -66,12 +66,13 @@ func runsCargo(ctx context.Context, b *builder) bool {
 	return b.command(ctx, "cargo", "--version").Run() == nil
 }
 
-// rustToolchain has rustup install Rust, if there is rustup.
+// rustToolchain has rustup install Rust, if there is rustup. It is not asked to renew
+// itself: it can't where it was put by a package or lies in another user's home.
 func rustToolchain(ctx context.Context, b *builder) error {
 	if !onPath("rustup")(ctx, b) {
 		return nil
 	}
-	for _, args := range [][]string{{"toolchain", "install", "stable", "--profile", "minimal"}, {"default", "stable"}} {
+	for _, args := range [][]string{{"toolchain", "install", "stable", "--profile", "minimal", "--no-self-update"}, {"default", "stable"}} {
 		if err := b.step("rustup "+strings.Join(args, " "), b.command(ctx, "rustup", args...)); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func TestRustWithoutToolchain(t *testing.T) {
 		t.Error(err)
 	}
 	asked, err := os.ReadFile(filepath.Join(dir, "asked"))
-	if want := "toolchain install stable --profile minimal\ndefault stable\n"; err != nil || string(asked) != want {
+	if want := "toolchain install stable --profile minimal --no-self-update\ndefault stable\n"; err != nil || string(asked) != want {
 		t.Errorf("rustup was asked %q, %v, want %q", asked, err, want)
 	}
 	script("rustup", "exit 1")
