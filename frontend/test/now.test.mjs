@@ -1,5 +1,5 @@
-// What is done on Now: the model leaves the memory and comes back, and a request is
-// stopped that a program sent.
+// What is done on Now: the model leaves the memory and comes back, a request is
+// stopped that a program sent, and its end is read.
 
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
@@ -13,6 +13,23 @@ before(async () => {
   browser = await launch()
 })
 after(() => browser.close())
+
+test('Now stays where it was scrolled to while its chart is drawn again', async () => {
+  const { context, page, problems } = await open(browser)
+  await page.setViewportSize({ width: 1120, height: 600 })
+  const canvas = page.locator('.chart canvas')
+  await canvas.waitFor()
+  await canvas.evaluate((c) => c.setAttribute('data-first', ''))
+  const down = () => page.evaluate(() => scrollY)
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
+  const end = await down()
+  assert.ok(end > 0)
+  await page.waitForTimeout(2500) // it is drawn again each second
+  assert.equal(await down(), end)
+  assert.equal(await page.locator('.chart canvas[data-first]').count(), 1, 'the chart was made again')
+  assert.deepEqual(problems, [])
+  await context.close()
+})
 
 test('the model is unloaded, and started', async () => {
   const { context, page, problems } = await open(browser)
