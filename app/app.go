@@ -293,6 +293,9 @@ func (a *App) State() control.State {
 	if a.memory() > 0 {
 		st.MemoryRoom = room
 	}
+	if a.endBench != nil {
+		st.Measuring = cmp.Or(a.benchProgress, &control.BenchProgress{})
+	}
 	if a.noPort != nil {
 		st.Error, st.EndpointClosed = fmt.Sprintf("the endpoint is closed: %v", a.noPort), true
 	}

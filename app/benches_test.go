@@ -111,6 +111,9 @@ func TestBenchEnds(t *testing.T) {
 					if list, err := r.client(t).Benches(t.Context()); err != nil || !list.Running || list.Progress == nil || list.Progress.Part != p.Part {
 						t.Errorf("while it runs: %+v, %v", list, err)
 					}
+					if now := r.State().Measuring; now == nil || now.Part != p.Part {
+						t.Errorf("while it runs the state says %+v", now)
+					}
 					_, err := r.client(t).Bench(t.Context(), func(control.BenchProgress) {})
 					if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 						t.Errorf("a second one: %v", err)

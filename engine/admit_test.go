@@ -84,12 +84,16 @@ func TestCancelledWaiterMakesRoom(t *testing.T) {
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
 	<-started
 	ctx, cancel := context.WithCancel(t.Context())
-	second := begin(f, ctx, Request{Prompt: make([]int32, 3), MaxTokens: new(5)}, 1)
+	var stats Stats
+	second := begin(f, ctx, Request{Prompt: make([]int32, 3), MaxTokens: new(5), Done: func(s Stats) { stats = s }}, 1)
 	third := begin(f, t.Context(), Request{Prompt: make([]int32, 2), MaxTokens: new(2)}, 2)
 	cancel()
 	release()
 	if err := <-second; !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled request ended with %v", err)
+	}
+	if stats.Queue <= 0 || stats.Queue > stats.Total || stats.Prefill != 0 {
+		t.Errorf("it waited %v and read for %v of %v", stats.Queue, stats.Prefill, stats.Total)
 	}
 	ends(t, first, third)
 	if f.forward(3) >= 0 {

@@ -74,6 +74,9 @@ func TestCancelAnywhere(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || !errors.Is(stats.Err, context.Canceled) || stats.Finish != "" {
 				t.Errorf("error %v, stats %+v", err, stats)
 			}
+			if read := stats.Queue + stats.Prefill; stats.Prefill <= 0 || read > stats.Total {
+				t.Errorf("it waited %v and read for %v of %v", stats.Queue, stats.Prefill, stats.Total)
+			}
 			if c.shared {
 				stop()
 				if err := <-ended; !errors.Is(err, context.Canceled) {

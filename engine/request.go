@@ -182,8 +182,8 @@ type Stats struct {
 	Filed int
 
 	Restore    time.Duration // of Prefill, until the caches held what was restored
-	Queue      time.Duration // until the first chunk began
-	Prefill    time.Duration // first chunk began until the prompt was evaluated
+	Queue      time.Duration // until the first chunk began, or it ended before
+	Prefill    time.Duration // first chunk began until the prompt was evaluated, or it ended before
 	FirstToken time.Duration // arrival until the first token was read
 	Decode     time.Duration // first token until the last
 	// Of Decode, the host's part: between a read and the next dispatch, and

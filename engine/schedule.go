@@ -184,8 +184,13 @@ func (e *Engine) leave(t *task, err error) {
 	t.stats.Err = err
 	t.stats.CompletionTokens = t.generated()
 	t.stats.Total = now.Sub(t.arrived)
-	if !t.first.IsZero() {
+	switch {
+	case !t.first.IsZero():
 		t.stats.Decode = t.last.Sub(t.first)
+	case t.begun.IsZero():
+		t.stats.Queue = now.Sub(t.arrived)
+	case t.stats.Prefill == 0:
+		t.stats.Prefill = now.Sub(t.begun)
 	}
 	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
 		t.stats.NoDrafter = e.plainly(t)

@@ -140,7 +140,7 @@ func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error
 
 // VerifyRun computes the answer of a run again, and compares.
 func (c *Client) VerifyRun(ctx context.Context, id int64) (Replayed, error) {
-	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id), struct{}{})
+	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id), VerifyRequest{})
 }
 
 // Checkpoint returns one by its id or its name.

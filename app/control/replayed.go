@@ -26,6 +26,19 @@ type Replayed struct {
 	Tie bool `json:"tie,omitempty"`
 }
 
+// VerifyRequest is the body of POST /app/runs/{id}/verify.
+type VerifyRequest struct {
+	Progress bool `json:"progress,omitempty"` // events, as VerifyProgress has them, in place of the verdict alone
+}
+
+// VerifyProgress is one event of a verification. The stream ends with one that has
+// Verdict set, or with an error event.
+type VerifyProgress struct {
+	Same    int       `json:"same"`   // tokens that came again so far
+	Tokens  int       `json:"tokens"` // of the answer
+	Verdict *Replayed `json:"verdict,omitempty"`
+}
+
 // String is the verdict in plain words.
 func (r Replayed) String() string {
 	text := fmt.Sprintf("the first %d of %s are the same", r.Same, plural(r.Tokens, "token"))

@@ -136,8 +136,8 @@ func (r *Report) times() {
 	// Restoring is a part of the engine's prefill; decoding is what is left.
 	read := max(0, run.PrefillMS-run.RestoreMS)
 	decode := max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)
-	if run.FinishReason == FinishError && run.CompletionTokens == 0 {
-		decode = 0 // it failed before
+	if run.CompletionTokens == 0 && ends(run.FinishReason) {
+		decode = 0 // it ended before
 	}
 	r.Phases = []PhaseTime{
 		{"queue", run.QueueMS}, {"load", run.LoadMS}, {"restore", run.RestoreMS}, {"prefill", read}, {"decode", decode},
@@ -156,7 +156,14 @@ func (r *Report) times() {
 		b := r.Speculation.BlockMS
 		r.fact("block ms", "%.1f on average, %.1f in the first eight, %.1f at most", b.Mean, b.First8, b.Max)
 	}
-	r.fact("tokens/s", "%s after the first", run.Pace())
+	if pace := run.Pace(); pace != "-" {
+		r.fact("tokens/s", "%s after the first", pace)
+	}
+}
+
+// ends reports whether a run that finished so was ended by something other than its answer.
+func ends(finish string) bool {
+	return finish == FinishError || finish == FinishCancel || finish == FinishInterrupted
 }
 
 // Pace is a run's tokens per second after the first one, - where it has none.

@@ -21,6 +21,9 @@ func TestReportPhases(t *testing.T) {
 		{"ended while it waited", Run{QueueMS: 3, TotalMS: 3}, []float64{3, 0, 0, 0, 0}},
 		{"failed before its first token", Run{QueueMS: 1, TotalMS: 8, FinishReason: FinishError}, []float64{1, 0, 0, 0, 0}},
 		{"failed behind it", Run{QueueMS: 1, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishError}, []float64{1, 0, 0, 0, 7}},
+		{"stopped while its prompt was read", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, FinishReason: FinishCancel}, []float64{1, 0, 0, 6, 0}},
+		{"stopped behind it", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishCancel}, []float64{1, 0, 0, 6, 1}},
+		{"an empty answer", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, FinishReason: "stop"}, []float64{1, 0, 0, 6, 1}},
 		{"more than the whole", Run{PrefillMS: 12, TotalMS: 10}, []float64{0, 0, 0, 12, 0}},
 	} {
 		c.run.EndedAt = time.Unix(1, 0)
@@ -53,6 +56,8 @@ func TestReportFacts(t *testing.T) {
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
 		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"`},
 		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},
+		{"a pace", Run{EndedAt: end, CompletionTokens: 11, FirstTokenMS: 500, TotalMS: 1000}, "tokens/s", "20.0 after the first"},
+		{"none", Run{EndedAt: end, CompletionTokens: 1, FirstTokenMS: 500, TotalMS: 1000}, "tokens/s", ""},
 		{"a verdict", Run{EndedAt: end, Verdict: json.RawMessage(`{"run":1,"tokens":3,"same":1,"answered":"x","now":"y"}`)}, "verified", `the first 1 of 3 tokens are the same; then the answer had "x", and now comes "y"`},
 		{"none", Run{EndedAt: end}, "verified", ""},
 	} {

@@ -65,6 +65,8 @@ type State struct {
 	MemoryRoom  int64 `json:"memory_room,omitempty"` // that models may take of the machine's, in bytes; 0 = not known
 
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
+
+	Measuring *BenchProgress `json:"measuring,omitempty"` // how far a bench is, nil if none runs
 }
 
 // Choosable is a model of the registry, as much as it takes to choose.

@@ -160,7 +160,7 @@ func TestVerifyRun(t *testing.T) {
 		{"no file", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
 		{"nothing", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
-		fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd}}
+		fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, FinishReason: "stop"}}
 		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1
 		fake.texts = map[int64]control.RunText{1: c.text}
 		w := socketPost(s, "/app/runs/1/verify", `{}`)
@@ -192,6 +192,41 @@ func TestVerifyRun(t *testing.T) {
 	}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4, Tail: []byte{}, Replay: []byte(`{}`)}}
 	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
+	for run, says := range map[*control.Run]string{
+		{ID: 1, Model: fake.model.id}: "still running",
+		{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, FinishReason: control.FinishCancel}: "no answer to check",
+	} {
+		fake.runs = []control.Run{*run}
+		w := socketPost(s, "/app/runs/1/verify", `{}`)
+		wantError(t, w, http.StatusConflict, control.CodeNotKept)
+		if !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s, want that it is %s", w.Body, says)
+		}
+	}
+}
+
+// TestVerifyProgress: who asks for it hears how far the answer has come, and the verdict last.
+func TestVerifyProgress(t *testing.T) {
+	fake := lettered("answer")
+	fake.model.output = "defghij"
+	fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, CompletionTokens: 7}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
+	s := New(fake, Options{})
+	var told []control.VerifyProgress
+	for data, err := range control.Events(socketPost(s, "/app/runs/1/verify", `{"progress":true}`).Body) {
+		var p control.VerifyProgress
+		if err != nil || json.Unmarshal(data, &p) != nil || p.Tokens != 7 {
+			t.Fatalf("%s, %v", data, err)
+		}
+		told = append(told, p)
+	}
+	if n := len(told); n < 2 || told[0].Same != 0 || told[0].Verdict != nil || told[n-1].Verdict == nil || told[n-1].Verdict.Same != 7 {
+		t.Errorf("%+v", told)
+	}
+	if fake.runs[0].Verdict == nil {
+		t.Error("the run does not keep the verdict")
+	}
+	wantError(t, socketPost(s, "/app/runs/2/verify", `{"progress":true}`), http.StatusNotFound, control.CodeRunNotFound)
 }
 
 // TestBranch: what a person says next follows as the template writes it, less

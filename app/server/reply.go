@@ -113,7 +113,8 @@ func (r *reply) timings() timings {
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
 	}
-	if out.PromptN > 0 && t.Prefill > 0 {
+	// Of a prompt that was not read to its end nobody knows how many tokens took that long.
+	if read := !out.Stopped || t.FirstToken > 0; read && out.PromptN > 0 && t.Prefill > 0 {
 		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
 		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
 	}

@@ -10,6 +10,19 @@ import (
 	"tandem/engine"
 )
 
+// progressPause is the time between two events of a verification: people read them.
+const progressPause = 200 * time.Millisecond
+
+// A verification is the answer of a run that is to be computed again.
+type verification struct {
+	run    int64
+	how    replay
+	text   []int32 // prompt and answer
+	prompt int     // tokens of text
+	key    string  // of the model as it was loaded
+	model  string  // its id
+}
+
 // verifyRun computes the answer of a run again, with nothing restored and
 // nothing drafted, and compares the ids.
 func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
@@ -17,65 +30,109 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.readObject(w, r); err != nil {
-		return err
-	}
-	row, err := s.backend.Run(r.Context(), id)
+	f, err := s.readObject(w, r)
 	if err != nil {
 		return err
 	}
-	kept, err := s.backend.RunText(r.Context(), id)
+	q := control.VerifyRequest{Progress: f.bool("progress")}
+	if f.err != nil {
+		return f.err
+	}
+	v, err := s.verification(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	var how replay
-	if err := json.Unmarshal(kept.Replay, &how); err != nil {
-		return err
+	if q.Progress {
+		return s.progress(w, r, func(ctx context.Context, send func(any)) error {
+			var told time.Time
+			out, err := s.verify(ctx, v, func(same int) {
+				if now := time.Now(); now.Sub(told) >= progressPause {
+					told = now
+					send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
+				}
+			})
+			if err == nil {
+				send(control.VerifyProgress{Same: out.Same, Tokens: out.Tokens, Verdict: &out})
+			}
+			return err
+		})
 	}
-	if how.Drafts {
-		return control.Errorf(control.CodeNotKept, "Run %d cannot be repeated: under the rejection rule what is drawn depends on what was drafted.", id)
-	}
-	text, err := s.runText(r.Context(), kept)
+	out, err := s.verify(r.Context(), v, func(int) {})
 	if err != nil {
 		return err
 	}
-	m, err := s.hold(r.Context(), row.Model)
+	return writeJSON(w, out)
+}
+
+// verification reads what it takes to repeat a run, or says why it can't be.
+func (s *Server) verification(ctx context.Context, id int64) (v verification, err error) {
+	row, err := s.backend.Run(ctx, id)
+	switch {
+	case err != nil:
+		return v, err
+	case row.EndedAt.IsZero():
+		return v, control.Errorf(control.CodeNotKept, "Run %d is still running; check its answer once it has ended.", id)
+	case row.CompletionTokens == 0 && row.FinishReason != string(engine.FinishStop):
+		return v, control.Errorf(control.CodeNotKept, "Run %d has no answer to check: it ended before its first token.", id)
+	}
+	kept, err := s.backend.RunText(ctx, id)
 	if err != nil {
-		return err
+		return v, err
+	}
+	v = verification{run: id, key: kept.Key, model: row.Model}
+	if err := json.Unmarshal(kept.Replay, &v.how); err != nil {
+		return v, err
+	}
+	if v.how.Drafts {
+		return v, control.Errorf(control.CodeNotKept, "Run %d cannot be repeated: under the rejection rule what is drawn depends on what was drafted.", id)
+	}
+	v.text, err = s.runText(ctx, kept)
+	v.prompt = min(kept.Prompt, len(v.text))
+	return v, err
+}
+
+// verify computes an answer again, keeps the verdict and returns it. Progress hears how
+// many of its tokens came again so far.
+func (s *Server) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
+	m, err := s.hold(ctx, v.model)
+	if err != nil {
+		return out, err
 	}
 	defer m.Release()
-	if kept.Key != m.Key() {
-		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so that another answer would mean nothing.", m.ID(), id)
+	if v.key != m.Key() {
+		return out, control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so that another answer would mean nothing.", m.ID(), v.run)
 	}
-	if limit := m.ContextLength(); len(text) > limit {
-		return control.Errorf(control.CodeNotKept, "Run %d has %d tokens, and the model's context is %d now.", id, len(text), limit)
+	if limit := m.ContextLength(); len(v.text) > limit {
+		return out, control.Errorf(control.CodeNotKept, "Run %d has %d tokens, and the model's context is %d now.", v.run, len(v.text), limit)
 	}
-	answer := text[min(kept.Prompt, len(text)):]
-	out := control.Replayed{Run: id, Tokens: len(answer)}
-	if len(answer) == 0 {
-		return s.verdict(w, r, out)
-	}
+	progress(0)
+	n := len(v.text) - v.prompt
+	out = control.Replayed{Run: v.run, Tokens: n}
 	whole := true
-	for _, leg := range how.legs(len(answer)) {
-		if whole, err = s.compare(r.Context(), m, how, text, kept.Prompt, leg, &out); err != nil {
-			return err
+	for _, leg := range v.how.legs(n) {
+		if whole, err = s.compare(ctx, m, v, leg, &out, progress); err != nil {
+			return out, err
 		}
 		if !whole {
 			break
 		}
 	}
 	if whole {
-		out.Same = len(answer)
+		out.Same = n
 	}
-	return s.verdict(w, r, out)
+	out.At = time.Now().UTC()
+	if err := s.backend.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
+		s.log.Warn("the history does not take a verdict", "run", out.Run, "err", err)
+	}
+	return out, nil
 }
 
 // compare computes a stretch of a run's answer again, until a token is another one, or
 // none comes, and reports whether it is the same.
-func (s *Server) compare(ctx context.Context, m Model, how replay, text []int32, prompt int, leg span, out *control.Replayed) (whole bool, err error) {
-	answer, end := text[prompt:], leg.At+leg.N
+func (s *Server) compare(ctx context.Context, m Model, v verification, leg span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
+	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
 	req := engine.Request{
-		Prompt: text[:prompt], Generated: answer[:leg.At], MaxTokens: new(end),
+		Prompt: v.text[:v.prompt], Generated: answer[:leg.At], MaxTokens: new(end),
 		Speculation: engine.Speculation{Drafter: engine.None, Exact: how.Exact}, Fresh: true, Logprobs: true, TopLogprobs: 2,
 	}
 	if err := how.apply(&req); err != nil {
@@ -100,17 +157,9 @@ func (s *Server) compare(ctx context.Context, m Model, how replay, text []int32,
 			return false, nil
 		}
 		out.Same++
+		progress(out.Same)
 	}
 	return out.Same == end, nil
-}
-
-// verdict keeps how a run's answer compares, and answers with it.
-func (s *Server) verdict(w http.ResponseWriter, r *http.Request, v control.Replayed) error {
-	v.At = time.Now().UTC()
-	if err := s.backend.KeepVerdict(context.WithoutCancel(r.Context()), v); err != nil {
-		s.log.Warn("the history does not take a verdict", "run", v.Run, "err", err)
-	}
-	return writeJSON(w, v)
 }
 
 // tied reports whether a greedy request's token and another one are the model's

@@ -351,7 +351,7 @@ test('a page that is left while it reads leaves the run', async () => {
   await until('run', async () => (await ask(`/app/chats/${id}`)).messages[1].run === 4711)
   const other = await context.newPage()
   await other.goto(page.url())
-  await other.getByText('No word of the last answer to this was kept').waitFor()
+  await other.getByText('The last answer to this was left before its first word').waitFor()
   assert.equal(await other.getByRole('link', { name: 'run 4711' }).getAttribute('href'), '#/runs/4711')
   assert.equal(await other.locator('.chat > li').count(), 1)
   await healthy(other, problems)

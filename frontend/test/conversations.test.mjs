@@ -42,7 +42,7 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   const [given, answer] = await found.jsonValue()
   const button = (name) => page.getByRole('button', { name, exact: true })
   const row = (id) => page.locator(`#of-${id}`)
-  for (const fold of await page.getByRole('button', { name: / earlier of / }).all()) await fold.click()
+  for (const fold of await page.getByRole('button', { name: / earlier( above)? of / }).all()) await fold.click()
   await row(given).click()
   await page.locator('pre.so-far').getByText(mark).first().waitFor()
   // It ends in a prompt.
@@ -193,7 +193,7 @@ test('rows of one chat are told apart, and those that are folded count together'
   const cells = async () => (await last.getByRole('cell').allTextContents()).slice(2)
   await last.waitFor()
   assert.match((await cells()).join(' '), /^2\.0 kB 3\d+ days ago 4\.0 s$/)
-  await page.getByRole('button', { name: '1 earlier of One chat' }).click()
+  await page.getByRole('button', { name: 'show 1 earlier above of One chat' }).click()
   const first = page.getByRole('row').filter({ hasText: 'ends “You write Go.”' })
   await first.waitFor()
   assert.match((await cells()).join(' '), /^1\.0 kB 0never –$/)
@@ -217,7 +217,7 @@ test('what is pressed stays in sight', async () => {
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list) }))
   await page.route('**/app/checkpoints/other-fake-29**', (route) => route.fulfill({ json: { ...others[29], text: 'package main\n'.repeat(40) } }))
   await page.getByRole('link', { name: 'Conversations' }).click()
-  const fold = page.getByRole('button', { name: '7 earlier of fake-7' })
+  const fold = page.getByRole('button', { name: /7 earlier( above)? of fake-7/ })
   await fold.scrollIntoViewIfNeeded()
   const frames = () => page.evaluate(() => new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next))))
   const top = async () => {
@@ -226,10 +226,10 @@ test('what is pressed stays in sight', async () => {
   }
   const before = await top()
   await fold.click()
-  await page.getByText('hide 7 earlier').waitFor()
+  await page.getByText(/^hide 7 earlier/).waitFor()
   assert.equal(await top(), before)
   await fold.click()
-  assert.equal(await fold.textContent(), '7 earlier')
+  assert.match(await fold.textContent(), /^show 7 earlier above/)
   assert.equal(await top(), before)
 
   await page.getByRole('button', { name: 'other-fake-29', exact: true }).click()

@@ -14,6 +14,7 @@ const examples = [
   { name: 'no_model', says: [/Start org\/coder-8b/, /Nothing is loaded/] },
   { name: 'loading', says: [/Loading/] },
   { name: 'ready', says: [/Ready/, /0 of 32,768 tokens/, /4\.7 GiB of 24 GiB; at most 5\.5 GiB since Tandem started/] },
+  { name: 'measuring', says: [/Measuring, part 2 of 3/] },
   { name: 'two_models', says: [/Ready/, /In memory/, /org\/embed-0\.6b/, /^9 GiB$/] },
   { name: 'generating', says: [/Answering 2 requests/, /61 tokens\/s/, /3\.22/, /4,096 of 32,768 tokens, in the fullest request/] },
   { name: 'load_failed', says: [/there is no such folder; check the path/, /Start org\/coder-8b/] },

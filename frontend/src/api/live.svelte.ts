@@ -4,7 +4,18 @@ import { merge, type Json } from './patch.ts'
 import type { State } from './types.ts'
 
 const minutesKept = 5
+const samplesKey = 'tandem-samples' // in the tab's storage
 const longestWait = 10_000 // milliseconds between two attempts
+
+// before returns what the page was told before it was loaded again.
+function before(): Sample[] {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(samplesKey) ?? '[]') as [number, [number, number][]][]
+    return kept.map(([at, speeds]) => ({ at, speeds: new Map(speeds) }))
+  } catch {
+    return [] // what is not understood is forgotten
+  }
+}
 
 // A Live follows the state of the process that serves, and comes back after a
 // break.
@@ -13,10 +24,15 @@ export class Live {
   problem = $state('') // why nothing is known now
   locked = $state(false) // a session is needed
   crashed = $state(false) // nobody serves, until a person says so
-  samples = $state.raw<Sample[]>([])
+  samples = $state.raw<Sample[]>(before())
 
   #end = new AbortController()
   #following = false
+
+  constructor() {
+    // What was told of is not told again to a page that is loaded anew.
+    addEventListener('pagehide', () => sessionStorage.setItem(samplesKey, JSON.stringify(this.samples.map((s) => [s.at, [...s.speeds]]))))
+  }
 
   // follow goes on until the page ends or a session is needed. It is done once at
   // a time.

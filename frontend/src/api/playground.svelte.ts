@@ -10,7 +10,15 @@ const keyOf = (t: Talk): string => draftKey(t.chat?.id ?? t.kind)
 
 // example is the code that there is to complete before any was written.
 const example = 'package main\n\nimport "os"\n\n// read returns what is in a file.\nfunc read(name string) (string, error) {\n\tdata, err := os.ReadFile(name)\n'
+const shownKey = 'tandem-playground' // in the tab's storage: what is shown, and how
 const leftKey = 'tandem-left' // in the tab's storage: what grew as the page was left
+
+// A Shown is what a reload finds again.
+interface Shown {
+  kind: Talk['kind']
+  chat: number // its id; 0 = it is not kept
+  tinted: boolean
+}
 
 // A Playground is the list of the chats that are kept, and the one that is shown.
 // It outlives its page, so that an answer goes on while another page is looked at.
@@ -25,6 +33,9 @@ export class Playground {
   reading = $state(false) // what comes next in the list
   anyway = $state(false) // the demo model is to chat, though it cannot
   tinted = $state(false) // drafted tokens are shown as such
+
+  // found is how many of them the list shows where it was searched.
+  found = $derived(this.search.trim() === '' ? '' : `${this.list.length}${this.next ? ' or more' : ''} of `)
 
   #talks = new Set<Talk>() // that answers may be growing in
   #turn = 0 // counts what is shown: who asked for an earlier one comes too late
@@ -54,6 +65,27 @@ export class Playground {
     if (!last) return
     sessionStorage.setItem(leftKey, JSON.stringify(all.filter((l) => l.chat !== chat)))
     void t.comeBack(last)
+  }
+
+  // comeTo begins as the tab was before it was loaded again, or else with an empty chat
+  // of the usual kind, and returns the id of the chat that is to be opened, 0 for none.
+  comeTo(usual: Talk['kind']): number {
+    let before: Partial<Shown> = {}
+    try {
+      before = JSON.parse(sessionStorage.getItem(shownKey) ?? '{}') as Partial<Shown>
+    } catch {
+      // what is not understood is forgotten
+    }
+    this.tinted = before.tinted === true
+    this.begin(before.kind === 'chat' || before.kind === 'code' ? before.kind : usual)
+    return before.chat ?? 0
+  }
+
+  // stay has what is shown be found again.
+  stay(): void {
+    if (!this.talk) return
+    const { kind, chat } = this.talk
+    sessionStorage.setItem(shownKey, JSON.stringify({ kind, chat: chat?.id ?? 0, tinted: this.tinted } satisfies Shown))
   }
 
   // read reads the list anew, from its beginning.

@@ -313,8 +313,9 @@ export class Talk {
     const a = g.answer
     if (a.text === '' && a.thought === '' && a.finish !== 'stop') {
       if (a.finish !== 'stopped' && this.failure === '') this.failure = 'The answer ended before it began.'
-      if (m.id > 0) await this.#save({ ...m, run: a.run, finish: a.finish === 'stopped' ? 'stopped' : 'error' })
-      if (a.run > 0) this.left = [...this.left, { ...m, run: a.run }]
+      const end = { ...m, run: a.run, finish: a.finish === 'stopped' ? 'stopped' : 'error' }
+      if (m.id > 0) await this.#save(end)
+      if (a.run > 0) this.left = [...this.left, end]
       this.messages = this.messages.filter((x) => x.id !== m.id)
       this.leaf = m.parent
     } else if (a.finish !== '' || before === 0 || a.run !== before) {

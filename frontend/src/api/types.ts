@@ -601,6 +601,19 @@ export interface Replayed {
   tie?: boolean
 }
 
+// VerifyRequest is the body of POST /app/runs/{id}/verify.
+export interface VerifyRequest {
+  progress?: boolean // events, as VerifyProgress has them, in place of the verdict alone
+}
+
+// VerifyProgress is one event of a verification. The stream ends with one that has
+// Verdict set, or with an error event.
+export interface VerifyProgress {
+  same: number // tokens that came again so far
+  tokens: number // of the answer
+  verdict?: Replayed | null
+}
+
 // A Report says in plain words what one run cost and how it was decoded: the
 // answer of GET /app/runs/{id}/report, and what `tandem runs show` prints.
 export interface Report {
@@ -728,6 +741,7 @@ export interface State {
   peak_bytes: number // MLX, since start
   memory_room?: number // that models may take of the machine's, in bytes; 0 = not known
   active: Active[] // requests in flight, oldest first; the server fills it in
+  measuring?: BenchProgress | null // how far a bench is, nil if none runs
 }
 
 // Choosable is a model of the registry, as much as it takes to choose.

@@ -2,6 +2,10 @@ import type { Bench, BenchResult, Spread } from '../api/types.ts'
 
 const none: Spread = { median: 0, low: 0, high: 0 }
 
+// parts are what a measurement consists of, in its order.
+export const parts: Record<string, string> = { decode: 'Writing code, with and without drafts', restore: 'Restoring a prompt, and reading it', verify: 'Checking several tokens at once' }
+export const partNames = Object.keys(parts)
+
 // headlines are the figures by which measurements are compared.
 export const headlines: { name: string; of: (r: BenchResult) => Spread }[] = [
   { name: 'Without drafts, tokens/s', of: (r) => r.decode.plain },

@@ -38,7 +38,11 @@ test('code without a fence stays together', () => {
     [`${go}\nThat is all.`, [`code ${go}`, 'paragraph That is all.']],
     ['So:\n\n    make\n\nDone.', ['paragraph So:', 'code make', 'paragraph Done.']], // a sentence opens nothing
     ['f({\n\n    a,\n});', ['code f({\n\n    a,\n});']],
-    [python, ['paragraph def f(\n    x,\n):\n    y = [', 'code x,\n    ]']],
+    [python, [`code ${python.trim()}`]],
+    ['So:\nfunc f() {\n\treturn\n} else {\n\tgo()\n}\nDone (all).', ['paragraph So:', 'code func f() {\n\treturn\n} else {\n\tgo()\n}', 'paragraph Done (all).']],
+    ['class A:\n  x = 1\ndef f():\n  pass', ['code class A:\n  x = 1\ndef f():\n  pass']],
+    ['He said (\nand left', ['paragraph He said (\nand left']],
+    ['One:\n  two', ['paragraph One:\n  two']], // a sentence opens nothing
   ] as const)
     for (const step of [1, 3, 17]) {
       const blocks = new Blocks((t) => `${t.type} ${t.raw.trim()}`)

@@ -9,12 +9,47 @@ export interface Block {
   code: string | null // null unless it is code
 }
 
-// opening is how a paragraph ends that begins code: the line that does, and what is
-// indented behind it. Empty if it begins none.
-const opening = (raw: string): string => /(?:^|\n)((?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*(?:\n[ \t]+.*)*\n?)$/.exec(raw)?.[1] ?? ''
+const opens = /^(?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*$/
+const closes = /^[})\]][})\];,: \t]*(?:(?:else|catch|finally|while)\b.*[{(])?[ \t]*$/
+const indented = /^[ \t]+\S/
+
+// Lines are those of a paragraph, each with its end.
+const linesOf = (raw: string): string[] => raw.split(/(?<=\n)/)
+const line = (lines: string[], i: number): string => lines[i]?.replace(/\n$/, '') ?? ''
+
+// begins reports whether code without a fence begins at a line: it opens something, and
+// the next one is indented.
+const begins = (lines: string[], i: number): boolean => opens.test(line(lines, i)) && indented.test(line(lines, i + 1))
+
+// ends returns the line behind the code that begins at one.
+function ends(lines: string[], from: number): number {
+  let to = from + 1
+  while (to < lines.length && (indented.test(line(lines, to)) || closes.test(line(lines, to)) || begins(lines, to))) to++
+  return to
+}
+
+// opening is how a paragraph ends that begins code: the line that does, and what
+// belongs to it. Empty if it begins none.
+function opening(raw: string): string {
+  const lines = linesOf(raw)
+  const from = lines.findIndex((_, i) => opens.test(line(lines, i)) && ends(lines, i) === lines.length)
+  return from < 0 ? '' : lines.slice(from).join('')
+}
 
 // closing is how a paragraph begins that ends code: lines of nothing but brackets.
 const closing = (raw: string): string => /^(?:[})\]][})\];, \t]*(?:\n|$))+/.exec(raw)?.[0] ?? ''
+
+// parts takes code out of a paragraph, which would lose its indentation.
+function parts(t: Token): Token[] {
+  if (t.type !== 'paragraph') return [t]
+  const lines = linesOf(t.raw)
+  const from = lines.findIndex((_, i) => begins(lines, i))
+  if (from < 0) return [t]
+  const to = ends(lines, from)
+  const raw = lines.slice(from, to).join('')
+  const code = { type: 'code', raw, text: raw.trimEnd() } satisfies Tokens.Code
+  return [...marked.lexer(lines.slice(0, from).join('')), code, ...marked.lexer(lines.slice(to).join('')).flatMap(parts)]
+}
 
 // whole puts code together that came without a fence. Of a function Markdown takes
 // for code only what is indented behind an empty line; its head and its last brace
@@ -63,6 +98,12 @@ export class Blocks<T = Block> {
     this.#block = block
   }
 
+  #blocks = (tokens: Token[]): T[] =>
+    tokens
+      .flatMap(parts)
+      .filter((t) => t.type !== 'space')
+      .map(this.#block)
+
   // set takes the whole text. If it is not what was there with more behind it,
   // all begins anew.
   set(text: string): void {
@@ -78,8 +119,8 @@ export class Blocks<T = Block> {
     while (keep > 0 && tokens[keep]?.type === 'space') keep--
     for (const token of tokens.slice(0, Math.max(0, keep))) {
       this.#from += token.raw.length
-      if (token.type !== 'space') this.done.push(this.#block(token))
+      this.done.push(...this.#blocks([token]))
     }
-    this.last = tokens.slice(Math.max(0, keep)).filter((t) => t.type !== 'space').map(this.#block)
+    this.last = this.#blocks(tokens.slice(Math.max(0, keep)))
   }
 }

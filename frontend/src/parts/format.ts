@@ -57,10 +57,14 @@ export const cut = (t: { predicted_n: number }, limit: number, where: string): s
     ? `cut after ${count(t.predicted_n, 'token')}, where the model’s context ends: a longer one is set under Models, Settings…`
     : `cut at its limit of ${count(t.predicted_n, 'token')}: ${where}`
 
-const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', ngram: 'looks up the text so far (n-gram)' }
+const drafters: Record<string, string> = { dflash: 'a DFlash drafter', model: 'a small model', mtp: 'the model’s own (MTP)', ngram: 'n-grams of the text so far' }
 
 // drafterName says what guesses.
 export const drafterName = (kind: string): string => drafters[kind] ?? kind
+
+// drafterNames says what guesses for a model that has a drafter: the text so far is always
+// looked up too.
+export const drafterNames = (kind: string): string => (kind === 'ngram' ? drafterName(kind) : `${drafterName(kind)}, or n-grams of the text so far where they do better`)
 
 // demo is the id of the model that is part of the program: it completes code and knows
 // nothing, and is there so that something answers before a model has been chosen.

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import type { RoundRun } from '../api/types.ts'
-import { positions, rounds, share, stretches } from './rounds.ts'
+import { levels, positions, rounds, share, stretches } from './rounds.ts'
 
 test('rounds one by one', () => {
   const runs: RoundRun[] = [[4, 2, 2], [0, 0, 1]]
@@ -40,4 +40,9 @@ test('positions', () => {
   ])
   assert.equal(share(4, 5), '80 %')
   assert.equal(share(0, 0), '–')
+})
+
+test('levels', () => {
+  const list = stretches([[0, 0, 1], [4, 2, 1], [0, 0, 2]], 2)
+  assert.deepEqual(levels(list, (s) => s.drafted, (s) => (s.drafted > 0 ? s.stood : null)), [[1, 2.999, 3, 4.999], [4, 4, 0, 0], [2, 2, null, null]])
 })

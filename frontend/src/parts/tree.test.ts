@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { texts, tree } from './tree.ts'
+import { continued, texts, tree } from './tree.ts'
 
 const nodes = (...pairs: string[]): { id: string; parent: string }[] => pairs.map((p) => ({ id: p[0]!, parent: p.slice(1) }))
 
@@ -26,4 +26,20 @@ test('no nodes', () => assert.deepEqual(tree([]), []))
 test('a long line', () => {
   const line = Array.from({ length: 2000 }, (_, i) => ({ id: `${i}`, parent: i === 0 ? '' : `${i - 1}` }))
   assert.equal(tree(line).length, 2000)
+})
+
+test('what only begins alike stands apart', () => {
+  const part = (id: string, parent: string, kind: string, from_token: number, to_token: number) => ({ id, parent, kind, from_token, to_token })
+  const parents = (...more: ReturnType<typeof part>[]): string => {
+    const nodes = [part('p', '', 'prompt', 0, 37), part('a', 'p', 'answer', 37, 90), part('q', 'a', 'prompt', 90, 120), ...more]
+    return continued(nodes).map((n) => n.parent).join(' ')
+  }
+  assert.equal(parents(), ' p a')
+  assert.equal(parents(part('x', 'p', 'prompt', 8, 30), part('y', 'x', 'prompt', 3, 11)), ' p a  ')
+  assert.equal(parents(part('x', 'q', 'prompt', 95, 130)), ' p a a') // another question behind the answer
+  assert.equal(parents(part('x', 'q', 'prompt', 20, 130)), ' p a ')
+  assert.equal(parents(part('x', 'a', 'prompt', 40, 130)), ' p a a') // without what it thought
+  assert.equal(parents(part('x', 'a', 'answer', 40, 99)), ' p a p') // another answer
+  assert.equal(parents(part('x', 'q', 'prompt', 95, 130), part('z', 'x', 'prompt', 92, 99)), ' p a a a')
+  assert.equal(parents(part('x', 'gone', 'prompt', 40, 130)), ' p a ')
 })

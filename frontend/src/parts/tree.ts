@@ -1,3 +1,24 @@
+import type { Checkpoint } from '../api/types.ts'
+
+type Part = Pick<Checkpoint, 'id' | 'parent' | 'kind' | 'from_token' | 'to_token'>
+
+// continued gives each checkpoint for its parent the text that it goes on with. On the
+// disk that is whose beginning it shares: two chats that begin alike, with a system prompt
+// say, are two texts for all that. A prompt that has the question of an answer and not
+// all of the answer goes on with it too: models leave out what they thought.
+export function continued<T extends Part>(nodes: T[]): T[] {
+  const known = new Map(nodes.map((n) => [n.id, n]))
+  return nodes.map((n) => {
+    let from = n.from_token // the text that both have
+    let p = known.get(n.parent)
+    while (p && from < p.to_token && !(p.kind === 'answer' && n.kind === 'prompt' && from >= p.from_token)) {
+      from = Math.min(from, p.from_token)
+      p = known.get(p.parent)
+    }
+    return p?.id === n.parent ? n : { ...n, parent: p?.id ?? '' }
+  })
+}
+
 // A Row is one of a tree that is listed: what goes on from another stands below
 // it.
 export interface Row<T> {

@@ -1,0 +1,23 @@
+interface Box {
+  left: number
+  top: number
+  bottom: number
+}
+
+interface Size {
+  width: number
+  height: number
+}
+
+const gap = 6 // pixels between the two, and to the window's edge
+
+// within returns where a note stands beside what it belongs to: below it, or above it
+// where there is no room, and never over the window's edge.
+export function within(of: Box, note: Size, window: Size): { left: number; top: number } {
+  const below = of.bottom + gap
+  const fits = below + note.height + gap <= window.height
+  return {
+    left: Math.max(gap, Math.min(of.left, window.width - note.width - gap)),
+    top: fits ? below : Math.max(gap, of.top - gap - note.height),
+  }
+}
