@@ -78,7 +78,11 @@ func (r *Report) fact(name, format string, args ...any) {
 func (r *Report) prompt(parted *Parted) {
 	run := &r.Run
 	r.fact("tokens", "prompt %d, completion %d", run.PromptTokens, run.CompletionTokens)
-	r.fact("prompt", "matched %d, restored %d, computed %d", run.MatchedTokens, run.CachedTokens, run.PromptTokens-run.CachedTokens)
+	computed := fmt.Sprintf("computed %d", run.PromptTokens-run.CachedTokens)
+	if run.FirstTokenMS == 0 && ends(run.FinishReason) {
+		computed = "not read to its end"
+	}
+	r.fact("prompt", "matched %d, restored %d, %s", run.MatchedTokens, run.CachedTokens, computed)
 	if run.MissReason != "" {
 		r.fact("cache", "%s", run.MissReason)
 	}

@@ -53,6 +53,7 @@ func TestReportFacts(t *testing.T) {
 		{"left by its client", Run{EndedAt: end, FinishReason: FinishInterrupted, TotalMS: 5, CompletionTokens: 3}, "tokens", "prompt 0, completion 3"},
 		{"in flight", Run{}, "finish", ""},
 		{"prompt", Run{EndedAt: end, PromptTokens: 10, MatchedTokens: 8, CachedTokens: 6}, "prompt", "matched 8, restored 6, computed 4"},
+		{"half of a prompt", Run{EndedAt: end, FinishReason: FinishCancel, PromptTokens: 10, MatchedTokens: 8, CachedTokens: 6}, "prompt", "matched 8, restored 6, not read to its end"},
 		{"miss", Run{EndedAt: end, MissReason: "checkpoints are off"}, "cache", "checkpoints are off"},
 		{"parting", Run{EndedAt: end, Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)}, "parts", `at token 3 from a kept text: that goes on with "a", this prompt with "b"`},
 		{"drafts", Run{EndedAt: end, Drafted: 8, Accepted: 6, Rounds: 3, Verifies: 2}, "rounds", "3 forwards after the prompt's, 2 with drafts: 4.00 tokens per verify; 0 syncs"},

@@ -59,6 +59,8 @@ test('a checkpoint is named, pinned, gone on from and deleted', async () => {
   await named.getByText('pinned').waitFor()
   assert.match(await named.textContent(), /(ms|s)$/, 'it does not say what it saved')
 
+  // Of a word or two nothing may be left but the prompt.
+  await page.route('**/branch', (route) => route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), temperature: 0, ignore_eos: true, max_tokens: 200 }) }))
   await row(answer).click()
   await page.getByRole('button', { name: 'Continue from here' }).click()
   await page.getByRole('region', { name: 'The text so far' }).getByText(mark).first().waitFor()
@@ -183,7 +185,7 @@ test('rows of one chat are told apart, and those that are folded count together'
   const [prompt, answer] = fakes(2)
   const line = [
     { ...prompt, title: 'One chat', kind: 'prompt', hits: 3, saved_ms: 4000 },
-    { ...answer, title: 'One chat', parent: prompt.id },
+    { ...answer, title: 'One chat', parent: prompt.id, from_token: prompt.to_token, to_token: prompt.to_token + 9 },
   ]
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(line) }))
   await page.route('**/app/checkpoint-titles?*', (route) => route.fulfill({ json: { titles: [{ id: prompt.id, title: '', ends: 'You write Go.' }, { id: answer.id, title: '', ends: '…return x }' }] } }))
@@ -192,7 +194,9 @@ test('rows of one chat are told apart, and those that are folded count together'
   const last = page.getByRole('row').filter({ hasText: 'ends “…return x }”' })
   const cells = async () => (await last.getByRole('cell').allTextContents()).slice(2)
   await last.waitFor()
-  assert.match((await cells()).join(' '), /^2\.0 kB 3\d+ days ago 4\.0 s$/)
+  assert.match((await cells()).join(' '), /^2\.0 kBof all 2 3\d+ days ago 4\.0 s$/)
+  const columns = () => page.locator('thead th').evaluateAll((all) => all.map((th) => Math.round(th.getBoundingClientRect().left)))
+  const before = await columns()
   await page.getByRole('button', { name: 'show 1 earlier above of One chat' }).click()
   const first = page.getByRole('row').filter({ hasText: 'ends “You write Go.”' })
   await first.waitFor()
@@ -202,6 +206,7 @@ test('rows of one chat are told apart, and those that are folded count together'
   await first.getByRole('button', { name: 'One chat', exact: true }).click()
   await page.locator('pre.so-far').waitFor()
   assert.equal(await page.locator('pre.so-far').textContent(), 'System: You write Go.')
+  assert.deepEqual(await columns(), before, 'the columns moved')
   await page.getByRole('button', { name: 'Continue from here' }).click()
   await page.getByRole('region', { name: 'The text so far' }).getByText('You write Go.').waitFor()
   await page.getByLabel('Next message').waitFor()
@@ -211,7 +216,7 @@ test('rows of one chat are told apart, and those that are folded count together'
 
 test('what is pressed stays in sight', async () => {
   const { context, page, problems } = await open(browser, { viewport: { width: 1280, height: 700 } })
-  const line = fakes(8).map((c, i) => ({ ...c, parent: i > 0 ? `fake-${i - 1}` : '' }))
+  const line = fakes(8).map((c, i) => ({ ...c, parent: i > 0 ? `fake-${i - 1}` : '', from_token: 100 * i, to_token: 100 * i + 100 }))
   const others = fakes(30).map((c) => ({ ...c, id: `other-${c.id}`, title: `other-${c.id}` }))
   const list = [...others.slice(0, 15), ...line, ...others.slice(15)]
   await page.route('**/app/checkpoints', (route) => route.fulfill({ json: pageOf(list) }))
@@ -242,10 +247,13 @@ test('what is pressed stays in sight', async () => {
     }, name)
   }
   await seen('Delete…')
+  const atEnd = (region) => page.getByRole('region', { name: region }).evaluate((e) => e.scrollTop > 0 && e.scrollTop + e.clientHeight >= e.scrollHeight - 1)
+  assert.ok(await atEnd('How the text ends'))
   await sound(page, 'conversations-text')
   await page.getByRole('button', { name: 'Continue from here' }).click()
   await page.getByRole('region', { name: 'The text so far' }).waitFor()
   await seen('Close')
+  assert.ok(await atEnd('The text so far'))
   await shot(page, 'conversations-last')
   assert.deepEqual(problems, [])
   await context.close()

@@ -10,7 +10,7 @@ import { launch, link, open, shot } from './browser.mjs'
 
 // What each page shows once it has read what it tells.
 const pages = {
-  now: 'The last minutes',
+  now: 'The last five minutes',
   playground: 'Demo model: completes code only.',
   models: /This machine has .* GiB of memory/,
   conversations: /, for /,
@@ -163,7 +163,7 @@ test('the scroll bar of a long page moves nothing', async () => {
   const width = () => page.evaluate(() => document.querySelector('main').getBoundingClientRect().width)
   const long = () => page.evaluate(() => document.documentElement.scrollHeight > innerHeight)
   await page.setViewportSize({ width: 1000, height: 4000 })
-  await page.getByRole('heading', { name: 'The last minutes' }).waitFor()
+  await page.getByRole('heading', { name: 'The last five minutes' }).waitFor()
   const before = await width()
   assert.ok(before < 810, `there is no scroll bar: the page has ${before} px`)
   assert.equal(await long(), false)

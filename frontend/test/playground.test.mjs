@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 
 import { launch, open, shot, sound } from './browser.mjs'
-import { focused, given, healthy, playground } from './playground.mjs'
+import { focused, given, healthy, playground, talk } from './playground.mjs'
 
 let browser
 
@@ -25,7 +25,7 @@ test('a completion', async () => {
   const text = await completion.textContent()
   assert.ok(text.trim().length > 20, `the completion is ${JSON.stringify(text)}`)
   await page.getByLabel('Show which words were drafted').check()
-  assert.ok((await page.locator('.drafted').count()) > 0, 'no token was drafted')
+  assert.ok((await page.locator('.answer .drafted').count()) > 0, 'no token was drafted')
   assert.equal(await completion.textContent(), text)
   await shot(page, 'completion')
   const form = await page.locator('form:has(#code)').boundingBox()
@@ -48,14 +48,13 @@ test('a completion', async () => {
   await page.getByLabel('Your code').press('Control+Enter')
   await page.getByRole('button', { name: 'Complete again' }).waitFor({ timeout: 60_000 })
   const next = await completion.textContent()
-  const drafted = await page.locator('.drafted').allTextContents()
+  const drafted = await page.locator('.answer .drafted').allTextContents()
   await page.reload()
   await page.getByRole('button', { name: 'Complete again' }).waitFor()
   assert.equal(await completion.textContent(), next)
   assert.equal(await page.getByLabel('Your code').inputValue(), whole)
-  assert.equal(await page.locator('.drafted').count(), 0)
-  await page.getByLabel('Show which words were drafted').check()
-  assert.deepEqual(await page.locator('.drafted').allTextContents(), drafted)
+  assert.ok(await page.getByLabel('Show which words were drafted').isChecked())
+  assert.deepEqual(await page.locator('.answer .drafted').allTextContents(), drafted)
   await sound(page, 'completion-drafted')
   assert.deepEqual(problems, [])
   await context.close()
@@ -194,6 +193,45 @@ test('no session', async () => {
   await page.getByRole('heading', { name: 'This page needs a link' }).waitFor()
   assert.equal(await page.getByText('Being answered').count(), 0)
   await shot(page, 'locked')
+  await context.close()
+})
+
+test('a reload finds the kind, the tint and the chat again', async () => {
+  const { context, page, problems } = await playground(browser)
+  const kind = page.getByLabel('Chat', { exact: true })
+  const tint = page.getByLabel('Show which words were drafted')
+  const again = async () => {
+    // The address of the page alone, as its link in the menu has it.
+    await page.getByRole('link', { name: 'Now', exact: true }).click()
+    await page.getByRole('link', { name: 'Playground' }).click()
+    await page.reload()
+    await page.getByText('Demo model: completes code only.').waitFor()
+  }
+  await kind.check()
+  await tint.check()
+  await again()
+  assert.ok((await kind.isChecked()) && (await tint.isChecked()))
+  // Which words were drafted is the meaning of a word in the box's own name: to ask for it checks nothing.
+  await page.getByRole('button', { name: 'drafted', exact: true }).click()
+  await page.locator('.meaning').getByText('Guessed by the drafter.').waitFor()
+  assert.ok(await tint.isChecked())
+  await page.keyboard.press('Escape')
+  assert.equal(await page.locator('.meaning').count(), 0)
+  await (await given(page, '/v1/chat/completions', 'Yes.'))()
+  await page.getByRole('button', { name: 'Chat with the demo model anyway' }).click()
+  const title = `Is it you, ${Date.now()}?`
+  await talk(page, title)
+  await page.getByText('Yes.').waitFor()
+  await page.getByLabel('Search chats').fill('nothing has this')
+  await page.getByText('No chat has that.').waitFor()
+  await page.getByText(/^Chats \(0 of \d+\)$/).waitFor()
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  await page.getByRole('link', { name: 'Playground' }).click()
+  await page.locator('.chats').getByText(title).waitFor()
+  await again()
+  await page.locator('.said').getByText(title).waitFor()
+  await page.locator('.chats [aria-current]').getByText(title).waitFor()
+  await healthy(page, problems)
   await context.close()
 })
 
