@@ -343,8 +343,13 @@ func (e *Engine) leaveReading(t *reader, err error) {
 	}
 	now := time.Now()
 	t.stats.Err, t.stats.Total = err, now.Sub(t.arrived)
+	if t.begun.IsZero() {
+		t.stats.Queue = now.Sub(t.arrived)
+	} else {
+		t.stats.Prefill = now.Sub(t.begun)
+	}
 	if err == nil {
-		t.stats.Finish, t.stats.Prefill = FinishStop, now.Sub(t.begun)
+		t.stats.Finish = FinishStop
 	}
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	close(t.left)

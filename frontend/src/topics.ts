@@ -1,6 +1,9 @@
 // machine is what the computer is called that this is shown on.
 export const machine = navigator.platform.startsWith('Mac') ? 'Mac' : 'machine'
 
+// menuBar is where its icon stands.
+export const menuBar = machine === 'Mac' ? 'menu bar' : 'tray'
+
 // topics are the pages in the order of the navigation, and what is found there.
 export const topics = [
   { path: 'welcome', name: 'First steps', text: 'choose a model and connect an editor' },

@@ -30,8 +30,9 @@ export class Live {
   #following = false
 
   constructor() {
-    // What was told of is not told again to a page that is loaded anew.
-    addEventListener('pagehide', () => sessionStorage.setItem(samplesKey, JSON.stringify(this.samples.map((s) => [s.at, [...s.speeds]]))))
+    // What was told of is not told again to a page that is loaded anew. Until it is there
+    // nothing is known.
+    addEventListener('pagehide', () => sessionStorage.setItem(samplesKey, JSON.stringify([...this.samples.map((s) => [s.at, [...s.speeds]]), [Date.now() / 1000, []]])))
   }
 
   // follow goes on until the page ends or a session is needed. It is done once at

@@ -10,7 +10,7 @@ export interface Block {
 }
 
 const opens = /^(?:[^\s].*[{([]|(?:async )?def .*:|class .*:)[ \t]*$/
-const closes = /^[})\]][})\];,: \t]*(?:(?:else|catch|finally|while)\b.*[{(])?[ \t]*$/
+const closes = /^[})\]][})\];,: \t]*(?:(?:else|catch|finally|while)\b.*[{(][ \t]*)?$/
 const indented = /^[ \t]+\S/
 
 // Lines are those of a paragraph, each with its end.
