@@ -30,7 +30,7 @@ export async function open(browser, { link: from = link, welcome = false, ...opt
   const page = await context.newPage()
   const problems = []
   page.on('pageerror', (e) => problems.push(String(e)))
-  page.on('console', (m) => m.type() === 'error' && problems.push(m.text()))
+  page.on('console', (m) => (m.type() === 'error' || m.text().includes('svelte.dev/e/')) && problems.push(m.text()))
   await page.goto(from())
   const now = page.getByRole('heading', { name: 'Now', exact: true })
   const first = page.getByRole('heading', { name: 'Welcome to Tandem' })

@@ -144,6 +144,21 @@ test("a run's page, and a verdict that stays", async () => {
   await context.close()
 })
 
+test('what is drawn of a run ends with its page', async () => {
+  const body = { prompt: 'package main\n', max_tokens: 80, ignore_eos: true, speculation: { depth: 4 } }
+  const ids = [await complete(`${own}-one`, body), await complete(`${own}-two`, body)]
+  const { context, page, problems } = await open(browser)
+  for (const id of [...ids, ...ids, ...ids]) {
+    await page.goto(`${page.url().split('#')[0]}#/runs/${id}`)
+    await page.getByRole('heading', { name: `Run ${id}`, exact: true }).waitFor()
+    await page.locator('canvas').first().waitFor()
+    for (const summary of await page.locator('main summary').all()) await summary.click()
+    await page.getByRole('button', { name: 'Verify' }).click()
+  }
+  assert.deepEqual(problems, [])
+  await context.close()
+})
+
 test('a run that failed before its first token has nothing to verify', async () => {
   const { context, page, problems } = await open(browser)
   const run = { id: 7, started_at: '2025-11-20T10:00:00Z', ended_at: '2025-11-20T10:01:00Z', client: 'zed', endpoint: '/v1/completions', model: 'pocket', finish_reason: 'error', error: 'invalid_request', completion_tokens: 0, verifies: 0, peak_bytes: 0 }
