@@ -11,6 +11,7 @@ test('a run that has ended', () => {
   assert.deepEqual(past(run({ completion_tokens: 1 })), { run: 1, from: 97, to: 100, perSecond: 1 / 3 })
   assert.deepEqual(past(run({ completion_tokens: 3, first_token_ms: 2999 })), { run: 1, from: 97, to: 100, perSecond: 1 }) // all at once
   assert.equal(past(run({ completion_tokens: 0 })), null)
+  assert.equal(past(run({ resumes: 7, completion_tokens: 500, first_token_ms: 2990 })), null)
   assert.equal(past({ ...run({}), ended_at: undefined } as unknown as Run), null)
 })
 

@@ -16,9 +16,10 @@ export interface Past {
 
 const few = 8 // tokens
 
-// past makes one of a run, null where nothing was written.
+// past makes one of a run, null where nothing was written. Of one that went on with another
+// nobody knows which tokens were new.
 export function past(r: Run): Past | null {
-  if (!r.ended_at || r.completion_tokens === 0) return null
+  if (!r.ended_at || r.completion_tokens === 0 || r.resumes) return null
   const to = Date.parse(r.ended_at) / 1000
   const whole = Math.max(1, r.total_ms)
   // The first token ends the wait for it. Of a few tokens the time between them says
