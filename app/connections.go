@@ -38,14 +38,14 @@ func clients() []client {
 	return []client{
 		{
 			// docs.continue.dev/reference
-			id: "continue", name: "Continue", where: "Into ~/.continue/config.yaml.", text: continueText,
+			id: "continue", name: "Continue", where: "These lines go into ~/.continue/config.yaml. Where that file has models already, add only the entry below “models” to its list.", text: continueText,
 			file: "config.yaml", use: func(path, _ string) string { return "cn --config " + path },
 		},
 		{
 			// zed.dev/docs/ai/use-api-access, openai-compatible: the key comes from the
 			// environment, named after the provider.
 			id: "zed", name: "Zed", text: zedText, context: 0,
-			where: "Into settings.json (“zed: open settings file”); Zed asks for the key once.",
+			where: "These lines go into settings.json (“zed: open settings file”); Zed asks for the key once.",
 		},
 		{
 			// docs.cline.bot; the context is docs.ollama.com/integrations/cline's.
@@ -57,13 +57,13 @@ func clients() []client {
 		{
 			// opencode.ai/v1/docs/providers; the context is ollama.com/blog/launch's, and so are
 			// those of Codex and Claude Code.
-			id: "opencode", name: "OpenCode", where: "Into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000,
+			id: "opencode", name: "OpenCode", where: "These lines go into opencode.json of your project, or into ~/.config/opencode/opencode.json.", text: openCodeText, context: 64_000,
 			file: "opencode.json", use: func(path, _ string) string { return "OPENCODE_CONFIG=" + path + " opencode" },
 		},
 		{
 			// aider.chat/docs/config/aider_conf.html and docs/llms/openai-compat.html; the
 			// context is docs/llms/ollama.html's.
-			id: "aider", name: "Aider", where: "Into .aider.conf.yml of your project, or of your home folder.", context: 8192,
+			id: "aider", name: "Aider", where: "These lines go into .aider.conf.yml of your project, or of your home folder.", context: 8192,
 			text: func(o offer) string {
 				return fmt.Sprintf("model: openai/%s\nopenai-api-base: %s\nopenai-api-key: %s\nshow-model-warnings: false\n", control.Alias, o.base, o.key)
 			},
@@ -72,7 +72,7 @@ func clients() []client {
 		{
 			// developers.openai.com/codex/config-reference: responses is the only wire_api
 			// that is left. It takes a long prompt for a dead connection unless it is told to wait.
-			id: "codex", name: "Codex CLI", where: "Into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
+			id: "codex", name: "Codex CLI", where: "These lines go into ~/.codex/config.toml, above its first [table].", text: codexText, context: 64_000,
 			file: "config.toml", use: func(_, dir string) string { return "CODEX_HOME=" + dir + " codex" },
 		},
 		{
@@ -83,7 +83,7 @@ func clients() []client {
 		},
 		{
 			// llm.datasette.io/en/stable/other-models.html
-			id: "llm", name: "llm", where: "Into extra-openai-models.yaml in the folder that `llm logs path` names.",
+			id: "llm", name: "llm", where: "These lines go into extra-openai-models.yaml in the folder that `llm logs path` names.",
 			text: func(o offer) string {
 				text := fmt.Sprintf("- model_id: %s\n  model_name: %[1]s\n  api_base: %s\n", control.Alias, o.base)
 				if o.key != control.Alias {

@@ -214,7 +214,7 @@ test('sizes that the hub does not tell', async () => {
   answers = new Promise((done) => (answer = done))
   await page.getByLabel('Name of the model').fill('lab/none')
   await page.getByRole('button', { name: 'Download', exact: true }).click()
-  await page.getByText('asking for its size…').first().waitFor()
+  await page.getByText('asking how large the download is…').first().waitFor()
   assert.ok(await page.getByText(why).isVisible(), 'what the hub said went away')
   answer()
   await page.getByText('size unknown').first().waitFor()

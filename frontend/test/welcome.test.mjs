@@ -59,7 +59,7 @@ test('a model from this machine, an editor, and done', async () => {
   await page.getByRole('button', { name: 'Use mine' }).click()
   await page.getByText('chosen', { exact: true }).waitFor({ timeout: 30_000 })
   await page.getByLabel('Program').selectOption({ label: 'Zed' })
-  await page.getByRole('button', { name: 'Copy' }).click()
+  await page.getByRole('button', { name: 'Copy what is below' }).click()
   await page.getByText('Copied').waitFor()
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"api_url": "http:\/\/127\.0\.0\.1:\d+\/v1"/)
   await page.getByRole('button', { name: 'Done' }).click()
