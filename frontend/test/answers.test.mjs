@@ -225,9 +225,10 @@ test('what came before Tandem was away is kept once it is back', async () => {
 
 test('who comes back to an answer that grows sees its end', async () => {
   const { context, page, problems } = await playground(browser, { viewport: { width: 1000, height: 500 } })
-  await asking(page, { ignore_eos: true, max_tokens: 30_000 })
+  // Short lines: one that is long grows sideways.
+  await asking(page, { ignore_eos: true, max_tokens: 30_000, temperature: 0 })
   await chat(page)
-  await page.getByLabel('Message', { exact: true }).fill('Write for long.')
+  await page.getByLabel('Message', { exact: true }).fill('Write a Go function named Reverse, and a long explanation.')
   await page.getByLabel('Message', { exact: true }).press('Enter')
   const down = () => page.evaluate(() => scrollY)
   await until('long answer', async () => (await down()) > 400)
