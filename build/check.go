@@ -27,6 +27,7 @@ func checkVerb(ctx context.Context, b *builder, args []string) error {
 		{"staticcheck", func(ctx context.Context) error {
 			return b.checkCommand(ctx, "go", "tool", "-modfile=build/tools.mod", "staticcheck", "./...")
 		}},
+		{"go.mod is tidy", b.checkModule},
 		{"arrows, layout and pins", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "test", "./build") }},
 		{"types for darwin/arm64", b.checkDarwin},
 		{"types of the interface", func(context.Context) error { return b.checkTypes() }},
@@ -51,6 +52,15 @@ func (b *builder) checkCommand(ctx context.Context, name string, args ...string)
 	out, err := b.command(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
+}
+
+// checkModule fails when go.mod or go.sum names a module that no file imports, or lacks one.
+func (b *builder) checkModule(ctx context.Context) error {
+	out, err := b.command(ctx, "go", "mod", "tidy", "-diff").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("run go mod tidy: %w\n%s", err, out)
 	}
 	return nil
 }
