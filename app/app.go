@@ -195,7 +195,7 @@ func (a *App) choose(ctx context.Context, name string) (err error) {
 	}
 	_, err = a.db.Model(ctx, name)
 	switch {
-	case isNotFound(err) && IsFolder(name):
+	case storage.IsNotFound(err) && IsFolder(name):
 		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {
 			return err
@@ -330,14 +330,9 @@ func (a *App) choosable() []control.Choosable {
 	return list
 }
 
-func isNotFound(err error) bool {
-	e, ok := errors.AsType[*storage.Error](err)
-	return ok && e.Code == storage.NotFound
-}
-
 // notRegistered turns a missing row into what the client is told.
 func (a *App) notRegistered(err error, name string) error {
-	if !isNotFound(err) {
+	if !storage.IsNotFound(err) {
 		return err
 	}
 	return control.Errorf(control.CodeModelNotFound,

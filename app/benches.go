@@ -121,7 +121,7 @@ func (a *App) CancelBench(context.Context) error {
 // DeleteBench implements server.Benches.
 func (a *App) DeleteBench(ctx context.Context, id int64) error {
 	err := a.db.DeleteBench(ctx, id)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return &control.Error{Code: control.CodeNoBench, Message: fmt.Sprintf("There is no bench %d.", id), Err: err}
 	}
 	return err

@@ -279,12 +279,12 @@ func (a *App) noPlace(row storage.Model, need demand, left int64, others []*load
 			continue // it would have gone
 		}
 		ids = append(ids, others[i].row.ID)
-		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID, gigabytes(c.bytes), why[c.stay]))
+		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID, control.GiB.Of(c.bytes), why[c.stay]))
 	}
 	return control.Plain(control.CodeNotLoaded, fmt.Sprintf(
 		"%s cannot be loaded beside %s: it needs %s, %s for its weights and %s for a context of %s tokens, and of the %s that models may take %s are left beside %s. Choose %s in Tandem, which loads it in place of others, give one of them a shorter context, or ask for %s.",
-		row.ID, strings.Join(ids, " and "), gigabytes(need.bytes()), gigabytes(need.weights), gigabytes(need.text), grouped(need.context),
-		gigabytes(a.room()), gigabytes(max(0, left)), strings.Join(stays, ", and "), row.ID, strings.Join(ids, " or ")))
+		row.ID, strings.Join(ids, " and "), control.GiB.Of(need.bytes()), control.GiB.Of(need.weights), control.GiB.Of(need.text), control.Grouped(need.context),
+		control.GiB.Of(a.room()), control.GiB.Of(max(0, left)), strings.Join(stays, ", and "), row.ID, strings.Join(ids, " or ")))
 }
 
 // rooms returns how much the texts of each of the models may take of the memory: a whole

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tandem/app/control"
 	"tandem/models"
@@ -143,8 +141,8 @@ func (a *App) checkID(ctx context.Context, id, dir string) error {
 func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
 	out.ID = id
 	row, err := a.db.Model(ctx, id)
-	if isNotFound(err) {
-		if f, err := a.db.DrafterFile(ctx, id); !isNotFound(err) {
+	if storage.IsNotFound(err) {
+		if f, err := a.db.DrafterFile(ctx, id); !storage.IsNotFound(err) {
 			if err == nil {
 				out.Bytes, err = a.removeDrafterFile(ctx, f)
 			}
@@ -199,8 +197,8 @@ var errPocketStays = control.Errorf(control.CodeInvalid, "The pocket model is pa
 func (a *App) Removal(ctx context.Context, id string) (control.Removal, error) {
 	out := control.Removal{ID: id}
 	row, err := a.db.Model(ctx, id)
-	if isNotFound(err) {
-		if f, err := a.db.DrafterFile(ctx, id); !isNotFound(err) {
+	if storage.IsNotFound(err) {
+		if f, err := a.db.DrafterFile(ctx, id); !storage.IsNotFound(err) {
 			out.Deletes, out.InMemory = f.DownloadedByUs, a.guessing(f.Path)
 			return sized(out, f.Path), err
 		}
@@ -260,7 +258,7 @@ func (a *App) deleteSnapshot(id, path, revision string) (freed int64, err error)
 // an earlier snapshot of it any more: if it was ours, it goes.
 func (a *App) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error {
 	old, err := a.db.DrafterFile(ctx, f.ID)
-	if err != nil && !isNotFound(err) {
+	if err != nil && !storage.IsNotFound(err) {
 		return err
 	}
 	if err := a.db.SetDrafterFile(ctx, f); err != nil {
@@ -423,14 +421,7 @@ func hubError(err error) error {
 	}
 	message := e.Error()
 	if e.Name == "" {
-		message = sentence(e.Message)
+		message = control.Sentence(e.Message)
 	}
 	return &control.Error{Code: code, Param: param, Message: message, Err: err}
-}
-
-// sentence writes one for a person: it begins with a capital and ends with a full
-// stop.
-func sentence(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:] + "."
 }

@@ -25,7 +25,7 @@ const (
 // keepsChats reports whether chats are kept.
 func (a *App) keepsChats(ctx context.Context) (bool, error) {
 	v, err := a.db.Setting(ctx, settingChats)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return true, nil
 	}
 	return v != keepNone, err

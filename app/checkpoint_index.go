@@ -43,7 +43,7 @@ func (x checkpointIndex) Add(e checkpoint.Entry) error {
 		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context, Kind: string(e.Kind), FromToken: e.From, ToToken: e.To,
 		Run: e.Run, Bytes: e.Bytes, Digest: e.Digest, CreatedAt: e.Created,
 	})
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return checkpoint.ErrForgotten
 	}
 	return err

@@ -70,7 +70,7 @@ func (a *App) CheckpointTitles(ctx context.Context, ids []string) ([]control.Che
 	var rows []storage.Checkpoint
 	for _, id := range ids {
 		row, err := a.db.Checkpoint(ctx, id)
-		if isNotFound(err) {
+		if storage.IsNotFound(err) {
 			continue
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ func lastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
 	if err == nil {
 		_, err = db.Model(ctx, id)
 	}
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return models.PocketID, nil
 	}
 	return id, err
@@ -66,7 +66,7 @@ func SavedHubCache(ctx context.Context, home string) (dir string, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	value, err := db.Setting(ctx, "hub_cache")
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return "", nil
 	}
 	if err == nil {

@@ -104,7 +104,7 @@ func TestRemovalOfWhoLeft(t *testing.T) {
 	if _, err := a.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
 		t.Errorf("removed with %v, left with %v", err, ctx.Err())
 	}
-	if _, err := a.db.Model(t.Context(), m.ID); !isNotFound(err) {
+	if _, err := a.db.Model(t.Context(), m.ID); !storage.IsNotFound(err) {
 		t.Errorf("its row: %v", err)
 	}
 }

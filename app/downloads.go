@@ -91,7 +91,7 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if a.life.Err() != nil {
-		return errDraining
+		return control.ErrDraining
 	}
 	x := d.find(r.ID)
 	if x == nil || x.dropped() {
@@ -262,7 +262,7 @@ func (a *App) failDownload(x *download, what string, err error) {
 	x.Error = err.Error()
 	var cause error
 	if e, ok := errors.AsType[*hub.Error](err); ok {
-		x.Error, cause = sentence(e.Message), e.Err // whose name is shown beside it
+		x.Error, cause = control.Sentence(e.Message), e.Err // whose name is shown beside it
 	}
 	a.log.Info(what, "model", x.ID, "error", err, "cause", cause)
 	a.keepDownload(x)
@@ -283,7 +283,7 @@ func (a *App) DropDownload(ctx context.Context, r control.DropRequest) error {
 	d.mu.Lock()
 	x, err := a.stop(r.ID, wishPause)
 	if err == nil && a.life.Err() != nil {
-		err = errDraining
+		err = control.ErrDraining
 	}
 	if err != nil {
 		d.mu.Unlock()

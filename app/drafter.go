@@ -83,7 +83,7 @@ func (a *App) drafterChoice(ctx context.Context, row storage.Model) (string, err
 		return a.opts.Drafter, nil
 	}
 	choice, err := a.db.Drafter(ctx, row.ID)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return control.DrafterAuto, nil
 	}
 	return choice, err
@@ -391,7 +391,7 @@ func (a *App) mayDraft(ctx context.Context, m *loaded, source string) error {
 	if need.bytes() > left {
 		return control.Plain(control.CodeMemory, fmt.Sprintf(
 			"With that drafter %s needs %s, and of the %s that models may take %s are left for it: unload other models, give it a shorter context, or choose a smaller drafter.",
-			m.row.ID, gigabytes(need.bytes()), gigabytes(a.room()), gigabytes(max(0, left))))
+			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(a.room()), control.GiB.Of(max(0, left))))
 	}
 	a.coming.needs = need
 	a.allot()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"sort"
-	"strings"
 
 	"tandem/app/control"
 	"tandem/engine/mlx"
@@ -225,7 +224,7 @@ func isShort(err error) bool {
 func shortOfMemory(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
 	beside := ""
 	if checkpoints > 0 {
-		beside = ", beside " + gigabytes(checkpoints) + " for checkpoints"
+		beside = ", beside " + control.GiB.Of(checkpoints) + " for checkpoints"
 	}
 	advice := "choose a smaller model"
 	if asked && d.text > 0 && d.weights < room {
@@ -236,23 +235,5 @@ func shortOfMemory(id string, d demand, asked bool, room, memory, checkpoints in
 	}
 	return control.Plain(control.CodeMemory, fmt.Sprintf(
 		"%s needs %s: %s for its weights and %s for a context of %s tokens. Of this machine's %s models may take %s%s: %s.",
-		id, gigabytes(d.bytes()), gigabytes(d.weights), gigabytes(d.text), grouped(d.context), gigabytes(memory), gigabytes(room), beside, advice))
-}
-
-// gigabytes writes an amount of memory in powers of two, as machines have it, and
-// names the unit so: a GiB. The window does so in format.ts (memory). A GB is a
-// billion bytes everywhere, and what lies on disk is counted in it.
-func gigabytes(n int64) string { return control.GiB.Of(n) }
-
-// grouped writes a number with commas between thousands.
-func grouped(n int) string {
-	text := fmt.Sprint(n)
-	var b strings.Builder
-	for i, c := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
+		id, control.GiB.Of(d.bytes()), control.GiB.Of(d.weights), control.GiB.Of(d.text), control.Grouped(d.context), control.GiB.Of(memory), control.GiB.Of(room), beside, advice))
 }

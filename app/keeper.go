@@ -29,7 +29,7 @@ func (a *App) Checkpoints(ctx context.Context, q control.CheckpointQuery) (contr
 	}
 	page, err := a.db.ListCheckpoints(ctx, storage.CheckpointFilter(q))
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Invalid {
-		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before", Message: sentence(e.Message), Err: err}
+		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before", Message: control.Sentence(e.Message), Err: err}
 	}
 	if err != nil {
 		return control.CheckpointList{}, err
@@ -66,7 +66,7 @@ func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
 func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
 	busy, deadline := true, time.Now().Add(durable)
 	c, err := a.db.Checkpoint(ctx, name)
-	for isNotFound(err) && busy && ctx.Err() == nil && time.Now().Before(deadline) {
+	for storage.IsNotFound(err) && busy && ctx.Err() == nil && time.Now().Before(deadline) {
 		a.mu.Lock()
 		busy = slices.ContainsFunc(a.resident, func(m *loaded) bool { return m.store != nil && m.store.Busy() })
 		a.mu.Unlock()
@@ -75,7 +75,7 @@ func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoi
 		}
 		c, err = a.db.Checkpoint(ctx, name)
 	}
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
 			Message: fmt.Sprintf("There is no checkpoint %q; `tandem checkpoints list` shows those that are there.", name)}
 	}
@@ -213,7 +213,7 @@ func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.
 // cannot be written.
 func copiesError(err error) error {
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
-		return &control.Error{Code: control.CodeFolder, Err: err, Message: sentence(e.Message)}
+		return &control.Error{Code: control.CodeFolder, Err: err, Message: control.Sentence(e.Message)}
 	}
 	return err
 }
@@ -238,7 +238,7 @@ func (a *App) strays(ctx context.Context) (ids []string, err error) {
 	}
 	for _, id := range files {
 		c, err := a.db.Checkpoint(ctx, id)
-		if isNotFound(err) || err == nil && c.ID != id {
+		if storage.IsNotFound(err) || err == nil && c.ID != id {
 			ids = append(ids, id)
 		} else if err != nil {
 			return nil, err
@@ -262,7 +262,7 @@ func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 // RunText implements server.Keeper.
 func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	t, err := a.db.RunText(ctx, run)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
 			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", run)}
 	}
@@ -272,7 +272,7 @@ func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
 // RunCheckpoint implements server.Keeper.
 func (a *App) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	c, err := a.db.RunCheckpoint(ctx, run)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}
 	}
 	if err != nil {

@@ -166,7 +166,7 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 		}
 		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(name, "This"), what)
 	}
-	if err := a.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !isNotFound(err) {
+	if err := a.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !storage.IsNotFound(err) {
 		return err
 	}
 	k.mu.Lock()

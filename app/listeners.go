@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 
+	"tandem/app/control"
 	"tandem/app/server"
 )
 
@@ -49,7 +50,7 @@ func (l *listeners) move(to place) error {
 	defer l.mu.Unlock()
 	switch {
 	case l.stopped:
-		return errDraining
+		return control.ErrDraining
 	case l.open != nil && to == l.at:
 		return nil
 	case l.open == nil || to.port != l.at.port:

@@ -51,7 +51,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 			a.enter(m)
 		}
 		left := err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
-		if row.ID == a.choice && err != errDraining && err != errAnew && !left {
+		if row.ID == a.choice && err != control.ErrDraining && err != errAnew && !left {
 			if a.failure = ""; err != nil {
 				a.failure = err.Error()
 			}
@@ -80,7 +80,7 @@ func (a *App) bring(ctx context.Context, row storage.Model, b bringing) (m *load
 	case err == nil:
 		a.keepChoice(ctx, row.ID)
 	case a.life.Err() != nil:
-		return nil, errDraining
+		return nil, control.ErrDraining
 	default:
 		// What it was before is asked for by nobody.
 		back = a.restore(slices.DeleteFunc(gone, func(m *loaded) bool { return m.row.ID == row.ID }))

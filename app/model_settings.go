@@ -16,7 +16,7 @@ import (
 // modelSettings are what was set for a model.
 func (a *App) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
 	set, err := a.db.ModelSettings(ctx, id)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return control.ModelSettings{Model: id}, nil
 	}
 	return control.ModelSettings(set), err
@@ -68,7 +68,7 @@ func (a *App) SetModelSettings(ctx context.Context, set control.ModelSettings) (
 	set.Model = row.ID
 	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
 		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: "context",
-			Message: "The context of " + row.ID + " can be " + grouped(row.ContextLength) + " tokens at most; it was made for no more."}
+			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) + " tokens at most; it was made for no more."}
 	}
 	if err := a.db.SetModelSettings(context.WithoutCancel(ctx), storage.ModelSettings(set)); err != nil {
 		return control.ModelSettingsState{}, err

@@ -19,7 +19,7 @@ var _ draft.Store = policies{}
 // LoadPolicy implements draft.Store.
 func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 	row, err := p.db.Policy(context.Background(), k.Model, p.drafter(k), k.Bucket)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {

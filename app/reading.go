@@ -17,7 +17,7 @@ import (
 // model, and by which measurements: none if they are to be made.
 func (a *App) reading(ctx context.Context, row storage.Model, source string) (set models.DrafterSettings, trials []control.Trial, err error) {
 	read, err := a.db.Reading(ctx, row.ID, weightsKey(source))
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return set, nil, nil
 	}
 	if err != nil {

@@ -51,9 +51,6 @@ func (a *App) acquire(ctx context.Context, name string, users int) (row storage.
 // or removed.
 var errAnew = errors.New("what the name stands for has changed")
 
-// errDraining is what requests get that come too late.
-var errDraining = control.Errorf(control.CodeNotReady, "Tandem is shutting down; try again when it runs.")
-
 // A changing is a change of what is in memory that is in progress. There is one at a
 // time. Models that stay as they are answer requests meanwhile.
 type changing struct {
@@ -100,7 +97,7 @@ func unlocked[T any](ctx context.Context, a *App, until <-chan T) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-a.life.Done():
-		return errDraining
+		return control.ErrDraining
 	}
 }
 
@@ -117,7 +114,7 @@ func (a *App) turn(ctx context.Context) error {
 	}
 	if a.draining {
 		a.mu.Unlock()
-		return errDraining
+		return control.ErrDraining
 	}
 	return nil
 }
@@ -133,7 +130,7 @@ func (a *App) turnFor(ctx context.Context, id string) (row storage.Model, err er
 		return a.notRegistered(err, id)
 	})
 	if err == nil && a.draining { // since
-		err = errDraining
+		err = control.ErrDraining
 	}
 	if err != nil {
 		a.mu.Unlock()
@@ -221,7 +218,7 @@ func (a *App) take(ctx context.Context, row storage.Model, b bringing) (m *loade
 		switch {
 		case a.draining:
 			a.mu.Unlock()
-			return nil, errDraining
+			return nil, control.ErrDraining
 		case b.choice && a.choice != row.ID:
 			a.mu.Unlock()
 			return nil, errAnew

@@ -31,7 +31,7 @@ func (a *App) DropRun(ctx context.Context, id int64) error { return a.db.DropRun
 // Run implements server.Recorder.
 func (a *App) Run(ctx context.Context, id int64) (control.Run, error) {
 	r, err := a.db.Run(ctx, id)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
 			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
 	}

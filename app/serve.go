@@ -270,7 +270,7 @@ func (g *gate) guard(h http.Handler) http.Handler {
 		}
 		if looks := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, "/cancel"); !looks {
 			if !g.begin() {
-				server.Refuse(w, r, errDraining)
+				server.Refuse(w, r, control.ErrDraining)
 				return
 			}
 			defer g.end()

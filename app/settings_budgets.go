@@ -38,7 +38,7 @@ func diskShare(disk *unix.Statfs_t) int64 {
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
 	if all := a.memory(); next.CheckpointMemory != before.CheckpointMemory {
 		if most := mostCheckpointMemory(all); next.CheckpointMemory > most {
-			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB, fmt.Sprintf("this machine has %s, and the rest is for models and the system", gigabytes(all)))
+			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB, fmt.Sprintf("this machine has %s, and the rest is for models and the system", control.GiB.Of(all)))
 		}
 	}
 	if next.CheckpointDisk == before.CheckpointDisk || next.CheckpointDisk == 0 {
@@ -67,7 +67,7 @@ func badBudget(name string, asked, most int64, u control.Unit, why string) error
 	tenth := int64(u) / 10
 	bound, given := u.Of(most/tenth*tenth), u.Exactly(asked)
 	if bound == given {
-		bound, given = grouped(int(most))+" bytes", grouped(int(asked))
+		bound, given = control.Grouped(int(most))+" bytes", control.Grouped(int(asked))
 	}
 	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s must be %s at most, not %s: %s.", name, bound, given, why)}
 }

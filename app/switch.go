@@ -82,7 +82,7 @@ func (a *App) switchTo(ctx context.Context, id string) error {
 		return nil
 	}
 	if a.life.Err() != nil {
-		return errDraining
+		return control.ErrDraining
 	}
 	came = a.restore(gone)
 	if old == nil || slices.Contains(gone, old) && !slices.ContainsFunc(came, func(m *loaded) bool { return m.row.ID == old.row.ID }) {

@@ -9,6 +9,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine/enginetest"
+	"tandem/storage"
 )
 
 // TestTrial: of the readings that a drafter's checkpoint leaves open the one
@@ -142,7 +143,7 @@ func TestTrialOfNothing(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !isNotFound(err) {
+	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
 		t.Errorf("it was kept: %v", err)
 	}
 }

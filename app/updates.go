@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/storage"
 )
 
 const (
@@ -41,7 +42,7 @@ type release struct {
 // openUpdates reads what was found last. What makes no sense counts as nothing.
 func (a *App) openUpdates(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingUpdates)
-	if isNotFound(err) {
+	if storage.IsNotFound(err) {
 		return nil
 	} else if err != nil {
 		return err

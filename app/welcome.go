@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"strconv"
+
+	"tandem/storage"
 )
 
 // settingWelcomed says whether somebody has gone through the first steps, or past
@@ -12,7 +14,7 @@ const settingWelcomed = "welcomed"
 // openWelcome reads it.
 func (a *App) openWelcome(ctx context.Context) error {
 	value, err := a.db.Setting(ctx, settingWelcomed)
-	if err != nil && !isNotFound(err) {
+	if err != nil && !storage.IsNotFound(err) {
 		return err
 	}
 	done, _ := strconv.ParseBool(value) // empty is not

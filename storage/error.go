@@ -38,6 +38,12 @@ func (e *Error) Error() string { return e.Op + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// IsNotFound reports whether err says that there is no such row.
+func IsNotFound(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Code == NotFound
+}
+
 // wrap turns an error of database/sql into an *Error that names the file and the way out.
 func (db *DB) wrap(op string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // A Unit is what amounts of bytes are told in.
 type Unit int64
 
-// The units: memory is told in powers of two, disk in powers of ten.
+// The units. Memory is told in powers of two, as machines have it. Disk is told in powers of ten. The
+// window does the same in format.ts.
 const (
 	GB  Unit = 1e9
 	GiB Unit = 1 << 30
@@ -45,4 +47,17 @@ func (u Unit) Exactly(n int64) string {
 // write rounds to parts of the unit.
 func (u Unit) write(n int64, parts float64) string {
 	return strconv.FormatFloat(math.Round(float64(n)*parts/float64(u))/parts, 'f', -1, 64) + " " + u.String()
+}
+
+// Grouped writes a number with commas between thousands.
+func Grouped(n int) string {
+	text := fmt.Sprint(n)
+	var b strings.Builder
+	for i, c := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteByte(',')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
 }

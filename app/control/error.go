@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Code classifies an Error for programs. The server maps codes to HTTP
@@ -98,3 +100,12 @@ func (leftOut) Error() string { return "…" }
 
 // Format implements [fmt.Formatter].
 func (leftOut) Format(f fmt.State, _ rune) { fmt.Fprint(f, "…") }
+
+// ErrDraining answers requests that arrive while the process shuts down.
+var ErrDraining = Errorf(CodeNotReady, "Tandem is shutting down; try again when it runs.")
+
+// Sentence returns s as one sentence: with a capital first letter and a full stop.
+func Sentence(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:] + "."
+}
