@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// Stats tells what one request cost. Durations are wall time.
+type Stats struct {
+	PromptTokens     int
+	Matched          int // of the prompt, tokens that some checkpoint's text begins with
+	CachedTokens     int // of these, restored instead of evaluated
+	CompletionTokens int
+	Given            int // of these, Request.Generated
+	Rounds           int // target forwards after the prefill
+	Syncs            int // blocking MLX calls after the prefill
+
+	Drafter    string // that proposed last, empty if none did
+	NoDrafter  string // why it no longer does, or never did, where that is worth a word
+	Drafted    int
+	Accepted   int   // of Drafted, those that stand in the output
+	AcceptedAt []int // rounds in which at least i+1 drafts stood, by i
+	Depths     []int // drafts of each round, plain ones 0
+	Accepts    []int // those of them that stand
+
+	// Of Request.Prediction, tokens that were drafted and stand, and tokens
+	// that were drafted in vain.
+	PredictionAccepted, PredictionRejected int
+
+	// Repeats is the index of the generated token from which the text loops, 0
+	// if it does not. What drafts gain in such a tail says little of others.
+	Repeats int
+
+	Seed   uint64
+	Finish Finish // empty when cancelled or failed
+	Err    error  // the error the range ended with; nil when it was left early
+
+	// Miss says why less was restored than matched, or why less matched than
+	// there once was, where that is so.
+	Miss   string
+	Parted *Parting // what follows behind Matched where another text was kept; nil if none was
+
+	// File is the id of a file in Options.Store that has the first Filed tokens
+	// of prompt and answer; empty if there is none.
+	File  string
+	Filed int
+
+	Restore    time.Duration // of Prefill, until the caches held what was restored
+	Queue      time.Duration // until the first chunk began, or it ended before
+	Prefill    time.Duration // first chunk began until the prompt was evaluated, or it ended before
+	FirstToken time.Duration // arrival until the first token was read
+	Decode     time.Duration // first token until the last
+	// Of Decode, the host's part: between a read and the next dispatch, and
+	// building graphs while the device computes. Time inside C is left out
+	// only while mlx.Thread.TimeC is on.
+	Host, Build time.Duration
+	// Of Decode, waiting for the device.
+	Wait time.Duration
+	// Of Decode, what rounds with drafts took until they were read. Draft is
+	// the time to build the proposal and to dispatch it, Verify the rest.
+	// Nobody waits for the draft alone: what the device has yet to do of it by
+	// then is in Verify. Under Speculation.Timed the round does wait, and Draft
+	// is the whole draft.
+	Draft, Verify time.Duration
+	Blocks        Blocks
+	Total         time.Duration // arrival until the request left
+
+	PeakBytes       int64 // MLX's peak since the engine was last idle
+	CheckpointBytes int64 // what checkpoints took of Options.Checkpoints when the request had left
+}
+
+// Add joins the figures of one answer that took two requests: s has the first, o the
+// request that went on with its tokens as Request.Generated.
+//
+// The prompt's figures and the times up to the first token stay those of s. What o waited
+// and read again counts as decoding. Counts of rounds and drafts, and the other times, add
+// up. The rest, the count of generated tokens with it, is what o says.
+func (s *Stats) Add(o Stats) {
+	first := *s
+	*s = o
+	s.Given = first.Given
+	s.Matched, s.CachedTokens, s.Miss, s.Parted = first.Matched, first.CachedTokens, first.Miss, first.Parted
+	s.Queue, s.Restore, s.Prefill, s.FirstToken = first.Queue, first.Restore, first.Prefill, first.FirstToken
+
+	s.Rounds += first.Rounds
+	s.Syncs += first.Syncs
+	s.Drafted += first.Drafted
+	s.Accepted += first.Accepted
+	s.AcceptedAt = sums(first.AcceptedAt, o.AcceptedAt)
+	s.Depths = slices.Concat(first.Depths, o.Depths)
+	s.Accepts = slices.Concat(first.Accepts, o.Accepts)
+	s.PredictionAccepted += first.PredictionAccepted
+	s.PredictionRejected += first.PredictionRejected
+
+	s.Decode += first.Decode + o.Queue + o.Prefill
+	s.Host += first.Host
+	s.Build += first.Build
+	s.Wait += first.Wait
+	s.Draft += first.Draft
+	s.Verify += first.Verify
+	s.Total += first.Total
+	s.Blocks = first.Blocks
+	s.Blocks.Add(o.Blocks)
+	s.PeakBytes = max(s.PeakBytes, first.PeakBytes)
+}
+
+// sums adds two lists number by number; the shorter one counts as 0 where it ends.
+func sums(a, b []int) []int {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	list := slices.Clone(a)
+	for i, n := range b {
+		list[i] += n
+	}
+	return list
+}
+
+// A Parting is where a prompt leaves a text that was kept.
+type Parting struct {
+	Kept, Given int32 // the next token of that text, and of the prompt
+	Answer      bool  // it was generated
+}
+
+// firstBlocks are counted apart: they also pay for what is set up on the way.
+const firstBlocks = 8
+
+// Blocks are the times of rounds with drafts, each from its beginning until
+// the caches hold what stands.
+type Blocks struct {
+	Count  int
+	Tokens int // emitted by them
+	Total  time.Duration
+	Early  time.Duration // of Total, the first eight
+	Max    time.Duration
+}
+
+func (b *Blocks) add(d time.Duration) {
+	if b.Count < firstBlocks {
+		b.Early += d
+	}
+	b.Count++
+	b.Total += d
+	b.Max = max(b.Max, d)
+}
+
+// Add takes in those of a request that came after these. Of the other's first
+// eight only their mean is known.
+func (b *Blocks) Add(o Blocks) {
+	if n := min(firstBlocks-b.Count, o.Count); n > 0 {
+		b.Early += o.First8() * time.Duration(n)
+	}
+	b.Count += o.Count
+	b.Tokens += o.Tokens
+	b.Total += o.Total
+	b.Max = max(b.Max, o.Max)
+}
+
+// First8 returns the mean of the first eight, 0 if there are none.
+func (b Blocks) First8() time.Duration {
+	return b.Early / time.Duration(max(1, min(b.Count, firstBlocks)))
+}
+
+// Mean returns the mean of all, 0 if there are none.
+func (b Blocks) Mean() time.Duration { return b.Total / time.Duration(max(1, b.Count)) }
