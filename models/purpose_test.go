@@ -10,6 +10,7 @@ import (
 
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
+	"tandem/engine/mlx"
 	"tandem/models"
 )
 
@@ -175,25 +176,63 @@ func TestRerankerByName(t *testing.T) {
 	}
 }
 
-// TestHeadless: an embedding model needs no head and leaves one unread; any other
-// model without one is refused.
-func TestHeadless(t *testing.T) {
+// TestEmbeddingModelNeedsNoHead: an embedding model of any family loads without a head and leaves
+// one unread. A generative model without its head is refused.
+func TestEmbeddingModelNeedsNoHead(t *testing.T) {
 	th := enginetest.NewThread(t)
-	untied := map[string]any{"tie_word_embeddings": false}
-	embedder := enginetest.TinyEmbedder(t)
-	change(t, embedder, "config.json", untied) // the checkpoint has no lm_head
-	b, err := models.Load(t.Context(), th, embedder, models.Options{})
+	untied := map[string]any{"tie_word_embeddings": false} // the tiny checkpoints have no lm_head
+	for _, arch := range []string{"llama", "qwen3", "qwen3_5"} {
+		dir := enginetest.TinyModel(t, arch, untied)
+		_, err := models.Load(t.Context(), th, dir, models.Options{})
+		if err == nil || !strings.Contains(err.Error(), "lm_head.weight") {
+			t.Errorf("%s: a generative model without a head: %v", arch, err)
+		}
+		makeEmbedder(t, dir)
+		b, err := models.Load(t.Context(), th, dir, models.Options{})
+		if err != nil {
+			t.Errorf("%s: an embedding model without a head: %v", arch, err)
+			continue
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, openFixture(t, "llama-untied").files); err != nil {
+		t.Fatal(err)
+	}
+	whole := loadedBytes(t, th, dir)
+	makeEmbedder(t, dir)
+	if bare := loadedBytes(t, th, dir); bare >= whole {
+		t.Errorf("an embedding model with a head takes %d bytes, a generative one %d", bare, whole)
+	}
+}
+
+// makeEmbedder adds the files that make a model an embedding model.
+func makeEmbedder(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(dir, "1_Pooling"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	change(t, dir, "1_Pooling/config.json", map[string]any{"pooling_mode": "lasttoken"})
+	const modules = `[{"path":"","type":"sentence_transformers.models.Transformer"},
+		{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]`
+	if err := os.WriteFile(filepath.Join(dir, "modules.json"), []byte(modules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loadedBytes loads the model in a folder and returns the memory of its weights.
+func loadedBytes(t *testing.T, th *mlx.Thread, dir string) int64 {
+	t.Helper()
+	b, err := models.Load(t.Context(), th, dir, models.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}
-	generator := enginetest.TinyModel(t, "qwen3")
-	change(t, generator, "config.json", untied)
-	if _, err := models.Load(t.Context(), th, generator, models.Options{}); err == nil || !strings.Contains(err.Error(), "lm_head.weight") {
-		t.Errorf("a generative model without a head: %v", err)
-	}
+	return b.Info.Bytes
 }
 
 // TestRerankPrompt: what a document spells is text.

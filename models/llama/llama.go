@@ -97,7 +97,7 @@ type Model struct {
 	EmbedTokens *nn.Embedding
 	Layers      []*nn.Block
 	Norm        *nn.RMSNorm
-	LMHead      *nn.Linear // nil = tied to EmbedTokens
+	LMHead      *nn.Linear // nil = tied to EmbedTokens, or not read
 
 	args    *Args
 	weights *nn.Weights
@@ -121,7 +121,7 @@ func New(w *nn.Weights, config []byte) (*Model, error) {
 		m.Layers = append(m.Layers, newBlock(w, fmt.Sprintf("model.layers.%d", i), a, rope, i))
 	}
 	m.Norm = w.RMSNorm("model.norm", a.HiddenSize, a.RMSNormEps, 0)
-	if !a.TieWordEmbeddings {
+	if !a.TieWordEmbeddings && !w.NoHead {
 		m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
 	}
 	return m, nil

@@ -23,7 +23,7 @@ type Source interface {
 type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
 	FewRows bool      // use the kernel for few rows with packed matrices; the thread must have a GPU
-	NoHead  bool      // the model embeds texts, so that its head is not read, which may be missing
+	NoHead  bool      // an embedding model: its head is not read and may be missing
 
 	scope   *mlx.Scope // while loading
 	src     Source
@@ -51,13 +51,13 @@ func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	return w
 }
 
-// Sanitize renames the checkpoint's tensors to what the model calls them and
-// drops those for which keep is false: known to be there and not needed.
+// Sanitize renames the checkpoint's tensors to what the model calls them. It drops tensors that
+// are known and not needed: keep is false for them, or they are the head and NoHead is set.
 func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 	names := make(map[string]string, len(w.names))
 	for name, stored := range w.names {
 		to, keep := rename(name)
-		if !keep {
+		if !keep || w.NoHead && strings.HasPrefix(to, headPath+".") {
 			continue
 		}
 		if _, twice := names[to]; twice {

@@ -86,7 +86,7 @@ func New(w *nn.Weights, config []byte) (*Model, error) {
 		return nil, err
 	}
 	head := !a.TieWordEmbeddings && !w.NoHead
-	w.Sanitize(sanitize(head))
+	w.Sanitize(a.sanitize)
 	m := &Model{
 		EmbedTokens: w.Embedding("model.embed_tokens", a.VocabSize, a.HiddenSize),
 		args:        a,
@@ -160,7 +160,7 @@ func Names(config []byte) (func(name string) (to string, keep bool), error) {
 	if err != nil {
 		return nil, err
 	}
-	return sanitize(!a.TieWordEmbeddings), nil
+	return a.sanitize, nil
 }
 
 // Layers checks a config.json and returns what each layer keeps of a text.
@@ -176,15 +176,13 @@ func Layers(config []byte) ([]nn.Kept, error) {
 	return layers, nil
 }
 
-// sanitize drops the head where it is tied or not used, and adds the prefix that
-// embedding models are published without.
-func sanitize(head bool) func(name string) (to string, keep bool) {
-	return func(name string) (string, bool) {
-		for _, bare := range []string{"embed_tokens.", "layers.", "norm."} {
-			if strings.HasPrefix(name, bare) {
-				return "model." + name, true
-			}
+// sanitize drops the head where it is tied, and adds the prefix that embedding models are
+// published without.
+func (a *Args) sanitize(name string) (string, bool) {
+	for _, bare := range []string{"embed_tokens.", "layers.", "norm."} {
+		if strings.HasPrefix(name, bare) {
+			return "model." + name, true
 		}
-		return name, head || !strings.HasPrefix(name, "lm_head.")
 	}
+	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
 }
