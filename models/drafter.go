@@ -227,11 +227,13 @@ func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
 		return nil, err
 	}
 	return b, t.Do(ctx, func(s *mlx.Scope) error {
-		m, err := architectures[cfg.ModelType].build(nn.NewWeights(s, noTensors{}, cfg.Quantization), text)
-		if err == nil {
-			b.Model = &model{built: m, config: m.Config()}
+		arch, err := architectures[cfg.ModelType](text)
+		if err != nil {
+			return err
 		}
-		return err
+		m := arch.New(nn.NewWeights(s, noTensors{}, cfg.Quantization))
+		b.Model = &model{Model: m, config: m.Config()}
+		return nil
 	})
 }
 

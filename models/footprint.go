@@ -56,16 +56,13 @@ func measure(fsys fs.FS) (Footprint, error) {
 	if err != nil {
 		return Footprint{}, err
 	}
-	arch := architectures[cfg.ModelType]
 	f := Footprint{ContextLength: contextLength(text)}
-	if f.layers, err = arch.layers(text); err != nil {
-		return f, err
-	}
-	names, err := arch.names(text)
+	arch, err := architectures[cfg.ModelType](text)
 	if err != nil {
 		return f, err
 	}
-	return f, f.addWeights(fsys, names)
+	f.layers = keptLayers(arch)
+	return f, f.addWeights(fsys, arch.Sanitize)
 }
 
 // addWeights adds the tensors that are loaded.
@@ -118,16 +115,20 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	if err != nil {
 		return f, err
 	}
-	layers := dflash.Layers
-	if !cfg.isDrafter() {
-		arch, ok := architectures[cfg.ModelType]
-		if !ok {
-			return f, unknownArchitecture(cfg.ModelType)
-		}
-		layers = arch.layers
+	if cfg.isDrafter() {
+		f.layers, err = dflash.Layers(text)
+		return f, err
 	}
-	f.layers, err = layers(text)
-	return f, err
+	parse, ok := architectures[cfg.ModelType]
+	if !ok {
+		return f, unknownArchitecture(cfg.ModelType)
+	}
+	arch, err := parse(text)
+	if err != nil {
+		return f, err
+	}
+	f.layers = keptLayers(arch)
+	return f, nil
 }
 
 // Weights returns the bytes of the weights in memory; wide says that floating

@@ -54,7 +54,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	names, err := architectures[cfg.ModelType].names(text)
+	arch, err := architectures[cfg.ModelType](text)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -73,7 +73,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text), Kind: purpose.Kind}
 	floats := map[string]int64{}
 	for _, name := range c.Names() {
-		if _, keep := names(name); !keep {
+		if _, keep := arch.Sanitize(name); !keep {
 			continue
 		}
 		info, _ := c.Info(name)

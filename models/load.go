@@ -131,7 +131,6 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	if err != nil {
 		return nil, err
 	}
-	build := architectures[cfg.ModelType].build
 	b := &Bundle{thread: t}
 	if b.Purpose, err = readPurpose(fsys, text, cfg, opts.Name); err != nil {
 		return nil, err
@@ -150,11 +149,13 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	defer c.close()
 	err = c.build(t, cfg.Quantization, opts, func(w *nn.Weights) error {
 		w.NoHead = b.Purpose.Kind == KindEmbedding
-		m, err := build(w, text)
-		if err == nil {
-			err = w.Err()
-		}
+		arch, err := architectures[cfg.ModelType](text)
 		if err != nil {
+			return err
+		}
+		w.Sanitize(arch.Sanitize)
+		m := arch.New(w)
+		if err := w.Err(); err != nil {
 			return err
 		}
 		conf := m.Config()
@@ -167,7 +168,7 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		}
 		id, has := b.Tokenizer.EOS()
 		conf.EOS = eos(b.Defaults.eos, cfg.EOS, id, has, conf.VocabSize)
-		b.Model = &model{built: m, config: conf}
+		b.Model = &model{Model: m, config: conf}
 		b.Parts = w.Parts()
 		b.Info = Info{
 			Architecture:  cfg.ModelType,
@@ -301,9 +302,9 @@ func (b *Bundle) Close() error {
 	return err
 }
 
-// model adds to an architecture's model what only the folder's other files know.
+// model adds what only the folder's other files know.
 type model struct {
-	built
+	nn.Model
 	config lm.Config
 }
 

@@ -84,12 +84,12 @@ func (a *Args) check() error {
 	if a.NumTargetLayers != 0 {
 		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers, Max: nn.MaxLayers})
 	}
-	if a.slides() && slices.Contains(a.LayerTypes, "sliding_attention") {
+	if a.slides() && slices.Contains(a.LayerTypes, nn.SlidingAttention) {
 		more = append(more, nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions})
 	}
 	err := cmp.Or(
 		a.Check(more...),
-		a.CheckLayerTypes(a.LayerTypes),
+		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		a.checkTaps(),
 		nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	mask := a.DFlashConfig.MaskTokenID
@@ -131,7 +131,7 @@ func (a *Args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSliding
 // window returns how many positions a layer attends, its own included; 0 means
 // all.
 func (a *Args) window(layer int) int {
-	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != "sliding_attention" {
+	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != nn.SlidingAttention {
 		return 0
 	}
 	return a.SlidingWindow

@@ -31,7 +31,7 @@ func newLayer(w *nn.Weights, path string, a *Args) *Layer {
 		QKVProj:                qkv,
 		KVProj:                 w.Outputs(qkv, q, q+2*kv),
 		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
-		QKNorm:                 w.HeadNorm(attn+".q_norm", attn+".k_norm", h, a.RMSNormEps, 0),
+		QKNorm:                 w.HeadNorm(attn, h, a.RMSNormEps, 0),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
 		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
 		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),

@@ -1,14 +1,14 @@
 // Package gemma3 is Gemma 3 (text), model types gemma3_text and gemma3.
 //
-// What is unusual in it:
+// Unusual in it:
 //
 //   - Embeddings are multiplied by sqrt(hidden_size), rounded to bfloat16.
-//   - Norms multiply by 1 + weight, and there are four in each layer: before
-//     and after attention, before and after the MLP.
+//   - Norms multiply by 1 + weight.
+//   - Each layer has four norms: before and after attention, before and after the MLP.
 //   - Queries and keys are normalised per head before the rotary embedding.
-//   - The scores' scale comes from query_pre_attn_scalar, not from head_dim.
-//   - Most layers attend a sliding window. They have a rotary base of their
-//     own; rope scaling applies to the full layers only.
+//   - The scale of the scores comes from query_pre_attn_scalar, not from head_dim.
+//   - Most layers attend a sliding window. They have a rotary base of their own.
+//   - Rope scaling applies to the full layers only.
 //   - Residuals are clipped to the range of float16 if that is the type.
 //   - The MLP's gate is a tanh-approximated GELU.
 //   - The head is tied to the embedding if the checkpoint has no lm_head.
@@ -28,8 +28,8 @@ import (
 	"tandem/models/nn"
 )
 
-// Args is config.json, or its text_config.
-type Args struct {
+// args is config.json, or its text_config. It implements nn.Architecture.
+type args struct {
 	nn.Args
 
 	QueryPreAttnScalar        float64         `json:"query_pre_attn_scalar"`
@@ -51,9 +51,9 @@ type ropeParameters struct {
 	Sliding *nn.RopeScaling `json:"sliding_attention"`
 }
 
-// parseArgs reads config.json over the defaults of the architecture, which
-// published configs rely on.
-func parseArgs(config []byte) (*Args, error) {
+// Parse reads and checks a config.json. Published ones leave out what equals the defaults of the
+// architecture.
+func Parse(config []byte) (nn.Architecture, error) {
 	outer := struct {
 		ModelType  string          `json:"model_type"`
 		VocabSize  int             `json:"vocab_size"`
@@ -62,12 +62,14 @@ func parseArgs(config []byte) (*Args, error) {
 	if err := json.Unmarshal(config, &outer); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
-	a := &Args{
+	a := &args{
 		Args: nn.Args{
-			HiddenSize: 1152, NumHiddenLayers: 26, IntermediateSize: 6912, NumAttentionHeads: 4, NumKeyValueHeads: 1,
-			HeadDim: 256, RMSNormEps: 1e-6, VocabSize: 262144, MaxPositionEmbeddings: 32768,
+			HiddenSize: 1152, NumHiddenLayers: 26, IntermediateSize: 6912,
+			NumAttentionHeads: 4, NumKeyValueHeads: 1, HeadDim: 256,
+			RMSNormEps: 1e-6, VocabSize: 262144, MaxPositionEmbeddings: 32768,
 		},
-		QueryPreAttnScalar: 256, SlidingWindow: 512, SlidingWindowPattern: 6, RopeTheta: 1e6, RopeLocalBaseFreq: 1e4,
+		QueryPreAttnScalar: 256, SlidingWindow: 512, SlidingWindowPattern: 6,
+		RopeTheta: 1e6, RopeLocalBaseFreq: 1e4,
 	}
 	if outer.ModelType == "gemma3" {
 		config = outer.TextConfig
@@ -77,26 +79,36 @@ func parseArgs(config []byte) (*Args, error) {
 	if err := json.Unmarshal(config, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
-	if p := a.RopeParameters; p != nil {
-		if p.Full != nil {
-			a.RopeScaling = p.Full
-			if p.Full.Theta != nil {
-				a.RopeTheta = *p.Full.Theta
-			}
-		}
-		if p.Sliding != nil && p.Sliding.Theta != nil {
-			a.RopeLocalBaseFreq = *p.Sliding.Theta
-		}
+	a.mergeRope()
+	if err := a.check(); err != nil {
+		return nil, err
 	}
-	return a, a.check()
+	return a, nil
 }
 
-func (a *Args) check() error {
+// mergeRope moves rope_parameters into the older fields.
+func (a *args) mergeRope() {
+	p := a.RopeParameters
+	if p == nil {
+		return
+	}
+	if p.Full != nil {
+		a.RopeScaling = p.Full
+		if p.Full.Theta != nil {
+			a.RopeTheta = *p.Full.Theta
+		}
+	}
+	if p.Sliding != nil && p.Sliding.Theta != nil {
+		a.RopeLocalBaseFreq = *p.Sliding.Theta
+	}
+}
+
+func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(
 			nn.Size{Name: "sliding_window", Value: a.SlidingWindow, Max: nn.MaxPositions},
 			nn.Size{Name: "sliding_window_pattern", Value: a.SlidingWindowPattern, Max: nn.MaxLayers}),
-		a.CheckLayerTypes(a.LayerTypes),
+		a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.SlidingAttention),
 		nn.CheckActivation("hidden_activation", a.HiddenActivation, "gelu_pytorch_tanh"))
 	switch {
 	case err != nil:
@@ -104,27 +116,21 @@ func (a *Args) check() error {
 	case !(a.QueryPreAttnScalar > 0):
 		return fmt.Errorf("config.json: query_pre_attn_scalar is %v, not above 0", a.QueryPreAttnScalar)
 	case a.UseBidirectionalAttention != nil && a.UseBidirectionalAttention != false:
-		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, which does not generate; look for a model made for text generation"}
+		return &nn.UnsupportedError{Message: "config.json: use_bidirectional_attention makes an encoder, " +
+			"which does not generate; look for a model made for text generation"}
 	case a.RopeParameters != nil && a.RopeParameters.Full == nil && a.RopeParameters.Sliding == nil:
 		return errors.New("config.json: rope_parameters has neither full_attention nor sliding_attention")
 	case a.RopeParameters != nil && a.RopeParameters.Sliding.Kind() != "default":
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: rope type %q of sliding_attention is not supported, only default", a.RopeParameters.Sliding.Kind())}
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: rope type %q of sliding_attention "+
+			"is not supported, only default", a.RopeParameters.Sliding.Kind())}
 	case a.FinalLogitSoftcapping != nil || a.AttnLogitSoftcapping != nil:
 		return &nn.UnsupportedError{Message: "config.json: logit softcapping is not part of Gemma 3"}
 	}
 	return nil
 }
 
-// sliding reports whether a layer attends a window only.
-func (a *Args) sliding(layer int) bool {
-	if a.LayerTypes != nil {
-		return a.LayerTypes[layer] == "sliding_attention"
-	}
-	return (layer+1)%a.SlidingWindowPattern != 0
-}
-
-// Block is one layer.
-type Block struct {
+// block is one layer.
+type block struct {
 	SelfAttn                 *nn.Attention
 	MLP                      *nn.MLP
 	InputLayernorm           *nn.RMSNorm
@@ -133,12 +139,15 @@ type Block struct {
 	PostFeedforwardLayernorm *nn.RMSNorm
 }
 
-func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Block {
+// newBlock reads one layer.
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *block {
 	heads := a.Heads(a.QueryPreAttnScalar)
-	attention := w.Attention(path+".self_attn", a.HiddenSize, heads, false, rope, layer)
-	attention.QKNorm = w.HeadNorm(path+".self_attn.q_norm", path+".self_attn.k_norm", heads, a.RMSNormEps, 1)
+	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
+		Hidden: a.HiddenSize, Heads: heads, Rope: rope, Layer: layer, Window: a.window(layer),
+	})
+	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 1)
 	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 1) }
-	return &Block{
+	return &block{
 		SelfAttn:                 attention,
 		MLP:                      w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.GeGLU),
 		InputLayernorm:           norm(".input_layernorm"),
@@ -148,13 +157,16 @@ func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *Bl
 	}
 }
 
-// Forward maps the rows x (rows, H) of b.
-func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+// Forward implements nn.Layer.
+func (l *block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	r := l.SelfAttn.Forward(s, l.InputLayernorm.Forward(s, x), b)
 	x = clipResidual(s, x, l.PostAttentionLayernorm.Forward(s, r))
 	r = l.MLP.Forward(s, l.PreFeedforwardLayernorm.Forward(s, x))
 	return clipResidual(s, x, l.PostFeedforwardLayernorm.Forward(s, r))
 }
+
+// NewCache implements nn.Layer.
+func (l *block) NewCache(opts cache.Options) cache.Cache { return l.SelfAttn.NewCache(opts) }
 
 // clipResidual returns x + y, within the range of float16 if that is the type.
 func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
@@ -167,137 +179,49 @@ func clipResidual(s *mlx.Scope, x, y *mlx.Array) *mlx.Array {
 	return s.AsType(sum, mlx.Float16)
 }
 
-// Model implements lm.Model and lm.Embedder.
-type Model struct {
-	EmbedTokens *nn.Embedding
-	Layers      []*Block
-	Norm        *nn.RMSNorm
-	LMHead      *nn.Linear // nil = tied to EmbedTokens
-
-	args       *Args
-	embedScale float64
-	weights    *nn.Weights
-}
-
-// New builds the model of a config.json on its weights, which it owns from
-// then on. The caller asks w.Err.
-func New(w *nn.Weights, config []byte) (*Model, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	w.Sanitize(sanitize)
-	m := &Model{
-		EmbedTokens: w.Embedding("model.embed_tokens", a.VocabSize, a.HiddenSize),
-		args:        a,
-		embedScale:  bfloat16(math.Sqrt(float64(a.HiddenSize))),
-		weights:     w,
-	}
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
 	full := w.Rope(a.HeadDim, a.RopeTheta, false, a.RopeScaling)
 	local := w.Rope(a.HeadDim, a.RopeLocalBaseFreq, false, nil)
-	for i := range a.NumHiddenLayers {
-		rope := full
-		if a.sliding(i) {
-			rope = local
-		}
-		m.Layers = append(m.Layers, newBlock(w, fmt.Sprintf("model.layers.%d", i), a, rope, i))
-	}
-	m.Norm = w.RMSNorm("model.norm", a.HiddenSize, a.RMSNormEps, 1)
-	if w.Has("lm_head.weight") {
-		m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
-	}
-	return m, nil
+	return w.Decoder(nn.DecoderSpec{
+		Args: &a.Args,
+		NewLayer: func(path string, i int) nn.Layer {
+			if a.window(i) > 0 {
+				return a.newBlock(w, path, local, i)
+			}
+			return a.newBlock(w, path, full, i)
+		},
+		EmbedScale: roundToBfloat16(math.Sqrt(float64(a.HiddenSize))),
+		NormOffset: 1,
+		Tied:       !w.Has("lm_head.weight"),
+	})
 }
 
-// bfloat16 rounds v to that type.
-func bfloat16(v float64) float64 {
+// roundToBfloat16 rounds v to the nearest bfloat16, ties to even.
+func roundToBfloat16(v float64) float64 {
 	bits := math.Float32bits(float32(v))
-	bits += 0x7fff + bits>>16&1 // to the nearest, ties to even
+	bits += 0x7fff + bits>>16&1
 	return float64(math.Float32frombits(bits &^ 0xffff))
 }
 
-// Forward implements lm.Model.
-func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
-	x := m.EmbedTokens.Forward(s, nn.Tokens(s, b))
-	x = s.Mul(x, s.Scalar(m.embedScale, x.Dtype()))
-	out := nn.NewTaps(taps)
-	for i, l := range m.Layers {
-		x = l.Forward(s, x, b)
-		out.Add(i, x)
+// window returns the positions that a layer attends, 0 for all.
+func (a *args) window(layer int) int {
+	sliding := (layer+1)%a.SlidingWindowPattern != 0
+	if a.LayerTypes != nil {
+		sliding = a.LayerTypes[layer] == nn.SlidingAttention
 	}
-	return lm.Output{Hidden: m.Norm.Forward(s, x), Taps: out.Outputs}
+	if sliding {
+		return a.SlidingWindow
+	}
+	return 0
 }
 
-// Embed implements lm.Embedder.
-func (m *Model) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
-	return m.EmbedTokens.Forward(s, tokens)
-}
+// Kept implements nn.Architecture.
+func (a *args) Kept(layer int) nn.Kept { return a.KeptRows(a.window(layer)) }
 
-// EmbedScale implements lm.Embedder.
-func (m *Model) EmbedScale() float64 { return m.embedScale }
-
-// Unembed implements lm.Model.
-func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	if m.LMHead != nil {
-		return m.LMHead.Forward(s, hidden)
-	}
-	return m.EmbedTokens.Unembed(s, hidden)
-}
-
-// NewCaches implements lm.Model.
-func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
-	caches := make([]cache.Cache, len(m.Layers))
-	for i := range caches {
-		if m.args.sliding(i) {
-			caches[i] = cache.New(opts, m.args.SlidingWindow)
-		} else {
-			caches[i] = cache.New(opts, 0)
-		}
-	}
-	return caches
-}
-
-// Config implements lm.Model.
-func (m *Model) Config() lm.Config {
-	return lm.Config{
-		VocabSize:     m.args.VocabSize,
-		HiddenSize:    m.args.HiddenSize,
-		Layers:        len(m.Layers),
-		ContextLength: m.args.MaxPositionEmbeddings,
-		Dtype:         m.EmbedTokens.Dtype(),
-	}
-}
-
-// Free implements lm.Model.
-func (m *Model) Free() { m.weights.Free() }
-
-// Names checks a config.json and returns what the model calls a tensor of the
-// checkpoint, and whether it uses it.
-func Names(config []byte) (func(name string) (to string, keep bool), error) {
-	_, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	return sanitize, nil
-}
-
-// Layers checks a config.json and returns what each layer keeps of a text.
-func Layers(config []byte) ([]nn.Kept, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	layers := make([]nn.Kept, a.NumHiddenLayers)
-	for i := range layers {
-		if layers[i] = a.KeptRows(0); a.sliding(i) {
-			layers[i].Window = a.SlidingWindow
-		}
-	}
-	return layers, nil
-}
-
-// sanitize drops the vision half of a checkpoint and the prefix of the text half.
-func sanitize(name string) (string, bool) {
+// Sanitize implements nn.Architecture. It drops the vision half of a checkpoint and the prefix of
+// the text half.
+func (a *args) Sanitize(name string) (string, bool) {
 	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "multi_modal_projector.") {
 		return "", false
 	}

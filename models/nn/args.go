@@ -3,10 +3,10 @@ package nn
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
-// Args is what config.json says of every decoder, embedded in the Args of an
-// architecture.
+// Args is what config.json says of every decoder. An architecture embeds it in args of its own.
 type Args struct {
 	HiddenSize            int     `json:"hidden_size"`
 	NumHiddenLayers       int     `json:"num_hidden_layers"`
@@ -19,7 +19,7 @@ type Args struct {
 	MaxPositionEmbeddings int     `json:"max_position_embeddings"`
 }
 
-// Check refuses sizes that can't be, and the further ones of an architecture.
+// Check refuses sizes outside their limits. more are further sizes of an architecture.
 func (a *Args) Check(more ...Size) error {
 	err := CheckSizes(append([]Size{
 		{"hidden_size", a.HiddenSize, MaxHidden},
@@ -35,43 +35,60 @@ func (a *Args) Check(more ...Size) error {
 	case err != nil:
 		return err
 	case a.NumAttentionHeads%a.NumKeyValueHeads != 0:
-		return fmt.Errorf("config.json: %d attention heads can't share %d key and value heads", a.NumAttentionHeads, a.NumKeyValueHeads)
+		return fmt.Errorf("config.json: %d attention heads can't share %d key and value heads",
+			a.NumAttentionHeads, a.NumKeyValueHeads)
 	case !(a.RMSNormEps > 0):
 		return fmt.Errorf("config.json: rms_norm_eps is %v, not above 0", a.RMSNormEps)
 	}
 	return nil
 }
 
-// Heads returns the attention heads, whose scores are scaled by the square
-// root of 1 / scalar.
+// Layers implements [Architecture].
+func (a *Args) Layers() int { return a.NumHiddenLayers }
+
+// Heads returns the attention heads. Their scores are multiplied by 1 / sqrt(scalar).
 func (a *Args) Heads(scalar float64) Heads {
-	return Heads{Q: a.NumAttentionHeads, KV: a.NumKeyValueHeads, Dim: a.HeadDim, Scale: float32(math.Pow(scalar, -0.5))}
+	return Heads{
+		Q: a.NumAttentionHeads, KV: a.NumKeyValueHeads, Dim: a.HeadDim,
+		Scale: float32(math.Pow(scalar, -0.5)),
+	}
 }
 
-// CheckLayerTypes refuses a layer_types that is neither nil nor one of
-// full_attention and sliding_attention for each layer.
-func (a *Args) CheckLayerTypes(types []string) error {
+// KeptRows returns what a layer with attention keeps; window 0 = all positions.
+func (a *Args) KeptRows(window int) Kept {
+	return Kept{Row: 2 * a.NumKeyValueHeads * a.HeadDim, Window: window}
+}
+
+// CheckLayerTypes checks layer_types: nil, or one of the known types for each layer.
+func (a *Args) CheckLayerTypes(types []string, known ...string) error {
 	if types != nil && len(types) != a.NumHiddenLayers {
 		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(types), a.NumHiddenLayers)
 	}
 	for _, t := range types {
-		if t != "sliding_attention" && t != "full_attention" {
+		if !slices.Contains(known, t) {
 			return unsupported("config.json: layer type %q is not supported", t)
 		}
 	}
 	return nil
 }
 
-// RopeArgs is what config.json says of a rotary embedding, in the older form
-// and in the newer one that holds both.
+// Values of layer_types.
+const (
+	FullAttention    = "full_attention"
+	SlidingAttention = "sliding_attention"
+	LinearAttention  = "linear_attention"
+)
+
+// RopeArgs is what config.json says of a rotary embedding: rope_theta and rope_scaling, or
+// rope_parameters, the newer form that holds both.
 type RopeArgs struct {
 	RopeTheta      *float64     `json:"rope_theta"`
 	RopeScaling    *RopeScaling `json:"rope_scaling"`
 	RopeParameters *RopeScaling `json:"rope_parameters"`
 }
 
-// Merge moves the newer form into the older one. Where both say something,
-// rope_theta and rope_parameters win.
+// Merge moves the newer form into the older one. If both are there, rope_theta and the scaling of
+// rope_parameters win.
 func (a *RopeArgs) Merge() {
 	if a.RopeParameters == nil {
 		return

@@ -1,86 +1,48 @@
 package nn
 
 import (
+	"tandem/engine/cache"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
 )
 
-// Attention of one layer.
-type Attention struct {
-	QKVProj *Linear
-	OProj   *Linear
-	QKNorm  *HeadNorm // nil = none
-	gated   bool      // by an output of q_proj behind each query
-	heads   Heads
-	rope    *Rope
-	layer   int
+// A Block is one layer with a norm before its mixer and one before its MLP.
+type Block struct {
+	Mixer                  Mixer // self_attn or linear_attn
+	MLP                    FeedForward
+	InputLayernorm         *RMSNorm
+	PostAttentionLayernorm *RMSNorm
 }
 
-// Attention reads the projections at path; QKNorm is the caller's.
-func (w *Weights) Attention(path string, hidden int, h Heads, bias bool, rope *Rope, layer int) *Attention {
-	return w.attention(path, hidden, h, bias, false, rope, layer)
+// Forward implements [Layer].
+func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+	x = s.Add(x, l.Mixer.Forward(s, l.InputLayernorm.Forward(s, x), b))
+	return s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
 }
 
-// GatedAttention is Attention whose q_proj has for each head the query and then
-// a gate, both of h.Dim elements: what the head attends is multiplied by the
-// logistic function of its gate.
-func (w *Weights) GatedAttention(path string, hidden int, h Heads, bias bool, rope *Rope, layer int) *Attention {
-	return w.attention(path, hidden, h, bias, true, rope, layer)
+// NewCache implements [Layer].
+func (l *Block) NewCache(opts cache.Options) cache.Cache { return l.Mixer.NewCache(opts) }
+
+// A Mixer is the part of a layer in which a row sees the rows before it: attention, or what the
+// layer has in its place.
+type Mixer interface {
+	Layer
+
+	// Mix leaves out the projections, for [Parts]. It appends a batch of rows made of x (1, 1) to
+	// its caches and returns the result (rows, ...).
+	Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
 }
 
-func (w *Weights) attention(path string, hidden int, h Heads, bias, gated bool, rope *Rope, layer int) *Attention {
-	queries := h.Q * h.Dim
-	if gated {
-		queries *= 2
-	}
-	t := &Attention{
-		QKVProj: w.Stacked(hidden, bias,
-			Part{path + ".q_proj", queries},
-			Part{path + ".k_proj", h.KV * h.Dim},
-			Part{path + ".v_proj", h.KV * h.Dim}),
-		OProj: w.Linear(path+".o_proj", h.Q*h.Dim, hidden, bias),
-		gated: gated,
-		heads: h,
-		rope:  rope,
-		layer: layer,
-	}
-	w.Mixer(t)
-	return t
+// A FeedForward is the part of a layer that maps each row by itself: [MLP] or [MoE].
+type FeedForward interface {
+	// Forward maps rows x (rows, H).
+	Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array
 }
 
-// Forward maps the rows x (rows, H) of b.
-func (t *Attention) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	qkv := t.QKVProj.Forward(s, x)
-	var gate *mlx.Array // (rows, Q D)
-	if t.gated {
-		qkv, gate = t.heads.ungate(s, qkv)
-	}
-	qk, v := t.heads.Split(s, qkv)
-	if t.QKNorm != nil {
-		qk = t.QKNorm.Forward(s, qk)
-	}
-	out := t.heads.Attend(s, qk, v, t.rope, b, t.layer)
-	if t.gated {
-		out = s.Mul(out, s.Sigmoid(gate))
-	}
-	return t.OProj.Forward(s, out)
-}
-
-// ungate takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one
-// stands behind the query of each head.
-func (h Heads) ungate(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
-	rows, width := x.Dim(0), h.Q*h.Dim
-	heads := s.Reshape(s.Slice(x, 1, 0, 2*width), rows, h.Q, 2*h.Dim)
-	part := func(from int) *mlx.Array {
-		return s.Reshape(s.Slice(heads, 2, from, from+h.Dim), rows, width)
-	}
-	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
-}
-
-// A Gate is SwiGLU or GeGLU.
+// A Gate is [SwiGLU] or [GeGLU].
 type Gate func(s *mlx.Scope, x *mlx.Array) *mlx.Array
 
-// MLP of one layer.
+// MLP is the gated feed-forward network of a layer.
 type MLP struct {
 	GateUpProj *Linear
 	DownProj   *Linear
@@ -101,18 +63,4 @@ func (w *Weights) MLP(path string, hidden, intermediate int, bias bool, gate Gat
 // Forward maps rows x (rows, H).
 func (m *MLP) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return m.DownProj.Forward(s, m.gate(s, m.GateUpProj.Forward(s, x)))
-}
-
-// Block is one layer with a norm before attention and one before the MLP.
-type Block struct {
-	SelfAttn               *Attention
-	MLP                    *MLP
-	InputLayernorm         *RMSNorm
-	PostAttentionLayernorm *RMSNorm
-}
-
-// Forward maps the rows x (rows, H) of b.
-func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	x = s.Add(x, l.SelfAttn.Forward(s, l.InputLayernorm.Forward(s, x), b))
-	return s.Add(x, l.MLP.Forward(s, l.PostAttentionLayernorm.Forward(s, x)))
 }

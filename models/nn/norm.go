@@ -41,13 +41,14 @@ type HeadNorm struct {
 	eps    float32
 }
 
-// HeadNorm reads the modules q and k, each of h.Dim elements.
-func (w *Weights) HeadNorm(q, k string, h Heads, eps, offset float64) *HeadNorm {
+// HeadNorm reads the modules q_norm and k_norm below path, each of h.Dim elements. offset is added
+// to their weights.
+func (w *Weights) HeadNorm(path string, h Heads, eps, offset float64) *HeadNorm {
 	w.parameters += 2 * int64(h.Dim)
 	s := w.scope
 	weight := s.Contiguous(s.Concat(0,
-		s.BroadcastTo(w.shifted(q, h.Dim, offset), h.Q, 1, h.Dim),
-		s.BroadcastTo(w.shifted(k, h.Dim, offset), h.KV, 1, h.Dim)))
+		s.BroadcastTo(w.shifted(path+".q_norm", h.Dim, offset), h.Q, 1, h.Dim),
+		s.BroadcastTo(w.shifted(path+".k_norm", h.Dim, offset), h.KV, 1, h.Dim)))
 	w.keep([]*mlx.Array{weight})
 	return &HeadNorm{weight: weight, eps: float32(eps)}
 }

@@ -18,16 +18,8 @@ type Parts struct {
 	mixers  []Mixer
 }
 
-// A Mixer is what of a layer lets rows see those before them, without its
-// projections.
-type Mixer interface {
-	// Mix appends a batch of rows made of x (1, 1) to its caches and returns
-	// what comes out, (rows, ...).
-	Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array
-}
-
-// Mixer adds a mixer to the parts of the model.
-func (w *Weights) Mixer(m Mixer) { w.parts.mixers = append(w.parts.mixers, m) }
+// AddMixer adds a mixer to the parts of the model.
+func (w *Weights) AddMixer(m Mixer) { w.parts.mixers = append(w.parts.mixers, m) }
 
 // headPath is what all models call the head that is not tied to the embedding.
 const headPath = "lm_head"
@@ -60,13 +52,6 @@ func (p Parts) Attention(s *mlx.Scope, b lm.Batch, d mlx.Dtype) *mlx.Array {
 		last = corner(s, t.Mix(s, last, b))
 	}
 	return last
-}
-
-// Mix implements Mixer.
-func (t *Attention) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	h := t.heads
-	qk, v := h.Split(s, fill(s, x, b.Rows(), (h.Q+2*h.KV)*h.Dim))
-	return h.Attend(s, qk, v, t.rope, b, t.layer)
 }
 
 // fill returns (n, width) copies of x (1, 1).

@@ -1,11 +1,10 @@
 // Package qwen3 is Qwen3 (dense), model type qwen3.
 //
-// What is unusual in it:
+// Unusual in it:
 //
 //   - Queries and keys are normalised per head before the rotary embedding.
-//   - head_dim is its own figure, not hidden_size / num_attention_heads.
-//   - Qwen3-Embedding is stored without its head and without the prefix "model."
-//     of its names.
+//   - head_dim is given, and need not be hidden_size / num_attention_heads.
+//   - Qwen3-Embedding is stored without its head and without the prefix "model." of its names.
 package qwen3
 
 import (
@@ -15,14 +14,11 @@ import (
 	"fmt"
 	"strings"
 
-	"tandem/engine/cache"
-	"tandem/engine/lm"
-	"tandem/engine/mlx"
 	"tandem/models/nn"
 )
 
-// Args is config.json.
-type Args struct {
+// args is config.json. It implements nn.Architecture.
+type args struct {
 	nn.Args
 	nn.RopeArgs
 
@@ -32,16 +28,20 @@ type Args struct {
 	HiddenAct         string `json:"hidden_act"`
 }
 
-func parseArgs(config []byte) (*Args, error) {
-	a := &Args{}
+// Parse reads and checks a config.json.
+func Parse(config []byte) (nn.Architecture, error) {
+	a := &args{}
 	if err := json.Unmarshal(config, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
 	a.Merge()
-	return a, a.check()
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
-func (a *Args) check() error {
+func (a *args) check() error {
 	err := cmp.Or(a.Check(), nn.CheckActivation("hidden_act", a.HiddenAct, "silu", "swish"))
 	switch {
 	case err != nil:
@@ -55,130 +55,37 @@ func (a *Args) check() error {
 }
 
 // newBlock reads one layer.
-func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, layer int) *nn.Block {
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, layer int) *nn.Block {
 	heads := a.Heads(float64(a.HeadDim))
-	attention := w.Attention(path+".self_attn", a.HiddenSize, heads, a.AttentionBias, rope, layer)
-	attention.QKNorm = w.HeadNorm(path+".self_attn.q_norm", path+".self_attn.k_norm", heads, a.RMSNormEps, 0)
+	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
+		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Rope: rope, Layer: layer,
+	})
+	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, 0)
+	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
 	return &nn.Block{
-		SelfAttn:               attention,
+		Mixer:                  attention,
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
-		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+		InputLayernorm:         norm(".input_layernorm"),
+		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}
 }
 
-// Model implements lm.Model and lm.Embedder.
-type Model struct {
-	EmbedTokens *nn.Embedding
-	Layers      []*nn.Block
-	Norm        *nn.RMSNorm
-	LMHead      *nn.Linear // nil = tied to EmbedTokens, or not read
-
-	args    *Args
-	weights *nn.Weights
-}
-
-// New builds the model of a config.json on its weights, which it owns from
-// then on. The caller asks w.Err.
-func New(w *nn.Weights, config []byte) (*Model, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	head := !a.TieWordEmbeddings && !w.NoHead
-	w.Sanitize(a.sanitize)
-	m := &Model{
-		EmbedTokens: w.Embedding("model.embed_tokens", a.VocabSize, a.HiddenSize),
-		args:        a,
-		weights:     w,
-	}
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
 	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
-	for i := range a.NumHiddenLayers {
-		m.Layers = append(m.Layers, newBlock(w, fmt.Sprintf("model.layers.%d", i), a, rope, i))
-	}
-	m.Norm = w.RMSNorm("model.norm", a.HiddenSize, a.RMSNormEps, 0)
-	if head {
-		m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
-	}
-	return m, nil
+	return w.Decoder(nn.DecoderSpec{
+		Args:     &a.Args,
+		NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+		Tied:     a.TieWordEmbeddings,
+	})
 }
 
-// Forward implements lm.Model.
-func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
-	x := m.EmbedTokens.Forward(s, nn.Tokens(s, b))
-	out := nn.NewTaps(taps)
-	for i, l := range m.Layers {
-		x = l.Forward(s, x, b)
-		out.Add(i, x)
-	}
-	return lm.Output{Hidden: m.Norm.Forward(s, x), Taps: out.Outputs}
-}
+// Kept implements nn.Architecture.
+func (a *args) Kept(int) nn.Kept { return a.KeptRows(0) }
 
-// Embed implements lm.Embedder.
-func (m *Model) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
-	return m.EmbedTokens.Forward(s, tokens)
-}
-
-// EmbedScale implements lm.Embedder.
-func (m *Model) EmbedScale() float64 { return 1 }
-
-// Unembed implements lm.Model.
-func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	if m.LMHead != nil {
-		return m.LMHead.Forward(s, hidden)
-	}
-	return m.EmbedTokens.Unembed(s, hidden)
-}
-
-// NewCaches implements lm.Model.
-func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
-	caches := make([]cache.Cache, len(m.Layers))
-	for i := range caches {
-		caches[i] = cache.New(opts, 0)
-	}
-	return caches
-}
-
-// Config implements lm.Model.
-func (m *Model) Config() lm.Config {
-	return lm.Config{
-		VocabSize:     m.args.VocabSize,
-		HiddenSize:    m.args.HiddenSize,
-		Layers:        len(m.Layers),
-		ContextLength: m.args.MaxPositionEmbeddings,
-		Dtype:         m.EmbedTokens.Dtype(),
-	}
-}
-
-// Free implements lm.Model.
-func (m *Model) Free() { m.weights.Free() }
-
-// Names checks a config.json and returns what the model calls a tensor of the
-// checkpoint, and whether it uses it.
-func Names(config []byte) (func(name string) (to string, keep bool), error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	return a.sanitize, nil
-}
-
-// Layers checks a config.json and returns what each layer keeps of a text.
-func Layers(config []byte) ([]nn.Kept, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	layers := make([]nn.Kept, a.NumHiddenLayers)
-	for i := range layers {
-		layers[i] = a.KeptRows(0)
-	}
-	return layers, nil
-}
-
-// sanitize drops the head where it is tied, and adds the prefix that embedding models are
-// published without.
-func (a *Args) sanitize(name string) (string, bool) {
+// Sanitize implements nn.Architecture. It drops a tied head, and adds the prefix that embedding
+// models are published without.
+func (a *args) Sanitize(name string) (string, bool) {
 	for _, bare := range []string{"embed_tokens.", "layers.", "norm."} {
 		if strings.HasPrefix(name, bare) {
 			return "model." + name, true

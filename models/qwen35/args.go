@@ -4,13 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"tandem/models/nn"
 )
 
-// Args is config.json, or its text_config.
-type Args struct {
+// args is config.json, or its text_config. It implements nn.Architecture.
+type args struct {
 	nn.Args
 	nn.RopeArgs
 
@@ -27,7 +26,7 @@ type Args struct {
 	TieWordEmbeddings     bool     `json:"tie_word_embeddings"`
 	HiddenAct             string   `json:"hidden_act"`
 
-	// Of the form with experts.
+	// With experts.
 	NumExperts                   int  `json:"num_experts"` // 0 = dense
 	NumExpertsPerTok             int  `json:"num_experts_per_tok"`
 	MoeIntermediateSize          int  `json:"moe_intermediate_size"`
@@ -35,9 +34,9 @@ type Args struct {
 	NormTopkProb                 bool `json:"norm_topk_prob"`
 }
 
-// parseArgs reads config.json. The figures it may leave out are those of
-// mlx_lm's TextModelArgs.
-func parseArgs(config []byte) (*Args, error) {
+// Parse reads and checks a config.json. What it leaves out has the defaults of mlx_lm's
+// TextModelArgs.
+func Parse(config []byte) (nn.Architecture, error) {
 	outer := struct {
 		TextConfig        json.RawMessage `json:"text_config"`
 		TieWordEmbeddings bool            `json:"tie_word_embeddings"`
@@ -49,14 +48,27 @@ func parseArgs(config []byte) (*Args, error) {
 	if len(outer.TextConfig) > 0 {
 		text = outer.TextConfig
 	}
-	a := &Args{Args: nn.Args{RMSNormEps: 1e-6}, FullAttentionInterval: 4, LinearConvKernelDim: 4, NormTopkProb: true, TieWordEmbeddings: outer.TieWordEmbeddings}
+	a := &args{
+		Args:                  nn.Args{RMSNormEps: 1e-6},
+		FullAttentionInterval: 4, LinearConvKernelDim: 4, NormTopkProb: true,
+		TieWordEmbeddings: outer.TieWordEmbeddings,
+	}
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
 	if p := a.RopeParameters; p != nil && p.Theta != nil {
-		a.RopeTheta = p.Theta // unlike elsewhere, as for mlx_lm's TextModelArgs
+		a.RopeTheta = p.Theta // wins over rope_theta, unlike in other architectures
 	}
 	a.Merge()
+	a.setDefaults()
+	if err := a.check(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// setDefaults fills in what follows from other fields.
+func (a *args) setDefaults() {
 	if a.NumExperts > 0 {
 		a.IntermediateSize = a.MoeIntermediateSize
 	}
@@ -72,10 +84,9 @@ func parseArgs(config []byte) (*Args, error) {
 	if a.PartialRotaryFactor == nil {
 		a.PartialRotaryFactor = new(0.25)
 	}
-	return a, a.check()
 }
 
-func (a *Args) check() error {
+func (a *args) check() error {
 	err := cmp.Or(
 		a.Check(
 			nn.Size{Name: "full_attention_interval", Value: a.FullAttentionInterval, Max: nn.MaxLayers},
@@ -89,19 +100,22 @@ func (a *Args) check() error {
 	case err != nil:
 		return err
 	case a.LinearNumValueHeads%a.LinearNumKeyHeads != 0:
-		return fmt.Errorf("config.json: %d linear value heads can't share %d key heads", a.LinearNumValueHeads, a.LinearNumKeyHeads)
+		return fmt.Errorf("config.json: %d linear value heads can't share %d key heads",
+			a.LinearNumValueHeads, a.LinearNumKeyHeads)
 	case a.LinearConvKernelDim < 2:
-		return fmt.Errorf("config.json: linear_conv_kernel_dim is %d, which is no convolution", a.LinearConvKernelDim)
+		return fmt.Errorf("config.json: linear_conv_kernel_dim is %d, which is no convolution",
+			a.LinearConvKernelDim)
 	case !(*a.PartialRotaryFactor > 0 && *a.PartialRotaryFactor <= 1):
-		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1", *a.PartialRotaryFactor)
+		return fmt.Errorf("config.json: partial_rotary_factor is %v, which is not between 0 and 1",
+			*a.PartialRotaryFactor)
 	case a.AttnOutputGate != nil && !*a.AttnOutputGate:
 		return &nn.UnsupportedError{Message: "config.json: attn_output_gate false is not supported for qwen3_5"}
 	}
-	return cmp.Or(a.checkLayerTypes(), a.checkExperts())
+	return cmp.Or(a.CheckLayerTypes(a.LayerTypes, nn.FullAttention, nn.LinearAttention), a.checkExperts())
 }
 
-// checkExperts refuses sizes of experts that can't be.
-func (a *Args) checkExperts() error {
+// checkExperts refuses sizes of experts outside their limits.
+func (a *args) checkExperts() error {
 	if a.NumExperts == 0 {
 		return nil
 	}
@@ -112,70 +126,25 @@ func (a *Args) checkExperts() error {
 		nn.Size{Name: "shared_expert_intermediate_size", Value: a.SharedExpertIntermediateSize, Max: nn.MaxIntermediate})
 }
 
-// experts returns what an MoE layer has.
-func (a *Args) experts() nn.MoEShape {
+// experts returns the sizes of a layer with experts.
+func (a *args) experts() nn.MoEShape {
 	return nn.MoEShape{
 		Experts: a.NumExperts, TopK: a.NumExpertsPerTok,
 		Intermediate: a.MoeIntermediateSize, Shared: a.SharedExpertIntermediateSize, Normalize: a.NormTopkProb,
 	}
 }
 
-// checkLayerTypes refuses a layer_types that is neither nil nor one of
-// full_attention and linear_attention for each layer.
-func (a *Args) checkLayerTypes() error {
-	if a.LayerTypes != nil && len(a.LayerTypes) != a.NumHiddenLayers {
-		return fmt.Errorf("config.json: layer_types lists %d layers of %d", len(a.LayerTypes), a.NumHiddenLayers)
-	}
-	for _, t := range a.LayerTypes {
-		if t != "linear_attention" && t != "full_attention" {
-			return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: layer type %q is not supported", t)}
-		}
-	}
-	return nil
-}
-
 // linear reports whether a layer is a gated delta net.
-func (a *Args) linear(layer int) bool {
+func (a *args) linear(layer int) bool {
 	if a.LayerTypes != nil {
-		return a.LayerTypes[layer] == "linear_attention"
+		return a.LayerTypes[layer] == nn.LinearAttention
 	}
 	return (layer+1)%a.FullAttentionInterval != 0
 }
 
 // valueWidth is the elements of a row's values in a gated delta net,
 // convWidth those of queries, keys and values, which its convolution takes.
-func (a *Args) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
-func (a *Args) convWidth() int {
+func (a *args) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
+func (a *args) convWidth() int {
 	return 2*a.LinearNumKeyHeads*a.LinearKeyHeadDim + a.valueWidth()
-}
-
-// normOffset is what is added to the weights of norms: the 1 that conversions
-// to MLX, which turn conv1d, have added already.
-func (a *Args) normOffset(w *nn.Weights) float64 {
-	for i := range a.NumHiddenLayers {
-		if shape := w.Shape(fmt.Sprintf("model.layers.%d.linear_attn.conv1d.weight", i)); len(shape) == 3 && shape[2] != 1 {
-			return 1
-		}
-	}
-	return 0
-}
-
-// sanitize drops what is not the text half, and the prefix of that in either
-// form: language_model.model. of MLX's conversions, model.language_model. as
-// published. Published experts get the names of conversions, which keep gate and
-// up apart.
-func (a *Args) sanitize(name string) (string, bool) {
-	if strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "model.visual.") || strings.Contains(name, "mtp.") {
-		return "", false
-	}
-	if rest, ok := strings.CutPrefix(name, "model.language_model."); ok {
-		name = "model." + rest
-	}
-	name = strings.TrimPrefix(name, "language_model.")
-	if path, ok := strings.CutSuffix(name, ".experts.gate_up_proj"); ok {
-		name = path + ".switch_mlp.gate_up_proj.weight"
-	} else if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
-		name = path + ".switch_mlp.down_proj.weight"
-	}
-	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
 }

@@ -13,14 +13,14 @@ import (
 // It is not in config.json.
 const keyEps = 1e-6
 
-// GatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and
+// gatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and
 // transformers). Each value head h folds its rows into a matrix S (Dv, Dk):
 //
 //	S = g S;  S = S + beta (v - S k) k^T;  y = S q
 //
 // with g and beta between 0 and 1 from the row itself. Queries, keys and values
 // pass a short convolution first, and y is normalised and gated by z.
-type GatedDelta struct {
+type gatedDelta struct {
 	InProj   *nn.Linear // in_proj_qkv and in_proj_z: (C + Hv Dv), C = 2 Hk Dk + Hv Dv
 	GateProj *nn.Linear // in_proj_b and in_proj_a: (2 Hv)
 	Conv1d   *nn.Conv
@@ -29,13 +29,13 @@ type GatedDelta struct {
 	Norm     *nn.RMSNorm
 	OutProj  *nn.Linear
 
-	args  *Args
+	args  *args
 	layer int
 }
 
-func newGatedDelta(w *nn.Weights, path string, a *Args, layer int) *GatedDelta {
+func newGatedDelta(w *nn.Weights, path string, a *args, layer int) *gatedDelta {
 	hv := a.LinearNumValueHeads
-	d := &GatedDelta{
+	d := &gatedDelta{
 		InProj: w.Stacked(a.HiddenSize, false,
 			nn.Part{Path: path + ".in_proj_qkv", Out: a.convWidth()},
 			nn.Part{Path: path + ".in_proj_z", Out: a.valueWidth()}),
@@ -50,12 +50,12 @@ func newGatedDelta(w *nn.Weights, path string, a *Args, layer int) *GatedDelta {
 		args:    a,
 		layer:   layer,
 	}
-	w.Mixer(d)
+	w.AddMixer(d)
 	return d
 }
 
-// newCache makes the cache of the layer for one sequence.
-func (d *GatedDelta) newCache() *cache.Recurrent {
+// NewCache implements nn.Mixer.
+func (d *gatedDelta) NewCache(cache.Options) cache.Cache {
 	a := d.args
 	return cache.NewRecurrent(cache.StateShape{
 		Tail: a.LinearConvKernelDim - 1, Width: a.convWidth(),
@@ -63,8 +63,8 @@ func (d *GatedDelta) newCache() *cache.Recurrent {
 	}, d.recur)
 }
 
-// Forward maps the rows x (rows, H) of b.
-func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+// Forward implements nn.Mixer.
+func (d *gatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	a, rows := d.args, b.Rows()
 	wide, gates := d.InProj.Forward(s, x), d.GateProj.Forward(s, x)
 	qkv, z := s.Slice(wide, 1, 0, a.convWidth()), s.Slice(wide, 1, a.convWidth(), wide.Dim(1))
@@ -77,7 +77,7 @@ func (d *GatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 
 // update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of
 // each sequence: (rows, Hv, Dv).
-func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
+func (d *gatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
 	outs := make([]*mlx.Array, len(b))
 	at := 0
 	for i, q := range b {
@@ -89,7 +89,7 @@ func (d *GatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *ml
 }
 
 // Mix implements nn.Mixer.
-func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
+func (d *gatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	fill := func(width int) *mlx.Array { return s.Contiguous(s.BroadcastTo(x, b.Rows(), width)) }
 	y := d.update(s, fill(d.args.convWidth()), fill(2*d.args.LinearNumValueHeads), b)
 	return s.Reshape(y, b.Rows(), d.args.valueWidth())
@@ -98,7 +98,7 @@ func (d *GatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 // recur implements cache.Recurrence. Its one further input is the outputs of
 // GateProj. All that mixes rows goes row by row, whatever their number: the
 // products have one shape, and so the same bits.
-func (d *GatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
+func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
 	a, n := d.args, rows[0].Dim(0)
 	hk, dk, hv, dv := a.LinearNumKeyHeads, a.LinearKeyHeadDim, a.LinearNumValueHeads, a.LinearValueHeadDim
 	mixed := silu(s, d.Conv1d.Forward(s, window)) // (n, C)
@@ -129,7 +129,7 @@ func (d *GatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.A
 }
 
 // decay returns g of rows of in_proj_a's outputs, (n, Hv) float32.
-func (d *GatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+func (d *gatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	x = s.Add(x, d.DTBias)
 	softplus := s.LogAddExp(x, s.Scalar(0, x.Dtype()))
 	rate := s.Exp(s.AsType(d.ALog, mlx.Float32))

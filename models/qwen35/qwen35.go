@@ -1,190 +1,107 @@
-// Package qwen35 is Qwen3.5 and Qwen3.6 (text half), dense and with experts, model
-// types qwen3_5, qwen3_5_moe and the same with _text.
+// Package qwen35 is Qwen3.5 and Qwen3.6 (text half), dense and with experts: model types qwen3_5,
+// qwen3_5_moe, and the same with _text.
 //
-// What is unusual in it:
+// Unusual in it:
 //
-//   - Of every full_attention_interval layers (4) all but the last are gated
-//     delta nets, whose state does not grow (GatedDelta): they need exact restore
-//     points and leave padding out.
-//   - The others are attention whose q_proj has a gate beside each query, and
-//     whose rotary embedding turns only the first quarter of a head.
+//   - In each group of full_attention_interval (4) layers, all but the last are gated delta nets
+//     (gatedDelta). Their state does not grow. They need exact restore points and must not see
+//     padding.
+//   - The last layer of a group is attention. Its q_proj has a gate beside each query. Its rotary
+//     embedding turns only the first quarter of a head.
 //   - Queries and keys are normalised per head before the rotary embedding.
-//   - Norms multiply by 1 + weight as published; MLX's conversions have added the
-//     1 already. Which it is shows in the layout of conv1d, as for mlx_lm's
-//     Model.sanitize. The norm inside the delta nets is stored as it is used.
-//   - Layers with experts have one besides that all rows share, behind a gate.
-//   - Checkpoints hold a vision half and heads for multi-token prediction
-//     (mtp.*), which are not loaded.
+//   - Published norms multiply by 1 + weight. MLX's conversions have added the 1 already. The layout
+//     of conv1d tells them apart, as in mlx_lm's Model.sanitize. The norm inside the delta nets is
+//     stored as it is used.
+//   - A layer with experts has one more expert that all rows share. A gate weighs it.
+//   - Checkpoints also hold a vision half and heads for multi-token prediction (mtp.*). They are not
+//     loaded.
 package qwen35
 
 import (
 	"fmt"
+	"strings"
 
-	"tandem/engine/cache"
-	"tandem/engine/lm"
-	"tandem/engine/mlx"
 	"tandem/models/nn"
 )
 
-// Block is one layer.
-type Block struct {
-	LinearAttn             *GatedDelta   // nil = SelfAttn
-	SelfAttn               *nn.Attention // nil = LinearAttn
-	MLP                    *nn.MLP       // nil = MoE
-	MoE                    *nn.MoE       // nil = MLP; the checkpoint calls both mlp
-	InputLayernorm         *nn.RMSNorm
-	PostAttentionLayernorm *nn.RMSNorm
-}
-
-// newBlock reads one layer. offset is that of its norms' weights.
-func newBlock(w *nn.Weights, path string, a *Args, rope *nn.Rope, offset float64, layer int) *Block {
-	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, offset) }
-	l := &Block{
+// newBlock reads one layer. normOffset is added to the weights of its norms.
+func (a *args) newBlock(w *nn.Weights, path string, rope *nn.Rope, normOffset float64, layer int) *nn.Block {
+	norm := func(name string) *nn.RMSNorm {
+		return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, normOffset)
+	}
+	l := &nn.Block{
 		InputLayernorm:         norm(".input_layernorm"),
 		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}
 	if a.NumExperts > 0 {
-		l.MoE = w.MoE(path+".mlp", a.HiddenSize, a.experts())
+		l.MLP = w.MoE(path+".mlp", a.HiddenSize, a.experts())
 	} else {
 		l.MLP = w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU)
 	}
 	if a.linear(layer) {
-		l.LinearAttn = newGatedDelta(w, path+".linear_attn", a, layer)
+		l.Mixer = newGatedDelta(w, path+".linear_attn", a, layer)
 		return l
 	}
 	heads := a.Heads(float64(a.HeadDim))
-	l.SelfAttn = w.GatedAttention(path+".self_attn", a.HiddenSize, heads, a.AttentionBias, rope, layer)
-	l.SelfAttn.QKNorm = w.HeadNorm(path+".self_attn.q_norm", path+".self_attn.k_norm", heads, a.RMSNormEps, offset)
+	attention := w.Attention(path+".self_attn", nn.AttentionSpec{
+		Hidden: a.HiddenSize, Heads: heads, Bias: a.AttentionBias, Gated: true, Rope: rope, Layer: layer,
+	})
+	attention.QKNorm = w.HeadNorm(path+".self_attn", heads, a.RMSNormEps, normOffset)
+	l.Mixer = attention
 	return l
 }
 
-// Forward maps the rows x (rows, H) of b.
-func (l *Block) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
-	mix := l.InputLayernorm.Forward(s, x)
-	if l.LinearAttn != nil {
-		mix = l.LinearAttn.Forward(s, mix, b)
-	} else {
-		mix = l.SelfAttn.Forward(s, mix, b)
-	}
-	x = s.Add(x, mix)
-	rows := l.PostAttentionLayernorm.Forward(s, x)
-	if l.MoE != nil {
-		return s.Add(x, l.MoE.Forward(s, rows))
-	}
-	return s.Add(x, l.MLP.Forward(s, rows))
-}
-
-// Model implements lm.Model and lm.Embedder.
-type Model struct {
-	EmbedTokens *nn.Embedding
-	Layers      []*Block
-	Norm        *nn.RMSNorm
-	LMHead      *nn.Linear // nil = tied to EmbedTokens, or not read
-
-	args    *Args
-	weights *nn.Weights
-}
-
-// New builds the model of a config.json on its weights, which it owns from
-// then on. The caller asks w.Err.
-func New(w *nn.Weights, config []byte) (*Model, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
-	}
-	w.Sanitize(a.sanitize)
-	m := &Model{
-		EmbedTokens: w.Embedding("model.embed_tokens", a.VocabSize, a.HiddenSize),
-		args:        a,
-		weights:     w,
-	}
-	rope := w.Rope(int(float64(a.HeadDim)**a.PartialRotaryFactor), *a.RopeTheta, false, a.RopeScaling)
+// New implements nn.Architecture.
+func (a *args) New(w *nn.Weights) nn.Model {
+	turned := int(float64(a.HeadDim) * *a.PartialRotaryFactor)
+	rope := w.Rope(turned, *a.RopeTheta, false, a.RopeScaling)
 	offset := a.normOffset(w)
+	return w.Decoder(nn.DecoderSpec{
+		Args:       &a.Args,
+		NewLayer:   func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, offset, i) },
+		NormOffset: offset,
+		Tied:       a.TieWordEmbeddings,
+	})
+}
+
+// normOffset returns what is added to the weights of norms: 1, or 0 if a conversion to MLX has
+// added it. Such a conversion has also turned conv1d.
+func (a *args) normOffset(w *nn.Weights) float64 {
 	for i := range a.NumHiddenLayers {
-		m.Layers = append(m.Layers, newBlock(w, fmt.Sprintf("model.layers.%d", i), a, rope, offset, i))
-	}
-	m.Norm = w.RMSNorm("model.norm", a.HiddenSize, a.RMSNormEps, offset)
-	if !a.TieWordEmbeddings && !w.NoHead {
-		m.LMHead = w.Linear("lm_head", a.HiddenSize, a.VocabSize, false)
-	}
-	return m, nil
-}
-
-// Forward implements lm.Model.
-func (m *Model) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
-	x := m.EmbedTokens.Forward(s, nn.Tokens(s, b))
-	out := nn.NewTaps(taps)
-	for i, l := range m.Layers {
-		x = l.Forward(s, x, b)
-		out.Add(i, x)
-	}
-	return lm.Output{Hidden: m.Norm.Forward(s, x), Taps: out.Outputs}
-}
-
-// Embed implements lm.Embedder.
-func (m *Model) Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array {
-	return m.EmbedTokens.Forward(s, tokens)
-}
-
-// EmbedScale implements lm.Embedder.
-func (m *Model) EmbedScale() float64 { return 1 }
-
-// Unembed implements lm.Model.
-func (m *Model) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
-	if m.LMHead != nil {
-		return m.LMHead.Forward(s, hidden)
-	}
-	return m.EmbedTokens.Unembed(s, hidden)
-}
-
-// NewCaches implements lm.Model.
-func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
-	caches := make([]cache.Cache, len(m.Layers))
-	for i, l := range m.Layers {
-		if l.LinearAttn != nil {
-			caches[i] = l.LinearAttn.newCache()
-		} else {
-			caches[i] = cache.New(opts, 0)
+		shape := w.Shape(fmt.Sprintf("model.layers.%d.linear_attn.conv1d.weight", i))
+		if len(shape) == 3 && shape[2] != 1 {
+			return 1
 		}
 	}
-	return caches
+	return 0
 }
 
-// Config implements lm.Model.
-func (m *Model) Config() lm.Config {
-	return lm.Config{
-		VocabSize:     m.args.VocabSize,
-		HiddenSize:    m.args.HiddenSize,
-		Layers:        len(m.Layers),
-		ContextLength: m.args.MaxPositionEmbeddings,
-		Dtype:         m.EmbedTokens.Dtype(),
+// Kept implements nn.Architecture.
+func (a *args) Kept(layer int) nn.Kept {
+	if !a.linear(layer) {
+		return a.KeptRows(0)
 	}
+	state := a.LinearNumValueHeads * a.LinearValueHeadDim * a.LinearKeyHeadDim
+	tail := (a.LinearConvKernelDim - 1) * a.convWidth()
+	return nn.Kept{State: state + tail}
 }
 
-// Free implements lm.Model.
-func (m *Model) Free() { m.weights.Free() }
-
-// Names checks a config.json and returns what the model calls a tensor of the
-// checkpoint, and whether it uses it.
-func Names(config []byte) (func(name string) (to string, keep bool), error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
+// Sanitize implements nn.Architecture. It keeps the text half alone and drops its prefix:
+// language_model.model. in MLX's conversions, model.language_model. as published. Published experts
+// get the names of conversions, which store gate and up apart.
+func (a *args) Sanitize(name string) (string, bool) {
+	vision := strings.HasPrefix(name, "vision_tower.") || strings.HasPrefix(name, "model.visual.")
+	if vision || strings.Contains(name, "mtp.") {
+		return "", false
 	}
-	return a.sanitize, nil
-}
-
-// Layers checks a config.json and returns what each layer keeps of a text.
-func Layers(config []byte) ([]nn.Kept, error) {
-	a, err := parseArgs(config)
-	if err != nil {
-		return nil, err
+	if rest, ok := strings.CutPrefix(name, "model.language_model."); ok {
+		name = "model." + rest
 	}
-	layers := make([]nn.Kept, a.NumHiddenLayers)
-	for i := range layers {
-		if layers[i] = a.KeptRows(0); a.linear(i) {
-			layers[i] = nn.Kept{State: a.LinearNumValueHeads*a.LinearValueHeadDim*a.LinearKeyHeadDim + (a.LinearConvKernelDim-1)*a.convWidth()}
-		}
+	name = strings.TrimPrefix(name, "language_model.")
+	if path, ok := strings.CutSuffix(name, ".experts.gate_up_proj"); ok {
+		name = path + ".switch_mlp.gate_up_proj.weight"
+	} else if path, ok := strings.CutSuffix(name, ".experts.down_proj"); ok {
+		name = path + ".switch_mlp.down_proj.weight"
 	}
-	return layers, nil
+	return name, !(a.TieWordEmbeddings && strings.HasPrefix(name, "lm_head."))
 }

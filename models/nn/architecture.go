@@ -1,0 +1,34 @@
+package nn
+
+import "tandem/engine/lm"
+
+// An Architecture is the config.json of one model, parsed and checked by the package of its family.
+// It knows what the model needs before any tensor is read.
+type Architecture interface {
+	// Layers returns how many layers the model has.
+	Layers() int
+
+	// Kept returns what a layer keeps of a text.
+	Kept(layer int) Kept
+
+	// Sanitize returns what the model calls a tensor of the checkpoint. keep is false for a tensor
+	// that the model does not use.
+	Sanitize(name string) (to string, keep bool)
+
+	// New reads the model from its sanitized weights and takes them over. Errors about the
+	// checkpoint come from w.Err.
+	New(w *Weights) Model
+}
+
+// A Model is what an [Architecture] builds.
+type Model interface {
+	lm.Model
+	lm.Embedder
+}
+
+// Kept is what one layer keeps of a text while the model answers.
+type Kept struct {
+	Row    int // elements a position, in the type that the model computes in; 0 if recurrent
+	Window int // positions that the layer looks back; 0 = all
+	State  int // float32 elements, however long the text is
+}

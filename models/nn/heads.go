@@ -1,0 +1,113 @@
+package nn
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+)
+
+// Heads says how projected rows divide into attention heads: Q query heads,
+// then KV key heads, then KV value heads, of Dim elements each.
+type Heads struct {
+	Q, KV, Dim int
+	Scale      float32 // of the scores
+}
+
+// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together,
+// (1, Q+KV, rows, D), for norm and rope treat them alike, and those of v
+// (1, KV, rows, D).
+func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
+	rows, heads := qkv.Dim(0), h.Q+2*h.KV
+	var x *mlx.Array // (1, Q+2KV, rows, D)
+	if rows == 1 {
+		x = s.Reshape(qkv, 1, heads, 1, h.Dim)
+	} else {
+		x = s.Transpose(s.Reshape(qkv, 1, rows, heads, h.Dim), 0, 2, 1, 3)
+	}
+	return s.Slice(x, 1, 0, h.Q+h.KV), s.Slice(x, 1, h.Q+h.KV, heads)
+}
+
+// splitGates takes the gates (rows, Q D) out of x (rows, (2Q+2KV) D), where one stands after the
+// query of each head.
+func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
+	rows, width := x.Dim(0), h.Q*h.Dim
+	heads := s.Reshape(s.Slice(x, 1, 0, 2*width), rows, h.Q, 2*h.Dim)
+	part := func(from int) *mlx.Array {
+		return s.Reshape(s.Slice(heads, 2, from, from+h.Dim), rows, width)
+	}
+	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
+}
+
+// Attend rotates the heads of each sequence at its position, appends k and v
+// to its cache of the given layer, and returns what its queries attend to,
+// (rows, Q D) for the whole batch.
+func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int) *mlx.Array {
+	rows := b.Rows()
+	var out *mlx.Array // (1, Q, rows, D)
+	if len(b) == 1 {
+		out = h.attend(s, qk, v, rope, b[0], layer)
+	} else {
+		outs := make([]*mlx.Array, len(b))
+		at := 0
+		for i, q := range b {
+			outs[i] = h.attend(s, s.Slice(qk, 2, at, at+q.N), s.Slice(v, 2, at, at+q.N), rope, q, layer)
+			at += q.N
+		}
+		out = s.Concat(2, outs...)
+	}
+	if rows > 1 {
+		out = s.Transpose(out, 0, 2, 1, 3) // (1, rows, Q, D)
+	}
+	return s.Reshape(out, rows, h.Q*h.Dim)
+}
+
+func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence, layer int) *mlx.Array {
+	qk = rope.Forward(s, qk, q.Pos)
+	queries, k := s.Slice(qk, 1, 0, h.Q), s.Slice(qk, 1, h.Q, h.Q+h.KV)
+	view := q.Caches[layer].(cache.Attention).Update(s, k, v)
+	if q.Apart {
+		return h.apart(s, queries, view, q.Pos)
+	}
+	if view.Causal {
+		return h.causal(s, queries, view.K, view.V)
+	}
+	return ScaledDotProductAttention(s, queries, view.K, view.V, h.Scale, view.Mask)
+}
+
+// apart attends q (1, Q, n, D), which stand at pos and behind, row by row:
+// the keys of a row are those there would be if it came alone, so that it
+// does not matter with how many others it comes.
+func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
+	outs := make([]*mlx.Array, q.Dim(2))
+	for i := range outs {
+		keys := min(pos+i+1, view.K.Dim(2))
+		mask := view.Mask
+		if mask != nil {
+			mask = s.Slice(s.Slice(mask, 0, i, i+1), 1, 0, keys)
+		}
+		outs[i] = ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1), s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
+	}
+	return s.Concat(2, outs...)
+}
+
+// causalRows is how many queries of a prompt the CPU attends at a time. It
+// materialises the scores of all of them against every key, and one thread
+// works through the half that lies in the future: in blocks most of that half
+// is never computed (measured in engine/LOG.md).
+const causalRows = 64
+
+// causal attends q (1, Q, n, D), the last n of the positions of k and v
+// (1, KV, T, D): (1, Q, n, D).
+func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
+	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
+	if s.Thread().GPU() || n <= causalRows {
+		return CausalAttention(s, q, k, v, h.Scale)
+	}
+	var outs []*mlx.Array
+	for from := 0; from < n; from += causalRows {
+		to := min(from+causalRows, n)
+		outs = append(outs, CausalAttention(s, s.Slice(q, 2, from, to),
+			s.Slice(k, 2, 0, past+to), s.Slice(v, 2, 0, past+to), h.Scale))
+	}
+	return s.Concat(2, outs...)
+}
