@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"tandem/app/dialect"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine/tokenizer"
 	"tandem/models"
 	"tandem/storage"
@@ -23,14 +23,14 @@ type knownAbilities struct {
 
 type ability struct {
 	files string // which they are, and as of when
-	can   server.Abilities
+	can   model.Abilities
 }
 
 // Abilities implements server.Catalogue.
-func (a *App) Abilities(ctx context.Context, id string) (server.Abilities, error) {
+func (a *App) Abilities(ctx context.Context, id string) (model.Abilities, error) {
 	row, err := a.db.Model(ctx, id)
 	if err != nil {
-		return server.Abilities{}, a.notRegistered(err, id)
+		return model.Abilities{}, a.notRegistered(err, id)
 	}
 	files := wordingFiles(row)
 	k := &a.abilities
@@ -42,10 +42,10 @@ func (a *App) Abilities(ctx context.Context, id string) (server.Abilities, error
 	}
 	tokens, err := a.tokenizerOf(ctx, id)
 	if _, ok := errors.AsType[*models.Error](err); ok {
-		return server.Abilities{}, invalidModel(err)
+		return model.Abilities{}, invalidModel(err)
 	}
 	if err != nil {
-		return server.Abilities{}, err
+		return model.Abilities{}, err
 	}
 	load := func() (string, error) { return models.LoadChatTemplate(row.Path) }
 	if row.Source == storage.SourcePocket {
@@ -55,11 +55,11 @@ func (a *App) Abilities(ctx context.Context, id string) (server.Abilities, error
 	if err != nil {
 		a.log.Info("no chat for this model", "model", id, "reason", err)
 	}
-	var fim *server.FIM
+	var fim *model.FIM
 	if f, ok := fimOf(tokens); ok {
 		fim = &f
 	}
-	can := server.NewAbilities(dialectOf(source, tokens), fim)
+	can := model.NewAbilities(dialectOf(source, tokens), fim)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.of == nil {
@@ -93,7 +93,7 @@ func dialectOf(template string, tokens *tokenizer.Tokenizer) *dialect.Dialect {
 }
 
 // fims are the fill-in-the-middle tokens of the families that have them.
-var fims = []server.FIM{
+var fims = []model.FIM{
 	{Prefix: "<|fim_prefix|>", Suffix: "<|fim_suffix|>", Middle: "<|fim_middle|>"},    // Qwen Coder, the pocket model
 	{Prefix: "<fim_prefix>", Suffix: "<fim_suffix>", Middle: "<fim_middle>"},          // StarCoder, Granite
 	{Prefix: "<｜fim▁begin｜>", Suffix: "<｜fim▁hole｜>", Middle: "<｜fim▁end｜>"},          // DeepSeek Coder
@@ -102,7 +102,7 @@ var fims = []server.FIM{
 }
 
 // fimOf returns those that a tokenizer has.
-func fimOf(tokens *tokenizer.Tokenizer) (server.FIM, bool) {
+func fimOf(tokens *tokenizer.Tokenizer) (model.FIM, bool) {
 	for _, f := range fims {
 		known := true
 		for _, token := range []string{f.Prefix, f.Suffix, f.Middle} {
@@ -113,5 +113,5 @@ func fimOf(tokens *tokenizer.Tokenizer) (server.FIM, bool) {
 			return f, true
 		}
 	}
-	return server.FIM{}, false
+	return model.FIM{}, false
 }

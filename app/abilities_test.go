@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 )
 
 // TestAbilities: what a model can do is told from its files as they are now, without
@@ -23,11 +23,11 @@ func TestAbilities(t *testing.T) {
 	}
 	for i, c := range []struct {
 		template, dialect string
-		want              server.Abilities
+		want              model.Abilities
 	}{
-		{"{{ messages[0].content }}<tool_call>", "tool_call", server.Abilities{Tools: true}},
-		{"{{ messages[0].content }}<tool_call><function=</think>", "xml", server.Abilities{Tools: true, Thinking: true}},
-		{"{{ messages[0].content }}", "plain", server.Abilities{}},
+		{"{{ messages[0].content }}<tool_call>", "tool_call", model.Abilities{Tools: true}},
+		{"{{ messages[0].content }}<tool_call><function=</think>", "xml", model.Abilities{Tools: true, Thinking: true}},
+		{"{{ messages[0].content }}", "plain", model.Abilities{}},
 	} {
 		file := filepath.Join(dir, "chat_template.jinja")
 		if err := os.WriteFile(file, []byte(c.template), 0o600); err != nil {

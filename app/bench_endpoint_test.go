@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/models"
@@ -178,7 +178,7 @@ func TestFimBetween(t *testing.T) {
 
 // A chunked model tells of chunks, and says nothing.
 type chunked struct {
-	server.Model
+	model.Model
 	done []int
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/cache"
 )
@@ -46,7 +46,7 @@ type fimRequest struct {
 }
 
 // generate is the engine's method of that name, watched.
-func (w *fimWatch) generate(ctx context.Context, m server.Model, r engine.Request) iter.Seq2[engine.Token, error] {
+func (w *fimWatch) generate(ctx context.Context, m model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
 	if len(r.Prompt) == w.long {
 		progress := r.Progress
 		r.Progress = func(done, total int) {

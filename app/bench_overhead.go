@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -32,7 +32,7 @@ const overheadText = " token"
 // instantly stands in for an engine, with an answer that takes no time and is as long
 // as it may be. If read is not nil, each token waits until the last one was read.
 func instantly(read <-chan struct{}) generating {
-	return func(ctx context.Context, _ server.Model, r engine.Request) iter.Seq2[engine.Token, error] {
+	return func(ctx context.Context, _ model.Model, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			st := engine.Stats{PromptTokens: len(r.Prompt)}
 			defer func() { r.Done(st) }()

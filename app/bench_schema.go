@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
@@ -40,7 +40,7 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 		Done: func(st engine.Stats) { a.stats = st },
 	}
 	if formed {
-		m, failed := c.held.Matcher(ctx, server.Grammar{JSON: json.RawMessage(answerSchema)})
+		m, failed := c.held.Matcher(ctx, model.Grammar{JSON: json.RawMessage(answerSchema)})
 		if failed != nil {
 			return a, failed
 		}

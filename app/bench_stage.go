@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tandem/app/model"
 	"tandem/app/server"
 	"tandem/engine"
 )
@@ -43,7 +44,7 @@ func openStage(ctx context.Context, o Options) (s *stage, err error) {
 }
 
 // A generating function stands before the engine of a model.
-type generating func(context.Context, server.Model, engine.Request) iter.Seq2[engine.Token, error]
+type generating func(context.Context, model.Model, engine.Request) iter.Seq2[engine.Token, error]
 
 // serve opens an endpoint on a free port, and returns its address.
 func (s *stage) serve(generate generating) (url string, err error) {
@@ -83,7 +84,7 @@ type fronted struct {
 }
 
 // Acquire implements server.Catalogue.
-func (f *fronted) Acquire(ctx context.Context, name string) (server.Model, error) {
+func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error) {
 	m, err := f.App.Acquire(ctx, name)
 	if err != nil {
 		return nil, err
@@ -92,11 +93,11 @@ func (f *fronted) Acquire(ctx context.Context, name string) (server.Model, error
 }
 
 type frontedModel struct {
-	server.Model
+	model.Model
 	generate generating
 }
 
-// Generate implements server.Model.
+// Generate implements model.Model.
 func (m frontedModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 	return m.generate(ctx, m.Model, r)
 }

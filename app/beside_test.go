@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/enginetest"
 )
@@ -91,7 +91,7 @@ func (r *running) rested(idle time.Duration, ids ...string) {
 }
 
 // hold takes hold of a model, for its Release.
-func (r *running) hold(t *testing.T, id string) server.Model {
+func (r *running) hold(t *testing.T, id string) model.Model {
 	t.Helper()
 	m, err := r.Acquire(t.Context(), id)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *turnstile) stop(string) string {
 }
 
 // generate collects the tokens of an answer that a turnstile holds up.
-func (s *turnstile) generate(ctx context.Context, m server.Model) (ids []int32, err error) {
+func (s *turnstile) generate(ctx context.Context, m model.Model) (ids []int32, err error) {
 	for tok, err := range m.Generate(ctx, engine.Request{
 		Prompt: []int32{1, 2, 3}, MaxTokens: new(12), IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None},
 		Stopper: func() func(string) string { return s.stop },

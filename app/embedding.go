@@ -11,13 +11,13 @@ import (
 	"tandem/models"
 )
 
-// Kind implements server.Reader.
+// Kind implements model.Reader.
 func (m *loaded) Kind() string { return string(m.bundle.Purpose.Kind) }
 
-// Dimensions implements server.Reader.
+// Dimensions implements model.Reader.
 func (m *loaded) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
 
-// Embed implements server.Reader.
+// Embed implements model.Reader.
 func (m *loaded) Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Pooling = p.Pooling
@@ -55,7 +55,7 @@ func normalize(row []float32) {
 	}
 }
 
-// RerankPrompt implements server.Reader.
+// RerankPrompt implements model.Reader.
 func (m *loaded) RerankPrompt(instruction, query, document string) ([]int32, error) {
 	if instruction == "" {
 		instruction = models.RerankInstruction
@@ -67,7 +67,7 @@ func (m *loaded) RerankPrompt(instruction, query, document string) ([]int32, err
 	return ids, err
 }
 
-// Relevance implements server.Reader.
+// Relevance implements model.Reader.
 func (m *loaded) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Logits = []int32{p.Yes, p.No}

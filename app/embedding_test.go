@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
@@ -88,7 +88,7 @@ func openRecorded(t *testing.T, name string) *recordedModel {
 }
 
 // acquired registers a recorded model and brings it.
-func (r *running) acquired(t *testing.T, of *recordedModel) server.Model {
+func (r *running) acquired(t *testing.T, of *recordedModel) model.Model {
 	t.Helper()
 	row, err := r.AddModel(t.Context(), control.AddRequest{Path: of.dir})
 	if err != nil {
@@ -127,11 +127,11 @@ func TestEmbeddingParity(t *testing.T) {
 	for _, name := range embeddingCases {
 		of := openRecorded(t, name)
 		m := r.acquired(t, of)
-		if m.Kind() != control.KindEmbedding || m.Dimensions() != 64 {
-			t.Errorf("%s is %q, %d dimensions", name, m.Kind(), m.Dimensions())
+		if m.Reader().Kind() != control.KindEmbedding || m.Reader().Dimensions() != 64 {
+			t.Errorf("%s is %q, %d dimensions", name, m.Reader().Kind(), m.Reader().Dimensions())
 		}
 		for _, dimensions := range []int{0, 64, 16, 1} {
-			rows, stats, err := m.Embed(t.Context(), engine.Reading{Texts: of.texts}, dimensions)
+			rows, stats, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: of.texts}, dimensions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestEmbeddingParity(t *testing.T) {
 	of := openRecorded(t, "reranker")
 	m := r.acquired(t, of)
 	defer m.Release()
-	scores, _, err := m.Relevance(t.Context(), engine.Reading{Texts: of.texts})
+	scores, _, err := m.Reader().Relevance(t.Context(), engine.Reading{Texts: of.texts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,12 +176,12 @@ func TestEmbeddingCompany(t *testing.T) {
 		of := openRecorded(t, name)
 		m := r.acquired(t, of)
 		texts := append(slices.Clone(of.texts), of.texts[3][:30], of.texts[3][:31], of.texts[1])
-		together, _, err := m.Embed(t.Context(), engine.Reading{Texts: texts}, 0)
+		together, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: texts}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, text := range texts {
-			alone, _, err := m.Embed(t.Context(), engine.Reading{Texts: [][]int32{text}}, 0)
+			alone, _, err := m.Reader().Embed(t.Context(), engine.Reading{Texts: [][]int32{text}}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -84,7 +84,7 @@ func TestForgetRunning(t *testing.T) {
 				}
 				for _, id := range ids {
 					text, err := checkpoint.ReadText(r.checkpointPath(id))
-					said := m.Decode(text)
+					said := m.Tokenizer().Decode(text)
 					if err != nil || strings.Contains(said, "_gone") {
 						t.Errorf("checkpoint %s has %q, %v", id, said, err)
 					}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine/native"
 )
 
@@ -16,8 +16,8 @@ type vocabulary struct {
 	made *native.Vocabulary // nil before
 }
 
-// Matcher implements server.Model.
-func (m *loaded) Matcher(ctx context.Context, g server.Grammar) (server.Matcher, error) {
+// Matcher implements model.Model.
+func (m *loaded) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
 	v, err := m.words()
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
@@ -21,7 +21,7 @@ import (
 	"tandem/storage"
 )
 
-// A loaded model is in memory. It implements server.Model.
+// A loaded model is in memory. It implements model.Model.
 type loaded struct {
 	app        *App
 	row        storage.Model
@@ -54,7 +54,11 @@ type loaded struct {
 	endTrial  context.CancelFunc
 }
 
-var _ server.Model = (*loaded)(nil)
+var (
+	_ model.Model     = (*loaded)(nil)
+	_ model.Tokenizer = (*loaded)(nil)
+	_ model.Reader    = (*loaded)(nil)
+)
 
 // close ends the engine and frees the weights, the drafter's first: it borrows
 // from the model.
@@ -88,7 +92,7 @@ func (m *loaded) ID() string         { return m.row.ID }
 func (m *loaded) Key() string        { return m.key }
 func (m *loaded) ContextLength() int { return m.engine.ContextLength() }
 
-// LongerContext implements server.Model.
+// LongerContext implements model.Model.
 func (m *loaded) LongerContext(tokens int) bool {
 	set, has := m.ownSettings().Context, m.ContextLength()
 	most := m.row.ContextLength
@@ -142,10 +146,16 @@ func longestToken(t *tokenizer.Tokenizer) int {
 	return n
 }
 
-// Dialect implements server.Model.
+// Tokenizer implements model.Model.
+func (m *loaded) Tokenizer() model.Tokenizer { return m }
+
+// Reader implements model.Model.
+func (m *loaded) Reader() model.Reader { return m }
+
+// Dialect implements model.Model.
 func (m *loaded) Dialect() *dialect.Dialect { return m.dialect }
 
-// Special implements server.Model.
+// Special implements model.Model.
 func (m *loaded) Special() []int32 { return m.special }
 
 // listen finds out how the model writes.
@@ -161,11 +171,11 @@ func (m *loaded) listen() {
 
 func (m *loaded) TokenBytes(id int32) []byte { return m.bundle.Tokenizer.TokenBytes(id) }
 
-func (m *loaded) FIM() (server.FIM, bool) { return fimOf(m.bundle.Tokenizer) }
+func (m *loaded) FIM() (model.FIM, bool) { return fimOf(m.bundle.Tokenizer) }
 
 func (m *loaded) RenderChat(vars []byte) (string, error) {
 	if m.bundle.Template == nil {
-		return "", server.ErrNoTemplate
+		return "", model.ErrNoTemplate
 	}
 	vars, err := m.templateVars(vars)
 	if err != nil {

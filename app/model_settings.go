@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/engine"
 	"tandem/models"
 	"tandem/models/hub"
@@ -115,10 +115,10 @@ func (m *loaded) ownSettings() control.ModelSettings {
 	return m.own
 }
 
-// Defaults implements server.Model.
-func (m *loaded) Defaults() server.Defaults {
+// Defaults implements model.Model.
+func (m *loaded) Defaults() model.Defaults {
 	d, own := m.bundle.Defaults, m.ownSettings()
-	return server.Defaults{
+	return model.Defaults{
 		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK, d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
 		MinP: cmp.Or(own.MinP, d.MinP), RepetitionPenalty: cmp.Or(own.RepetitionPenalty, d.RepetitionPenalty),
 	}

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
+	"tandem/app/model"
 	"tandem/storage"
 )
 
 // Acquire implements server.Catalogue: the model in memory is counted as used
 // until the caller releases it.
-func (a *App) Acquire(ctx context.Context, name string) (server.Model, error) {
+func (a *App) Acquire(ctx context.Context, name string) (model.Model, error) {
 	row, m, err := a.acquire(ctx, name, 1)
 	if err != nil {
 		return nil, err
@@ -242,7 +242,7 @@ func (m *loaded) hold(users int) {
 	m.used = time.Now()
 }
 
-// Release implements server.Model.
+// Release implements model.Model.
 func (m *loaded) Release() {
 	m.app.mu.Lock()
 	defer m.app.mu.Unlock()

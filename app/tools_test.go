@@ -159,7 +159,7 @@ func TestThoughtBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Release()
-	open, err := m.Encode("<", false)
+	open, err := m.Tokenizer().Encode("<", false)
 	if err != nil || len(open) != 1 {
 		t.Fatal(open, err)
 	}
@@ -189,7 +189,7 @@ func TestThoughtBudget(t *testing.T) {
 		// Without a budget the thought is the same as far as it went, and behind the
 		// closed one the model says the same of itself.
 		closed := 70
-		for !strings.Contains(m.Decode(c.TokenIDs[70:closed]), "</think>\n\n") {
+		for !strings.Contains(m.Tokenizer().Decode(c.TokenIDs[70:closed]), "</think>\n\n") {
 			closed++
 		}
 		request["reasoning"], request["max_tokens"] = nil, 70

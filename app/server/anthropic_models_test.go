@@ -17,7 +17,7 @@ import (
 type manyModels struct{ *fakeBackend }
 
 func (b manyModels) Models(context.Context) ([]control.Model, error) {
-	list := []control.Model{{ID: b.model.id, ContextLength: b.model.context, AddedAt: time.Unix(1700000000, 0)}}
+	list := []control.Model{{ID: b.model.Name, ContextLength: b.model.Context, AddedAt: time.Unix(1700000000, 0)}}
 	for i := range 5 {
 		list = append(list, control.Model{ID: fmt.Sprintf("org/m%d", i), ContextLength: 100 + i, AddedAt: time.Unix(1700000000, 0)})
 	}

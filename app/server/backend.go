@@ -2,12 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
-	"iter"
 
 	"tandem/app/control"
-	"tandem/app/dialect"
-	"tandem/engine"
+	"tandem/app/model"
 )
 
 // A Backend is what the server serves. Package app implements it on the
@@ -41,98 +38,11 @@ type Catalogue interface {
 	// which is waited for where others are in its way. Unregistered:
 	// CodeModelNotFound. No place beside others: CodeNotLoaded, CodeModelBusy. The
 	// caller calls Release once.
-	Acquire(ctx context.Context, name string) (Model, error)
+	Acquire(ctx context.Context, name string) (model.Model, error)
 
 	// Abilities tells what the model with that id can do, from its files alone: it is not
 	// loaded. Unregistered: CodeModelNotFound; no model any more: CodeModelInvalid.
-	Abilities(ctx context.Context, id string) (Abilities, error)
-}
-
-// ErrNoTemplate is what RenderChat returns for a model without a chat template.
-var ErrNoTemplate = errors.New("the model has no chat template")
-
-// A Model is one model in memory, held until Release.
-type Model interface {
-	ID() string
-	// Key tells the model as it is loaded from every other: what one computed
-	// says nothing of another. It is empty where nothing is kept.
-	Key() string
-	ContextLength() int // tokens
-	// LongerContext reports whether a context of so many tokens could be set for the
-	// model, which is longer than what was set.
-	LongerContext(tokens int) bool
-	VocabSize() int // ids are below it
-	Defaults() Defaults
-
-	// Generate is engine.Engine's method of that name: breaking the range or
-	// cancelling ctx stops within one step.
-	Generate(context.Context, engine.Request) iter.Seq2[engine.Token, error]
-
-	Reader
-	Tokenizer
-
-	// Dialect is how the model writes thoughts and calls. Special are the tokens
-	// whose text its parser has to see.
-	Dialect() *dialect.Dialect
-	Special() []int32
-
-	// RenderChat applies the chat template. vars is a JSON object with
-	// messages, tools and add_generation_prompt, beside what the request's
-	// chat_template_kwargs set; the order of its keys is the request's.
-	// What the template itself refuses is a *control.Error with CodeInvalid.
-	// No template: ErrNoTemplate.
-	RenderChat(vars []byte) (string, error)
-
-	// Matcher makes what holds an answer to a grammar; the caller closes it. A
-	// grammar that cannot be followed is a *control.Error with CodeInvalid. It
-	// returns when the context ends.
-	Matcher(context.Context, Grammar) (Matcher, error)
-
-	// Release lets the model be unloaded again.
-	Release()
-}
-
-// A Matcher holds one answer to a grammar, until Close.
-type Matcher interface {
-	engine.Matcher
-	Close() error
-}
-
-// A Tokenizer turns text into ids and back.
-type Tokenizer interface {
-	// Encode parses special tokens written out in text as themselves.
-	// addSpecial adds what the tokenizer puts around a text, a BOS for one.
-	// A text that the tokenizer takes too long for is a *control.Error with
-	// CodeInvalid.
-	Encode(text string, addSpecial bool) ([]int32, error)
-	// EncodePlain takes the text of special tokens as ordinary text, and adds
-	// nothing.
-	EncodePlain(text string) ([]int32, error)
-	// Decode keeps the text of special tokens.
-	Decode(ids []int32) string
-	// TokenBytes is the text of one token, perhaps a part of a rune. It is
-	// nil for an id without text.
-	TokenBytes(id int32) []byte
-	// LongestToken is the most bytes of text that one token stands for, at
-	// least 1.
-	LongestToken() int
-	// FIM returns the special tokens' texts for fill-in-the-middle.
-	FIM() (FIM, bool)
-}
-
-// FIM holds the texts of a model's fill-in-the-middle tokens.
-type FIM struct {
-	Prefix, Suffix, Middle string
-}
-
-// Defaults are the sampling values of a model's generation_config.json; nil
-// where it has none. A model that says do_sample false has Temperature 0.
-type Defaults struct {
-	Temperature       *float64
-	TopK              *int
-	TopP              *float64
-	MinP              *float64
-	RepetitionPenalty *float64
+	Abilities(ctx context.Context, id string) (model.Abilities, error)
 }
 
 // A Recorder keeps the history. Its errors are logged by the server and never

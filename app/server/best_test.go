@@ -24,7 +24,7 @@ func TestBestOf(t *testing.T) {
 		{"stuvwxyz", []float32{-0.3, -0.3, -0.3, -0.3, -0.3, -0.3, -0.3, -0.3}},
 	}
 	fake := newFake()
-	fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			script := scripts[(*r.Seed-100)%4]
 			st := engine.Stats{PromptTokens: len(r.Prompt), CompletionTokens: len(script.text)}

@@ -1,5 +1,9 @@
 package server
 
+import (
+	"tandem/app/model"
+)
+
 import "encoding/json"
 
 // boundaries returns the positions of a chat's prompt from which others are
@@ -11,7 +15,7 @@ import "encoding/json"
 // A template may write a message in one way while it is the last and in another
 // later on. So a boundary is where the tokens of the messages up to it cease to
 // be those of the whole.
-func (c *chatRequest) boundaries(m Model, ids []int32) []int {
+func (c *chatRequest) boundaries(m model.Model, ids []int32) []int {
 	counts := []int{len(c.messages) - 1, len(c.messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
 		counts = append([]int{n}, counts...)
@@ -30,7 +34,7 @@ func (c *chatRequest) boundaries(m Model, ids []int32) []int {
 		if err != nil {
 			continue
 		}
-		part, err := m.Encode(text, false)
+		part, err := m.Tokenizer().Encode(text, false)
 		if err != nil {
 			continue
 		}

@@ -47,12 +47,12 @@ func TestBoundaries(t *testing.T) {
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":"a"}]`: {"system:s;user:a!;"},
 	} {
 		fake := newFake()
-		fake.model.template = template
+		fake.model.Template = template
 		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+body+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}
-		r := fake.model.requests[0]
+		r := fake.model.Requests[0]
 		var got []string
 		for _, at := range r.Boundaries {
 			got = append(got, fake.model.Decode(r.Prompt[:at]))

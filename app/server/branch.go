@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 )
 
 // A branchRequest goes on from a checkpoint: with what a person says next in
@@ -59,7 +60,7 @@ func (b *branchRequest) common() *params { return &b.params }
 func (b *branchRequest) form() form { return choicesForm{members: &b.said} }
 
 // prompts implements request.
-func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
+func (b *branchRequest) prompts(m model.Model) ([]*prompt, error) {
 	if err := checkLength(m, "prompt", len(b.text)); err != nil {
 		return nil, err
 	}
@@ -69,11 +70,11 @@ func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
 			b.said.members = chatMembers{}
 			p := &prompt{ids: slices.Concat(b.base, turn)}
 			if m.Dialect().Reasons() {
-				p.parsing = &dialect.Options{Prompt: promptEnd(m.Decode(turn))}
+				p.parsing = &dialect.Options{Prompt: promptEnd(m.Tokenizer().Decode(turn))}
 			}
 			return []*prompt{p}, nil
 		}
-		if !errors.Is(err, ErrNoTemplate) {
+		if !errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
 	}
@@ -89,20 +90,20 @@ func (b *branchRequest) prompts(m Model) ([]*prompt, error) {
 const seam = 8
 
 // behind encodes text that goes on from the base.
-func (b *branchRequest) behind(m Model, text string) ([]int32, error) {
-	last := m.Decode(b.base[max(0, len(b.base)-seam):])
-	before, err := m.Encode(last, false)
+func (b *branchRequest) behind(m model.Model, text string) ([]int32, error) {
+	last := m.Tokenizer().Decode(b.base[max(0, len(b.base)-seam):])
+	before, err := m.Tokenizer().Encode(last, false)
 	if err != nil {
 		return nil, err
 	}
-	both, err := m.Encode(last+text, false)
+	both, err := m.Tokenizer().Encode(last+text, false)
 	if err != nil {
 		return nil, err
 	}
 	if len(both) >= len(before) && slices.Equal(both[:len(before)], before) {
 		return both[len(before):], nil
 	}
-	return m.Encode(text, false) // they would merge with what is there
+	return m.Tokenizer().Encode(text, false) // they would merge with what is there
 }
 
 // marker stands for what was said so far where a template is asked what it
@@ -112,7 +113,7 @@ const marker = "0tandem0"
 // turn returns the tokens that lead from the base to the model's next answer,
 // with the text as a person's message between them. What the base has of them
 // already is left out.
-func (b *branchRequest) turn(m Model) ([]int32, error) {
+func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if b.answer {
 		ids, err := b.after(m, said("user", "0"), said("assistant", marker))
 		return b.unsaid(ids), err
@@ -122,12 +123,12 @@ func (b *branchRequest) turn(m Model) ([]int32, error) {
 	var failed error
 	for _, role := range []string{"system", "user"} {
 		ids, err := b.after(m, said(role, marker))
-		if errors.Is(err, ErrNoTemplate) {
+		if errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
 		rest := b.unsaid(ids)
 		known := ids[:len(ids)-len(rest)]
-		if err == nil && strings.TrimSpace(m.Decode(known)) != "" {
+		if err == nil && strings.TrimSpace(m.Tokenizer().Decode(known)) != "" {
 			return rest, nil
 		}
 		failed = cmp.Or(failed, err)
@@ -144,7 +145,7 @@ func said(role, content string) map[string]string {
 
 // after returns the tokens that a template writes between the end of the last of
 // some messages, which is the marker, and the answer to the text.
-func (b *branchRequest) after(m Model, before ...map[string]string) ([]int32, error) {
+func (b *branchRequest) after(m model.Model, before ...map[string]string) ([]int32, error) {
 	var messages []json.RawMessage
 	for _, v := range append(before, said("user", b.text)) {
 		messages = append(messages, mustJSON(v))
@@ -161,7 +162,7 @@ func (b *branchRequest) after(m Model, before ...map[string]string) ([]int32, er
 	if !ok {
 		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch the text (raw).")
 	}
-	return m.Encode(behind, false)
+	return m.Tokenizer().Encode(behind, false)
 }
 
 // unsaid returns what the base does not end with of ids.

@@ -212,7 +212,7 @@ func TestTellings(t *testing.T) {
 			t.Run(name+", "+c.name, func(t *testing.T) {
 				fake := speaking(c.says)
 				if c.writes != "" {
-					fake.model.writes = c.writes
+					fake.model.TemplateSource = c.writes
 				}
 				limit := c.limit
 				if limit == 0 {

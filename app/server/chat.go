@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -317,7 +318,7 @@ func appendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
 func (c *chatRequest) common() *params { return &c.params }
 
 // prompts implements request.
-func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
+func (c *chatRequest) prompts(m model.Model) ([]*prompt, error) {
 	if err := c.remember(m.Dialect().Remembered()); err != nil {
 		return nil, err
 	}
@@ -329,9 +330,9 @@ func (c *chatRequest) prompts(m Model) ([]*prompt, error) {
 }
 
 // render has the model's template write the prompt.
-func (c *chatRequest) render(m Model, vars []byte) (string, error) {
+func (c *chatRequest) render(m model.Model, vars []byte) (string, error) {
 	text, err := m.RenderChat(vars)
-	if errors.Is(err, ErrNoTemplate) {
+	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate, "The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
 		e.Param = c.promptParam
 		return "", e
@@ -345,15 +346,15 @@ func (c *chatRequest) render(m Model, vars []byte) (string, error) {
 }
 
 // encodeChat turns a prompt that was rendered from a field into tokens.
-func encodeChat(m Model, param, text string) ([]int32, error) {
+func encodeChat(m model.Model, param, text string) ([]int32, error) {
 	if err := checkLength(m, param, len(text)); err != nil {
 		return nil, err
 	}
-	return m.Encode(text, false)
+	return m.Tokenizer().Encode(text, false)
 }
 
 // promptOf makes of a rendered prompt what the choices go on from.
-func (c *chatRequest) promptOf(m Model, text string) ([]*prompt, error) {
+func (c *chatRequest) promptOf(m model.Model, text string) ([]*prompt, error) {
 	ids, err := encodeChat(m, c.promptParam, text)
 	if err != nil {
 		return nil, err
@@ -408,7 +409,7 @@ func (c *chatRequest) remember(name string) error {
 
 // parsing says how the answer to a rendered prompt is read, nil for text alone. What
 // must be a call is held to it.
-func (c *chatRequest) parsing(m Model, text string) (*dialect.Options, error) {
+func (c *chatRequest) parsing(m model.Model, text string) (*dialect.Options, error) {
 	d, tail := m.Dialect(), promptEnd(text)
 	if c.tools.forced {
 		if !d.Tools() {
@@ -418,7 +419,7 @@ func (c *chatRequest) parsing(m Model, text string) (*dialect.Options, error) {
 		if err != nil {
 			return nil, invalid("tools", "The tools cannot be offered so that a call is certain: %v.", err)
 		}
-		c.grammar, c.grammarParam = &Grammar{Lark: lark}, "tools"
+		c.grammar, c.grammarParam = &model.Grammar{Lark: lark}, "tools"
 	}
 	calls := d.Tools() && len(c.tools.tools) > 0
 	if !calls && !d.Reasons() {

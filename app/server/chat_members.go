@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -114,7 +115,7 @@ func (chatMembers) appendEnd(dst []byte) []byte { return append(dst, `"delta":{}
 // scored are those of the content: neither thoughts nor calls are in the list.
 func (chatMembers) scored(c *choice, _ []engine.Token) []engine.Token { return c.heard() }
 
-func (chatMembers) appendLogprobs(dst []byte, tk Tokenizer, _ *choice, toks []engine.Token) []byte {
+func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *choice, toks []engine.Token) []byte {
 	return appendChatLogprobs(dst, tk, toks)
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"tandem/app/model"
 )
 
 // TestTemplateVars: what the template gets is the client's own text, in its
@@ -37,7 +39,7 @@ func TestTemplateVars(t *testing.T) {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		if got := fake.model.vars[0]; got != c.want {
+		if got := fake.model.Vars[0]; got != c.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.body, got, c.want)
 		}
 	}
@@ -45,24 +47,24 @@ func TestTemplateVars(t *testing.T) {
 
 // TestSampling: a field is the request's, else the model's, else 1 and off.
 func TestSampling(t *testing.T) {
-	own := Defaults{Temperature: new(0.6), TopK: new(20), TopP: new(0.9), MinP: new(0.05), RepetitionPenalty: new(1.1)}
+	own := model.Defaults{Temperature: new(0.6), TopK: new(20), TopP: new(0.9), MinP: new(0.05), RepetitionPenalty: new(1.1)}
 	for _, c := range []struct {
 		fields   string
-		defaults Defaults
+		defaults model.Defaults
 		want     string
 	}{
-		{``, Defaults{}, `[1 0 1 0 1 0 0]`},
+		{``, model.Defaults{}, `[1 0 1 0 1 0 0]`},
 		{``, own, `[0.6 20 0.9 0.05 1.1 0 0]`},
 		{`,"temperature":0,"top_k":-1,"top_p":1,"min_p":0,"repetition_penalty":1,"presence_penalty":0.5,"frequency_penalty":-0.5`, own, `[0 0 1 0 1 0.5 -0.5]`},
 		{`,"temperature":null,"top_k":40`, own, `[0.6 40 0.9 0.05 1.1 0 0]`},
 	} {
 		fake := newFake()
-		fake.model.defaults = c.defaults
+		fake.model.Sampling = c.defaults
 		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", c.fields, w.Code, w.Body)
 		}
-		p := fake.model.requests[0].Sampling
+		p := fake.model.Requests[0].Sampling
 		var want []float64
 		if err := json.Unmarshal([]byte(strings.ReplaceAll(c.want, " ", ",")), &want); err != nil {
 			t.Fatal(err)
@@ -79,7 +81,7 @@ func TestSampling(t *testing.T) {
 	fake := newFake()
 	postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
-	for _, r := range fake.model.requests {
+	for _, r := range fake.model.Requests {
 		seeds[*r.Seed] = true
 		if r.Sampling.TopP <= 0 || r.Sampling.TopP > 1e-9 || r.Sampling.LogitBias[7] != -100 || !r.IgnoreEOS || len(r.Stop) != 2 {
 			t.Errorf("got %+v", r)

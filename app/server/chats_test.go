@@ -171,7 +171,7 @@ func TestChatBodies(t *testing.T) {
 func TestCancelByName(t *testing.T) {
 	fake := newFake()
 	started := make(chan struct{})
-	fake.model.generate = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {
+	fake.model.Script = func(ctx context.Context, _ engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			close(started)
 			<-ctx.Done() // a long prefill

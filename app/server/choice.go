@@ -8,6 +8,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -41,7 +42,7 @@ type choice struct {
 	prompt  *prompt
 	echo    bool
 	req     engine.Request
-	matcher Matcher         // of req; nil for any text
+	matcher model.Matcher   // of req; nil for any text
 	parser  *dialect.Parser // nil where all is text
 	stops   stopper         // of what it reads
 	answer  answer
@@ -133,13 +134,13 @@ func (c *choice) calls() bool {
 }
 
 // tokenText is the text of a token for a person.
-func tokenText(tk Tokenizer, id int32) string {
+func tokenText(tk model.Tokenizer, id int32) string {
 	return clip(strings.ToValidUTF8(string(tk.TokenBytes(id)), "\uFFFD"))
 }
 
 // choices lays out the continuations: those of the first prompt, then those
 // of the second, as OpenAI numbers them.
-func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, error) {
+func (s *Server) choices(ctx context.Context, m model.Model, req request) ([]*choice, error) {
 	p := req.common()
 	prompts, err := req.prompts(m)
 	if err != nil {
@@ -163,7 +164,7 @@ func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, 
 		if i := slices.IndexFunc(prompt.ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
 			id := prompt.ids[i]
 			return nil, invalid(p.promptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
-				m.TokenBytes(id), id, m.ID(), m.VocabSize())
+				m.Tokenizer().TokenBytes(id), id, m.ID(), m.VocabSize())
 		}
 		for k := range max(p.n, p.bestOf) {
 			c := &choice{index: len(all), prompt: prompt, echo: p.keepPrompt, runes: -prompt.lead, req: p.request(prompt.ids, m.Defaults(), k)}
@@ -197,16 +198,16 @@ func (s *Server) choices(ctx context.Context, m Model, req request) ([]*choice, 
 
 // predicted returns the tokens of a prediction, which is plain text. Ids that
 // the model does not know cannot come.
-func predicted(m Model, text string) ([]int32, error) {
+func predicted(m model.Model, text string) ([]int32, error) {
 	if text == "" {
 		return nil, nil
 	}
 	limit := m.ContextLength()
 	tooLong := invalid("prediction.content", "prediction.content is longer than the model's whole context of %d tokens; send a shorter one, or none.", limit)
-	if len(text) > limit*m.LongestToken() {
+	if len(text) > limit*m.Tokenizer().LongestToken() {
 		return nil, tooLong
 	}
-	ids, err := m.EncodePlain(text)
+	ids, err := m.Tokenizer().EncodePlain(text)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +219,8 @@ func predicted(m Model, text string) ([]int32, error) {
 
 // checkLength refuses a text of n bytes that cannot fit before it is
 // tokenized, which takes time and memory by its length.
-func checkLength(m Model, param string, n int) error {
-	longest := m.LongestToken()
+func checkLength(m model.Model, param string, n int) error {
+	longest := m.Tokenizer().LongestToken()
 	if n > m.ContextLength()*longest {
 		return contextError(param, m, "at least ", (n+longest-1)/longest)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -31,7 +32,7 @@ type members interface {
 	appendEnd(dst []byte) []byte
 	// scored returns of new tokens those whose log-probabilities are told.
 	scored(c *choice, toks []engine.Token) []engine.Token
-	appendLogprobs(dst []byte, tk Tokenizer, c *choice, toks []engine.Token) []byte
+	appendLogprobs(dst []byte, tk model.Tokenizer, c *choice, toks []engine.Token) []byte
 	// reason says why a choice ended.
 	reason(c *choice) string
 }
@@ -65,7 +66,7 @@ func (f choicesForm) appendChoice(dst []byte, r *reply, c *choice) []byte {
 	dst = f.appendWhole(append(dst, ','), c)
 	dst = append(dst, `,"logprobs":`...)
 	if r.params.logprobs {
-		dst = f.appendLogprobs(dst, r.model, c, f.scored(c, append(c.scored, c.toks...)))
+		dst = f.appendLogprobs(dst, r.model.Tokenizer(), c, f.scored(c, append(c.scored, c.toks...)))
 	} else {
 		dst = append(dst, "null"...)
 	}
@@ -148,7 +149,7 @@ func (k *chunks) add(c *choice, toks []engine.Token, parts []dialect.Part) {
 		c.buf = k.form.appendPart(c.buf, c, part)
 		c.buf = append(c.buf, `,"logprobs":`...)
 		if part.Kind == dialect.Text && len(scored) > 0 {
-			c.buf = k.form.appendLogprobs(c.buf, k.rep.model, c, scored)
+			c.buf = k.form.appendLogprobs(c.buf, k.rep.model.Tokenizer(), c, scored)
 			scored = nil
 		} else {
 			c.buf = append(c.buf, "null"...)
@@ -179,7 +180,7 @@ func (k *chunks) begin(c *choice) {
 	}
 	c.buf = append(c.buf, `,"logprobs":`...)
 	if len(c.scored) > 0 {
-		c.buf = k.form.appendLogprobs(c.buf, k.rep.model, c, c.scored)
+		c.buf = k.form.appendLogprobs(c.buf, k.rep.model.Tokenizer(), c, c.scored)
 	} else {
 		c.buf = append(c.buf, "null"...)
 	}

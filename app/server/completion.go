@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"tandem/app/model"
 )
 
 // A completionRequest is the body of /v1/completions.
@@ -83,7 +85,7 @@ func (c *completionRequest) common() *params { return &c.params }
 func (c *completionRequest) form() form { return choicesForm{members: completionMembers{}} }
 
 // prompts implements request.
-func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
+func (c *completionRequest) prompts(m model.Model) ([]*prompt, error) {
 	var out []*prompt
 	for i, v := range c.tokens {
 		param := "prompt"
@@ -96,7 +98,7 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 		}
 		p := &prompt{ids: ids}
 		if c.keepPrompt {
-			p.text = m.Decode(ids)
+			p.text = m.Tokenizer().Decode(ids)
 		}
 		out = append(out, p)
 	}
@@ -105,20 +107,20 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 			return nil, err
 		}
 		if !c.fill {
-			ids, err := m.Encode(text, true)
+			ids, err := m.Tokenizer().Encode(text, true)
 			if err != nil {
 				return nil, err
 			}
 			p := &prompt{ids: ids, text: text}
 			if c.promptLogprobs {
-				if lead, ok := strings.CutSuffix(m.Decode(p.ids), text); ok {
+				if lead, ok := strings.CutSuffix(m.Tokenizer().Decode(p.ids), text); ok {
 					p.lead = utf8.RuneCountInString(lead)
 				}
 			}
 			out = append(out, p)
 			continue
 		}
-		fim, ok := m.FIM()
+		fim, ok := m.Tokenizer().FIM()
 		if !ok {
 			return nil, invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
 		}
@@ -133,15 +135,15 @@ func (c *completionRequest) prompts(m Model) ([]*prompt, error) {
 
 // encodeFIM asks for what stands between prefix and suffix, which are plain
 // text, whatever tokens they spell.
-func encodeFIM(m Model, fim FIM, prefix, suffix string) ([]int32, error) {
+func encodeFIM(m model.Model, fim model.FIM, prefix, suffix string) ([]int32, error) {
 	var out []int32
 	for i, part := range [...]string{fim.Prefix, prefix, fim.Suffix, suffix, fim.Middle} {
 		var ids []int32
 		var err error
 		if i%2 == 1 {
-			ids, err = m.EncodePlain(part)
+			ids, err = m.Tokenizer().EncodePlain(part)
 		} else {
-			ids, err = m.Encode(part, i == 0)
+			ids, err = m.Tokenizer().Encode(part, i == 0)
 		}
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -39,7 +40,7 @@ func (completionMembers) appendEnd(dst []byte) []byte { return append(dst, `"tex
 
 func (completionMembers) scored(_ *choice, toks []engine.Token) []engine.Token { return toks }
 
-func (completionMembers) appendLogprobs(dst []byte, tk Tokenizer, c *choice, toks []engine.Token) []byte {
+func (completionMembers) appendLogprobs(dst []byte, tk model.Tokenizer, c *choice, toks []engine.Token) []byte {
 	dst, c.runes = appendLegacyLogprobs(dst, tk, toks, c.runes)
 	return dst
 }

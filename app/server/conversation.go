@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // A conversation is a chat that is made of turns, as responses and messages are.
@@ -32,7 +33,7 @@ func (c *conversation) complete() error {
 }
 
 // prompts implements request.
-func (c *conversation) prompts(m Model) ([]*prompt, error) {
+func (c *conversation) prompts(m model.Model) ([]*prompt, error) {
 	text, err := c.rendered(m)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (c *conversation) prompts(m Model) ([]*prompt, error) {
 // rendered returns the prompt. A template that has no place for the turns as they are
 // gets them plainer: agents say things in the system's name at any time, and in the
 // user's several times in a row.
-func (c *conversation) rendered(m Model) (string, error) {
+func (c *conversation) rendered(m model.Model) (string, error) {
 	text, err := c.renderOnce(m)
 	if !misplaced(c.turns, text, err) {
 		return text, err
@@ -67,7 +68,7 @@ func (c *conversation) rendered(m Model) (string, error) {
 // renderOnce has the template write the turns, thoughts under its own name. An answer
 // that was begun goes on where its last message ends, before what the template puts
 // behind one: there a word stands that no text has.
-func (c *conversation) renderOnce(m Model) (string, error) {
+func (c *conversation) renderOnce(m model.Model) (string, error) {
 	name := m.Dialect().Remembered()
 	if err := c.remember(name); err != nil {
 		return "", err

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // An embeddingsRequest is the body of /v1/embeddings.
@@ -87,7 +88,7 @@ func (e *embeddingsRequest) texts(in *intake) error {
 	if err := checkKind(m, control.KindEmbedding, "embeddings are made by models such as Qwen3-Embedding"); err != nil {
 		return err
 	}
-	if all := m.Dimensions(); e.dimensions > all {
+	if all := m.Reader().Dimensions(); e.dimensions > all {
 		return invalid("dimensions", "dimensions is %d, but embeddings of %s have %d; ask for fewer, or leave it out.", e.dimensions, m.ID(), all)
 	}
 	for i, v := range e.tokens {
@@ -100,7 +101,7 @@ func (e *embeddingsRequest) texts(in *intake) error {
 		if err := checkLength(m, e.param(i), len(text)); err != nil {
 			return err
 		}
-		ids, err := m.Encode(text, true)
+		ids, err := m.Tokenizer().Encode(text, true)
 		if err := in.add(e.param(i), ids, err); err != nil {
 			return err
 		}
@@ -109,8 +110,8 @@ func (e *embeddingsRequest) texts(in *intake) error {
 }
 
 // answer implements readRequest.
-func (e *embeddingsRequest) answer(run *run, m Model, texts [][]int32) ([]byte, error) {
-	vectors, stats, err := m.Embed(run.ctx, run.reading(texts), e.dimensions)
+func (e *embeddingsRequest) answer(run *run, m model.Model, texts [][]int32) ([]byte, error) {
+	vectors, stats, err := m.Reader().Embed(run.ctx, run.reading(texts), e.dimensions)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 // newFakeKind is a fake whose model is of that kind.
 func newFakeKind(kind string) *fakeBackend {
 	f := newFake()
-	f.model.kind = kind
+	f.model.Purpose = kind
 	return f
 }
 
@@ -60,8 +60,8 @@ func TestEmbeddings(t *testing.T) {
 			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
 				t.Fatalf("%s%s: %d %s", c.input, format, w.Code, w.Body)
 			}
-			if !slices.EqualFunc(fake.model.texts, c.want, slices.Equal) {
-				t.Errorf("%s: the model read %v, want %v", c.input, fake.model.texts, c.want)
+			if !slices.EqualFunc(fake.model.ReadTexts, c.want, slices.Equal) {
+				t.Errorf("%s: the model read %v, want %v", c.input, fake.model.ReadTexts, c.want)
 			}
 			if got.Object != "list" || got.Model != "acme/coder" || len(got.Data) != len(c.want) {
 				t.Fatalf("%s%s: %s", c.input, format, w.Body)
@@ -239,7 +239,7 @@ func TestKinds(t *testing.T) {
 func TestReadingFails(t *testing.T) {
 	const body = `{"model":"tandem","input":"x"}`
 	fake := newFakeKind(control.KindEmbedding)
-	fake.model.reads = func(context.Context) error {
+	fake.model.OnRead = func(context.Context) error {
 		return &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	}
 	if w := postTo(t, New(fake, Options{}), "/v1/embeddings", "application/json", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
@@ -253,7 +253,7 @@ func TestReadingFails(t *testing.T) {
 		fake := newFakeKind(control.KindEmbedding)
 		s := New(fake, Options{})
 		began := make(chan int, 1)
-		fake.model.reads = func(ctx context.Context) error {
+		fake.model.OnRead = func(ctx context.Context) error {
 			began <- s.active()[0].PromptDone
 			<-ctx.Done()
 			return ctx.Err()

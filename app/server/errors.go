@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -166,7 +167,7 @@ func invalid(param, format string, args ...any) *control.Error {
 
 // contextError says what clients search for when they decide to compact. least is
 // what stands before the number of tokens: "at least " where only that is known.
-func contextError(param string, m Model, least string, tokens int) error {
+func contextError(param string, m model.Model, least string, tokens int) error {
 	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
 	if m.LongerContext(tokens) {
 		advice = "Please shorten it, or set a larger context in the model's settings."

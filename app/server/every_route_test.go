@@ -46,7 +46,7 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 			g := guarded{fake: newFake()}
 			g.fake.keyed, g.fake.checkpoint.ID = true, "1"
 			g.fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: time.Now()}}
-			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.id, Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`), Replay: json.RawMessage("{}")}}
+			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.Name, Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`), Replay: json.RawMessage("{}")}}
 			g.fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
 			g.Server = New(g.fake, o)
 			session, ok := g.sessions.exchange(g.NewCode().Code)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -23,7 +24,7 @@ type fakeBackend struct {
 	runs     []control.Run
 	dropped  []int64 // of these, by id
 	phase    control.Phase
-	model    fakeModel
+	model    model.Fake
 	held     int // models acquired and not released
 	unload   int
 	unloaded []string // what Unload was asked for
@@ -49,7 +50,7 @@ type fakeBackend struct {
 
 func newFake() *fakeBackend {
 	f := &fakeBackend{phase: control.PhaseReady, set: control.DefaultSettings()}
-	f.model = fakeModel{id: "acme/coder", context: 64, output: "héllo wörld", finish: engine.FinishStop, template: fakeTemplate, fim: true}
+	f.model = model.Fake{Name: "acme/coder", Context: 64, Output: "héllo wörld", Finish: engine.FinishStop, Template: model.FakeTemplate, FillsMiddle: true}
 	return f
 }
 
@@ -140,18 +141,18 @@ func (f *fakeBackend) Models(context.Context) ([]control.Model, error) {
 	added := time.Unix(1700000000, 0).UTC()
 	return []control.Model{
 		{ID: "other", Source: "folder", ContextLength: 4096, AddedAt: added},
-		{ID: f.model.id, Source: "hub", Kind: f.model.kind, ContextLength: f.model.context, AddedAt: added},
+		{ID: f.model.Name, Source: "hub", Kind: f.model.Purpose, ContextLength: f.model.Context, AddedAt: added},
 	}, nil
 }
 
-func (f *fakeBackend) Acquire(ctx context.Context, name string) (Model, error) {
+func (f *fakeBackend) Acquire(ctx context.Context, name string) (model.Model, error) {
 	if f.loads != nil {
 		if err := f.loads(ctx); err != nil {
 			return nil, err
 		}
 	}
 	switch name {
-	case control.Alias, f.model.id:
+	case control.Alias, f.model.Name:
 		f.mu.Lock()
 		f.held++
 		f.mu.Unlock()
@@ -162,19 +163,19 @@ func (f *fakeBackend) Acquire(ctx context.Context, name string) (Model, error) {
 	return nil, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", name)
 }
 
-func (f *fakeBackend) Abilities(_ context.Context, id string) (Abilities, error) {
-	if id != f.model.id {
-		return Abilities{}, nil
+func (f *fakeBackend) Abilities(_ context.Context, id string) (model.Abilities, error) {
+	if id != f.model.Name {
+		return model.Abilities{}, nil
 	}
-	var fim *FIM
+	var fim *model.FIM
 	if texts, ok := f.model.FIM(); ok {
 		fim = &texts
 	}
-	return NewAbilities(f.model.Dialect(), fim), nil
+	return model.NewAbilities(f.model.Dialect(), fim), nil
 }
 
 type heldModel struct {
-	*fakeModel
+	*model.Fake
 	f *fakeBackend
 }
 
@@ -261,9 +262,9 @@ func (f *fakeBackend) setPhase(p control.Phase) {
 func (f *fakeBackend) State() control.State {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	in := control.Loaded{ID: f.model.id, ContextLength: f.model.context, Device: "cpu", Dtype: "float32"}
-	return control.State{Version: "test", PID: 42, Phase: f.phase, Welcome: f.welcome, Choice: f.model.id, Address: "http://127.0.0.1:8263",
-		Loaded: &in, InMemory: []control.Loaded{in}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20, Models: []control.Choosable{{ID: f.model.id}}, Downloads: append([]control.Download{}, f.downloads...)}
+	in := control.Loaded{ID: f.model.Name, ContextLength: f.model.Context, Device: "cpu", Dtype: "float32"}
+	return control.State{Version: "test", PID: 42, Phase: f.phase, Welcome: f.welcome, Choice: f.model.Name, Address: "http://127.0.0.1:8263",
+		Loaded: &in, InMemory: []control.Loaded{in}, ActiveBytes: 1 << 20, PeakBytes: 2 << 20, Models: []control.Choosable{{ID: f.model.Name}}, Downloads: append([]control.Download{}, f.downloads...)}
 }
 
 func (f *fakeBackend) Load(_ context.Context, id string) error {
@@ -288,7 +289,7 @@ func (f *fakeBackend) AddModel(_ context.Context, r control.AddRequest) (control
 }
 
 func (f *fakeBackend) RemoveModel(_ context.Context, id string) (control.Removal, error) {
-	if id != f.model.id {
+	if id != f.model.Name {
 		return control.Removal{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
 	}
 	return control.Removal{ID: id, Deletes: true, Bytes: 1000}, nil

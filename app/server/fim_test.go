@@ -37,14 +37,14 @@ func TestFIM(t *testing.T) {
 			continue
 		}
 		var ids []string
-		for _, id := range fake.model.requests[0].Prompt {
+		for _, id := range fake.model.Requests[0].Prompt {
 			ids = append(ids, json.Number(string(mustJSON(id))).String())
 		}
 		if got := strings.Join(ids, " "); got != c.prompt {
 			t.Errorf("%s: prompt %s, want %s", c.body, got, c.prompt)
 		}
-		if strings.Contains(c.body, "random_seed") && *fake.model.requests[0].Seed != 7 {
-			t.Errorf("seed %d", *fake.model.requests[0].Seed)
+		if strings.Contains(c.body, "random_seed") && *fake.model.Requests[0].Seed != 7 {
+			t.Errorf("seed %d", *fake.model.Requests[0].Seed)
 		}
 		if r := fake.lastRun(); r.Endpoint != "/v1/fim/completions" {
 			t.Errorf("the history has %+v", r)

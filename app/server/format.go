@@ -6,24 +6,15 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 )
-
-// A Grammar says which texts an answer may be. One of JSON, Lark and Regex is set.
-type Grammar struct {
-	JSON  json.RawMessage `json:"json,omitempty"`  // a JSON schema
-	Lark  string          `json:"lark,omitempty"`  // rules, see package native
-	Regex string          `json:"regex,omitempty"` // of the whole text
-
-	// Around has the rules of an answer in which this is a part, @answer.
-	Around string `json:"around,omitempty"`
-}
 
 // formatTypes are what response_format can ask for. The last is ours, in the
 // form that OpenAI gives grammars of custom tools.
 var formatTypes = []string{"text", "json_object", "json_schema", "grammar"}
 
 // readResponseFormat returns what the answer may be, nil for any text.
-func readResponseFormat(f *fields) *Grammar {
+func readResponseFormat(f *fields) *model.Grammar {
 	o := f.object("response_format")
 	if o == nil {
 		return nil
@@ -33,11 +24,11 @@ func readResponseFormat(f *fields) *Grammar {
 }
 
 // readFormat reads what a format says; schema reads one by a JSON schema.
-func readFormat(o *fields, schema func(*fields) *Grammar) *Grammar {
+func readFormat(o *fields, schema func(*fields) *model.Grammar) *model.Grammar {
 	switch t := o.string("type"); t {
 	case "text":
 	case "json_object":
-		return &Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
+		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
 	case "json_schema":
 		return schema(o)
 	case "grammar":
@@ -58,7 +49,7 @@ func needed(f *fields, key string) *fields {
 }
 
 // readNamedSchema reads a schema where chats have it, below a name.
-func readNamedSchema(f *fields) *Grammar {
+func readNamedSchema(f *fields) *model.Grammar {
 	o := needed(f, "json_schema")
 	if o == nil {
 		return nil
@@ -67,14 +58,14 @@ func readNamedSchema(f *fields) *Grammar {
 	return readSchema(o)
 }
 
-func readSchema(o *fields) *Grammar {
+func readSchema(o *fields) *model.Grammar {
 	if needed(o, "schema") == nil {
 		return nil
 	}
-	return &Grammar{JSON: dialect.Guided(o.raw("schema"), o.bool("strict"))}
+	return &model.Grammar{JSON: dialect.Guided(o.raw("schema"), o.bool("strict"))}
 }
 
-func readGrammar(f *fields) *Grammar {
+func readGrammar(f *fields) *model.Grammar {
 	o := needed(f, "grammar")
 	if o == nil {
 		return nil
@@ -86,9 +77,9 @@ func readGrammar(f *fields) *Grammar {
 	}
 	switch syntax := o.string("syntax"); syntax {
 	case "lark":
-		return &Grammar{Lark: text}
+		return &model.Grammar{Lark: text}
 	case "regex":
-		return &Grammar{Regex: text}
+		return &model.Grammar{Regex: text}
 	default:
 		o.fail("syntax", "is one of %q, not %q.", []string{"lark", "regex"}, clip(syntax))
 	}

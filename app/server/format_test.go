@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -14,7 +15,7 @@ import (
 // its continuations, and none is left behind.
 func TestResponseFormats(t *testing.T) {
 	const spaced = `{"x-guidance":{"whitespace_pattern":"[\\x20\\x0A\\x0D\\x09]{1,32}"`
-	for body, want := range map[string]Grammar{
+	for body, want := range map[string]model.Grammar{
 		`{"type":"json_object"}`: {JSON: []byte(spaced + `},"type":"object"}`)},
 		`{"type":"json_schema","json_schema":{"name":"a","strict":true,"schema": {"z":1,"a":2}}}`:                    {JSON: []byte(spaced + `},"z":1,"a":2}`)},
 		`{"type":"json_schema","json_schema":{"schema":{}}}`:                                                         {JSON: []byte(spaced + `,"lenient":true}}`)},
@@ -26,15 +27,15 @@ func TestResponseFormats(t *testing.T) {
 			fake := newFake()
 			w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
 			m := &fake.model
-			if w.Code != http.StatusOK || len(m.grammars) != 2 || m.matchers != 0 {
-				t.Errorf("%s: %d %s, %d grammars, %d left open", body, w.Code, w.Body, len(m.grammars), m.matchers)
+			if w.Code != http.StatusOK || len(m.Grammars) != 2 || m.OpenMatchers != 0 {
+				t.Errorf("%s: %d %s, %d grammars, %d left open", body, w.Code, w.Body, len(m.Grammars), m.OpenMatchers)
 				continue
 			}
-			if got := m.grammars[0]; string(got.JSON) != string(want.JSON) || got.Lark != want.Lark || got.Regex != want.Regex {
+			if got := m.Grammars[0]; string(got.JSON) != string(want.JSON) || got.Lark != want.Lark || got.Regex != want.Regex {
 				t.Errorf("%s: %s, want %s", body, got.JSON, want.JSON)
 			}
-			if m.requests[0].Grammar == nil || m.requests[0].Grammar == m.requests[1].Grammar {
-				t.Errorf("%s: two continuations have %v and %v", body, m.requests[0].Grammar, m.requests[1].Grammar)
+			if m.Requests[0].Grammar == nil || m.Requests[0].Grammar == m.Requests[1].Grammar {
+				t.Errorf("%s: two continuations have %v and %v", body, m.Requests[0].Grammar, m.Requests[1].Grammar)
 			}
 		}
 	}
@@ -45,8 +46,8 @@ func TestNoFormat(t *testing.T) {
 	for _, body := range []string{``, `,"response_format":null`, `,"response_format":{"type":"text"}`} {
 		fake := newFake()
 		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
-		if w.Code != http.StatusOK || len(fake.model.grammars) != 0 || fake.model.requests[0].Grammar != nil {
-			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.grammars)
+		if w.Code != http.StatusOK || len(fake.model.Grammars) != 0 || fake.model.Requests[0].Grammar != nil {
+			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.Grammars)
 		}
 	}
 }
@@ -60,7 +61,7 @@ func TestFormatsAreLetGo(t *testing.T) {
 		"in parts": `{"model":"tandem","prompt":"x","stream":true,` + format + `}`,
 	} {
 		fake := newFake()
-		fake.model.generate = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: "the answer cannot go on", Err: errors.New("too much")})
 			}
@@ -68,8 +69,8 @@ func TestFormatsAreLetGo(t *testing.T) {
 		if w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", body); w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %s", name, w.Body)
 		}
-		if fake.model.matchers != 0 {
-			t.Errorf("%s: %d matchers are left open", name, fake.model.matchers)
+		if fake.model.OpenMatchers != 0 {
+			t.Errorf("%s: %d matchers are left open", name, fake.model.OpenMatchers)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func seedBodies(f *testing.F, path string) {
 func fuzzBody(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()
-		fake.model.writes = fakeDialect
+		fake.model.TemplateSource = fakeDialect
 		s := New(fake, Options{})
 		w := postTo(t, s, path, "application/json", body)
 		switch {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -20,7 +21,7 @@ import (
 type request interface {
 	common() *params
 	// prompts turns the request into token ids for the model.
-	prompts(Model) ([]*prompt, error)
+	prompts(model.Model) ([]*prompt, error)
 	// form comes before the model.
 	form() form
 }
@@ -152,7 +153,7 @@ func (s *Server) equip(rep *reply, req request, held *place, body []byte, genera
 }
 
 // hold returns the model of a name, for its user to release.
-func (s *Server) hold(ctx context.Context, name string) (Model, error) {
+func (s *Server) hold(ctx context.Context, name string) (model.Model, error) {
 	m, err := s.backend.Acquire(ctx, name)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the backend may know no more than that
@@ -166,7 +167,7 @@ func (s *Server) hold(ctx context.Context, name string) (Model, error) {
 }
 
 // acquire is hold for a run.
-func (s *Server) acquire(run *run, name string) (Model, error) {
+func (s *Server) acquire(run *run, name string) (model.Model, error) {
 	m, err := s.hold(run.ctx, name)
 	run.loaded()
 	if err != nil {
@@ -244,7 +245,7 @@ func (s *Server) pass(ctx context.Context, rep *reply, c *choice, out events) (a
 			c.stats = joined(before, st)
 		}
 		if p := c.stats.Parted; p != nil && c.parted == nil { // the model may be gone when the row is written
-			c.parted = &control.Parted{At: c.stats.Matched, Kept: tokenText(rep.model, p.Kept), Given: tokenText(rep.model, p.Given), Answer: p.Answer}
+			c.parted = &control.Parted{At: c.stats.Matched, Kept: tokenText(rep.model.Tokenizer(), p.Kept), Given: tokenText(rep.model.Tokenizer(), p.Given), Answer: p.Answer}
 		}
 	}
 	c.req.Progress = func(done, _ int) {

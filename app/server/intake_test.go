@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -138,8 +139,8 @@ func TestLongText(t *testing.T) {
 			t.Errorf("%s: %d %+v", path, w.Code, e)
 		}
 	}
-	if fake.model.encoded != 0 {
-		t.Errorf("%d texts were tokenized", fake.model.encoded)
+	if fake.model.EncodedTexts != 0 {
+		t.Errorf("%d texts were tokenized", fake.model.EncodedTexts)
 	}
 }
 
@@ -181,7 +182,7 @@ func TestBodyTimeouts(t *testing.T) {
 func TestUnknownErrors(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		fake := newFake()
-		fake.model.generate = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(context.Context, engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				if stream && !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
 					return
@@ -243,7 +244,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 // A waitingBackend's model never comes.
 type waitingBackend struct{ *fakeBackend }
 
-func (b *waitingBackend) Acquire(ctx context.Context, _ string) (Model, error) {
+func (b *waitingBackend) Acquire(ctx context.Context, _ string) (model.Model, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("waiting: %w", ctx.Err())
 }
@@ -314,7 +315,7 @@ func TestPromptProgress(t *testing.T) {
 	fake := newFake()
 	var s *Server
 	most := make(chan int64, 8)
-	fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			r.Progress(len(r.Prompt), len(r.Prompt))
 			most <- int64(s.active()[0].PromptDone)

@@ -50,7 +50,7 @@ func TestInterrupted(t *testing.T) {
 				fake := newFake()
 				s := New(fake, Options{})
 				begun, over := make(chan struct{}), make(chan struct{})
-				fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+				fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 					yield("h", nil)
 					yield("i", nil)
 					close(begun)
@@ -93,7 +93,7 @@ func TestLeftWaits(t *testing.T) {
 	fake := newFake()
 	s := New(fake, Options{})
 	begun, let := make(chan struct{}), make(chan struct{})
-	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("h", nil)
 		close(begun)
 		<-ctx.Done()
@@ -153,12 +153,12 @@ func TestResumeWhereItWas(t *testing.T) {
 		{"nothing is left", control.RunText{Prompt: 2}, nil, ""},
 	} {
 		fake := newFake()
-		fake.model.output = "hi there"
+		fake.model.Output = "hi there"
 		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
-		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.id, json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
+		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.Name, json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
 		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
 		w := socketPost(New(fake, Options{}), "/app/runs/1/resume", `{}`)
-		if got := fake.model.Decode(fake.model.requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
+		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
 			t.Errorf("%s: %d %s, behind %q", c.name, w.Code, w.Body, got)
 		}
 	}

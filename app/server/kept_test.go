@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -34,7 +35,7 @@ func wantError(t *testing.T, w *httptest.ResponseRecorder, status int, code cont
 // lettered is a backend with a checkpoint of the text a to z.
 func lettered(kind string) *fakeBackend {
 	fake := newFake()
-	fake.checkpoint = control.Checkpoint{ID: "abc", Model: fake.model.id, Kind: kind, ToToken: 26}
+	fake.checkpoint = control.Checkpoint{ID: "abc", Model: fake.model.Name, Kind: kind, ToToken: 26}
 	return fake
 }
 
@@ -91,12 +92,12 @@ func TestResume(t *testing.T) {
 		{ID: 3, Endpoint: "/v1/completions"},
 	}
 	fake.texts = map[int64]control.RunText{
-		1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
-		2: {Run: 2, Model: fake.model.id, Prompt: 2},
+		1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
+		2: {Run: 2, Model: fake.model.Name, Prompt: 2},
 	}
 	s := New(fake, Options{})
 	w := socketPost(s, "/app/runs/1/resume", `{}`)
-	got := fake.model.requests[0]
+	got := fake.model.Requests[0]
 	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
 		t.Errorf("%d %s; asked for %+v", w.Code, w.Body, got)
 	}
@@ -105,12 +106,12 @@ func TestResume(t *testing.T) {
 	}
 	fake.left = []int32{256, 'x', 'h', 'i'}
 	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := fake.model.requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
+	if got := fake.model.Requests[1]; !slices.Equal(got.Generated, []int32{'h', 'i'}) || !strings.Contains(w.Body.String(), "data: ") {
 		t.Errorf("%d %s; behind %v", w.Code, w.Body, got.Generated)
 	}
-	fake.model.key = "another"
+	fake.model.CacheKey = "another"
 	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
-	fake.model.key = ""
+	fake.model.CacheKey = ""
 	fake.left = []int32{256, 'y', 'h', 'i'}
 	wantError(t, socketPost(s, "/app/runs/1/resume", `{}`), http.StatusConflict, control.CodeNotKept)
 	wantError(t, socketPost(s, "/app/runs/2/resume", `{}`), http.StatusConflict, control.CodeNotKept)
@@ -124,9 +125,9 @@ func TestResume(t *testing.T) {
 func TestResumedIsItsClients(t *testing.T) {
 	fake := newFake()
 	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
 	var s *Server
-	s = New(lender{fake, func(ctx context.Context) (Model, error) {
+	s = New(lender{fake, func(ctx context.Context) (model.Model, error) {
 		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
 			t.Errorf("it begins as %+v", r)
 		}
@@ -146,7 +147,7 @@ func TestResumedIsItsClients(t *testing.T) {
 // TestVerifyRun: an answer is computed again without drafts, and compared.
 func TestVerifyRun(t *testing.T) {
 	fake := lettered("answer")
-	fake.model.output = "defghij"
+	fake.model.Output = "defghij"
 	s := New(fake, Options{})
 	for _, c := range []struct {
 		name string
@@ -160,7 +161,7 @@ func TestVerifyRun(t *testing.T) {
 		{"no file", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
 		{"nothing", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
-		fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, FinishReason: "stop"}}
+		fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, FinishReason: "stop"}}
 		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1
 		fake.texts = map[int64]control.RunText{1: c.text}
 		w := socketPost(s, "/app/runs/1/verify", `{}`)
@@ -176,7 +177,7 @@ func TestVerifyRun(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
 		}
 	}
-	for _, r := range fake.model.requests {
+	for _, r := range fake.model.Requests {
 		if !r.Fresh || r.Speculation.Drafter != engine.None {
 			t.Errorf("verified by %+v", r)
 		}
@@ -193,8 +194,8 @@ func TestVerifyRun(t *testing.T) {
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "gone", Tokens: 4, Tail: []byte{}, Replay: []byte(`{}`)}}
 	wantError(t, socketPost(s, "/app/runs/1/verify", `{}`), http.StatusConflict, control.CodeNotKept)
 	for run, says := range map[*control.Run]string{
-		{ID: 1, Model: fake.model.id}: "still running",
-		{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, FinishReason: control.FinishCancel}: "no answer to check",
+		{ID: 1, Model: fake.model.Name}: "still running",
+		{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, FinishReason: control.FinishCancel}: "no answer to check",
 	} {
 		fake.runs = []control.Run{*run}
 		w := socketPost(s, "/app/runs/1/verify", `{}`)
@@ -208,8 +209,8 @@ func TestVerifyRun(t *testing.T) {
 // TestVerifyProgress: who asks for it hears how far the answer has come, and the verdict last.
 func TestVerifyProgress(t *testing.T) {
 	fake := lettered("answer")
-	fake.model.output = "defghij"
-	fake.runs = []control.Run{{ID: 1, Model: fake.model.id, EndedAt: fakeEnd, CompletionTokens: 7}}
+	fake.model.Output = "defghij"
+	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, CompletionTokens: 7}}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
 	s := New(fake, Options{})
 	var told []control.VerifyProgress
@@ -246,9 +247,9 @@ func TestBranch(t *testing.T) {
 		{"without a template", "answer", "", `{"prompt":"more"}`, "more", "text_completion"},
 	} {
 		fake := lettered(c.kind)
-		fake.model.template = nil
+		fake.model.Template = nil
 		if c.template != "" {
-			fake.model.template = func(vars []byte) (string, error) {
+			fake.model.Template = func(vars []byte) (string, error) {
 				var v struct {
 					Messages []struct{ Role, Content string }
 				}
@@ -268,7 +269,7 @@ func TestBranch(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		got := fake.model.Decode(fake.model.requests[0].Prompt)
+		got := fake.model.Decode(fake.model.Requests[0].Prompt)
 		if want := "abcdefghijklmnopqrstuvwxyz" + c.want; got != want {
 			t.Errorf("%s: the prompt is %q, want %q", c.name, got, want)
 		}

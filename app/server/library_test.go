@@ -27,7 +27,7 @@ func (f *fakeBackend) Memory(context.Context) (control.Memory, error) {
 }
 
 func (f *fakeBackend) ModelSettings(_ context.Context, id string) (control.ModelSettingsState, error) {
-	if id != f.model.id {
+	if id != f.model.Name {
 		return control.ModelSettingsState{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered.", id)
 	}
 	return control.ModelSettingsState{Settings: f.own}, nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -76,14 +77,14 @@ func TestAskings(t *testing.T) {
 // A lender is a backend that gives out a model of its own.
 type lender struct {
 	*fakeBackend
-	acquire func(context.Context) (Model, error)
+	acquire func(context.Context) (model.Model, error)
 }
 
-func (l lender) Acquire(ctx context.Context, _ string) (Model, error) { return l.acquire(ctx) }
+func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
 
 // A worker is a model whose work is the test's.
 type worker struct {
-	Model
+	model.Model
 	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 	read     func(context.Context, engine.Reading) error
 	match    func()
@@ -93,27 +94,36 @@ func (w worker) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	return w.generate(ctx, r)
 }
 
-func (w worker) Embed(ctx context.Context, r engine.Reading, n int) ([][]float32, engine.Stats, error) {
+// Reader reads as the model does, after the test's own work.
+func (w worker) Reader() model.Reader { return workingReader{w.Model.Reader(), w.read} }
+
+// A workingReader is the Reader of a worker.
+type workingReader struct {
+	model.Reader
+	read func(context.Context, engine.Reading) error
+}
+
+func (w workingReader) Embed(ctx context.Context, r engine.Reading, n int) ([][]float32, engine.Stats, error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
 	}
-	return w.Model.Embed(ctx, r, n)
+	return w.Reader.Embed(ctx, r, n)
 }
 
-func (w worker) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
+func (w workingReader) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
 	if err := w.read(ctx, r); err != nil {
 		return nil, engine.Stats{}, err
 	}
-	return w.Model.Relevance(ctx, r)
+	return w.Reader.Relevance(ctx, r)
 }
 
-func (w worker) Matcher(ctx context.Context, g Grammar) (Matcher, error) {
+func (w worker) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
 	w.match()
 	return w.Model.Matcher(ctx, g)
 }
 
 // refusing is a model whose work ends with an error at once.
-func refusing(m Model, err error) Model {
+func refusing(m model.Model, err error) model.Model {
 	return worker{
 		Model: m,
 		generate: func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -169,7 +179,7 @@ func TestFull(t *testing.T) {
 			for _, more := range slices.Compact([]string{"", a.several}) {
 				for _, err := range []error{full, unloaded, busy} {
 					fake := newFakeKind(a.kind)
-					s := New(lender{fake, func(ctx context.Context) (Model, error) {
+					s := New(lender{fake, func(ctx context.Context) (model.Model, error) {
 						if err == error(busy) {
 							return nil, err
 						}
@@ -201,7 +211,7 @@ type greedy struct {
 
 func newGreedy() *greedy {
 	g := &greedy{fake: newFake(), began: make(chan engine.Request), let: make(chan struct{})}
-	g.Server = New(lender{g.fake, func(ctx context.Context) (Model, error) {
+	g.Server = New(lender{g.fake, func(ctx context.Context) (model.Model, error) {
 		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)
 		return worker{Model: m, match: func() {}, generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -380,7 +390,7 @@ func (d *departure) begin() {
 	}
 }
 
-func (d *departure) model(m Model, run func() context.Context) Model {
+func (d *departure) model(m model.Model, run func() context.Context) model.Model {
 	return worker{
 		Model: m,
 		generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -430,7 +440,7 @@ func TestClientsLeave(t *testing.T) {
 				}
 				return nil
 			}
-			s = New(lender{fake, func(ctx context.Context) (Model, error) {
+			s = New(lender{fake, func(ctx context.Context) (model.Model, error) {
 				if phase == "load" {
 					d.reach(ctx) // which goes on, for the next one
 				}
@@ -468,8 +478,8 @@ func TestClientsLeave(t *testing.T) {
 			if n := d.after.Load(); n != 0 {
 				t.Errorf("%d pieces of work were begun for nobody", n)
 			}
-			if fake.held != 0 || fake.model.matchers != 0 || s.large.taken() != 0 {
-				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.matchers, s.large.taken())
+			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.large.taken() != 0 {
+				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.large.taken())
 			}
 		})
 	}

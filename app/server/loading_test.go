@@ -51,7 +51,7 @@ func streamRoutes() []streamRoute {
 // loading is a backend whose model takes a while to come, or to fail.
 func loading(wait time.Duration, err error) *fakeBackend {
 	fake := lettered(control.KindAnswer)
-	fake.model.context = 4096
+	fake.model.Context = 4096
 	fake.loads = func(ctx context.Context) error {
 		select {
 		case <-time.After(wait):
@@ -166,12 +166,12 @@ func TestPromptFails(t *testing.T) {
 	for _, r := range streamRoutes() {
 		synctest.Test(t, func(t *testing.T) {
 			fake := loading(3*time.Second, nil)
-			fake.model.context = 1
+			fake.model.Context = 1
 			w := r.ask(t.Context(), fake)
 			if last := w.events[len(w.events)-1]; len(w.events) != 2 || !strings.Contains(last, "maximum context length is 1 tokens") && !strings.Contains(last, "> 1 maximum") {
 				t.Errorf("%s: %q", r.path, w.events)
 			}
-			if row := fake.lastRun(); row.FinishReason != control.FinishError || row.Model != fake.model.id || fake.held != 0 {
+			if row := fake.lastRun(); row.FinishReason != control.FinishError || row.Model != fake.model.Name || fake.held != 0 {
 				t.Errorf("%s: %d models held, the history has %+v", r.path, fake.held, row)
 			}
 		})
@@ -201,7 +201,7 @@ func TestLoadLeft(t *testing.T) {
 func TestBranchForm(t *testing.T) {
 	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
 		fake := lettered(control.KindAnswer)
-		fake.model.context = 4096
+		fake.model.Context = 4096
 		w := socketPost(New(fake, Options{}), "/app/checkpoints/abc/branch", fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
 		for data, err := range control.Events(w.Body) {
 			var chunk struct{ Object string }

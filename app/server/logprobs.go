@@ -5,18 +5,19 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"tandem/app/model"
 	"tandem/engine"
 )
 
 // appendChatLogprobs appends the value of a chat choice's logprobs:
 // {"content":[{token, logprob, bytes, top_logprobs}]}.
-func appendChatLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
+func appendChatLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
 	dst = appendLogprobs(append(dst, `{"content":`...), tk, toks)
 	return append(dst, `,"refusal":null}`...)
 }
 
 // appendLogprobs appends the list of them.
-func appendLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
+func appendLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token) []byte {
 	dst = append(dst, '[')
 	n := 0
 	for _, t := range toks {
@@ -40,7 +41,7 @@ func appendLogprobs(dst []byte, tk Tokenizer, toks []engine.Token) []byte {
 }
 
 // appendTokenLogprob leaves the object open.
-func appendTokenLogprob(dst []byte, tk Tokenizer, id int32, logprob float32) []byte {
+func appendTokenLogprob(dst []byte, tk model.Tokenizer, id int32, logprob float32) []byte {
 	b := tk.TokenBytes(id)
 	dst = appendString(append(dst, `{"token":`...), string(b))
 	dst = appendLogprob(append(dst, `,"logprob":`...), logprob)
@@ -51,7 +52,7 @@ func appendTokenLogprob(dst []byte, tk Tokenizer, id int32, logprob float32) []b
 // four parallel lists. runes is the number of runes before the first token in
 // the choice's text; the new number is returned. The alternatives of a token
 // hold the token itself, so that its own value is never missing.
-func appendLegacyLogprobs(dst []byte, tk Tokenizer, toks []engine.Token, runes int) ([]byte, int) {
+func appendLegacyLogprobs(dst []byte, tk model.Tokenizer, toks []engine.Token, runes int) ([]byte, int) {
 	list := func(name string, item func(engine.Token)) {
 		dst = append(dst, name...)
 		dst = append(dst, ":["...)
@@ -83,7 +84,7 @@ func appendLegacyLogprobs(dst []byte, tk Tokenizer, toks []engine.Token, runes i
 	return append(dst, '}'), runes
 }
 
-func appendLegacyTop(dst []byte, tk Tokenizer, t engine.Token) []byte {
+func appendLegacyTop(dst []byte, tk model.Tokenizer, t engine.Token) []byte {
 	if t.Logprobs == nil {
 		return append(dst, "null"...)
 	}

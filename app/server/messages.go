@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"tandem/app/dialect"
+	"tandem/app/model"
 )
 
 // A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also
@@ -88,7 +89,7 @@ func (c *messagesRequest) readOutputConfig(f *fields) {
 		form.fail("type", "must be \"json_schema\", not %q.", clip(t))
 	}
 	if needed(form, "schema") != nil {
-		c.grammar, c.grammarParam = &Grammar{JSON: dialect.Guided(form.raw("schema"), true)}, "output_config.format.schema"
+		c.grammar, c.grammarParam = &model.Grammar{JSON: dialect.Guided(form.raw("schema"), true)}, "output_config.format.schema"
 	}
 }
 

@@ -223,8 +223,8 @@ func TestMessages(t *testing.T) {
 			if u.Input+u.CacheRead != 3 || u.CacheRead != 1 || u.CacheCreated != 0 || u.Output > len(c.says) || c.name == "text" && u.Output != 5 {
 				t.Errorf("usage %+v", u)
 			}
-			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" || r.CompletionTokens != u.Output || fake.model.matchers != 0 || fake.held != 0 {
-				t.Errorf("the history has %+v; %d matchers are open, %d models held", r, fake.model.matchers, fake.held)
+			if r := fake.lastRun(); r.FinishReason == "" || r.Endpoint != "/v1/messages" || r.CompletionTokens != u.Output || fake.model.OpenMatchers != 0 || fake.held != 0 {
+				t.Errorf("the history has %+v; %d matchers are open, %d models held", r, fake.model.OpenMatchers, fake.held)
 			}
 		})
 	}
@@ -259,7 +259,7 @@ func TestMessageEvents(t *testing.T) {
 	want := "message_start " + thought + other + other + other + "message_delta message_stop"
 	for n := 1; n <= len(all); n += 4 {
 		fake := speaking("")
-		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{PromptTokens: len(r.Prompt)})
 				for i := 0; i < len(all); i += n {
@@ -296,7 +296,7 @@ func TestMessagePings(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := speaking("")
-			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(8 * time.Second) // a long prefill
 				yield("a", nil)
 				time.Sleep(3 * time.Second)
@@ -336,7 +336,7 @@ func TestMessagePings(t *testing.T) {
 // clients when to come again.
 func TestMessageBusy(t *testing.T) {
 	fake := speaking("")
-	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 		yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"})
 	})
 	for _, fields := range []string{`"stream":true`, `"stream":false`} {
@@ -389,7 +389,7 @@ func TestMessageRuns(t *testing.T) {
 		t.Errorf("computed again: %d %s", w.Code, w.Body)
 	}
 	// The boundaries are those of the messages.
-	if got := fake.model.requests[0]; len(got.Boundaries) == 0 || got.Special == nil && len(fake.model.Special()) > 0 {
+	if got := fake.model.Requests[0]; len(got.Boundaries) == 0 || got.Special == nil && len(fake.model.Special()) > 0 {
 		t.Errorf("asked for %+v", got)
 	}
 
@@ -397,10 +397,10 @@ func TestMessageRuns(t *testing.T) {
 	prompt, _ := fake.model.Encode("ux\n", false)
 	left, _ := fake.model.Encode("<think>\nh", false)
 	fake.left = slices.Concat(prompt, left)
-	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
-	fake.model.requests = nil
+	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: len(prompt), Replay: []byte(`{"seed":77}`)}}
+	fake.model.Requests = nil
 	w = socketPost(s, "/app/runs/1/resume", `{"stream":true}`)
-	if got := joinedMessage(t, messageEventsOf(t, w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" || !slices.Equal(fake.model.requests[0].Generated, left) {
+	if got := joinedMessage(t, messageEventsOf(t, w.Body.String())); got.String() != "thinking hm|text So:|tool_use go{}|tool_use" || !slices.Equal(fake.model.Requests[0].Generated, left) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	if r := fake.lastRun(); r.Resumes != 1 || r.Endpoint != "/v1/messages" {
@@ -410,7 +410,7 @@ func TestMessageRuns(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		fake := speaking("")
 		s := New(fake, Options{})
-		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("a", nil)
 			socketPost(s, "/app/runs/1/cancel", `{}`)
 			<-ctx.Done()
@@ -435,7 +435,7 @@ func TestMessageRuns(t *testing.T) {
 // TestMessageBudget: a thought ends at its budget.
 func TestMessageBudget(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
-	fake.model.behind = "so be it"
+	fake.model.Continuation = "so be it"
 	got := messageWith(t, fake, messageBody(`"thinking":{"type":"enabled","budget_tokens":3}`))
 	if got.String() != "thinking hm|text so be it|end_turn" || got.Usage.Details.Thinking != 3 {
 		t.Errorf("%v %+v", got, got.Usage)

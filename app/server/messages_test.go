@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // messageBody is a request with more fields.
@@ -68,11 +69,11 @@ func TestMessageVars(t *testing.T) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
 		}
-		if got, want := fake.model.vars[0], "{"+c.want+`,"add_generation_prompt":true}`; got != want {
+		if got, want := fake.model.Vars[0], "{"+c.want+`,"add_generation_prompt":true}`; got != want {
 			t.Errorf("%s: the template gets\n%s\nwant\n%s", c.name, got, want)
 		}
-		if len(fake.model.requests) != 1 {
-			t.Errorf("%s: %d continuations", c.name, len(fake.model.requests))
+		if len(fake.model.Requests) != 1 {
+			t.Errorf("%s: %d continuations", c.name, len(fake.model.Requests))
 		}
 	}
 }
@@ -81,14 +82,14 @@ func TestMessageVars(t *testing.T) {
 func TestMessageParams(t *testing.T) {
 	fake := speaking("ok")
 	w := postMessages(t, fake, messageBody(`"temperature":0.5,"top_p":0.25,"top_k":7,"stop_sequences":["a","","b"],"thinking":{"type":"enabled","budget_tokens":5},"speculation":{"drafter":"none"}`))
-	r := fake.model.requests[0]
+	r := fake.model.Requests[0]
 	s := r.Sampling
 	if w.Code != 200 || *r.MaxTokens != 400 || s.Temperature != 0.5 || s.TopP != 0.25 || s.TopK != 7 || !slices.Equal(r.Stop, []string{"a", "b"}) || *r.Seed != 1 || r.Speculation.Drafter != "none" {
 		t.Errorf("%d %s: %+v", w.Code, w.Body, r)
 	}
 	fake = speaking("{}")
 	w = postMessages(t, fake, messageBody(`"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`))
-	if g := fake.model.grammars; w.Code != 200 || len(g) != 1 || !strings.Contains(string(g[0].JSON), `"type":"object"`) || strings.Contains(string(g[0].JSON), "lenient") {
+	if g := fake.model.Grammars; w.Code != 200 || len(g) != 1 || !strings.Contains(string(g[0].JSON), `"type":"object"`) || strings.Contains(string(g[0].JSON), "lenient") {
 		t.Errorf("%d %s: %v", w.Code, w.Body, g)
 	}
 	for choice, want := range map[string]struct {
@@ -103,14 +104,14 @@ func TestMessageParams(t *testing.T) {
 	} {
 		fake := speaking(goCall)
 		w := postMessages(t, fake, messageBody(looks, `"tool_choice":`+choice))
-		if w.Code != 200 || (want.names == nil) != (len(fake.model.grammars) == 0) {
-			t.Errorf("%s: %d %s under %v", choice, w.Code, w.Body, fake.model.grammars)
+		if w.Code != 200 || (want.names == nil) != (len(fake.model.Grammars) == 0) {
+			t.Errorf("%s: %d %s under %v", choice, w.Code, w.Body, fake.model.Grammars)
 			continue
 		}
 		if want.names == nil {
 			continue
 		}
-		lark := fake.model.grammars[0].Lark
+		lark := fake.model.Grammars[0].Lark
 		for _, name := range []string{"look", "go"} {
 			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(want.names, name) {
 				t.Errorf("%s: %s", choice, lark)
@@ -176,8 +177,8 @@ func TestBadMessages(t *testing.T) {
 			if e := decodeAnthropic(t, w); w.Code != 400 || e.Error.Type != "invalid_request_error" || !strings.Contains(e.Error.Message, want) {
 				t.Errorf("%.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
-			if r := fake.lastRun(); r.FinishReason != control.FinishError || r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.matchers != 0 {
-				t.Errorf("%.300s: %+v, %d held, %d matchers", fields, r, fake.held, fake.model.matchers)
+			if r := fake.lastRun(); r.FinishReason != control.FinishError || r.Endpoint != "/v1/messages" || fake.held != 0 || fake.model.OpenMatchers != 0 {
+				t.Errorf("%.300s: %+v, %d held, %d matchers", fields, r, fake.held, fake.model.OpenMatchers)
 			}
 		}
 		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") && !strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
@@ -223,14 +224,14 @@ func TestCountTokens(t *testing.T) {
 			body = `{"model":"tandem","max_tokens":9,` + fields + `}`
 		}
 		fake := speaking("ok")
-		fake.model.template = func(vars []byte) (string, error) { return string(vars), nil }
+		fake.model.Template = func(vars []byte) (string, error) { return string(vars), nil }
 		if strings.Contains(fields, "I th") {
-			fake.model.template = fakeTemplate
+			fake.model.Template = model.FakeTemplate
 		}
 		s := New(fake, Options{})
 		w := postTo(t, s, "/v1/messages/count_tokens", "application/json", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
-		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 || len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.requests) != 0 || fake.held != 0 {
+		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 || len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 || fake.held != 0 {
 			t.Errorf("%s: %d %s, %d runs, %d held", fields, w.Code, w.Body, len(fake.runs), fake.held)
 		}
 		var reply messageReply
@@ -267,7 +268,7 @@ func TestPlainerTurns(t *testing.T) {
 		{"the system passed over", amid, "pass over", "user:x|assistant:y|user:<system>\n be brief\n\n</system>\n\nz"},
 	} {
 		fake := speaking("ok")
-		fake.model.template = func(vars []byte) (string, error) {
+		fake.model.Template = func(vars []byte) (string, error) {
 			var v struct {
 				Messages []struct{ Role, Content string }
 			}
@@ -287,8 +288,8 @@ func TestPlainerTurns(t *testing.T) {
 			return strings.Join(parts, "|"), nil
 		}
 		w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[`+c.messages+`]}`)
-		if w.Code != 200 || fake.model.Decode(fake.model.requests[0].Prompt) != c.want {
-			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body, fake.model.Decode(fake.model.requests[0].Prompt))
+		if w.Code != 200 || fake.model.Decode(fake.model.Requests[0].Prompt) != c.want {
+			t.Errorf("%s: %d %s\n%q", c.name, w.Code, w.Body, fake.model.Decode(fake.model.Requests[0].Prompt))
 		}
 	}
 }
@@ -297,13 +298,13 @@ func TestPlainerTurns(t *testing.T) {
 func TestBegunAnswer(t *testing.T) {
 	fake := speaking("nk so")
 	w := postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I thi "}]}`)
-	if got := fake.model.Decode(fake.model.requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
+	if got := fake.model.Decode(fake.model.Requests[0].Prompt); w.Code != 200 || got != "ux\naI thi" || !strings.Contains(w.Body.String(), `"text":"nk so"`) {
 		t.Errorf("%d %s behind %q", w.Code, w.Body, got)
 	}
-	if strings.Contains(fake.model.vars[0], "add_generation_prompt") {
-		t.Errorf("a new answer begins: %s", fake.model.vars[0])
+	if strings.Contains(fake.model.Vars[0], "add_generation_prompt") {
+		t.Errorf("a new answer begins: %s", fake.model.Vars[0])
 	}
-	fake.model.template = func([]byte) (string, error) { return "x", nil }
+	fake.model.Template = func([]byte) (string, error) { return "x", nil }
 	w = postMessages(t, fake, `{"model":"tandem","max_tokens":9,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":"I"}]}`)
 	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "leaves out an answer that was begun") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -325,12 +326,12 @@ func TestToolLoop(t *testing.T) {
 	if err := json.Unmarshal(reply.Content, &blocks); err != nil || len(blocks) != 4 {
 		t.Fatalf("%s", reply.Content)
 	}
-	fake.model.output = "done"
+	fake.model.Output = "done"
 	second := fmt.Sprintf(`{"model":"tandem","max_tokens":9,%s,"messages":[{"role":"user","content":"x"},{"role":"assistant","content":%s},{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"1"},{"type":"tool_result","tool_use_id":%q,"content":"2"}]}]}`,
 		looks, reply.Content, blocks[2].ID, blocks[3].ID)
 	w = postMessages(t, fake, second)
 	want := fmt.Sprintf(`{"role":"assistant","content":"So:","tool_calls":[{"id":%q,"type":"function","function":{"name":"look","arguments":{"z": "é}", "a": [1]}}},{"id":%q,"type":"function","function":{"name":"go","arguments":{}}}],"reasoning_content":"hm"},{"role":"tool","content":"1","tool_call_id":%[1]q,"name":"look"},{"role":"tool","content":"2","tool_call_id":%q,"name":"go"}]`, blocks[2].ID, blocks[3].ID)
-	if last := fake.model.vars[len(fake.model.vars)-1]; w.Code != 200 || !slices.ContainsFunc(fake.model.vars, func(v string) bool { return strings.Contains(v, want) }) {
+	if last := fake.model.Vars[len(fake.model.Vars)-1]; w.Code != 200 || !slices.ContainsFunc(fake.model.Vars, func(v string) bool { return strings.Contains(v, want) }) {
 		t.Errorf("%d %s: the template gets\n%s\nwithout\n%s", w.Code, w.Body, last, want)
 	}
 }
@@ -353,7 +354,7 @@ func FuzzMessagesRequest(f *testing.F) {
 		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
 			t.Fatalf("an error of our own in the stream: %s", text)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" || fake.model.matchers != 0 {
+		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" || fake.model.OpenMatchers != 0 {
 			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.active()), r)
 		}
 		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
@@ -368,7 +369,7 @@ type comingBackend struct {
 	asked chan struct{}
 }
 
-func (b comingBackend) Acquire(ctx context.Context, _ string) (Model, error) {
+func (b comingBackend) Acquire(ctx context.Context, _ string) (model.Model, error) {
 	close(b.asked)
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -389,7 +390,7 @@ func TestCountTokensWaits(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	fake := newFake()
-	fake.model.kind = control.KindEmbedding
+	fake.model.Purpose = control.KindEmbedding
 	w = postTo(t, New(fake, Options{}), "/v1/messages/count_tokens", "application/json", body)
 	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "embeddings") || fake.held != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"tandem/app/model"
 )
 
 // An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings,
@@ -44,8 +46,8 @@ func (o *ollamaEmbedRequest) read(f *fields, key string) {
 }
 
 // answer implements readRequest.
-func (o *ollamaEmbedRequest) answer(run *run, m Model, texts [][]int32) ([]byte, error) {
-	vectors, stats, err := m.Embed(run.ctx, run.reading(texts), o.dimensions)
+func (o *ollamaEmbedRequest) answer(run *run, m model.Model, texts [][]int32) ([]byte, error) {
+	vectors, stats, err := m.Reader().Embed(run.ctx, run.reading(texts), o.dimensions)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (o ollamaForm) whole(r *reply) []byte {
 	}
 	dst := o.appendPiece(o.appendHead(nil, r.model.ID()), s)
 	if r.params.logprobs {
-		dst = appendLogprobs(append(dst, `,"logprobs":`...), r.model, c.heard())
+		dst = appendLogprobs(append(dst, `,"logprobs":`...), r.model.Tokenizer(), c.heard())
 	}
 	return o.appendEnd(dst, r)
 }
@@ -199,7 +199,7 @@ func (l *ollamaLines) send(c *choice, s ollamaPiece) {
 	}
 	b := l.form.appendPiece(l.form.appendHead(nil, l.rep.model.ID()), s)
 	if scored {
-		b = appendLogprobs(append(b, `,"logprobs":`...), l.rep.model, toks)
+		b = appendLogprobs(append(b, `,"logprobs":`...), l.rep.model.Tokenizer(), toks)
 	}
 	l.rep.send(l.out, "", append(b, `,"done":false}`...))
 }

@@ -97,26 +97,26 @@ func TestOllamaPrompts(t *testing.T) {
 	} {
 		fake := newFake()
 		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
-		if w.Code != http.StatusOK || len(fake.model.requests) != 1 {
+		if w.Code != http.StatusOK || len(fake.model.Requests) != 1 {
 			t.Errorf("%.90s: %d %s", c.body, w.Code, w.Body)
 			continue
 		}
-		if got := fake.model.Decode(fake.model.requests[0].Prompt); got != c.prompt {
+		if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != c.prompt {
 			t.Errorf("%.90s: prompt %q, want %q", c.body, got, c.prompt)
 		}
 		if r := fake.lastRun(); !strings.Contains(c.path, r.Endpoint) || r.Model != "acme/coder" || fake.held != 0 || fake.unload != 0 {
 			t.Errorf("%.90s: %d held, %d unloads, the history has %+v", c.body, fake.held, fake.unload, r)
 		}
-		if v := strings.Join(fake.model.vars, ""); strings.Contains(c.body, "tool_name") && !strings.Contains(v, `"reasoning_content":"hm"`) ||
+		if v := strings.Join(fake.model.Vars, ""); strings.Contains(c.body, "tool_name") && !strings.Contains(v, `"reasoning_content":"hm"`) ||
 			strings.Contains(c.body, "tool_name") && (!strings.Contains(v, `"name":"f"`) || !strings.Contains(v, `{"b":1,"a":2}`)) || strings.Contains(v, "images") {
 			t.Errorf("%.90s: the template gets %s", c.body, v)
 		}
 	}
 	// A model without a template is asked as it is, as long as nothing is lost.
 	fake := newFake()
-	fake.model.template = nil
+	fake.model.Template = nil
 	postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
-	if got := fake.model.Decode(fake.model.requests[0].Prompt); got != "<bos>hi" {
+	if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "<bos>hi" {
 		t.Errorf("prompt %q", got)
 	}
 	w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","system":"s"}`)
@@ -135,18 +135,18 @@ func TestOllamaOptions(t *testing.T) {
 		if w.Code != http.StatusOK {
 			t.Fatal(w.Code, w.Body)
 		}
-		r := fake.model.requests[0]
+		r := fake.model.Requests[0]
 		s := r.Sampling
 		if s.Temperature != 0.5 || s.TopP != 0.9 || s.TopK != 20 || s.MinP != 0.1 || *r.Seed != 42 || *r.MaxTokens != 3 || s.RepetitionPenalty != 1.2 ||
 			s.PresencePenalty != 1.5 || s.FrequencyPenalty != 1 || !slices.Equal(r.Stop, []string{"\n", "user:"}) || !r.Logprobs || r.TopLogprobs != 2 {
 			t.Errorf("%s: %+v %+v", path, r, s)
 		}
-		if len(fake.model.grammars) != 1 || !strings.Contains(string(fake.model.grammars[0].JSON), `"type":"object"`) || fake.model.matchers != 0 {
-			t.Errorf("%s: grammars %s, %d open", path, fake.model.grammars, fake.model.matchers)
+		if len(fake.model.Grammars) != 1 || !strings.Contains(string(fake.model.Grammars[0].JSON), `"type":"object"`) || fake.model.OpenMatchers != 0 {
+			t.Errorf("%s: grammars %s, %d open", path, fake.model.Grammars, fake.model.OpenMatchers)
 		}
 		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`, `{"num_predict":-2,"seed":-1}`} {
 			postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
-			if r := fake.model.requests[len(fake.model.requests)-1]; r.MaxTokens != nil || r.Grammar != nil || *r.Seed == 1<<64-1 {
+			if r := fake.model.Requests[len(fake.model.Requests)-1]; r.MaxTokens != nil || r.Grammar != nil || *r.Seed == 1<<64-1 {
 				t.Errorf("%s: %+v", none, r)
 			}
 		}
@@ -154,8 +154,8 @@ func TestOllamaOptions(t *testing.T) {
 	for think, want := range map[string]string{`true`: `"enable_thinking":true`, `false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
 		fake := newFake()
 		postTo(t, New(fake, Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
-		if !strings.Contains(fake.model.vars[0], want) {
-			t.Errorf("think %s: %s", think, fake.model.vars)
+		if !strings.Contains(fake.model.Vars[0], want) {
+			t.Errorf("think %s: %s", think, fake.model.Vars)
 		}
 	}
 }
@@ -235,7 +235,7 @@ func TestOllamaKeepAlive(t *testing.T) {
 	for path, body := range map[string]string{"/api/chat": `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`, "/api/generate": `{"model":"tandem","prompt":"x"}`} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := newFake()
-			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(8 * time.Second) // a long prefill
 				yield("a", nil)
 				time.Sleep(3 * time.Second)
@@ -305,7 +305,7 @@ func TestOllamaLoad(t *testing.T) {
 		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason || (a.Message != nil) != (c.path == "/api/chat") || (a.Response != nil) == (c.path == "/api/chat") {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 		}
-		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 || len(fake.model.requests) != 0 {
+		if fake.unload != c.unloads || fake.held != 0 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 {
 			t.Errorf("%s: %d unloads, %d held, %d runs", c.body, fake.unload, fake.held, len(fake.runs))
 		}
 	}
@@ -399,7 +399,7 @@ func TestOllamaMistakes(t *testing.T) {
 func TestOllamaFailures(t *testing.T) {
 	for _, after := range []int{0, 1} {
 		fake := newFake()
-		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				for range after {
 					if !yield(engine.Token{ID: 'a', Text: "a"}, nil) {
@@ -473,8 +473,8 @@ func fuzzOllama(f *testing.F, path string) {
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if fake.held != 0 || fake.model.matchers != 0 || len(s.active()) != 0 {
-			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.matchers, len(s.active()))
+		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.active()) != 0 {
+			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.OpenMatchers, len(s.active()))
 		}
 	})
 }

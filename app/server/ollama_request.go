@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -28,7 +29,7 @@ func (r *ollamaRequest) form() form {
 }
 
 // prompts implements request.
-func (r *ollamaRequest) prompts(m Model) ([]*prompt, error) {
+func (r *ollamaRequest) prompts(m model.Model) ([]*prompt, error) {
 	list, err := r.request.prompts(m)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate && r.plain != nil {
 		return r.plain.prompts(m)
@@ -184,15 +185,15 @@ func readOllama(f *fields) params {
 }
 
 // readOllamaFormat returns what the answer may be, nil for any text.
-func readOllamaFormat(f *fields) *Grammar {
+func readOllamaFormat(f *fields) *model.Grammar {
 	v := f.raw("format")
 	switch {
 	case v == nil || string(v) == `""`:
 	case string(v) == `"json"`:
-		return &Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
+		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
 	case v[0] == '{':
 		if f.object("format") != nil {
-			return &Grammar{JSON: dialect.Guided(v, false)}
+			return &model.Grammar{JSON: dialect.Guided(v, false)}
 		}
 	default:
 		f.fail("format", "must be \"json\" or a JSON schema.")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // detailed says more of its models.
@@ -20,7 +21,7 @@ func (b detailed) Models(context.Context) ([]control.Model, error) {
 	return []control.Model{
 		{ID: "other", Architecture: "llama", Dtype: "bfloat16", Parameters: 7_615_616_512, Bytes: 15 << 30, ContextLength: 4096, AddedAt: added},
 		{ID: "vectors", Architecture: "qwen3", Kind: control.KindEmbedding, Dtype: "float32", Parameters: 600_000, Bytes: 3 << 20, ContextLength: 4096, AddedAt: added},
-		{ID: b.model.id, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
+		{ID: b.model.Name, Architecture: "qwen3", Quantization: "4-bit", Dtype: "bfloat16", Parameters: 18_400_000, Bytes: 10 << 20, ContextLength: 9999, Revision: "abc", AddedAt: added},
 	}, nil
 }
 
@@ -78,7 +79,7 @@ func (b unloaded) State() control.State {
 	return st
 }
 
-func (b unloaded) Acquire(context.Context, string) (Model, error) {
+func (b unloaded) Acquire(context.Context, string) (model.Model, error) {
 	panic("a model is loaded to be looked at")
 }
 

@@ -214,9 +214,9 @@ func TestOpenAPIAnswers(t *testing.T) {
 		fake := speaking(thinks)
 		switch {
 		case strings.Contains(path, "embed"):
-			fake.model.kind = control.KindEmbedding
+			fake.model.Purpose = control.KindEmbedding
 		case strings.Contains(path, "rerank"):
-			fake.model.kind = control.KindReranker
+			fake.model.Purpose = control.KindReranker
 		}
 		s := New(fake, Options{})
 		path = strings.Replace(path, "STORED", storedResponse(t, s, path), 1)

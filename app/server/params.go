@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -30,9 +31,9 @@ type params struct {
 	stop           []string
 	ignoreEOS      bool
 	speculation    engine.Speculation
-	prediction     string   // what the client expects to be generated
-	grammar        *Grammar // nil for any text
-	grammarParam   string   // the field it is of
+	prediction     string         // what the client expects to be generated
+	grammar        *model.Grammar // nil for any text
+	grammarParam   string         // the field it is of
 	thinking       thinking
 	single         bool // one call at most
 	returnTokenIDs bool
@@ -182,7 +183,7 @@ func readSpeculation(f *fields) (r engine.Speculation) {
 }
 
 // request fills an engine.Request for one prompt; d fills what the client left open.
-func (p *params) request(prompt []int32, d Defaults, index int) engine.Request {
+func (p *params) request(prompt []int32, d model.Defaults, index int) engine.Request {
 	r := engine.Request{
 		Prompt:         prompt,
 		MaxTokens:      p.maxTokens,

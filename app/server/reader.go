@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -18,29 +19,9 @@ const (
 	maxReadTokens = 4 << 20         // of all together, a query counting with each document
 )
 
-// A Reader is what a model makes of texts, with no answer to them.
-type Reader interface {
-	// Kind is control.KindEmbedding, control.KindReranker or empty.
-	Kind() string
-
-	// Dimensions is the length of the vectors of a KindEmbedding.
-	Dimensions() int
-	// Embed returns a vector of each text, cut to so many dimensions and then
-	// normalised again, or whole if that is 0. What comes back of each text is for the
-	// model to say, not for the reading. Cancelling ctx stops within one chunk.
-	Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error)
-
-	// RerankPrompt is what a KindReranker reads of a document. An empty
-	// instruction means the model's own.
-	RerankPrompt(instruction, query, document string) ([]int32, error)
-	// Relevance returns for each of such prompts, which are the texts, how likely it is,
-	// from 0 to 1, that the document answers the query.
-	Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error)
-}
-
 // generates refuses models that go on with no text.
-func generates(m Model) error {
-	if m.Kind() != control.KindEmbedding {
+func generates(m model.Model) error {
+	if m.Reader().Kind() != control.KindEmbedding {
 		return nil
 	}
 	return invalid("model", "The model %s makes embeddings and generates no text: name another model, or send texts to /v1/embeddings.", control.Word(m.ID()))
@@ -48,9 +29,9 @@ func generates(m Model) error {
 
 // checkKind refuses models of another kind than the route asks for. who says what
 // would do.
-func checkKind(m Model, kind, who string) error {
-	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings", control.KindReranker: "is a reranker"}[m.Kind()]
-	if m.Kind() != kind {
+func checkKind(m model.Model, kind, who string) error {
+	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings", control.KindReranker: "is a reranker"}[m.Reader().Kind()]
+	if m.Reader().Kind() != kind {
 		return invalid("model", "The model %s %s; %s.", control.Word(m.ID()), control.Word(what), control.Word(who))
 	}
 	return nil
@@ -62,7 +43,7 @@ type readRequest interface {
 	// texts hands the texts of the request to the intake.
 	texts(*intake) error
 	// answer returns the body of the answer.
-	answer(run *run, m Model, texts [][]int32) ([]byte, error)
+	answer(run *run, m model.Model, texts [][]int32) ([]byte, error)
 }
 
 // textsRoute answers such a route.
@@ -131,7 +112,7 @@ func modelOf(f *fields) string {
 // An intake gathers the texts of one request.
 type intake struct {
 	ctx   context.Context // the request's: tokenizing much takes time
-	model Model
+	model model.Model
 	texts [][]int32
 	n     int // tokens of all
 }
@@ -155,7 +136,7 @@ func (t *intake) add(param string, ids []int32, err error) error {
 	}
 	if i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
 		return invalid(param, "%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
-			param, m.TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
+			param, m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
 	}
 	t.texts = append(t.texts, ids)
 	return nil

@@ -138,7 +138,7 @@ func TestRecordings(t *testing.T) {
 	for _, c := range recordings() {
 		t.Run(c.client, func(t *testing.T) {
 			fake := speaking(`{"title": "x"}`)
-			fake.model.context = 1 << 16
+			fake.model.Context = 1 << 16
 			w := recordedAnswer(fake, c)
 			if w.Code != 200 || !strings.HasSuffix(w.Body.String(), c.ends) || strings.Contains(w.Body.String(), `"error"`) {
 				t.Fatalf("%d %s", w.Code, w.Body)
@@ -150,7 +150,7 @@ func TestRecordings(t *testing.T) {
 				t.Errorf("no chunk has the usage alone: %s", w.Body)
 			}
 			var prompt string
-			for _, r := range fake.model.requests {
+			for _, r := range fake.model.Requests {
 				prompt += fake.model.Decode(r.Prompt)
 			}
 			for _, part := range c.prompt {
@@ -158,7 +158,7 @@ func TestRecordings(t *testing.T) {
 					t.Errorf("the model reads %q, without %q", prompt, part)
 				}
 			}
-			vars := strings.Join(fake.model.vars, "\n")
+			vars := strings.Join(fake.model.Vars, "\n")
 			for _, part := range c.vars {
 				if !strings.Contains(vars, part) {
 					t.Errorf("the template gets %s, without %s", vars, part)
@@ -182,7 +182,7 @@ func TestRecordedImages(t *testing.T) {
 	} {
 		fake := speaking("x")
 		w := recordedAnswer(fake, recording{path: "/v1/chat/completions", headers: byOpenAI, body: `{"model":"tandem","messages":[{"role":"user","content":[{"type":"text","text":"See"},` + part + `]}]}`})
-		if e := decodeError(t, w); w.Code != 400 || !strings.Contains(e.Message, "takes text only") || len(fake.model.requests) != 0 {
+		if e := decodeError(t, w); w.Code != 400 || !strings.Contains(e.Message, "takes text only") || len(fake.model.Requests) != 0 {
 			t.Errorf("%s: %d %s", client, w.Code, w.Body)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -154,13 +155,13 @@ func TestOverlong(t *testing.T) {
 		"/api/generate":   "maximum context length is 64 tokens",
 	} {
 		w := httptest.NewRecorder()
-		Refuse(w, localRequest(http.MethodPost, path, nil), contextError("prompt", &heldModel{fakeModel: &fakeModel{context: 64}}, "at least ", 70))
+		Refuse(w, localRequest(http.MethodPost, path, nil), contextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), words) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.", 70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
-		if err := contextError("prompt", &heldModel{fakeModel: &fakeModel{context: 64, longer: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
+		if err := contextError("prompt", &heldModel{Fake: &model.Fake{Context: 64, LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
 			t.Errorf("up to %d: %v", longer, err)
 		}
 	}

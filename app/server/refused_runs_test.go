@@ -48,22 +48,22 @@ func TestRefusedContinuation(t *testing.T) {
 		{"no JSON", branch, `{"prompt":`, nil, 400, ""},
 		{"a bad field", branch, `{"prompt":"more","raw":true,"temperature":-1}`, nil, 400, ""},
 		{"no room", branch, fmt.Sprintf(`{"prompt":%q,"raw":true}`, strings.Repeat("x", 100)), nil, 400, ""},
-		{"a full queue", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.generate = full }, 503, ""},
+		{"a full queue", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = full }, 503, ""},
 		{"no such model", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.checkpoint.Model = "gone" }, 404, ""},
-		{"an embedding model", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.kind = control.KindEmbedding }, 400, ""},
-		{"another model", resume, `{}`, func(f *fakeBackend) { f.model.key = "another" }, 409, ""},
+		{"an embedding model", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Purpose = control.KindEmbedding }, 400, ""},
+		{"another model", resume, `{}`, func(f *fakeBackend) { f.model.CacheKey = "another" }, 409, ""},
 		{"a bad field of a resumption", resume, `{"stream":7}`, nil, 400, ""},
 
-		{"a defect", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.generate = failing(engine.CodeInternal, 0) }, 500, control.FinishError},
-		{"a failure behind the prompt", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.generate = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
-		{"a failure behind a token", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.generate = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
+		{"a defect", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeInternal, 0) }, 500, control.FinishError},
+		{"a failure behind the prompt", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 0) }, 503, control.FinishError},
+		{"a failure behind a token", branch, `{"prompt":"more","raw":true}`, func(f *fakeBackend) { f.model.Script = failing(engine.CodeClosed, 1) }, 503, control.FinishError},
 		{"an answer", branch, `{"prompt":"more","raw":true}`, nil, 200, "stop"},
 		{"a resumed answer", resume, `{}`, nil, 200, "stop"},
 		{"a request of a program", "/v1/completions", `{"model":"tandem","prompt":"x","n":-1}`, nil, 400, control.FinishError},
 	} {
 		fake := lettered("prompt")
 		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
 		if c.change != nil {
 			c.change(fake)
 		}

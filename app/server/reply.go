@@ -6,15 +6,16 @@ import (
 	"crypto/rand"
 	"time"
 
+	"tandem/app/model"
 	"tandem/engine"
 )
 
 // A reply is the answer to one generating request, whole or in chunks.
 type reply struct {
 	id      string
-	created int64  // Unix seconds
-	model   Model  // nil until it is there, like release and the choices
-	release func() // of the model, before the client knows that it is answered: what it asks next may need the model idle
+	created int64       // Unix seconds
+	model   model.Model // nil until it is there, like release and the choices
+	release func()      // of the model, before the client knows that it is answered: what it asks next may need the model idle
 	run     *run
 	params  *params
 	form    form

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // A rerankRequest is the body of /v1/rerank, in the form that Jina and Cohere share.
@@ -84,7 +85,7 @@ func (r *rerankRequest) texts(in *intake) error {
 		if err := checkLength(m, param, len(r.instruction)+len(r.query)+len(document)); err != nil {
 			return err
 		}
-		ids, err := m.RerankPrompt(r.instruction, r.query, document)
+		ids, err := m.Reader().RerankPrompt(r.instruction, r.query, document)
 		if err := in.add(param, ids, err); err != nil {
 			return err
 		}
@@ -93,8 +94,8 @@ func (r *rerankRequest) texts(in *intake) error {
 }
 
 // answer implements readRequest.
-func (r *rerankRequest) answer(run *run, m Model, texts [][]int32) ([]byte, error) {
-	scores, stats, err := m.Relevance(run.ctx, run.reading(texts))
+func (r *rerankRequest) answer(run *run, m model.Model, texts [][]int32) ([]byte, error) {
+	scores, stats, err := m.Reader().Relevance(run.ctx, run.reading(texts))
 	if err != nil {
 		return nil, err
 	}

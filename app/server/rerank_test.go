@@ -46,7 +46,7 @@ func TestRerank(t *testing.T) {
 		var order []int
 		for i, r := range got.Results {
 			order = append(order, r.Index)
-			if want := 1 - 1/float64(len(fake.model.texts[r.Index])); r.Score != want {
+			if want := 1 - 1/float64(len(fake.model.ReadTexts[r.Index])); r.Score != want {
 				t.Errorf("%s: document %d has %v, want %v", c.fields, r.Index, r.Score, want)
 			}
 			if text := r.Document; (text != nil) != (c.texts != nil) || text != nil && text.Text != c.texts[i] {
@@ -64,7 +64,7 @@ func TestRerank(t *testing.T) {
 		for i, text := range []string{"bb", "dddd", "a", "cc"} {
 			want := instruction + "|q?|" + text
 			tokens += len(want)
-			if read := fake.model.Decode(fake.model.texts[i]); read != want {
+			if read := fake.model.Decode(fake.model.ReadTexts[i]); read != want {
 				t.Errorf("%s: the model read %q, want %q", c.fields, read, want)
 			}
 		}
@@ -81,7 +81,7 @@ func TestRerank(t *testing.T) {
 // each document, and a client that left is not tokenized for.
 func TestIntake(t *testing.T) {
 	fake := newFakeKind(control.KindReranker)
-	fake.model.context = 8 << 20
+	fake.model.Context = 8 << 20
 	query := strings.Repeat("q", maxReadTokens/2)
 	w := postTo(t, New(fake, Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -55,7 +56,7 @@ func readResponse(f *fields) (request, error) {
 }
 
 // readTextFormat returns what the answer may be, nil for any text.
-func readTextFormat(f *fields) *Grammar {
+func readTextFormat(f *fields) *model.Grammar {
 	text := f.object("text")
 	if text == nil {
 		return nil

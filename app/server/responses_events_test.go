@@ -170,14 +170,14 @@ func TestResponseEvents(t *testing.T) {
 func TestResponseFails(t *testing.T) {
 	full := &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."}
 	fake := speaking("hello")
-	fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) { yield(engine.Token{}, full) }
 	}
 	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || decodeError(t, w).Code != "queue_full" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			if yield(engine.Token{ID: 'h', Text: "h"}, nil) {
 				yield(engine.Token{}, full)
@@ -200,7 +200,7 @@ func TestResponseFails(t *testing.T) {
 func TestResponseKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := speaking("hello")
-		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 			time.Sleep(3 * time.Second)
 			yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."})
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/dialect"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -72,7 +73,7 @@ func state(c *choice) string {
 // appendResponse appends the object. Before its end it has no items, and before the model
 // is there it tells of the sampling what was asked for.
 func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store bool, fail *failure) []byte {
-	q, sampling := f.req, f.req.request(nil, Defaults{}, 0).Sampling
+	q, sampling := f.req, f.req.request(nil, model.Defaults{}, 0).Sampling
 	if r.choices != nil {
 		sampling = r.choices[0].req.Sampling
 	}
@@ -296,7 +297,7 @@ func (f *responseForm) appendLogprobs(dst []byte, r *reply, toks []engine.Token)
 	if !f.req.logprobs {
 		return append(dst, "[]"...)
 	}
-	return appendLogprobs(dst, r.model, toks)
+	return appendLogprobs(dst, r.model.Tokenizer(), toks)
 }
 
 func appendIndex(dst []byte, name string, i int) []byte {

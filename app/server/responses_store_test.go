@@ -44,7 +44,7 @@ func TestResponseLoop(t *testing.T) {
 		}
 		call := first.Output[len(first.Output)-1]
 		result := fmt.Sprintf(`{"type":"function_call_output","call_id":"%s","output":"there"}`, call.CallID)
-		fake.model.output = "found"
+		fake.model.Output = "found"
 		input := `"previous_response_id":"` + first.ID + `","input":[` + result + `]`
 		if !stored {
 			input = fmt.Sprintf(`"store":false,"input":[{"role":"user","content":"find it"},
@@ -58,7 +58,7 @@ func TestResponseLoop(t *testing.T) {
 		if stored && (second.Previous == nil || *second.Previous != first.ID) {
 			t.Errorf("it goes on from %v", second.Previous)
 		}
-		vars := fake.model.vars[len(fake.model.vars)-1]
+		vars := fake.model.Vars[len(fake.model.Vars)-1]
 		prompts = append(prompts, strings.ReplaceAll(vars, strings.TrimPrefix(call.CallID, callPrefix), "ID"))
 	}
 	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) || !strings.Contains(prompts[0], `"reasoning_content":"hm"`) {
@@ -72,11 +72,11 @@ func TestResponseChain(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake, Options{})
 	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
-	fake.model.output = "two"
+	fake.model.Output = "two"
 	b := respond(t, s, responseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
 	// Without store it can be gone on from what was stored.
 	c := respond(t, s, responseBody(`"input":"C","store":false,"previous_response_id":"`+b.ID+`"`))
-	last := func() string { return fake.model.Decode(fake.model.requests[len(fake.model.requests)-1].Prompt) }
+	last := func() string { return fake.model.Decode(fake.model.Requests[len(fake.model.Requests)-1].Prompt) }
 	if got, want := last(), "uA\naone\nsD\nuB\natwo\nuC\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
@@ -287,7 +287,7 @@ func TestResponseResumed(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 || value(reply.Choices[0].Message.Content) != "one" {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		last := fake.model.requests[len(fake.model.requests)-1]
+		last := fake.model.Requests[len(fake.model.Requests)-1]
 		if got := fake.model.Decode(last.Prompt); got != c.want || *last.Seed != 1 {
 			t.Errorf("the prompt is %q, want %q", got, c.want)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // A responseItem is an item of a response.
@@ -110,8 +111,8 @@ func TestResponseMessages(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking("hello")
 			respond(t, New(fake, Options{}), responseBody(c.fields))
-			if want := "{" + c.want + `,"add_generation_prompt":true}`; fake.model.vars[0] != want {
-				t.Errorf("the template gets\n%s, want\n%s", fake.model.vars[0], want)
+			if want := "{" + c.want + `,"add_generation_prompt":true}`; fake.model.Vars[0] != want {
+				t.Errorf("the template gets\n%s, want\n%s", fake.model.Vars[0], want)
 			}
 		})
 	}
@@ -132,16 +133,16 @@ func TestPlainTurns(t *testing.T) {
 				return "", control.Errorf(control.CodeInvalid, "Roles must alternate.")
 			}
 		}
-		return fakeTemplate(vars)
+		return model.FakeTemplate(vars)
 	}
 	fake := speaking("hello")
-	fake.model.template = strict
+	fake.model.Template = strict
 	respond(t, New(fake, Options{}), body)
-	if got, want := fake.model.Decode(fake.model.requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
+	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// What no form helps is told as it was said first.
-	fake.model.template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
+	fake.model.Template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
 	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", body)
 	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil || *e.Param != "input" {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -153,11 +154,11 @@ func TestResponseParams(t *testing.T) {
 	fake := speaking("hello")
 	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", maxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
-	r := fake.model.requests[0]
-	if len(fake.model.requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
+	r := fake.model.Requests[0]
+	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
 		t.Errorf("%+v", r)
 	}
-	if g := fake.model.grammars; len(g) != 1 || !strings.Contains(string(g[0].JSON), `"lenient":true`) {
+	if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(string(g[0].JSON), `"lenient":true`) {
 		t.Errorf("%+v", g)
 	}
 	var got map[string]any
@@ -231,8 +232,8 @@ func TestResponseRefusals(t *testing.T) {
 				t.Errorf("%.100s: %d %s", c.fields, w.Code, w.Body)
 			}
 		}
-		if len(fake.model.requests) != 0 || len(fake.kept) != 0 || fake.lastRun().FinishReason != control.FinishError {
-			t.Errorf("%s: %d requests, %d kept", c.fields, len(fake.model.requests), len(fake.kept))
+		if len(fake.model.Requests) != 0 || len(fake.kept) != 0 || fake.lastRun().FinishReason != control.FinishError {
+			t.Errorf("%s: %d requests, %d kept", c.fields, len(fake.model.Requests), len(fake.kept))
 		}
 	}
 }
@@ -255,7 +256,7 @@ func TestResponseItems(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
 			if c.says == "" {
-				fake.model.output, fake.model.generate = "", silentModel
+				fake.model.Output, fake.model.Script = "", silentModel
 			}
 			r := respond(t, New(fake, Options{}), responseBody(c.fields))
 			if got := short(r.Output); got != c.want || r.Status != c.status {
@@ -298,7 +299,7 @@ func TestResponseForced(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
 		fake := speaking(goCall)
 		r := respond(t, New(fake, Options{}), responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
-		if g := fake.model.grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") || strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
+		if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") || strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
 			t.Errorf("%s: %v", choice, g)
 		}
 		if short(r.Output) != "function_call completed  go {}\n" {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/model"
 )
 
 // A resumption goes on with a run that was cut off.
@@ -22,7 +23,7 @@ type resumption struct {
 }
 
 // apply has the one choice of the request go on where the run was cut off.
-func (r *resumption) apply(m Model, c *choice) error {
+func (r *resumption) apply(m model.Model, c *choice) error {
 	if r.key != m.Key() {
 		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so its answer cannot go on; send the request again.", control.Word(m.ID()), r.run)
 	}

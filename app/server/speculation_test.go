@@ -31,7 +31,7 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 			continue
 		}
-		got := fake.model.requests[0].Speculation
+		got := fake.model.Requests[0].Speculation
 		if (got.Depth == nil) != (want.Depth == nil) || got.Depth != nil && *got.Depth != *want.Depth {
 			t.Errorf("%s: depth %v", body, got.Depth)
 		}
@@ -65,10 +65,10 @@ func TestPredictionReachesTheEngine(t *testing.T) {
 	fake := newFake()
 	postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
-	if len(fake.model.requests) != 2 {
-		t.Fatalf("%d requests", len(fake.model.requests))
+	if len(fake.model.Requests) != 2 {
+		t.Fatalf("%d requests", len(fake.model.Requests))
 	}
-	for _, r := range fake.model.requests {
+	for _, r := range fake.model.Requests {
 		if want := []int32{'<', 'e', 'o', 's', '>'}; !slices.Equal(r.Prediction, want) {
 			t.Errorf("prediction %v, want %v", r.Prediction, want)
 		}

@@ -71,7 +71,7 @@ func TestStopsInXMLCalls(t *testing.T) {
 	const says = "So:\n<tool_call>\n<function=look>\n<parameter=z>\nEND\n</parameter>\n</function>\n</tool_call>"
 	for _, stop := range []string{"<tool_call>", "<function=", "<function=look>", "<parameter=z>", "</parameter>", "</function>\n", "</tool_call>", "END"} {
 		fake := speaking(says)
-		fake.model.writes = "<tool_call> <function="
+		fake.model.TemplateSource = "<tool_call> <function="
 		want := says // what a call says is no text of the answer
 		if before, _, _ := strings.Cut(says, stop); stop != "END" {
 			want = before + stop
@@ -99,9 +99,9 @@ func TestStopsBehindThoughts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
-			fake.model.behind = c.behind
+			fake.model.Continuation = c.behind
 			if c.opened {
-				fake.model.template = func([]byte) (string, error) { return "x<think>\n", nil }
+				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}
 			got := chatWith(t, fake, chatBody(c.fields, `"return_token_ids":true`))[0]
 			if text := fake.model.Decode(got.ids); text != c.all {
@@ -121,7 +121,7 @@ func TestStopsOfResumed(t *testing.T) {
 		fake := speaking(all + " no")
 		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
 		body := chatBody(twoTools, `"stop":["END","think"]`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
 		fake.left = []int32("ux\n" + all[:at])
 		w := socketPost(New(fake, Options{}), "/app/runs/1/resume", `{"return_token_ids":true}`)
 		var reply chatReply

@@ -121,7 +121,7 @@ func TestSlowReaderOfWhole(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
-		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 			time.Sleep(8 * time.Second) // a long prefill
 			yield("a", nil)
 			time.Sleep(time.Second) // no silence worth a comment
@@ -163,7 +163,7 @@ func TestErrorInStream(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			fake := newFake()
-			fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+			fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 				time.Sleep(c.wait)
 				if c.before != "" {
 					yield(c.before, nil)
@@ -198,7 +198,7 @@ func TestSlowReader(t *testing.T) {
 		fake := newFake()
 		generated := time.Duration(-1)
 		start := time.Now()
-		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 			for range tokens {
 				if !yield("token", nil) {
 					return
@@ -227,7 +227,7 @@ func TestEndlessSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := newFake()
 		text, sent := strings.Repeat("x", 1<<20), 0
-		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 			for ctx.Err() == nil && sent < 1000 {
 				sent++
 				if !yield(text, nil) {
@@ -300,7 +300,7 @@ func TestDisconnect(t *testing.T) {
 			fake := newFake()
 			started := make(chan struct{})
 			var once sync.Once
-			fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+			fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 				for ctx.Err() == nil {
 					if !yield("x", nil) {
 						return
@@ -345,7 +345,7 @@ func TestCancelRun(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		fake := newFake()
 		s := New(fake, Options{})
-		fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("kept", nil)
 			r := localRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
 			r.Header.Set("Content-Type", "application/json")
@@ -386,7 +386,7 @@ func TestRunHeader(t *testing.T) {
 func TestClose(t *testing.T) {
 	fake := newFake()
 	s := New(fake, Options{})
-	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		s.Close()
 		<-ctx.Done()
 		yield("", ctx.Err())
@@ -403,7 +403,7 @@ func TestClose(t *testing.T) {
 func TestCloseStream(t *testing.T) {
 	fake := newFake()
 	s := New(fake, Options{})
-	fake.model.generate = script(func(ctx context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("kept", nil)
 		s.Close()
 		<-ctx.Done()
@@ -422,8 +422,8 @@ func TestCloseStream(t *testing.T) {
 func TestPanic(t *testing.T) {
 	fake := newFake()
 	s := New(fake, Options{})
-	fake.model.generate = script(func(context.Context, func(string, error) bool) { panic("broken") })
-	fake.model.template = func([]byte) (string, error) { panic("broken") }
+	fake.model.Script = script(func(context.Context, func(string, error) bool) { panic("broken") })
+	fake.model.Template = func([]byte) (string, error) { panic("broken") }
 	for _, c := range [][2]string{
 		{"/v1/completions", `{"model":"tandem","prompt":"x"}`},
 		{"/v1/completions", `{"model":"tandem","prompt":"x","stream":true}`},
@@ -438,7 +438,7 @@ func TestPanic(t *testing.T) {
 			t.Errorf("%s: the history has %+v; %d held, %d in flight", c[1], r, fake.held, len(s.active()))
 		}
 	}
-	fake.model.generate = nil
+	fake.model.Script = nil
 	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); w.Code != 200 {
 		t.Errorf("the next request: %d %s", w.Code, w.Body)
 	}
@@ -448,7 +448,7 @@ func TestPanic(t *testing.T) {
 // yield to the client's read, over a real connection.
 func BenchmarkStream(b *testing.B) {
 	fake := newFake()
-	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 		for range b.N {
 			if !yield(" token", nil) {
 				return
@@ -473,7 +473,7 @@ func BenchmarkStream(b *testing.B) {
 func BenchmarkStreamPaced(b *testing.B) {
 	fake := newFake()
 	read := make(chan struct{})
-	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 		for range b.N {
 			if !yield(" token", nil) {
 				return

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -25,12 +26,12 @@ type replay struct {
 	Sampling  json.RawMessage `json:"sampling"` // engine.Request's
 	Seed      uint64          `json:"seed"`
 	IgnoreEOS bool            `json:"ignore_eos,omitempty"`
-	Grammar   *Grammar        `json:"grammar,omitempty"`
+	Grammar   *model.Grammar  `json:"grammar,omitempty"`
 	Closed    []span          `json:"closed,omitempty"` // what the server put into the answer
 }
 
 // newReplay returns that of a choice.
-func newReplay(c *choice, g *Grammar) json.RawMessage {
+func newReplay(c *choice, g *model.Grammar) json.RawMessage {
 	how := c.req.Speculation
 	return mustJSON(replay{
 		Drafts: how.Rule == engine.Rejection && c.req.Sampling.Temperature > 0, Exact: how.Exact,

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -132,8 +133,8 @@ func (c *choice) spent() bool {
 
 // closedBefore reports whether the end of the thought comes next in what was generated
 // until the answer was cut off: the server put it there, where it would put it now.
-func (c *choice) closedBefore(m Model) (bool, error) {
-	closing, err := m.Encode(m.Dialect().Closing(), false)
+func (c *choice) closedBefore(m model.Model) (bool, error) {
+	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
 	n, end := len(c.ids), len(c.ids)+len(closing)
 	if err != nil || end > len(c.req.Generated) || !slices.Equal(c.req.Generated[n:end], closing) {
 		return false, err
@@ -150,7 +151,7 @@ func (c *choice) closeThought(rep *reply) error {
 	if there, err := c.closedBefore(m); there || err != nil {
 		return err
 	}
-	closing, err := m.Encode(m.Dialect().Closing(), false)
+	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestThinkingVars(t *testing.T) {
 			t.Errorf("%s: %d %s", fields, w.Code, w.Body)
 			continue
 		}
-		_, got, _ := strings.Cut(fake.model.vars[0], `"}]`)
+		_, got, _ := strings.Cut(fake.model.Vars[0], `"}]`)
 		got, _, _ = strings.Cut(strings.TrimPrefix(got, ","), `"add_generation_prompt"`)
 		if got = strings.TrimSuffix(got, ","); got != want {
 			t.Errorf("%s: %s, want %s", fields, got, want)
@@ -67,9 +67,9 @@ func TestBudget(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
-			fake.model.behind = c.behind
+			fake.model.Continuation = c.behind
 			if c.opened {
-				fake.model.template = func([]byte) (string, error) { return "x<think>\n", nil }
+				fake.model.Template = func([]byte) (string, error) { return "x<think>\n", nil }
 			}
 			body := chatBody(c.fields, `"return_token_ids":true`, `"logprobs":true`)
 			got := chatWith(t, fake, body)[0]
@@ -83,8 +83,8 @@ func TestBudget(t *testing.T) {
 			if text := fake.model.Decode(ids); c.all != "" && text != c.all {
 				t.Errorf("its tokens are %q", text)
 			}
-			if n := len(fake.model.requests); n != 2*c.requests || fake.model.matchers != 0 {
-				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open", n, c.requests, fake.model.matchers)
+			if n := len(fake.model.Requests); n != 2*c.requests || fake.model.OpenMatchers != 0 {
+				t.Errorf("%d requests of the engine, want twice %d; %d matchers are open", n, c.requests, fake.model.OpenMatchers)
 			}
 			r := fake.lastRun()
 			if r.CompletionTokens != len(ids) || r.FinishReason == "" {
@@ -100,12 +100,12 @@ func TestBudget(t *testing.T) {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
 			if c.requests == 2 && c.want.finish == "stop" {
-				fake.model.behind = "?"
+				fake.model.Continuation = "?"
 				w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "?" {
 					t.Errorf("another answer: %d %s, %v", w.Code, w.Body, err)
 				}
-				fake.model.output = "!" + fake.model.output[1:]
+				fake.model.Output = "!" + fake.model.Output[1:]
 				w = socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" || v.Same != 0 {
 					t.Errorf("another thought: %d %s, %v", w.Code, w.Body, err)
@@ -118,7 +118,7 @@ func TestBudget(t *testing.T) {
 // TestBudgetTokens: what the server put there is no reasoning.
 func TestBudgetTokens(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
-	fake.model.behind = "so be it"
+	fake.model.Continuation = "so be it"
 	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
 	var reply chatReply
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
@@ -136,10 +136,10 @@ func TestResumeCalls(t *testing.T) {
 		fake := speaking("<think>\nhm, well")
 		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/chat/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
 		body := chatBody(twoTools, `"reasoning":{"max_tokens":3}`)
-		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.id, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
-		fake.left, fake.model.behind = []int32("ux\n"+said), whole[max(at, len(before)):]
+		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
+		fake.left, fake.model.Continuation = []int32("ux\n"+said), whole[max(at, len(before)):]
 		for n, stream := range []string{`{"return_token_ids":true}`, `{"stream":true}`} {
-			fake.model.requests = nil
+			fake.model.Requests = nil
 			w := socketPost(New(fake, Options{}), "/app/runs/1/resume", stream)
 			text := w.Body.String()
 			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`, `"content":"I`} {
@@ -150,7 +150,7 @@ func TestResumeCalls(t *testing.T) {
 			if ids := string(appendInts(nil, []int32(whole))); n == 0 && !strings.Contains(text, ids) {
 				t.Errorf("%q: %s, want the tokens %s", said, text, ids)
 			}
-			list := fake.model.requests
+			list := fake.model.Requests
 			if first := list[0]; fake.model.Decode(first.Generated) != said {
 				t.Errorf("%q: it goes on behind %q", said, fake.model.Decode(first.Generated))
 			}
@@ -183,11 +183,11 @@ func TestThoughtsComeBack(t *testing.T) {
 		{"message.thinking", `"content":"y","reasoning_content":"hm",` + call, `"content":"y","tool_calls":[{"function":{"name":"f","arguments":{}}}]}`},
 	} {
 		fake := newFake()
-		fake.model.writes, fake.model.context = c.writes, 4096
+		fake.model.TemplateSource, fake.model.Context = c.writes, 4096
 		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
 			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
-		if w.Code != 200 || !strings.Contains(fake.model.vars[0], c.want) || strings.Count(fake.model.vars[0], "hm") != strings.Count(c.want, "hm") {
-			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.vars)
+		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], c.want) || strings.Count(fake.model.Vars[0], "hm") != strings.Count(c.want, "hm") {
+			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.Vars)
 		}
 	}
 }

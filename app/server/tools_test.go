@@ -25,7 +25,7 @@ const twoTools = `"tools":[{"type":"function","function":{"name":"look","paramet
 // speaking is a backend whose model says that.
 func speaking(text string) *fakeBackend {
 	fake := newFake()
-	fake.model.output, fake.model.context, fake.model.writes = text, 4096, fakeDialect
+	fake.model.Output, fake.model.Context, fake.model.TemplateSource = text, 4096, fakeDialect
 	return fake
 }
 
@@ -222,8 +222,8 @@ func TestCalls(t *testing.T) {
 			if fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			if r := fake.lastRun(); r.FinishReason == "" || fake.model.matchers != 0 {
-				t.Errorf("the history has %+v; %d matchers are open", r, fake.model.matchers)
+			if r := fake.lastRun(); r.FinishReason == "" || fake.model.OpenMatchers != 0 {
+				t.Errorf("the history has %+v; %d matchers are open", r, fake.model.OpenMatchers)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestCallsInAnyPieces(t *testing.T) {
 	want := saying{thought: "hm", text: "So:", calls: []string{looked, "go{}"}, finish: "tool_calls"}
 	for n := 2; n <= len(all); n += 3 {
 		fake := speaking("")
-		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{})
 				for i := 0; i < len(all); i += n {
@@ -265,9 +265,9 @@ func TestLastBrace(t *testing.T) {
 	} {
 		fake := speaking(`[TOOL_CALLS]go[ARGS]{"a": "}"`)
 		if want.finish != "tool_calls" {
-			fake.model.output += "!"
+			fake.model.Output += "!"
 		}
-		fake.model.writes, fake.model.more = "[TOOL_CALLS]", []string{"[ARGS]"}
+		fake.model.TemplateSource, fake.model.MoreSpecials = "[TOOL_CALLS]", []string{"[ARGS]"}
 		if got := chatWith(t, fake, chatBody(twoTools, fields))[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %+v, want %+v", fields, got, want)
 		}
@@ -286,9 +286,9 @@ func TestFormsBehindThoughts(t *testing.T) {
 		{"<tool_call>", twoTools + `,"tool_choice":"none"`, ""},
 	} {
 		fake := speaking("{}")
-		fake.model.writes = c.writes
+		fake.model.TemplateSource = c.writes
 		chatWith(t, fake, chatBody(c.fields, `"response_format":{"type":"json_object"}`))
-		g := fake.model.grammars[0]
+		g := fake.model.Grammars[0]
 		if g.JSON == nil || (g.Around != "") != (c.want != "") || !strings.Contains(g.Around, c.want+"\n") && c.want != "" {
 			t.Errorf("%s, %s: %+v", c.writes, c.fields, g)
 		}
@@ -306,7 +306,7 @@ func TestOneCall(t *testing.T) {
 		{`<tool_call>{"name": "go", "arguments": {"z": "\`, `"}}"`, `}`, "}</tool_call>"},
 	} {
 		fake, left := speaking(""), false
-		fake.model.generate = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+		fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 			return func(yield func(engine.Token, error) bool) {
 				defer r.Done(engine.Stats{CompletionTokens: len(all)})
 				for i, text := range all {
@@ -332,18 +332,18 @@ func TestOneCall(t *testing.T) {
 // repeated its text is nothing to anybody, stop texts included.
 func TestSpecialTokens(t *testing.T) {
 	fake := speaking("hello")
-	fake.model.more = []string{"<think>", "</think>"}
+	fake.model.MoreSpecials = []string{"<think>", "</think>"}
 	s := New(fake, Options{})
 	postTo(t, s, "/v1/chat/completions", "application/json", chatBody(`"stop":["<think>"]`))
 	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
 	fake.lastRun()
 	socketPost(s, "/app/runs/1/verify", `{}`)
 	for i, want := range [][]int32{{261, 262}, nil, nil} {
-		if got := fake.model.requests[i].Special; !slices.Equal(got, want) {
+		if got := fake.model.Requests[i].Special; !slices.Equal(got, want) {
 			t.Errorf("request %d: special tokens %v, want %v", i, got, want)
 		}
 	}
-	if r := fake.model.requests[2]; r.Stop != nil || r.Stopper != nil {
+	if r := fake.model.Requests[2]; r.Stop != nil || r.Stopper != nil {
 		t.Errorf("it is repeated up to %q", r.Stop)
 	}
 }
@@ -367,7 +367,7 @@ func TestChoicesOfCalls(t *testing.T) {
 func TestReasoningTokens(t *testing.T) {
 	for _, exclude := range []bool{true, false} {
 		fake := speaking("")
-		fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+		fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 			for _, text := range []string{"<think>", "a", "", "bc", "</think>", "\n\n", "d"} {
 				yield(text, nil)
 			}
@@ -406,17 +406,17 @@ func TestToolChoice(t *testing.T) {
 			continue
 		}
 		var vars struct{ Tools json.RawMessage }
-		if err := json.Unmarshal([]byte(fake.model.vars[0]), &vars); err != nil || strings.Trim(string(vars.Tools), "[]") != c.tools {
+		if err := json.Unmarshal([]byte(fake.model.Vars[0]), &vars); err != nil || strings.Trim(string(vars.Tools), "[]") != c.tools {
 			t.Errorf("%s: the template gets %s, %v", c.fields, vars.Tools, err)
 		}
-		if (c.names == nil) != (len(fake.model.grammars) == 0) {
-			t.Errorf("%s: grammars %v", c.fields, fake.model.grammars)
+		if (c.names == nil) != (len(fake.model.Grammars) == 0) {
+			t.Errorf("%s: grammars %v", c.fields, fake.model.Grammars)
 			continue
 		}
 		if c.names == nil {
 			continue
 		}
-		lark := fake.model.grammars[0].Lark
+		lark := fake.model.Grammars[0].Lark
 		for _, name := range []string{"look", "go"} {
 			if strings.Contains(lark, `\"`+name+`\"`) != slices.Contains(c.names, name) {
 				t.Errorf("%s: %s", c.fields, lark)
@@ -431,7 +431,7 @@ func TestToolChoice(t *testing.T) {
 	}
 	// What the model has no form for is the template's, and cannot be forced.
 	fake := speaking(goCall)
-	fake.model.writes = ""
+	fake.model.TemplateSource = ""
 	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {
 		t.Errorf("without a form: %+v", got)
 	}
@@ -441,7 +441,7 @@ func TestToolChoice(t *testing.T) {
 	}
 	fake = speaking(goCall)
 	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
-	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.matchers != 0 {
+	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }
@@ -449,7 +449,7 @@ func TestToolChoice(t *testing.T) {
 // BenchmarkCallStream is the endpoint's own cost of one token of a call's arguments.
 func BenchmarkCallStream(b *testing.B) {
 	fake := speaking("")
-	fake.model.generate = script(func(_ context.Context, yield func(string, error) bool) {
+	fake.model.Script = script(func(_ context.Context, yield func(string, error) bool) {
 		yield("<tool_call>\n{\"name\": \"go\", \"arguments\": {\"a\": \"", nil)
 		for range b.N {
 			if !yield(" token", nil) {

@@ -49,7 +49,7 @@ func TestTranscripts(t *testing.T) {
 				t.Run(title, func(t *testing.T) {
 					fake := newFake()
 					if strings.Contains(title, "(bare model)") {
-						fake.model.template, fake.model.fim = nil, false
+						fake.model.Template, fake.model.FillsMiddle = nil, false
 					}
 					got := exchangeText(t, New(fake, Options{}), request, strings.Contains(title, "(socket)"))
 					if !*update && got != want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -129,7 +130,7 @@ func (s *Server) verify(ctx context.Context, v verification, progress func(same 
 
 // compare computes a stretch of a run's answer again, until a token is another one, or
 // none comes, and reports whether it is the same.
-func (s *Server) compare(ctx context.Context, m Model, v verification, leg span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
+func (s *Server) compare(ctx context.Context, m model.Model, v verification, leg span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
 	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
 	req := engine.Request{
 		Prompt: v.text[:v.prompt], Generated: answer[:leg.At], MaxTokens: new(end),
@@ -152,7 +153,7 @@ func (s *Server) compare(ctx context.Context, m Model, v verification, leg span,
 			return false, err
 		}
 		if want := answer[out.Same]; t.ID != want {
-			out.Answered, out.Now = string(m.TokenBytes(want)), string(m.TokenBytes(t.ID))
+			out.Answered, out.Now = string(m.Tokenizer().TokenBytes(want)), string(m.Tokenizer().TokenBytes(t.ID))
 			out.Tie = tied(req, t, want)
 			return false, nil
 		}

@@ -1,4 +1,4 @@
-package server
+package model
 
 import (
 	"context"
@@ -16,41 +16,50 @@ import (
 	"tandem/engine"
 )
 
-// A fakeModel answers every prompt with its output, a byte a token. Ids from
-// 256 on are special.
-type fakeModel struct {
-	id, key  string
-	kind     string
-	context  int
-	output   string
-	finish   engine.Finish
-	template func(vars []byte) (string, error)
-	fim      bool
-	defaults Defaults
-	writes   string   // the template's source, which tells the dialect
-	more     []string // special tokens behind fakeSpecials
-	longer   int      // context that its settings allow
-	behind   string   // the output behind what was generated before and does not begin it
+// A Fake is a Model for tests. It answers every prompt with Output, one byte a token. Ids
+// from 256 on are special tokens. Set the exported fields before the first request; a test
+// that reads the records while requests run locks Mu.
+type Fake struct {
+	Name, CacheKey string
+	Purpose        string // what Kind returns
+	Context        int    // tokens
+	Output         string
+	Finish         engine.Finish
+	Template       func(vars []byte) (string, error) // nil for a model without one
+	FillsMiddle    bool
+	Sampling       Defaults
+	TemplateSource string   // tells the dialect
+	MoreSpecials   []string // special tokens after FakeSpecials
+	LongestContext int      // the most tokens that the user could set
+	Continuation   string   // the output after a generated text that is no prefix of Output
 
-	// reads is called for what reads texts, if set.
-	reads func(context.Context) error
+	// OnRead is called by Embed and Relevance, if set.
+	OnRead func(context.Context) error
 
-	// generate replaces the script, if set.
-	generate func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
+	// Script replaces the answers, if set.
+	Script func(context.Context, engine.Request) iter.Seq2[engine.Token, error]
 
-	mu       sync.Mutex
-	encoded  int // texts
-	requests []engine.Request
-	texts    [][]int32 // that were read
-	vars     []string
-	grammars []Grammar
-	matchers int // that are open
+	// OnRelease is called by Release, if set.
+	OnRelease func()
+
+	// Records of what the model was asked for, and their lock.
+	Mu           sync.Mutex
+	EncodedTexts int
+	Requests     []engine.Request
+	ReadTexts    [][]int32
+	Vars         []string
+	Grammars     []Grammar
+	OpenMatchers int
 }
 
-var fakeSpecials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
+var _ Model = (*Fake)(nil)
 
-// fakeTemplate prints what it is given.
-func fakeTemplate(vars []byte) (string, error) {
+// FakeSpecials are the special tokens of every Fake.
+var FakeSpecials = []string{"<bos>", "<pre>", "<suf>", "<mid>", "<eos>"}
+
+// FakeTemplate prints each message on a line, after the first letter of its role. It refuses
+// the message "forbidden".
+func FakeTemplate(vars []byte) (string, error) {
 	var v struct {
 		Messages []struct{ Role, Content string }
 	}
@@ -67,39 +76,48 @@ func fakeTemplate(vars []byte) (string, error) {
 	return b.String(), nil
 }
 
-func (m *fakeModel) ID() string               { return m.id }
-func (m *fakeModel) Key() string              { return m.key }
-func (m *fakeModel) ContextLength() int       { return m.context }
-func (m *fakeModel) LongerContext(n int) bool { return n <= m.longer }
-func (m *fakeModel) VocabSize() int           { return 256 + len(m.specials()) }
-func (m *fakeModel) Defaults() Defaults       { return m.defaults }
+func (m *Fake) Reader() Reader           { return m }
+func (m *Fake) Tokenizer() Tokenizer     { return m }
+func (m *Fake) ID() string               { return m.Name }
+func (m *Fake) Key() string              { return m.CacheKey }
+func (m *Fake) ContextLength() int       { return m.Context }
+func (m *Fake) LongerContext(n int) bool { return n <= m.LongestContext }
+func (m *Fake) VocabSize() int           { return 256 + len(m.specials()) }
+func (m *Fake) Defaults() Defaults       { return m.Sampling }
 
-func (m *fakeModel) Dialect() *dialect.Dialect {
-	return dialect.Detect(m.writes, func(text string) (int32, bool, bool) {
+func (m *Fake) Dialect() *dialect.Dialect {
+	return dialect.Detect(m.TemplateSource, func(text string) (int32, bool, bool) {
 		i := slices.Index(m.specials(), text)
 		return int32(256 + i), true, i >= 0
 	})
 }
 
-func (m *fakeModel) specials() []string { return slices.Concat(fakeSpecials, m.more) }
+func (m *Fake) specials() []string { return slices.Concat(FakeSpecials, m.MoreSpecials) }
 
-func (m *fakeModel) Special() (ids []int32) {
+func (m *Fake) Special() (ids []int32) {
 	for _, text := range m.Dialect().Special() {
 		ids = append(ids, int32(256+slices.Index(m.specials(), text)))
 	}
 	return ids
 }
 
-// fakeSlow is a text that the fake's tokenizer gives up on.
-const fakeSlow = "slow!"
+// Release implements Model.
+func (m *Fake) Release() {
+	if m.OnRelease != nil {
+		m.OnRelease()
+	}
+}
 
-func (m *fakeModel) Encode(text string, addSpecial bool) ([]int32, error) {
-	if strings.Contains(text, fakeSlow) {
+// FakeSlow is a text that a Fake refuses to tokenize.
+const FakeSlow = "slow!"
+
+func (m *Fake) Encode(text string, addSpecial bool) ([]int32, error) {
+	if strings.Contains(text, FakeSlow) {
 		return nil, control.Errorf(control.CodeInvalid, "the tokenizer takes too long")
 	}
-	m.mu.Lock()
-	m.encoded++
-	m.mu.Unlock()
+	m.Mu.Lock()
+	m.EncodedTexts++
+	m.Mu.Unlock()
 	var ids []int32
 	if addSpecial {
 		ids = append(ids, 256)
@@ -117,8 +135,8 @@ next:
 	return ids, nil
 }
 
-func (m *fakeModel) EncodePlain(text string) ([]int32, error) {
-	if strings.Contains(text, fakeSlow) {
+func (m *Fake) EncodePlain(text string) ([]int32, error) {
+	if strings.Contains(text, FakeSlow) {
 		return nil, control.Errorf(control.CodeInvalid, "the tokenizer takes too long")
 	}
 	ids := make([]int32, len(text))
@@ -128,7 +146,7 @@ func (m *fakeModel) EncodePlain(text string) ([]int32, error) {
 	return ids, nil
 }
 
-func (m *fakeModel) Decode(ids []int32) string {
+func (m *Fake) Decode(ids []int32) string {
 	var b []byte
 	for _, id := range ids {
 		b = append(b, m.TokenBytes(id)...)
@@ -136,60 +154,60 @@ func (m *fakeModel) Decode(ids []int32) string {
 	return string(b)
 }
 
-func (m *fakeModel) TokenBytes(id int32) []byte {
+func (m *Fake) TokenBytes(id int32) []byte {
 	if id >= 256 {
 		return []byte(m.specials()[id-256])
 	}
 	return []byte{byte(id)}
 }
 
-func (m *fakeModel) LongestToken() int { return len("<bos>") }
+func (m *Fake) LongestToken() int { return len("<bos>") }
 
-func (m *fakeModel) FIM() (FIM, bool) { return FIM{"<pre>", "<suf>", "<mid>"}, m.fim }
+func (m *Fake) FIM() (FIM, bool) { return FIM{"<pre>", "<suf>", "<mid>"}, m.FillsMiddle }
 
-func (m *fakeModel) RenderChat(vars []byte) (string, error) {
-	m.mu.Lock()
-	m.vars = append(m.vars, string(vars))
-	m.mu.Unlock()
-	if m.template == nil {
+func (m *Fake) RenderChat(vars []byte) (string, error) {
+	m.Mu.Lock()
+	m.Vars = append(m.Vars, string(vars))
+	m.Mu.Unlock()
+	if m.Template == nil {
 		return "", ErrNoTemplate
 	}
-	return m.template(vars)
+	return m.Template(vars)
 }
 
-// Matcher refuses what has the word impossible, and holds nothing to the rest.
-func (m *fakeModel) Matcher(_ context.Context, g Grammar) (Matcher, error) {
+// Matcher refuses a grammar with the word impossible. Every other one allows any text.
+func (m *Fake) Matcher(_ context.Context, g Grammar) (Matcher, error) {
 	if strings.Contains(string(g.JSON)+g.Lark+g.Regex, "impossible") {
 		return nil, control.Errorf(control.CodeInvalid, "the fake refuses this")
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.grammars = append(m.grammars, g)
-	m.matchers++
+	m.Mu.Lock()
+	defer m.Mu.Unlock()
+	m.Grammars = append(m.Grammars, g)
+	m.OpenMatchers++
 	return &fakeMatcher{model: m}, nil
 }
 
-// A fakeMatcher counts itself while it is open.
+// A fakeMatcher is counted in OpenMatchers until it is closed.
 type fakeMatcher struct {
 	engine.Matcher
-	model *fakeModel
+	model *Fake
 }
 
 func (m *fakeMatcher) Close() error {
-	m.model.mu.Lock()
-	defer m.model.mu.Unlock()
-	m.model.matchers--
+	m.model.Mu.Lock()
+	defer m.model.Mu.Unlock()
+	m.model.OpenMatchers--
 	return nil
 }
 
-// Generate keeps the engine's promises: whole runes in Text, Finish on the
-// last token, Done before the end.
-func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
-	m.mu.Lock()
-	m.requests = append(m.requests, r)
-	m.mu.Unlock()
-	if m.generate != nil {
-		return m.generate(ctx, r)
+// Generate keeps the promises of engine.Engine: whole runes in Text, Finish on the last
+// token, Done before the end.
+func (m *Fake) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	m.Mu.Lock()
+	m.Requests = append(m.Requests, r)
+	m.Mu.Unlock()
+	if m.Script != nil {
+		return m.Script(ctx, r)
 	}
 	return func(yield func(engine.Token, error) bool) {
 		st := engine.Stats{PromptTokens: len(r.Prompt), Matched: len(r.Prompt)/2 + 1, CachedTokens: len(r.Prompt) / 2, Restore: time.Millisecond, Miss: "no checkpoint there", Seed: 7, Prefill: 2 * time.Millisecond, FirstToken: 3 * time.Millisecond}
@@ -211,7 +229,7 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 			for i, id := range r.Prompt {
 				t := engine.Token{ID: id, Prompt: true}
 				if i > 0 {
-					t.Logprobs = fakeLogprobs(id, r.TopLogprobs)
+					t.Logprobs = logprobsOf(id, r.TopLogprobs)
 				}
 				if !yield(t, nil) {
 					return
@@ -221,9 +239,9 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		if r.Progress != nil {
 			r.Progress(len(r.Prompt), len(r.Prompt))
 		}
-		out, finish, ended := m.output, m.finish, ""
-		if had := m.Decode(r.Generated); m.behind != "" && !strings.HasPrefix(out, had) {
-			out = had + m.behind
+		out, finish, ended := m.Output, m.Finish, ""
+		if had := m.Decode(r.Generated); m.Continuation != "" && !strings.HasPrefix(out, had) {
+			out = had + m.Continuation
 		}
 		if r.Stopper != nil {
 			out, ended = heard(out, r.Stopper())
@@ -237,7 +255,7 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 		if ended != "" {
 			finish = engine.FinishStop
 		}
-		if n := m.context - len(r.Prompt); len(out) > n {
+		if n := m.Context - len(r.Prompt); len(out) > n {
 			out, finish, ended = out[:n], engine.FinishLength, ""
 		}
 		if r.MaxTokens != nil && len(out) > *r.MaxTokens {
@@ -256,7 +274,7 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 				t.Text, held = held, ""
 			}
 			if r.Logprobs {
-				t.Logprobs = fakeLogprobs(t.ID, r.TopLogprobs)
+				t.Logprobs = logprobsOf(t.ID, r.TopLogprobs)
 			}
 			st.CompletionTokens++
 			st.Decode += time.Millisecond
@@ -270,7 +288,8 @@ func (m *fakeModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[en
 	}
 }
 
-// heard returns a text up to where stop ends it, rune by rune, and what it says.
+// heard hands a text to stop rune by rune. It returns the text up to where stop ended it, and
+// what stop returned there.
 func heard(text string, stop func(string) string) (out, ended string) {
 	for i, r := range text {
 		if ended = stop(string(r)); ended != "" {
@@ -280,12 +299,12 @@ func heard(text string, stop func(string) string) (out, ended string) {
 	return text, ""
 }
 
-// fakeDepth is how many tokens of a prediction the fake tries at a time.
+// fakeDepth is the number of tokens of a prediction that a Fake tries in one round.
 const fakeDepth = 4
 
-// rounds lays out the tokens of a generation in rounds, with the prediction for
-// a draft. Without one they are as many as the tokens.
-func (m *fakeModel) rounds(r engine.Request, out string, st *engine.Stats) []engine.Token {
+// rounds lays out the tokens of a generation in rounds that draft from the prediction.
+// Without a prediction each token is a round.
+func (m *Fake) rounds(r engine.Request, out string, st *engine.Stats) []engine.Token {
 	toks := make([]engine.Token, len(out))
 	for i := range toks {
 		toks[i].ID = int32(out[i])
@@ -318,7 +337,7 @@ func (m *fakeModel) rounds(r engine.Request, out string, st *engine.Stats) []eng
 	return toks
 }
 
-func fakeLogprobs(id int32, top int) *engine.Logprobs {
+func logprobsOf(id int32, top int) *engine.Logprobs {
 	l := &engine.Logprobs{Logprob: -0.5}
 	for k := range top {
 		l.Top = append(l.Top, engine.TokenLogprob{ID: id + int32(k), Logprob: -0.5 * float32(k+1)})

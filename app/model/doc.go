@@ -1,0 +1,14 @@
+// Package model says what a served model is to the routes: the interfaces that they call,
+// and the small types that these pass around.
+//
+// Package pool implements Model on the engine and on the files of a model. The routes know
+// these interfaces alone, so they run in tests without an engine, on Fake.
+//
+// A Model is held while a request uses it. It cannot be unloaded before Release. Its methods
+// may be called by many goroutines at once. Their errors are *control.Error or *engine.Error
+// where the client can do something about them.
+//
+// Model has two views, because a route needs one of them at most places: a Tokenizer turns
+// text into token ids and back, and a Reader makes vectors and scores of texts. Both live as
+// long as the Model does.
+package model

@@ -1,0 +1,108 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"tandem/app/dialect"
+	"tandem/engine"
+)
+
+// ErrNoTemplate is returned by RenderChat for a model without a chat template.
+var ErrNoTemplate = errors.New("the model has no chat template")
+
+// A Model is one model in memory. It is held until Release.
+type Model interface {
+	ID() string
+	// Key differs between any two models as they are loaded. State that one computed is
+	// of no use to another. It is empty where nothing is kept.
+	Key() string
+	ContextLength() int // tokens
+	// LongerContext reports whether the user could set a context of so many tokens, in
+	// place of a shorter one that was set.
+	LongerContext(tokens int) bool
+	VocabSize() int // ids are below it
+	Defaults() Defaults
+
+	// Generate is the method of engine.Engine with that name. It stops within one step
+	// when the range is broken or ctx is cancelled.
+	Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error]
+
+	Reader() Reader
+	Tokenizer() Tokenizer
+
+	// Dialect says how the model writes thoughts and calls. Special lists the tokens whose
+	// text the dialect's parser has to see.
+	Dialect() *dialect.Dialect
+	Special() []int32
+
+	// RenderChat applies the chat template. vars is a JSON object with messages, tools and
+	// add_generation_prompt, and with the members of the request's chat_template_kwargs.
+	// Its keys keep the order of the request. A template that refuses the messages gives a
+	// *control.Error with CodeInvalid. Without a template the error is ErrNoTemplate.
+	RenderChat(vars []byte) (string, error)
+
+	// Matcher compiles a grammar that an answer has to follow. The caller closes it. A
+	// grammar that cannot be followed gives a *control.Error with CodeInvalid. Matcher
+	// returns when ctx ends.
+	Matcher(ctx context.Context, g Grammar) (Matcher, error)
+
+	// Release lets the model be unloaded again.
+	Release()
+}
+
+// A Matcher holds one answer to a grammar, until Close.
+type Matcher interface {
+	engine.Matcher
+	Close() error
+}
+
+// A Tokenizer turns text into token ids and back.
+type Tokenizer interface {
+	// Encode parses special tokens that are written out in the text as themselves.
+	// addSpecial adds the tokens that the tokenizer puts around a text, such as a BOS.
+	// A text that takes the tokenizer too long gives a *control.Error with CodeInvalid.
+	Encode(text string, addSpecial bool) ([]int32, error)
+	// EncodePlain reads the text of special tokens as ordinary text, and adds nothing.
+	EncodePlain(text string) ([]int32, error)
+	// Decode keeps the text of special tokens.
+	Decode(ids []int32) string
+	// TokenBytes is the text of one token, which may be a part of a rune. It is nil for
+	// an id without text.
+	TokenBytes(id int32) []byte
+	// LongestToken is the length of the longest token in bytes, at least 1.
+	LongestToken() int
+	// FIM returns the texts of the special tokens for fill-in-the-middle.
+	FIM() (FIM, bool)
+}
+
+// A Reader computes vectors and scores from texts. It generates nothing.
+type Reader interface {
+	// Kind is control.KindEmbedding, control.KindReranker or empty.
+	Kind() string
+
+	// Dimensions is the length of the vectors of a KindEmbedding.
+	Dimensions() int
+	// Embed returns a vector for each text. dimensions cuts the vectors, which are then
+	// normalised again; 0 leaves them whole. The model decides which rows a reading
+	// returns, not r. Cancelling ctx stops within one chunk.
+	Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error)
+
+	// RerankPrompt returns the prompt by which a KindReranker judges a document. An empty
+	// instruction means the model's own.
+	RerankPrompt(instruction, query, document string) ([]int32, error)
+	// Relevance takes such prompts as texts. It returns for each one the probability, from
+	// 0 to 1, that the document answers the query.
+	Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error)
+}
+
+// Defaults are the sampling values of a model's generation_config.json. A field is nil where
+// the file has none. A model that says do_sample false has Temperature 0.
+type Defaults struct {
+	Temperature       *float64
+	TopK              *int
+	TopP              *float64
+	MinP              *float64
+	RepetitionPenalty *float64
+}
