@@ -25,10 +25,21 @@ func (x checkpointIndex) Known() (list []checkpoint.Entry, err error) {
 	return list, err
 }
 
+// entryOf returns what the engine knows of a row: all but its use, its name and its pin.
 func entryOf(c storage.Checkpoint) checkpoint.Entry {
 	return checkpoint.Entry{
-		ID: c.ID, Parent: c.Parent, Key: c.Key, Context: c.Context, Kind: checkpoint.Kind(c.Kind), From: c.FromToken, To: c.ToToken,
-		Run: c.Run, Bytes: c.Bytes, Digest: c.Digest, Created: c.CreatedAt, Gone: c.Gone,
+		ID: c.ID, Parent: c.Parent, Key: c.Key, Context: c.Context, Kind: checkpoint.Kind(c.Kind),
+		From: c.FromToken, To: c.ToToken, Run: c.Run, Bytes: c.Bytes, Digest: c.Digest,
+		Created: c.CreatedAt, Gone: c.Gone,
+	}
+}
+
+// row returns the row of an entry of this model.
+func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
+	return storage.Checkpoint{
+		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context,
+		Kind: string(e.Kind), FromToken: e.From, ToToken: e.To, Run: e.Run, Bytes: e.Bytes,
+		Digest: e.Digest, CreatedAt: e.Created, Gone: e.Gone,
 	}
 }
 
@@ -39,10 +50,7 @@ func (x checkpointIndex) Add(e checkpoint.Entry) error {
 	if err != nil || e.Created.Before(r.StartedAt) || !r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
 		e.Run = 0
 	}
-	err = x.db.AddCheckpoint(context.Background(), storage.Checkpoint{
-		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context, Kind: string(e.Kind), FromToken: e.From, ToToken: e.To,
-		Run: e.Run, Bytes: e.Bytes, Digest: e.Digest, CreatedAt: e.Created,
-	})
+	err = x.db.AddCheckpoint(context.Background(), x.row(e))
 	if storage.IsNotFound(err) {
 		return checkpoint.ErrForgotten
 	}

@@ -55,10 +55,7 @@ func (a *App) checkpointPath(id string) string {
 }
 
 func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
-	return control.Checkpoint{
-		ID: c.ID, Parent: c.Parent, Model: c.Model, Kind: c.Kind, FromToken: c.FromToken, ToToken: c.ToToken, Bytes: c.Bytes, Run: c.Run,
-		Hits: c.Hits, Name: c.Name, Pinned: c.Pinned, CreatedAt: c.CreatedAt, UsedAt: c.UsedAt, SavedMS: c.SavedMS,
-	}
+	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c)}
 }
 
 // findCheckpoint returns the row of an id or a name, once it has been written if

@@ -127,10 +127,16 @@ func (t *typescripter) constants(f *ast.File) {
 	}
 }
 
-// structure writes a struct, if any of its fields has a JSON name.
+// structure writes a struct, if any of its fields has a JSON name. The interface extends
+// those of the structs that it embeds.
 func (t *typescripter) structure(name string, doc *ast.CommentGroup, st *ast.StructType) {
 	var body bytes.Buffer
+	var bases []string
 	for _, f := range st.Fields.List {
+		if f.Names == nil && f.Tag == nil {
+			bases = append(bases, t.typeOf(f.Type))
+			continue
+		}
 		tag := ""
 		if f.Tag != nil {
 			text, err := strconv.Unquote(f.Tag.Value)
@@ -154,6 +160,9 @@ func (t *typescripter) structure(name string, doc *ast.CommentGroup, st *ast.Str
 		return
 	}
 	t.doc(doc)
+	if len(bases) > 0 {
+		name += " extends " + strings.Join(bases, ", ")
+	}
 	fmt.Fprintf(&t.out, "export interface %s {\n%s}\n", name, body.Bytes())
 }
 

@@ -32,6 +32,12 @@ type Thing struct {
 	inner int
 }
 
+// A Named is a thing with a name.
+type Named struct {
+	Thing
+	Name string ` + "`json:\"name\"`" + `
+}
+
 type plain struct{ X int }
 
 // A Pair is two.
@@ -47,6 +53,11 @@ export interface Thing {
   phase: Phase
   times: string[]
   parts: (Thing | null)[]
+}
+
+// A Named is a thing with a name.
+export interface Named extends Thing {
+  name: string
 }
 
 // A Pair is two.

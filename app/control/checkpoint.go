@@ -5,32 +5,42 @@ import (
 	"time"
 )
 
-// A Checkpoint is the state of a model behind a text, on disk.
+// A Checkpoint is the state of a model after a text, on disk.
 type Checkpoint struct {
+	CheckpointRecord
+
+	// Text is the end of the text, or all of it where GET /app/checkpoints/{id} says
+	// whole=true. A list leaves it out. It is empty too when the model has been removed.
+	Text string `json:"text,omitempty"`
+
+	// Only lists have these: the subject of the text, where it is a chat of Tandem's own
+	// window or its title was asked for before (see CheckpointTitles), and the client that
+	// it was computed for.
+	Title  string `json:"title,omitempty"`
+	Client string `json:"client,omitempty"`
+}
+
+// A CheckpointRecord is field for field the record of package storage. Clients do not see
+// the fields without a JSON name.
+type CheckpointRecord struct {
 	ID        string    `json:"id"`
-	Parent    string    `json:"parent"` // that has the text before FromToken; empty at the beginning
+	Parent    string    `json:"parent"` // id of the one before FromToken; empty at the beginning
 	Model     string    `json:"model"`
+	Key       string    `json:"-"`
+	Context   string    `json:"-"`
 	Kind      string    `json:"kind"` // prompt or answer
 	FromToken int       `json:"from_token"`
 	ToToken   int       `json:"to_token"`
 	Bytes     int64     `json:"bytes"`
+	Digest    string    `json:"-"`
 	Run       int64     `json:"run"` // that computed it; 0 = unknown
 	Hits      int       `json:"hits"`
 	Name      string    `json:"name"`
 	Pinned    bool      `json:"pinned"`
+	Gone      string    `json:"-"`
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"`
-	SavedMS   float64   `json:"saved_ms"` // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
-
-	// Text is the end of the text, or all of it where GET /app/checkpoints/{id}
-	// says whole=true. Only one checkpoint by itself has it, unless its model is not
-	// there any more.
-	Text string `json:"text,omitempty"`
-
-	// Lists have what it is about, where it is of a chat of Tandem's own window or
-	// was asked for before (see CheckpointTitles), and whom it was computed for.
-	Title  string `json:"title,omitempty"`
-	Client string `json:"client,omitempty"`
+	SavedMS   float64   `json:"saved_ms"` // by all uses, at the model's pace; below 0 = they cost time
 }
 
 // KindAnswer is the kind of a checkpoint whose tokens were generated, at least

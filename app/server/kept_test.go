@@ -35,7 +35,9 @@ func wantError(t *testing.T, w *httptest.ResponseRecorder, status int, code cont
 // lettered is a backend with a checkpoint of the text a to z.
 func lettered(kind string) *fakeBackend {
 	fake := newFake()
-	fake.checkpoint = control.Checkpoint{ID: "abc", Model: fake.model.Name, Kind: kind, ToToken: 26}
+	fake.checkpoint = control.Checkpoint{CheckpointRecord: control.CheckpointRecord{
+		ID: "abc", Model: fake.model.Name, Kind: kind, ToToken: 26,
+	}}
 	return fake
 }
 

@@ -170,10 +170,18 @@ export interface DeletedChats {
   bytes: number // of their files
 }
 
-// A Checkpoint is the state of a model behind a text, on disk.
-export interface Checkpoint {
+// A Checkpoint is the state of a model after a text, on disk.
+export interface Checkpoint extends CheckpointRecord {
+  text?: string
+  title?: string
+  client?: string
+}
+
+// A CheckpointRecord is field for field the record of package storage. Clients do not see
+// the fields without a JSON name.
+export interface CheckpointRecord {
   id: string
-  parent: string // that has the text before FromToken; empty at the beginning
+  parent: string // id of the one before FromToken; empty at the beginning
   model: string
   kind: string // prompt or answer
   from_token: number
@@ -185,10 +193,7 @@ export interface Checkpoint {
   pinned: boolean
   created_at: string
   used_at: string
-  saved_ms: number // by all its uses, against evaluating its tokens at the model's pace; below 0 where that would have been faster
-  text?: string
-  title?: string
-  client?: string
+  saved_ms: number // by all uses, at the model's pace; below 0 = they cost time
 }
 
 // CheckpointChange is the body of POST /app/checkpoints/{id}. What is nil stays.
