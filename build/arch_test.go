@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"tandem/build/measure"
 )
 
 // arrows is the architecture: the packages of this module that each package may import directly. "x/*" stands for
@@ -51,7 +53,8 @@ var arrows = []struct {
 
 	{"storage", nil},
 	{"frontend", nil},
-	{"build", nil},
+	{"build", []string{"build/*"}},
+	{"build/measure", nil},
 }
 
 // testsMayImport is what tests may import beyond their package's row.
@@ -91,6 +94,13 @@ func TestArchitecture(t *testing.T) {
 		t.Error(v)
 	}
 	for _, v := range strangers(tree) {
+		t.Error(v)
+	}
+	sources, err := measure.Read(tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range sources.Sizes() {
 		t.Error(v)
 	}
 }
@@ -211,7 +221,7 @@ func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	if !inModule {
 		first, _, _ := strings.Cut(imported, "/")
 		standard := !strings.Contains(first, ".")
-		return standard || pkg != "build" // build uses the standard library only
+		return standard || pkg != "build" && path.Dir(pkg) != "build" // build uses the standard library only
 	}
 	if test && (own == testsMayImport || own == pkg || slices.Contains(testArrows[pkg], own)) {
 		return true
@@ -268,6 +278,8 @@ func TestViolationsFound(t *testing.T) {
 		{"cgo in a main", "app/cmd/tandem/bad.go", doc + "package main\nimport \"C\"\n", "app/cmd/tandem may not import C"},
 		{"cgo in a main for macOS", "app/cmd/tandem/good_darwin.go", doc + "package main\nimport \"C\"\n", ""},
 		{"library in build", "build/bad.go", doc + "package main\nimport _ \"golang.org/x/sys/unix\"\n", "build may not import golang.org/x/sys/unix"},
+		{"library in a folder of build", "build/measure/bad.go", doc + "package measure\nimport _ \"golang.org/x/sys/unix\"\n", "build/measure may not import golang.org/x/sys/unix"},
+		{"too many methods", "engine/bad.go", "package engine\ntype Wide interface {\n" + numbered("M%d()\n", 16) + "}\n", "engine.Wide has 16 methods, at most 15"},
 		{"no row", "engine/util/util.go", doc + "package util\n", "engine/util has no row"},
 		{"no comment", "models/qwen3/qwen3.go", "package qwen3\n", "models/qwen3 has no package comment"},
 		{"too deep", "models/llama/v3/v3.go", doc + "package v3\n", "models/llama/v3 lies 3 levels deep"},
@@ -285,7 +297,11 @@ func TestViolationsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := violations(packages)
+			sources, err := measure.Read(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := append(violations(packages), sources.Sizes()...)
 			if test.want == "" {
 				if len(got) > 0 {
 					t.Fatalf("violations of a right tree: %q", got)
@@ -297,6 +313,32 @@ func TestViolationsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFullPackageIsFound has a package with one file too many; its tests do not count.
+func TestFullPackageIsFound(t *testing.T) {
+	for files, want := range map[int]int{55: 0, 56: 1} {
+		tree := fstest.MapFS{"engine/engine_test.go": {Data: []byte("package engine\n")}}
+		for i := range files {
+			tree[fmt.Sprintf("engine/f%d.go", i)] = &fstest.MapFile{Data: []byte("package engine\n")}
+		}
+		sources, err := measure.Read(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sources.Sizes(); len(got) != want {
+			t.Errorf("%d files: got %q", files, got)
+		}
+	}
+}
+
+// numbered is a format, filled with the numbers below n one after the other.
+func numbered(format string, n int) string {
+	var s strings.Builder
+	for i := range n {
+		fmt.Fprintf(&s, format, i)
+	}
+	return s.String()
 }
 
 func TestStrangersFound(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"tandem/build/measure"
 )
 
 // checkVerb runs the static checks. All of them run, whatever the first ones find.
@@ -29,6 +31,7 @@ func checkVerb(ctx context.Context, b *builder, args []string) error {
 		}},
 		{"go.mod is tidy", b.checkModule},
 		{"arrows, layout and pins", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "test", "./build") }},
+		{"numbers of the tree", b.checkNumbers},
 		{"types for darwin/arm64", b.checkDarwin},
 		{"types of the interface", func(context.Context) error { return b.checkTypes() }},
 		{"version of the Rust crate", func(context.Context) error { return b.checkNative() }},
@@ -81,6 +84,23 @@ func (b *builder) checkFormat(ctx context.Context) error {
 		return fmt.Errorf("run gofmt -w on\n  %s", strings.ReplaceAll(out, "\n", "\n  "))
 	}
 	return nil
+}
+
+// checkNumbers prints how large and how entangled the tree is, and fails past a limit that holds.
+func (b *builder) checkNumbers(ctx context.Context) error {
+	tree, err := measure.Read(os.DirFS(b.root))
+	if err != nil {
+		return err
+	}
+	list, err := b.output(b.command(ctx, "go", "list", "-export", "-deps", "-json="+measure.ListFields, "./app/..."))
+	if err != nil {
+		return err
+	}
+	knots, err := measure.Knots(strings.NewReader(list))
+	if err != nil {
+		return err
+	}
+	return tree.Report(b.out, knots)
 }
 
 // topDirs are the folders at the top of the checkout; nothing is added beside them.
