@@ -267,6 +267,7 @@ func TestFromPage(t *testing.T) {
 		"huggingface.co/org/name":                                     "org/name",
 		"https://hf.co/org/name/tree/main":                            "org/name",
 		"https://huggingface.co/org/name/tree/v1.0":                   "org/name@v1.0",
+		"https://huggingface.co/org/name/tree/refs%2Fpr%2F1":          "org/name@refs/pr/1",
 		"https://huggingface.co/org/name/blob/" + commitA + "/a.json": "org/name@" + commitA,
 		"https://huggingface.co/org/name/discussions/3":               "org/name",
 		endpoint + "/org/name":                                        "org/name",

@@ -52,11 +52,17 @@ func FromPage(address, endpoint string) string {
 	}
 	base := ""
 	if own, err := url.Parse(cmp.Or(endpoint, DefaultEndpoint)); err == nil && own.Host == u.Host {
-		base = own.Path
+		base = own.EscapedPath()
 	} else if !slices.Contains(hosts, u.Host) {
 		return address
 	}
-	parts := strings.Split(strings.Trim(strings.TrimPrefix(u.Path, base), "/"), "/")
+	// A slash inside a revision is written %2F.
+	parts := strings.Split(strings.Trim(strings.TrimPrefix(u.EscapedPath(), base), "/"), "/")
+	for i, part := range parts {
+		if parts[i], err = url.PathUnescape(part); err != nil {
+			return address
+		}
+	}
 	if len(parts) < 2 || slices.Contains([]string{"datasets", "spaces"}, parts[0]) {
 		return address
 	}
