@@ -26,7 +26,7 @@ type ability struct {
 	can   model.Abilities
 }
 
-// Abilities implements server.Catalogue.
+// Abilities implements server.Pool.
 func (a *App) Abilities(ctx context.Context, id string) (model.Abilities, error) {
 	row, err := a.db.Model(ctx, id)
 	if err != nil {

@@ -78,7 +78,7 @@ type Options struct {
 // settingChoice names the setting that holds the id behind control.Alias.
 const settingChoice = "model"
 
-// An App is one running Tandem. It implements server.Backend.
+// An App is one running Tandem.
 type App struct {
 	opts    Options
 	log     *slog.Logger
@@ -128,8 +128,6 @@ type App struct {
 	abilities knownAbilities
 	lines     *logRing // of the log
 }
-
-var _ server.Backend = (*App)(nil)
 
 // Open takes the home folder and brings everything up except listeners and
 // the model. Error: *LockedError if another process serves the folder.
@@ -257,7 +255,7 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// State implements server.Admin.
+// State implements server.Status.
 func (a *App) State() control.State {
 	// Before a.mu, which nobody may hold for long; and before the models, so that one that
 	// was downloaded is never in neither list.

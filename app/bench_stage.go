@@ -52,7 +52,9 @@ func (s *stage) serve(generate generating) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	front := server.New(&fronted{s.app, generate}, server.Options{Logger: s.app.log})
+	to := s.app.services()
+	to.Pool = &fronted{s.app, generate}
+	front := server.New(to, server.Options{Logger: s.app.log})
 	h := server.HTTP(front.Endpoint(), s.app.log, nil)
 	s.servers = append(s.servers, h)
 	go func() { _ = h.Serve(l) }() // until close
@@ -83,7 +85,7 @@ type fronted struct {
 	generate generating
 }
 
-// Acquire implements server.Catalogue.
+// Acquire implements server.Pool.
 func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error) {
 	m, err := f.App.Acquire(ctx, name)
 	if err != nil {

@@ -7,12 +7,9 @@ import (
 	"fmt"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/engine/mlx"
 	"tandem/storage"
 )
-
-var _ server.Benches = (*App)(nil)
 
 // What ends a bench before its time.
 var (

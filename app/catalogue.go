@@ -16,7 +16,7 @@ import (
 	"tandem/storage"
 )
 
-// Models implements server.Catalogue.
+// Models implements server.Library.
 func (a *App) Models(ctx context.Context) ([]control.Model, error) {
 	rows, err := a.db.Models(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *App) register(ctx context.Context, row storage.Model, info models.Summa
 	return control.Model(row), err
 }
 
-// AddModel implements server.Admin: the folder must hold a complete model of a
+// AddModel implements server.Library: the folder must hold a complete model of a
 // supported architecture.
 func (a *App) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	dir, err := filepath.Abs(r.Path)
@@ -137,7 +137,7 @@ func (a *App) checkID(ctx context.Context, id, dir string) error {
 	return nil
 }
 
-// RemoveModel implements server.Admin: it unloads the model if it is idle.
+// RemoveModel implements server.Library: it unloads the model if it is idle.
 func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
 	out.ID = id
 	row, err := a.db.Model(ctx, id)
@@ -193,7 +193,7 @@ func (a *App) RemoveModel(ctx context.Context, id string) (out control.Removal, 
 // errPocketStays is what those get who want to remove the pocket model.
 var errPocketStays = control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
 
-// Removal implements server.Disk.
+// Removal implements server.Library.
 func (a *App) Removal(ctx context.Context, id string) (control.Removal, error) {
 	out := control.Removal{ID: id}
 	row, err := a.db.Model(ctx, id)
@@ -301,7 +301,7 @@ func pullName(r control.PullRequest) string {
 	return r.ID + "@" + r.Revision
 }
 
-// Pull implements server.Admin.
+// Pull implements server.Library.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
 	o := a.hub()
 	return a.pull(ctx, fromPage(r, o), o, progress)

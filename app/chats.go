@@ -7,14 +7,11 @@ import (
 	"strings"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/storage"
 )
 
 // What is asked for is written although its client leaves, here and below: a window
 // sends the last words of an answer as it goes.
-var _ server.Chats = (*App)(nil)
-
 // settingChats names the setting that says whether chats are kept; they are
 // unless it is keepNone.
 const (

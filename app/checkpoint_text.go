@@ -24,7 +24,7 @@ type lastTokenizer struct {
 	last *tokenizer.Tokenizer
 }
 
-// Checkpoint implements server.Keeper.
+// Checkpoint implements server.Checkpoints.
 func (a *App) Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {

@@ -64,7 +64,7 @@ func (a *App) withOrigins(ctx context.Context, list []control.Checkpoint) ([]con
 	return list, nil
 }
 
-// CheckpointTitles implements server.Keeper. What cannot be read has none: its model
+// CheckpointTitles implements server.Checkpoints. What cannot be read has none: its model
 // may be gone, or its file.
 func (a *App) CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error) {
 	var rows []storage.Checkpoint

@@ -14,10 +14,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
-	"tandem/app/server"
 )
-
-var _ server.Connections = (*App)(nil)
 
 const (
 	// connectFolder is where the home folder has the files of clients, a folder

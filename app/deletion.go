@@ -7,7 +7,7 @@ import (
 	"tandem/storage"
 )
 
-// WouldDelete implements server.Disk.
+// WouldDelete implements server.Checkpoints.
 func (a *App) WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {

@@ -15,10 +15,7 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
 )
-
-var _ server.Help = (*App)(nil)
 
 // What a report has of each.
 const (

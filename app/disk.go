@@ -12,7 +12,7 @@ import (
 	"tandem/storage"
 )
 
-// Storage implements server.Disk.
+// Storage implements server.Library.
 func (a *App) Storage(ctx context.Context) (control.Storage, error) {
 	out := control.Storage{Home: a.home.Dir, Models: []control.StoredModel{}}
 	var disk unix.Statfs_t

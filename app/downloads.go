@@ -80,7 +80,7 @@ func (d *downloads) drop(x *download) {
 // wait returns when nothing is fetched any more.
 func (d *downloads) wait() { d.running.Wait() }
 
-// Download implements server.Admin: it begins one, or goes on with one that was
+// Download implements server.Library: it begins one, or goes on with one that was
 // paused or failed. One that is under way is left alone.
 func (a *App) Download(_ context.Context, r control.PullRequest) error {
 	r = fromPage(r, a.hub())
@@ -268,12 +268,12 @@ func (a *App) failDownload(x *download, what string, err error) {
 	a.keepDownload(x)
 }
 
-// PauseDownload implements server.Admin.
+// PauseDownload implements server.Library.
 func (a *App) PauseDownload(_ context.Context, id string) error {
 	return a.stopDownload(id, wishPause)
 }
 
-// DropDownload implements server.Admin. One that is to be discarded stays on the list,
+// DropDownload implements server.Library. One that is to be discarded stays on the list,
 // stopped, until that is done: if it fails it can be asked for again.
 func (a *App) DropDownload(ctx context.Context, r control.DropRequest) error {
 	if !r.Discard {

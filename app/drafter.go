@@ -272,7 +272,7 @@ func (a *App) checkDrafter(ctx context.Context, row storage.Model, dir string) e
 	return errors.Join(d.Close(), a.thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil }))
 }
 
-// Drafter implements server.Admin: it sets what drafts for a model, and says
+// Drafter implements server.Residents: it sets what drafts for a model, and says
 // what does. A drafter that cannot be loaded for the model is refused, and
 // nothing is changed.
 func (a *App) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {

@@ -184,7 +184,7 @@ func (m *loaded) texts(d *drafter) (text func(tokens int) int64, whole demand) {
 	return func(tokens int) int64 { return size.demand(tokens).text }, whole
 }
 
-// Memory implements server.Library.
+// Memory implements server.Residents.
 func (a *App) Memory(ctx context.Context) (control.Memory, error) {
 	rows, err := a.db.Models(ctx)
 	if err != nil {

@@ -10,17 +10,14 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/engine/checkpoint"
 	"tandem/storage"
 )
 
-var _ server.Keeper = (*App)(nil)
-
 // durable is how long a file takes at most until it is on disk.
 const durable = 2 * time.Second
 
-// Checkpoints implements server.Keeper.
+// Checkpoints implements server.Checkpoints.
 func (a *App) Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
 	if q.Model == control.Alias {
 		a.mu.Lock()
@@ -79,7 +76,7 @@ func (a *App) findCheckpoint(ctx context.Context, name string) (storage.Checkpoi
 	return c, err
 }
 
-// CheckpointText implements server.Keeper.
+// CheckpointText implements server.Texts.
 func (a *App) CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
@@ -98,7 +95,7 @@ func (a *App) readText(row storage.Checkpoint) ([]int32, error) {
 	return text, nil
 }
 
-// ChangeCheckpoint implements server.Keeper.
+// ChangeCheckpoint implements server.Checkpoints.
 func (a *App) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
@@ -126,7 +123,7 @@ func (a *App) ChangeCheckpoint(ctx context.Context, name string, change control.
 	return describeCheckpoint(row), err
 }
 
-// DeleteCheckpoint implements server.Keeper.
+// DeleteCheckpoint implements server.Checkpoints.
 func (a *App) DeleteCheckpoint(ctx context.Context, name string, all bool) (out control.Deleted, err error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
@@ -176,7 +173,7 @@ func (a *App) emptied(ctx context.Context, remove func() error) error {
 	return a.change(remove)
 }
 
-// VerifyCheckpoint implements server.Keeper.
+// VerifyCheckpoint implements server.Checkpoints.
 func (a *App) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
 	row, err := a.findCheckpoint(ctx, name)
 	if err != nil {
@@ -189,7 +186,7 @@ func (a *App) VerifyCheckpoint(ctx context.Context, name string) (control.Integr
 	return out, nil
 }
 
-// Forget implements server.Keeper.
+// Forget implements server.Checkpoints.
 func (a *App) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = a.emptied(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
@@ -215,7 +212,7 @@ func copiesError(err error) error {
 	return err
 }
 
-// WouldForget implements server.Disk.
+// WouldForget implements server.Checkpoints.
 func (a *App) WouldForget(ctx context.Context, r control.ForgetRequest) (control.Forgotten, error) {
 	gone, checkpoints, err := a.db.WouldForget(ctx, storage.Scope(r))
 	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
@@ -244,7 +241,7 @@ func (a *App) strays(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// SetRunText implements server.Keeper.
+// SetRunText implements server.Texts.
 func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 	if a.opts.NoCheckpoints {
 		return nil
@@ -256,7 +253,7 @@ func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 	return a.db.SetRunText(ctx, storage.RunText(t))
 }
 
-// RunText implements server.Keeper.
+// RunText implements server.Texts.
 func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	t, err := a.db.RunText(ctx, run)
 	if storage.IsNotFound(err) {
@@ -266,7 +263,7 @@ func (a *App) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	return control.RunText(t), err
 }
 
-// RunCheckpoint implements server.Keeper.
+// RunCheckpoint implements server.Texts.
 func (a *App) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	c, err := a.db.RunCheckpoint(ctx, run)
 	if storage.IsNotFound(err) {

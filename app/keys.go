@@ -17,11 +17,8 @@ import (
 	"unicode/utf8"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/storage"
 )
-
-var _ server.Keys = (*App)(nil)
 
 const (
 	keyPrefix   = "tandem-" // so that a key is known for one where it turns up

@@ -7,11 +7,8 @@ import (
 	"runtime"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/engine/mlx"
 )
-
-var _ server.Machine = (*App)(nil)
 
 // Machine implements server.Machine.
 func (a *App) Machine(context.Context) (control.Machine, error) {

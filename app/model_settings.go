@@ -22,7 +22,7 @@ func (a *App) modelSettings(ctx context.Context, id string) (control.ModelSettin
 	return control.ModelSettings(set), err
 }
 
-// ModelSettings implements server.Library.
+// ModelSettings implements server.Residents.
 func (a *App) ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error) {
 	row, err := a.named(ctx, id)
 	if err != nil {
@@ -59,7 +59,7 @@ func (a *App) ModelSettings(ctx context.Context, id string) (control.ModelSettin
 	return out, nil
 }
 
-// SetModelSettings implements server.Library.
+// SetModelSettings implements server.Residents.
 func (a *App) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
 	row, err := a.named(ctx, set.Model)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"tandem/storage"
 )
 
-// Acquire implements server.Catalogue: the model in memory is counted as used
+// Acquire implements server.Pool: the model in memory is counted as used
 // until the caller releases it.
 func (a *App) Acquire(ctx context.Context, name string) (model.Model, error) {
 	row, m, err := a.acquire(ctx, name, 1)
@@ -253,7 +253,7 @@ func (m *loaded) Release() {
 	}
 }
 
-// Unload implements server.Admin.
+// Unload implements server.Residents.
 func (a *App) Unload(ctx context.Context, id string) error {
 	if id != "" {
 		row, err := a.named(ctx, id)

@@ -10,8 +10,6 @@ import (
 	"tandem/storage"
 )
 
-var _ server.Responses = (*App)(nil)
-
 // KeepResponse implements server.Responses.
 func (a *App) KeepResponse(ctx context.Context, k server.KeptResponse) error {
 	return responseError(a.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Output: k.Output, Response: k.Response}))

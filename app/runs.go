@@ -9,14 +9,14 @@ import (
 	"tandem/storage"
 )
 
-// BeginRun implements server.Recorder. Both types of a run are the same field
+// BeginRun implements server.Runs. Both types of a run are the same field
 // for field, which the conversions below have the compiler check.
 func (a *App) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 	row, err := a.db.BeginRun(ctx, storage.Run(r))
 	return row.ID, err
 }
 
-// FinishRun implements server.Recorder. Where no tokens of requests are kept, those
+// FinishRun implements server.Runs. Where no tokens of requests are kept, those
 // at which one parted from another text are not either.
 func (a *App) FinishRun(ctx context.Context, r control.Run) error {
 	if a.settings.current().KeepRequests == control.KeepNone {
@@ -25,10 +25,10 @@ func (a *App) FinishRun(ctx context.Context, r control.Run) error {
 	return a.db.FinishRun(ctx, storage.Run(r))
 }
 
-// DropRun implements server.Recorder.
+// DropRun implements server.Runs.
 func (a *App) DropRun(ctx context.Context, id int64) error { return a.db.DropRun(ctx, id) }
 
-// Run implements server.Recorder.
+// Run implements server.Runs.
 func (a *App) Run(ctx context.Context, id int64) (control.Run, error) {
 	r, err := a.db.Run(ctx, id)
 	if storage.IsNotFound(err) {
@@ -38,7 +38,7 @@ func (a *App) Run(ctx context.Context, id int64) (control.Run, error) {
 	return control.Run(r), err
 }
 
-// Runs implements server.Recorder.
+// Runs implements server.Runs.
 func (a *App) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
 	rows, _, err := a.db.Runs(ctx, storage.RunFilter(q))
 	if err != nil {
@@ -51,18 +51,18 @@ func (a *App) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, erro
 	return runs, nil
 }
 
-// ResumedBy implements server.Recorder.
+// ResumedBy implements server.Runs.
 func (a *App) ResumedBy(ctx context.Context, run int64) (int64, error) {
 	return a.db.ResumedBy(ctx, run)
 }
 
-// RunValues implements server.Recorder.
+// RunValues implements server.Runs.
 func (a *App) RunValues(ctx context.Context) (control.RunValues, error) {
 	v, err := a.db.RunValues(ctx)
 	return control.RunValues(v), err
 }
 
-// KeepVerdict implements server.Recorder.
+// KeepVerdict implements server.Runs.
 func (a *App) KeepVerdict(ctx context.Context, v control.Replayed) error {
 	text, err := json.Marshal(v)
 	if err != nil {

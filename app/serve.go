@@ -75,7 +75,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	srv := server.New(a, server.Options{Logger: a.log, Pages: o.Pages, Rules: rules(set)})
+	srv := server.New(a.services(), server.Options{Logger: a.log, Pages: o.Pages, Rules: rules(set)})
 	socket, err := control.Listen(a.home.Dir)
 	if err != nil {
 		return err

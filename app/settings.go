@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/models/hub"
 )
 
@@ -34,8 +33,6 @@ type settings struct {
 	token string                                // of the hub, as a person set it; empty = not
 	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = as the system says
 }
-
-var _ server.Settings = (*App)(nil)
 
 // openSettings reads what is set. What an older or a newer program left that
 // makes no sense now counts as not set.

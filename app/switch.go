@@ -11,7 +11,7 @@ import (
 	"tandem/storage"
 )
 
-// Load implements server.Admin: it makes a model the choice. Requests for the one
+// Load implements server.Residents: it makes a model the choice. Requests for the one
 // before it end first, new ones wait for the new one, and if that cannot be loaded
 // the one before it goes on. Others in memory stay as far as there is room. One that is
 // in memory is loaded anew if its weights on disk have changed.

@@ -22,7 +22,7 @@ func (a *App) openWelcome(ctx context.Context) error {
 	return nil
 }
 
-// Welcomed implements server.Library.
+// Welcomed implements server.Status.
 func (a *App) Welcomed(ctx context.Context, done bool) error {
 	if err := a.db.SetSetting(context.WithoutCancel(ctx), settingWelcomed, strconv.FormatBool(done)); err != nil {
 		return err

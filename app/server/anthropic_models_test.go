@@ -24,6 +24,13 @@ func (b manyModels) Models(context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
+// manyServices replaces the fake's library.
+func manyServices(f *fakeBackend) Services {
+	to := f.services()
+	to.Library = manyModels{f}
+	return to
+}
+
 func getAs(s *Server, version, path string) *httptest.ResponseRecorder {
 	r := localRequest(http.MethodGet, path, nil)
 	r.Host = "localhost:8263"
@@ -37,7 +44,7 @@ func getAs(s *Server, version, path string) *httptest.ResponseRecorder {
 
 // TestAnthropicPages walks the list as Anthropic's programs do.
 func TestAnthropicPages(t *testing.T) {
-	s := New(manyModels{newFake()}, Options{})
+	s := New(manyServices(newFake()), Options{})
 	for query, want := range map[string]string{
 		"":                              "tandem acme/coder org/m0 org/m1 org/m2 org/m3 org/m4",
 		"?limit=3":                      "tandem acme/coder org/m0 more",
@@ -94,7 +101,7 @@ func TestAnthropicPages(t *testing.T) {
 
 // TestModelsOfBothVendors: the header decides, for the list and for one model.
 func TestModelsOfBothVendors(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for path, says := range map[string][2]string{
 		"/v1/models":            {`{"object":"list","data":[{"id":"tandem","object":"model"`, `{"data":[{"type":"model","id":"tandem","display_name":"Tandem (acme/coder)"`},
 		"/models/":              {`{"object":"list"`, `{"data":[{"type":"model"`},

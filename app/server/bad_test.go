@@ -199,7 +199,7 @@ func TestBadInput(t *testing.T) {
 		{textPath, `{"model":"tandem","prompt":"` + strings.Repeat("x", 64) + `"}`, "prompt", "maximum context length is 64 tokens. However, you requested 65 tokens"},
 	} {
 		fake := newFake()
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, c.path, "application/json", c.body)
 		if w.Code != http.StatusBadRequest {
 			t.Errorf("%.90s: status %d %s", c.body, w.Code, w.Body)
@@ -235,7 +235,7 @@ func TestSlowTokenizer(t *testing.T) {
 		},
 	} {
 		for _, body := range bodies {
-			w := postTo(t, New(newFake(), Options{}), path, "application/json", body)
+			w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
 			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Code != string(control.CodeInvalid) {
 				t.Errorf("%s: %d %+v", body, w.Code, e)
 			}
@@ -256,7 +256,7 @@ func TestContentType(t *testing.T) {
 		"multipart/form-data; boundary=x":   415,
 		"application/jsonp":                 415,
 	} {
-		if w := postTo(t, New(newFake(), Options{}), "/v1/completions", ct, good); w.Code != want {
+		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", ct, good); w.Code != want {
 			t.Errorf("%q: %d, want %d: %s", ct, w.Code, want, w.Body)
 		}
 	}
@@ -265,7 +265,7 @@ func TestContentType(t *testing.T) {
 // TestLargeBody sends 64 MB over a real connection, with its length told and
 // not: the client hears 413 either way and the server answers the next one.
 func TestLargeBody(t *testing.T) {
-	srv := httptest.NewServer(New(newFake(), Options{}).Endpoint())
+	srv := httptest.NewServer(New(newFake().services(), Options{}).Endpoint())
 	defer srv.Close()
 	body := `{"model":"tandem","prompt":"` + strings.Repeat("x", 64_000_000) + `"}`
 	for _, chunked := range []bool{false, true} {
@@ -304,7 +304,7 @@ func TestLimitsThatFit(t *testing.T) {
 		`{"model":"tandem","prompt":"x","y":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
 		fmt.Sprintf(`{"model":"tandem","prompt":%q}`, "line\n\"quote\" 日本"),
 	} {
-		if w := postTo(t, New(newFake(), Options{}), "/v1/completions", "application/json", body); w.Code != 200 {
+		if w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json", body); w.Code != 200 {
 			t.Errorf("%.80s: %d %s", body, w.Code, w.Body)
 		}
 	}

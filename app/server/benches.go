@@ -23,7 +23,7 @@ type Benches interface {
 }
 
 func (s *Server) benches(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.backend.Benches(r.Context())
+	list, err := s.services.Benches.Benches(r.Context())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 			defer end(nil)
 			defer context.AfterFunc(s.draining, func() { end(errStopping) })()
 		}
-		b, err := s.backend.RunBench(ctx, func(p control.BenchProgress) { send(p) })
+		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { send(p) })
 		if err == nil {
 			send(control.BenchProgress{Bench: &b})
 		}
@@ -61,7 +61,7 @@ func (s *Server) cancelBench(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
-	if err := s.backend.CancelBench(r.Context()); err != nil {
+	if err := s.services.Benches.CancelBench(r.Context()); err != nil {
 		return err
 	}
 	return writeJSON(w, struct{}{})
@@ -72,7 +72,7 @@ func (s *Server) deleteBench(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return control.Errorf(control.CodeNoBench, "%q is no bench's id; a bench's id is a number.", clip(r.PathValue("id")))
 	}
-	if err := s.backend.DeleteBench(r.Context(), id); err != nil {
+	if err := s.services.Benches.DeleteBench(r.Context(), id); err != nil {
 		return err
 	}
 	return writeJSON(w, struct{}{})

@@ -15,7 +15,7 @@ import (
 // the last event, or the answer where nothing came before it.
 func TestBenchStream(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	fake.bench = func(_ context.Context, progress func(control.BenchProgress)) (control.Bench, error) {
 		progress(control.BenchProgress{Part: "decode", Done: 1, Total: 2})
 		return control.Bench{ID: 7}, nil
@@ -35,7 +35,7 @@ func TestBenchStream(t *testing.T) {
 // TestBenchEndsWithItsClient: what nobody waits for is not measured.
 func TestBenchEndsWithItsClient(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	fake.bench = func(ctx context.Context, _ func(control.BenchProgress)) (control.Bench, error) {
@@ -51,7 +51,7 @@ func TestBenchEndsWithItsClient(t *testing.T) {
 }
 
 func TestBenchRoutes(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	if w := getOf(s, "/app/benches"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"running":false`) || !strings.Contains(w.Body.String(), `"model":"acme/coder"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -71,7 +71,7 @@ func TestBenchPanics(t *testing.T) {
 	fake := newFake()
 	fake.bench = func(context.Context, func(control.BenchProgress)) (control.Bench, error) { panic("a defect") }
 	var log strings.Builder
-	s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	wantError(t, socketPost(s, "/app/benches", `{}`), http.StatusInternalServerError, control.CodeInternal)
 	if !strings.Contains(log.String(), "a defect") {
 		t.Errorf("the log has %s", &log)
@@ -82,7 +82,7 @@ func TestBenchPanics(t *testing.T) {
 // server drains.
 func TestBenchStays(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	ctx, leave := context.WithCancel(t.Context())
 	stayed, ended := make(chan error, 1), make(chan struct{})
 	fake.bench = func(ctx context.Context, _ func(control.BenchProgress)) (control.Bench, error) {

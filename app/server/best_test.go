@@ -53,7 +53,7 @@ func TestBestOf(t *testing.T) {
 		{`"prompt":"a","best_of":4,"n":3`, []string{"stuvwxyz", "q", "r"}, 11},
 		{`"prompt":["a","b"],"best_of":3,"n":2`, []string{"q", "r", "q", "r"}, 6},
 	} {
-		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","seed":100,`+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","seed":100,`+c.fields+`}`)
 		var answer struct {
 			Choices []struct {
 				Index    int
@@ -82,7 +82,7 @@ func TestBestOf(t *testing.T) {
 // TestBestOfWithoutTokens: what ends at once is the last choice, not an error.
 func TestBestOfWithoutTokens(t *testing.T) {
 	fake := newFake()
-	w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"a","best_of":2,"max_tokens":0}`)
 	if w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

@@ -47,7 +47,7 @@ func TestRequestBombs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := newFake()
-			s := New(fake, Options{})
+			s := New(fake.services(), Options{})
 			w := postTo(t, s, c.path, "application/json", c.body)
 			if c.param == "" {
 				if w.Code != http.StatusOK {

@@ -48,7 +48,7 @@ func TestBoundaries(t *testing.T) {
 	} {
 		fake := newFake()
 		fake.model.Template = template
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+body+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}

@@ -32,7 +32,7 @@ type branchMembers struct{ members }
 // /v1/completions, where prompt is what comes behind the checkpoint's text: the
 // next message, or with raw the text itself. The model is the checkpoint's.
 func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
-	c, base, err := s.backend.CheckpointText(r.Context(), r.PathValue("name"))
+	c, base, err := s.services.Texts.CheckpointText(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}

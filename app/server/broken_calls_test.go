@@ -218,12 +218,12 @@ func TestTellings(t *testing.T) {
 				if limit == 0 {
 					limit = 1000
 				}
-				w := postTo(t, New(fake, Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":false`))
+				w := postTo(t, New(fake.services(), Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":false`))
 				if w.Code != 200 {
 					t.Fatalf("%d %s", w.Code, w.Body)
 				}
 				whole := route.whole(t, w)
-				streamed := route.stream(t, postTo(t, New(fake, Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":true`)))
+				streamed := route.stream(t, postTo(t, New(fake.services(), Options{}), route.path, "application/json", route.body(limit, c.stop, `"stream":true`)))
 				want := c.want
 				want.calls = slices.Clone(want.calls)
 				switch name {

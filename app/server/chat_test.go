@@ -34,7 +34,7 @@ func TestTemplateVars(t *testing.T) {
 			`{"messages":[{"role":"user","content":"x"}],"enable_thinking":false,"add_generation_prompt":false,"aa":{"y":1,"b":2}}`},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue
@@ -60,7 +60,7 @@ func TestSampling(t *testing.T) {
 	} {
 		fake := newFake()
 		fake.model.Sampling = c.defaults
-		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+c.fields+`}`)
 		if w.Code != 200 {
 			t.Fatalf("%s: %d %s", c.fields, w.Code, w.Body)
 		}
@@ -79,7 +79,7 @@ func TestSampling(t *testing.T) {
 	}
 
 	fake := newFake()
-	postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
+	postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":3,"seed":-1,"top_p":0,"logit_bias":{"7":-100},"ignore_eos":true,"stop":["a","","b"]}`)
 	seeds := map[uint64]bool{}
 	for _, r := range fake.model.Requests {
 		seeds[*r.Seed] = true

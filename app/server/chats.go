@@ -35,11 +35,11 @@ type Chats interface {
 
 // chatRoutes lays out the routes of chats.
 func (s *Server) chatRoutes(route func(pattern string, methods map[string]handler)) {
-	route("/app/chats", map[string]handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.backend.DeleteChats)})
+	route("/app/chats", map[string]handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.services.Chats.DeleteChats)})
 	route("/app/chats/keep", map[string]handler{http.MethodPost: s.keepChats})
-	route("/app/chats/deletion", map[string]handler{http.MethodGet: ofAllChats(s.backend.WouldDeleteChats)})
-	route("/app/chats/{id}", map[string]handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: ofChat(s.backend.DeleteChats)})
-	route("/app/chats/{id}/deletion", map[string]handler{http.MethodGet: ofChat(s.backend.WouldDeleteChats)})
+	route("/app/chats/deletion", map[string]handler{http.MethodGet: ofAllChats(s.services.Chats.WouldDeleteChats)})
+	route("/app/chats/{id}", map[string]handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: ofChat(s.services.Chats.DeleteChats)})
+	route("/app/chats/{id}/deletion", map[string]handler{http.MethodGet: ofChat(s.services.Chats.WouldDeleteChats)})
 	route("/app/chats/{id}/messages", map[string]handler{http.MethodPost: s.addMessage})
 	route("/app/chats/{id}/messages/{message}", map[string]handler{http.MethodPost: s.changeMessage})
 }
@@ -55,7 +55,7 @@ func (s *Server) chats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.Limit = int(limit)
-	list, err := s.backend.Chats(r.Context(), q)
+	list, err := s.services.Chats.Chats(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Server) oneChat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.backend.Chat(r.Context(), id)
+	c, err := s.services.Chats.Chat(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Server) addChat(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if c, err = s.backend.AddChat(r.Context(), c); err != nil {
+	if c, err = s.services.Chats.AddChat(r.Context(), c); err != nil {
 		return err
 	}
 	return writeJSON(w, c)
@@ -131,7 +131,7 @@ func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	c, err := s.backend.ChangeChat(r.Context(), id, change)
+	c, err := s.services.Chats.ChangeChat(r.Context(), id, change)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if m, err = s.backend.AddMessage(r.Context(), m); err != nil {
+	if m, err = s.services.Chats.AddMessage(r.Context(), m); err != nil {
 		return err
 	}
 	return writeJSON(w, m)
@@ -198,7 +198,7 @@ func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	m, err := s.backend.ChangeMessage(r.Context(), chat, id, change)
+	m, err := s.services.Chats.ChangeMessage(r.Context(), chat, id, change)
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (s *Server) keepChats(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := s.backend.KeepChats(r.Context(), keep.Keep); err != nil {
+	if err := s.services.Chats.KeepChats(r.Context(), keep.Keep); err != nil {
 		return err
 	}
 	return writeJSON(w, keep)

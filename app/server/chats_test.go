@@ -15,8 +15,8 @@ import (
 	"tandem/engine"
 )
 
-// dialFake serves a backend on a socket and returns a client.
-func dialFake(t *testing.T, b Backend) *control.Client {
+// dialFake serves a fake on a socket and returns a client.
+func dialFake(t *testing.T, b *fakeBackend) *control.Client {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "s") // short enough for a socket's address
 	if err != nil {
@@ -27,7 +27,7 @@ func dialFake(t *testing.T, b Backend) *control.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := HTTP(New(b, Options{}).Socket(), nil, nil)
+	srv := HTTP(New(b.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	t.Cleanup(func() { srv.Close() })
 	c := control.Dial(home)
@@ -125,7 +125,7 @@ func TestChatRoutes(t *testing.T) {
 // TestChatBodies: what is wrong with a body is said, and reaches nobody.
 func TestChatBodies(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for _, test := range []struct {
 		path, body string
 		status     int
@@ -178,7 +178,7 @@ func TestCancelByName(t *testing.T) {
 			yield(engine.Token{}, ctx.Err())
 		}
 	}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	answer := make(chan *httptest.ResponseRecorder)
 	go func() {
 		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)

@@ -18,7 +18,7 @@ func (s *Server) checkpointTitles(w http.ResponseWriter, r *http.Request) error 
 	if len(ids) > mostTitles {
 		return invalid("ids", "ids may name %d checkpoints at most, not %d.", mostTitles, len(ids))
 	}
-	list, err := s.backend.CheckpointTitles(r.Context(), ids)
+	list, err := s.services.Checkpoints.CheckpointTitles(r.Context(), ids)
 	if err != nil {
 		return err
 	}

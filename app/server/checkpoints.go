@@ -23,7 +23,7 @@ func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.Limit = int(limit)
-	list, err := s.backend.Checkpoints(r.Context(), q)
+	list, err := s.services.Checkpoints.Checkpoints(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.backend.Checkpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("whole") == "true")
+	c, err := s.services.Checkpoints.Checkpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("whole") == "true")
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error 
 	if f.err != nil {
 		return f.err
 	}
-	c, err := s.backend.ChangeCheckpoint(r.Context(), r.PathValue("name"), change)
+	c, err := s.services.Checkpoints.ChangeCheckpoint(r.Context(), r.PathValue("name"), change)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error 
 }
 
 func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.backend.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("all") == "true")
+	d, err := s.services.Checkpoints.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("all") == "true")
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Server) verifyCheckpoint(w http.ResponseWriter, r *http.Request) error 
 	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
-	v, err := s.backend.VerifyCheckpoint(r.Context(), r.PathValue("name"))
+	v, err := s.services.Checkpoints.VerifyCheckpoint(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	if err := checkForget(q); err != nil {
 		return err
 	}
-	gone, err := s.backend.Forget(r.Context(), q)
+	gone, err := s.services.Checkpoints.Forget(r.Context(), q)
 	if err != nil {
 		return err
 	}

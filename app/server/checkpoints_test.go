@@ -12,7 +12,7 @@ import (
 // on all pages reaches the client.
 func TestCheckpointPages(t *testing.T) {
 	fake := lettered(control.KindAnswer)
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for path, want := range map[string]control.CheckpointQuery{
 		"/app/checkpoints": {},
 		"/app/checkpoints?model=acme%2Fcoder&limit=1000&before=x%2C1": {Model: "acme/coder", Limit: 1000, Before: "x,1"},

@@ -25,7 +25,7 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := newFake()
-	srv := HTTP(New(fake, Options{}).Socket(), nil, nil)
+	srv := HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)
@@ -143,7 +143,7 @@ func TestPullStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := HTTP(New(fake, Options{}).Socket(), nil, nil)
+	srv := HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)

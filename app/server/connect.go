@@ -17,7 +17,7 @@ type Connections interface {
 }
 
 func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.backend.Connect(r.Context())
+	c, err := s.services.Connections.Connect(r.Context())
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Server) writeConnection(w http.ResponseWriter, r *http.Request) error {
 	if _, err := s.readObject(w, r); err != nil {
 		return err
 	}
-	c, err := s.backend.WriteConnection(r.Context(), r.PathValue("id"))
+	c, err := s.services.Connections.WriteConnection(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func writeJSON(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// State is the backend's, with the requests in flight.
+// State is what Status reports, with the requests in flight.
 func (s *Server) State() control.State {
-	st := s.backend.State()
+	st := s.services.Status.State()
 	st.Active = s.active()
 	return st
 }
@@ -57,7 +57,7 @@ func (s *Server) load(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := s.backend.Load(r.Context(), id); err != nil {
+	if err := s.services.Residents.Load(r.Context(), id); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())
@@ -72,7 +72,7 @@ func (s *Server) unload(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := s.backend.Unload(r.Context(), id); err != nil {
+	if err := s.services.Residents.Unload(r.Context(), id); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())
@@ -84,7 +84,7 @@ type models struct {
 }
 
 func (s *Server) registry(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.backend.Models(r.Context())
+	list, err := s.services.Library.Models(r.Context())
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (s *Server) addModel(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	m, err := s.backend.AddModel(r.Context(), add)
+	m, err := s.services.Library.AddModel(r.Context(), add)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *Server) addModel(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) removeModel(w http.ResponseWriter, r *http.Request) error {
-	out, err := s.backend.RemoveModel(r.Context(), r.PathValue("id"))
+	out, err := s.services.Library.RemoveModel(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *Server) drafter(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	d, err := s.backend.Drafter(r.Context(), req)
+	d, err := s.services.Residents.Drafter(r.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (s *Server) pull(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.progress(w, r, func(ctx context.Context, send func(any)) error {
-		m, err := s.backend.Pull(ctx, req, func(p control.Progress) { send(p) })
+		m, err := s.services.Library.Pull(ctx, req, func(p control.Progress) { send(p) })
 		switch {
 		case err == nil:
 			send(control.Progress{Done: m.Bytes, Total: m.Bytes, Model: &m})
@@ -175,7 +175,7 @@ func (s *Server) download(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.backend.Download(r.Context(), req); err != nil {
+	if err := s.services.Library.Download(r.Context(), req); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())
@@ -186,7 +186,7 @@ func (s *Server) pauseDownload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := s.backend.PauseDownload(r.Context(), req.ID); err != nil {
+	if err := s.services.Library.PauseDownload(r.Context(), req.ID); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())
@@ -204,7 +204,7 @@ func (s *Server) dropDownload(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := s.backend.DropDownload(r.Context(), req); err != nil {
+	if err := s.services.Library.DropDownload(r.Context(), req); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())

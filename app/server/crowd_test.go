@@ -18,7 +18,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &crowd{most: 2}
-	srv := c.server(New(newFake(), Options{}).Endpoint(), nil, nil)
+	srv := c.server(New(newFake().services(), Options{}).Endpoint(), nil, nil)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	defer func() {

@@ -33,7 +33,7 @@ func (f *fakeBackend) WouldDelete(ctx context.Context, name string, all bool) (c
 // TestDisk: what there is on disk, and what would go with what.
 func TestDisk(t *testing.T) {
 	fake := lettered(control.KindAnswer)
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for path, want := range map[string]string{
 		"/app/checkpoints/abc/deletion":          `{"checkpoints":["abc"],"bytes":5}`,
 		"/app/checkpoints/abc/deletion?all=true": `{"checkpoints":["abc"],"bytes":9}`,

@@ -3,7 +3,7 @@
 // a small page at /.
 //
 // It knows the engine by its types and everything else by the interfaces of
-// backend.go; it never touches MLX, files or the database. One Server answers
+// services.go; it never touches MLX, files or the database. One Server answers
 // through two doors:
 //
 //   - [Server.Endpoint], for TCP. Host, Origin and Sec-Fetch-Site are checked

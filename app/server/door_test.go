@@ -73,7 +73,7 @@ func TestDoor(t *testing.T) {
 		{"POST", "/app/load", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 		{"POST", "/app/session", "localhost:8263", h{"Sec-Fetch-Site": "same-site"}, 403},
 	} {
-		s := New(newFake(), Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"}, AllowedOrigins: []string{"app://obsidian.md"}}})
+		s := New(newFake().services(), Options{Rules: Rules{AllowedHosts: []string{"Mac.example:8263"}, AllowedOrigins: []string{"app://obsidian.md"}}})
 		body := ""
 		if c.method == http.MethodPost {
 			body = `{"model":"tandem","prompt":"x"}`
@@ -105,7 +105,7 @@ func TestDoor(t *testing.T) {
 
 // TestControlPeers: a session opens the control routes to this machine only.
 func TestControlPeers(t *testing.T) {
-	s := New(newFake(), Options{Rules: Rules{Network: true}})
+	s := New(newFake().services(), Options{Rules: Rules{Network: true}})
 	code := s.NewCode().Code
 	session, ok := s.sessions.exchange(code)
 	if !ok {
@@ -134,7 +134,7 @@ func TestControlPeers(t *testing.T) {
 // programs that have it. A page of another port, name or site gets nowhere with it, nor
 // does a browser that sends it along by itself.
 func TestSessionOfNobodyElse(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	code := s.NewCode().Code
 	// ask sends a request with headers, which are given in pairs.
 	ask := func(method, path, host, body string, headers ...string) *httptest.ResponseRecorder {

@@ -44,7 +44,7 @@ func TestEmbeddings(t *testing.T) {
 	} {
 		for _, format := range []string{``, `,"encoding_format":"float"`, `,"encoding_format":"base64","user":"me"`, `,"dimensions":2`} {
 			fake := newFakeKind(control.KindEmbedding)
-			w := postTo(t, New(fake, Options{}), "/v1/embeddings", "application/json", `{"model":"tandem","input":`+c.input+format+`}`)
+			w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json", `{"model":"tandem","input":`+c.input+format+`}`)
 			var got struct {
 				Object, Model string
 				Data          []struct {
@@ -176,7 +176,7 @@ func TestBadReading(t *testing.T) {
 			path = "/v1/rerank"
 		}
 		fake := newFakeKind(c.kind)
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, path, "application/json", c.body)
 		if w.Code != 400 {
 			t.Errorf("%.90s: status %d %s", c.body, w.Code, w.Body)
@@ -217,7 +217,7 @@ func TestKinds(t *testing.T) {
 	for kind, no := range refused {
 		for path, body := range bodies {
 			fake := newFakeKind(kind)
-			w := postTo(t, New(fake, Options{}), path, "application/json", body)
+			w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
 			if no[path] == "" {
 				if w.Code != 200 {
 					t.Errorf("kind %q, %s: %d %s", kind, path, w.Code, w.Body)
@@ -242,7 +242,7 @@ func TestReadingFails(t *testing.T) {
 	fake.model.OnRead = func(context.Context) error {
 		return &engine.Error{Code: engine.CodeQueueFull, Message: "the queue is full"}
 	}
-	if w := postTo(t, New(fake, Options{}), "/v1/embeddings", "application/json", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+	if w := postTo(t, New(fake.services(), Options{}), "/v1/embeddings", "application/json", body); w.Code != 503 || w.Header().Get("Retry-After") == "" {
 		t.Errorf("a full queue: %d %s", w.Code, w.Body)
 	}
 	for name, stop := range map[string]func(s *Server, leave context.CancelFunc){
@@ -251,7 +251,7 @@ func TestReadingFails(t *testing.T) {
 		"closed":    func(s *Server, _ context.CancelFunc) { s.Close() },
 	} {
 		fake := newFakeKind(control.KindEmbedding)
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		began := make(chan int, 1)
 		fake.model.OnRead = func(ctx context.Context) error {
 			began <- s.active()[0].PromptDone
@@ -299,7 +299,7 @@ func FuzzRerankRequest(f *testing.F) {
 func fuzzReading(f *testing.F, kind, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFakeKind(kind)
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, path, "application/json", body)
 		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
 			t.Fatalf("%d %s", w.Code, w.Body)

@@ -48,7 +48,7 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 			g.fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: time.Now()}}
 			g.fake.texts = map[int64]control.RunText{1: {Run: 1, Model: g.fake.model.Name, Request: json.RawMessage(`{"model":"tandem","prompt":"x"}`), Replay: json.RawMessage("{}")}}
 			g.fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
-			g.Server = New(g.fake, o)
+			g.Server = New(g.fake.services(), o)
 			session, ok := g.sessions.exchange(g.NewCode().Code)
 			if !ok {
 				t.Fatal("a fresh code buys nothing")
@@ -295,7 +295,7 @@ func TestEveryNameInAPath(t *testing.T) {
 	for _, o := range []Options{{}, {Pages: fstest.MapFS{"index.html": {Data: []byte("built")}, "treasure.txt": {Data: []byte("treasure")}}}} {
 		fake := newFake()
 		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
-		s := New(fake, o)
+		s := New(fake.services(), o)
 		session, _ := s.sessions.exchange(s.NewCode().Code)
 		s.routes(s.exchangeCode, func(pattern string, methods map[string]handler) {
 			if !places.MatchString(pattern) || strings.HasSuffix(pattern, "{$}") {

@@ -54,6 +54,31 @@ func newFake() *fakeBackend {
 	return f
 }
 
+// services fills every field with the fake. A test that fakes one service differently
+// replaces that field.
+func (f *fakeBackend) services() Services {
+	return Services{
+		Pool: f, Runs: f, Texts: f, Responses: f,
+		Status: f, Residents: f, Library: f, Checkpoints: f, Chats: f, Settings: f, Keys: f,
+		Connections: f, Benches: f, Machine: f, Help: f,
+	}
+}
+
+// lending replaces Acquire.
+func (f *fakeBackend) lending(acquire func(context.Context) (model.Model, error)) Services {
+	to := f.services()
+	to.Pool = lender{f, acquire}
+	return to
+}
+
+// A lender is a Pool that lends a model of the test's own.
+type lender struct {
+	Pool
+	acquire func(context.Context) (model.Model, error)
+}
+
+func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
+
 // The fake keeps texts of runs, and one checkpoint, whose text is the letters
 // a to z.
 func (f *fakeBackend) Checkpoints(_ context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {

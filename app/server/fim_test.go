@@ -25,7 +25,7 @@ func TestFIM(t *testing.T) {
 		{`"prompt":"ab","suffix":"c","random_seed":"x"`, "", "random_seed"},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/v1/fim/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/fim/completions", "application/json", `{"model":"tandem",`+c.body+`}`)
 		if c.err != "" {
 			if e := decodeError(t, w); w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.err {
 				t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
@@ -64,7 +64,7 @@ func TestFIMAnswers(t *testing.T) {
 		}
 	}
 	var whole answer
-	w := postTo(t, New(newFake(), Options{}), "/fim/completions", "application/json", body+`}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json", body+`}`)
 	if err := json.Unmarshal(w.Body.Bytes(), &whole); err != nil || len(whole.Choices) != 1 {
 		t.Fatal(err, w.Body)
 	}
@@ -72,7 +72,7 @@ func TestFIMAnswers(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 	var texts, deltas []string
-	w = postTo(t, New(newFake(), Options{}), "/fim/completions", "application/json", body+`,"stream":true}`)
+	w = postTo(t, New(newFake().services(), Options{}), "/fim/completions", "application/json", body+`,"stream":true}`)
 	for data, err := range control.Events(w.Body) {
 		if err != nil || string(data) == "[DONE]" {
 			continue

@@ -25,7 +25,7 @@ func TestResponseFormats(t *testing.T) {
 	} {
 		for _, more := range []string{"", `,"stream":true`} {
 			fake := newFake()
-			w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
+			w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x","n":2,"response_format":`+body+more+`}`)
 			m := &fake.model
 			if w.Code != http.StatusOK || len(m.Grammars) != 2 || m.OpenMatchers != 0 {
 				t.Errorf("%s: %d %s, %d grammars, %d left open", body, w.Code, w.Body, len(m.Grammars), m.OpenMatchers)
@@ -45,7 +45,7 @@ func TestResponseFormats(t *testing.T) {
 func TestNoFormat(t *testing.T) {
 	for _, body := range []string{``, `,"response_format":null`, `,"response_format":{"type":"text"}`} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK || len(fake.model.Grammars) != 0 || fake.model.Requests[0].Grammar != nil {
 			t.Errorf("%s: %d %s, %v", body, w.Code, w.Body, fake.model.Grammars)
 		}
@@ -66,7 +66,7 @@ func TestFormatsAreLetGo(t *testing.T) {
 				yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: "the answer cannot go on", Err: errors.New("too much")})
 			}
 		}
-		if w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", body); w.Code == http.StatusInternalServerError {
+		if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", body); w.Code == http.StatusInternalServerError {
 			t.Errorf("%s: %s", name, w.Body)
 		}
 		if fake.model.OpenMatchers != 0 {

@@ -31,7 +31,7 @@ func fuzzBody(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()
 		fake.model.TemplateSource = fakeDialect
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, path, "application/json", body)
 		switch {
 		case w.Code == 200:

@@ -154,9 +154,9 @@ func (s *Server) equip(rep *reply, req request, held *place, body []byte, genera
 
 // hold returns the model of a name, for its user to release.
 func (s *Server) hold(ctx context.Context, name string) (model.Model, error) {
-	m, err := s.backend.Acquire(ctx, name)
+	m, err := s.services.Pool.Acquire(ctx, name)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
-		err = cause // the backend may know no more than that
+		err = cause // the pool may know no more than that
 	}
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
 		named := *e

@@ -40,7 +40,7 @@ type logLines struct {
 // each is an event, and so are those to come.
 func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
-		lines, _ := s.backend.Log(0)
+		lines, _ := s.services.Help.Log(0)
 		return writeJSON(w, logLines{append([]control.LogLine{}, lines...)})
 	}
 	out := newEventStream(w)
@@ -51,7 +51,7 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 		defer close(done)
 		var seen int64
 		for {
-			lines, more := s.backend.Log(seen)
+			lines, more := s.services.Help.Log(seen)
 			for _, l := range lines {
 				if !out.send(mustJSON(l)) {
 					out.end(nil)
@@ -79,14 +79,14 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) diagnosis(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.backend.Report(r.Context())
+	b, err := s.services.Help.Report(r.Context())
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, b)
 }
 
-// ask answers with what a method of the backend does, on a POST whose body says
+// ask answers with what a method of a service does, on a POST whose body says
 // nothing.
 func ask[T any](s *Server, do func(context.Context) (T, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -104,5 +104,5 @@ func ask[T any](s *Server, do func(context.Context) (T, error)) handler {
 }
 
 func (s *Server) updates(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, s.backend.Updates())
+	return writeJSON(w, s.services.Help.Updates())
 }

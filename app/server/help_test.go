@@ -17,7 +17,7 @@ func TestLogStream(t *testing.T) {
 	fake := newFake()
 	fake.logs("first")
 	fake.logs("second")
-	srv := httptest.NewServer(New(fake, Options{}).Socket())
+	srv := httptest.NewServer(New(fake.services(), Options{}).Socket())
 	defer srv.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -55,7 +55,7 @@ func TestLogStream(t *testing.T) {
 }
 
 func TestHelpRoutes(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for _, c := range []struct {
 		method, path string
 		status       int

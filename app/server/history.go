@@ -21,7 +21,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := s.backend.Runs(r.Context(), q)
+	list, err := s.services.Runs.Runs(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func runQuery(r *http.Request) (q control.RunQuery, err error) {
 }
 
 func (s *Server) runValues(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.backend.RunValues(r.Context())
+	v, err := s.services.Runs.RunValues(r.Context())
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *Server) namedRun(r *http.Request) (control.Run, error) {
 	if err != nil {
 		return control.Run{}, err
 	}
-	return s.backend.Run(r.Context(), id)
+	return s.services.Runs.Run(r.Context(), id)
 }
 
 func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
@@ -108,7 +108,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if run.FinishReason == control.FinishInterrupted {
-		if report.ResumedBy, err = s.backend.ResumedBy(r.Context(), run.ID); err != nil {
+		if report.ResumedBy, err = s.services.Runs.ResumedBy(r.Context(), run.ID); err != nil {
 			return err
 		}
 	}

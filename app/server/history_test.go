@@ -23,7 +23,7 @@ func getOf(s *Server, path string) *httptest.ResponseRecorder {
 // match is refused.
 func TestHistoryIsNarrowed(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	all := control.RunQuery{
 		Limit: 7, Before: 9, Model: "acme/coder", Client: "zed/1.0 (linux)", Endpoint: "/v1/completions", Finish: control.FinishRunning,
 		Day: "2026-11-22", Search: `50%_"quoted"`, Since: time.Date(2026, 11, 22, 9, 30, 0, 5e6, time.UTC), Failed: true,
@@ -62,7 +62,7 @@ func TestHistoryIsNarrowed(t *testing.T) {
 // told.
 func TestReport(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	if w := getOf(s, "/app/runs/1/report"); w.Code != http.StatusNotFound {
 		t.Errorf("no such run: %d %s", w.Code, w.Body)
 	}
@@ -101,7 +101,7 @@ func TestReport(t *testing.T) {
 
 // TestCheckpointText: its end is told, and the whole where that is asked for.
 func TestCheckpointText(t *testing.T) {
-	s := New(lettered(control.KindAnswer), Options{})
+	s := New(lettered(control.KindAnswer).services(), Options{})
 	for path, want := range map[string]string{"/app/checkpoints/abc": `"text":"xyz"`, "/app/checkpoints/abc?whole=true": `"text":"abcdef`} {
 		if w := getOf(s, path); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 			t.Errorf("%s: %d %s, want %s", path, w.Code, w.Body, want)

@@ -24,7 +24,7 @@ import (
 
 // TestClaimedLength: memory follows what arrives, not what is claimed.
 func TestClaimedLength(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := localRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
@@ -48,7 +48,7 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 // TestLargeBodies: so many large bodies are read at once, so many of one client's, and more are told
 // to try again. Small ones need no place.
 func TestLargeBodies(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	srv := httptest.NewServer(s.Endpoint())
 	defer srv.Close()
 	post := func(client string, body io.Reader) (*http.Response, error) {
@@ -134,7 +134,7 @@ func TestLongText(t *testing.T) {
 		"/v1/completions":      `{"model":"tandem","prompt":"` + long + `"}`,
 		"/v1/chat/completions": `{"model":"tandem","messages":[{"role":"user","content":"` + long + `"}]}`,
 	} {
-		w := postTo(t, New(fake, Options{}), path, "application/json", body)
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json", body)
 		if e := decodeError(t, w); w.Code != 400 || e.Code != string(engine.CodeContextLength) || !strings.Contains(e.Message, "you requested at least 65 tokens") {
 			t.Errorf("%s: %d %+v", path, w.Code, e)
 		}
@@ -146,8 +146,8 @@ func TestLongText(t *testing.T) {
 
 // TestBodyTimeouts: a body that stalls, and one that a drain finds half sent.
 func TestBodyTimeouts(t *testing.T) {
-	s := New(newFake(), Options{})
-	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake(), Options{})} {
+	s := New(newFake().services(), Options{})
+	for want, s := range map[int]*Server{http.StatusRequestTimeout: s, http.StatusServiceUnavailable: New(newFake().services(), Options{})} {
 		if want == http.StatusServiceUnavailable {
 			s.Drain()
 		}
@@ -191,7 +191,7 @@ func TestUnknownErrors(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%t}`, stream))
 		if strings.Contains(w.Body.String(), "somebody") || !strings.Contains(w.Body.String(), "its log tells more") {
 			t.Errorf("stream %t: %s", stream, w.Body)
@@ -216,7 +216,7 @@ func TestHistoryHoldsNoText(t *testing.T) {
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":"secret"}}`,
 	} {
 		fake := newFake()
-		if w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", body); w.Code != 400 {
+		if w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", body); w.Code != 400 {
 			t.Errorf("%s: %d", body, w.Code)
 		}
 		if r := fake.lastRun(); r.Error == "" || strings.Contains(r.Error, "secret") {
@@ -227,7 +227,7 @@ func TestHistoryHoldsNoText(t *testing.T) {
 
 // TestCancelWhileWaiting: a run cancelled before its model came is told so.
 func TestCancelWhileWaiting(t *testing.T) {
-	s := New(&waitingBackend{fakeBackend: newFake()}, Options{})
+	s := New(newFake().lending(waitForever), Options{})
 	answered := make(chan *httptest.ResponseRecorder)
 	go func() {
 		answered <- postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
@@ -241,10 +241,8 @@ func TestCancelWhileWaiting(t *testing.T) {
 	}
 }
 
-// A waitingBackend's model never comes.
-type waitingBackend struct{ *fakeBackend }
-
-func (b *waitingBackend) Acquire(ctx context.Context, _ string) (model.Model, error) {
+// waitForever lends a model that never comes.
+func waitForever(ctx context.Context) (model.Model, error) {
 	<-ctx.Done()
 	return nil, fmt.Errorf("waiting: %w", ctx.Err())
 }
@@ -261,7 +259,7 @@ func TestPullEnds(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		s.Socket().ServeHTTP(w, r)
 	}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	s.Drain()
 	w := httptest.NewRecorder()
 	pull(s, w)
@@ -274,7 +272,7 @@ func TestPullEnds(t *testing.T) {
 		<-ctx.Done()
 		return control.Model{}, ctx.Err()
 	}
-	pull(New(fake, Options{}), stuckWriter{httptest.NewRecorder()})
+	pull(New(fake.services(), Options{}), stuckWriter{httptest.NewRecorder()})
 }
 
 // A stuckWriter's client does not read.
@@ -303,7 +301,7 @@ func TestWriteDeadlines(t *testing.T) {
 		r := localRequest(http.MethodGet, path, nil)
 		r.Host = "localhost"
 		w := &timedWriter{ResponseRecorder: httptest.NewRecorder()}
-		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)
+		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if w.Body.Len() == 0 || w.untimed || !w.deadline.IsZero() {
 			t.Errorf("%s: %d bytes, untimed %t, deadline left %v", path, w.Body.Len(), w.untimed, w.deadline)
 		}
@@ -322,7 +320,7 @@ func TestPromptProgress(t *testing.T) {
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}
-	s = New(fake, Options{})
+	s = New(fake.services(), Options{})
 	if w := postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":["abc","de"],"n":4}`); w.Code != 200 {
 		t.Fatal(w.Code, w.Body)
 	}
@@ -335,15 +333,18 @@ func TestPromptProgress(t *testing.T) {
 
 // TestContextLimit: clients are told the context that will be served.
 func TestContextLimit(t *testing.T) {
-	w := getFrom(New(limitedBackend{newFake()}, Options{}), http.MethodGet, "/v1/models/other")
+	fake := newFake()
+	to := fake.services()
+	to.Status = limitedStatus{fake}
+	w := getFrom(New(to, Options{}), http.MethodGet, "/v1/models/other")
 	if !strings.Contains(w.Body.String(), `"context_length":100,"max_model_len":100`) {
 		t.Error(w.Body)
 	}
 }
 
-type limitedBackend struct{ *fakeBackend }
+type limitedStatus struct{ *fakeBackend }
 
-func (b limitedBackend) State() control.State {
+func (b limitedStatus) State() control.State {
 	s := b.fakeBackend.State()
 	s.ContextLimit = 100
 	return s

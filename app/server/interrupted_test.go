@@ -48,7 +48,7 @@ func TestInterrupted(t *testing.T) {
 		for _, stream := range []bool{true, false} {
 			t.Run(fmt.Sprint(c.name, ", stream ", stream), func(t *testing.T) {
 				fake := newFake()
-				s := New(fake, Options{})
+				s := New(fake.services(), Options{})
 				begun, over := make(chan struct{}), make(chan struct{})
 				fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 					yield("h", nil)
@@ -91,7 +91,7 @@ func TestInterrupted(t *testing.T) {
 // be resumed at once.
 func TestLeftWaits(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	begun, let := make(chan struct{}), make(chan struct{})
 	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("h", nil)
@@ -157,7 +157,7 @@ func TestResumeWhereItWas(t *testing.T) {
 		fake.runs = []control.Run{{ID: 1, Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: control.FinishInterrupted}}
 		c.text.Run, c.text.Model, c.text.Request, c.text.Replay = 1, fake.model.Name, json.RawMessage(`{"model":"tandem","prompt":"x"}`), json.RawMessage(`{"seed":7}`)
 		fake.texts, fake.left = map[int64]control.RunText{1: c.text}, c.left
-		w := socketPost(New(fake, Options{}), "/app/runs/1/resume", `{}`)
+		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{}`)
 		if got := fake.model.Decode(fake.model.Requests[0].Generated); w.Code != http.StatusOK || got != c.want || !strings.Contains(w.Body.String(), `"text":"hi there"`) {
 			t.Errorf("%s: %d %s, behind %q", c.name, w.Code, w.Body, got)
 		}

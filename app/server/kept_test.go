@@ -45,7 +45,7 @@ func lettered(kind string) *fakeBackend {
 // its end on, what it takes to repeat it.
 func TestRunTextIsKept(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	const body = `{"model":"tandem","prompt":"x","seed":5,"stop":["w"]}`
 	w := postTo(t, s, "/v1/completions", "application/json", strings.Replace(body, "}", `,"stream":true}`, 1))
 	if w.Code != http.StatusOK {
@@ -97,7 +97,7 @@ func TestResume(t *testing.T) {
 		1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77,"sampling":{"TopK":5}}`)},
 		2: {Run: 2, Model: fake.model.Name, Prompt: 2},
 	}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	w := socketPost(s, "/app/runs/1/resume", `{}`)
 	got := fake.model.Requests[0]
 	if w.Code != http.StatusOK || got.Generated != nil || *got.Seed != 77 || got.Sampling.TopK != 5 || string(got.Prompt) != string([]int32{256, 'x'}) {
@@ -129,7 +129,7 @@ func TestResumedIsItsClients(t *testing.T) {
 	fake.runs = []control.Run{{ID: 1, Client: "zed", Endpoint: "/v1/completions", EndedAt: fakeEnd, FinishReason: "interrupted"}}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(`{"model":"gone","prompt":"x"}`), Prompt: 2, Replay: []byte(`{"seed":77}`)}}
 	var s *Server
-	s = New(lender{fake, func(ctx context.Context) (model.Model, error) {
+	s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
 		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
 			t.Errorf("it begins as %+v", r)
 		}
@@ -137,7 +137,7 @@ func TestResumedIsItsClients(t *testing.T) {
 			t.Errorf("in flight are %+v", list)
 		}
 		return fake.Acquire(ctx, control.Alias)
-	}}, Options{})
+	}), Options{})
 	if w := socketPost(s, "/app/runs/1/resume", `{}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -150,7 +150,7 @@ func TestResumedIsItsClients(t *testing.T) {
 func TestVerifyRun(t *testing.T) {
 	fake := lettered("answer")
 	fake.model.Output = "defghij"
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for _, c := range []struct {
 		name string
 		text control.RunText
@@ -214,7 +214,7 @@ func TestVerifyProgress(t *testing.T) {
 	fake.model.Output = "defghij"
 	fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, CompletionTokens: 7}}
 	fake.texts = map[int64]control.RunText{1: {Run: 1, Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}, Replay: []byte(`{"seed":1}`)}}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	var told []control.VerifyProgress
 	for data, err := range control.Events(socketPost(s, "/app/runs/1/verify", `{"progress":true}`).Body) {
 		var p control.VerifyProgress
@@ -266,7 +266,7 @@ func TestBranch(t *testing.T) {
 				return text, err
 			}
 		}
-		w := socketPost(New(fake, Options{}), "/app/checkpoints/abc/branch", c.body)
+		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch", c.body)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"object":"`+c.object+`"`) {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 			continue
@@ -276,7 +276,7 @@ func TestBranch(t *testing.T) {
 			t.Errorf("%s: the prompt is %q, want %q", c.name, got, want)
 		}
 	}
-	s := New(lettered("prompt"), Options{})
+	s := New(lettered("prompt").services(), Options{})
 	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{"prompt":"more"}`), http.StatusBadRequest, control.CodeInvalid)
 	wantError(t, socketPost(s, "/app/checkpoints/abc/branch", `{}`), http.StatusBadRequest, control.CodeInvalid)
 	wantError(t, socketPost(s, "/app/checkpoints/x/branch", `{"prompt":"more"}`), http.StatusNotFound, control.CodeNoCheckpoint)
@@ -285,7 +285,7 @@ func TestBranch(t *testing.T) {
 // TestCheckpointRoutes: what they take and what they refuse.
 func TestCheckpointRoutes(t *testing.T) {
 	fake := lettered("answer")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for _, c := range []struct {
 		path, body string
 		status     int

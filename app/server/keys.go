@@ -50,13 +50,13 @@ func (s *Server) checkKey(d *door, r *http.Request) (name string, err error) {
 	shown, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	shown = cmp.Or(shown, r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key"))
 	if shown != "" {
-		if name, ok := s.backend.FindKey(shown); ok {
+		if name, ok := s.services.Keys.FindKey(shown); ok {
 			return name, nil
 		}
 	}
 	local := isLocal(r)
 	switch {
-	case !local, r.URL.Path == "/metrics" && s.backend.HasKeys():
+	case !local, r.URL.Path == "/metrics" && s.services.Keys.HasKeys():
 	case d.RequireKey && isStandard(r.URL.Path):
 	default:
 		return "", nil
@@ -76,7 +76,7 @@ type keys struct {
 }
 
 func (s *Server) keys(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.backend.Keys(r.Context())
+	list, err := s.services.Keys.Keys(r.Context())
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	k, err := s.backend.AddKey(r.Context(), control.KeyRequest{Name: name})
+	k, err := s.services.Keys.AddKey(r.Context(), control.KeyRequest{Name: name})
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", clip(r.PathValue("id")))
 	}
-	if err := s.backend.DeleteKey(r.Context(), id); err != nil {
+	if err := s.services.Keys.DeleteKey(r.Context(), id); err != nil {
 		return err
 	}
 	return writeJSON(w, struct{}{})

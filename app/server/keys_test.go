@@ -80,7 +80,7 @@ func TestKeyDoor(t *testing.T) {
 		}
 		reached := &net.TCPAddr{IP: net.IPv4(192, 168, 7, 5), Port: 8263}
 		w := httptest.NewRecorder()
-		New(fake, Options{Rules: c.rules}).Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(reached))))
+		New(fake.services(), Options{Rules: c.rules}).Endpoint().ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(reached))))
 		if w.Code != c.want {
 			t.Errorf("%s: %d, want %d: %s", c.name, w.Code, c.want, w.Body)
 		}
@@ -98,7 +98,7 @@ func TestKeyDoor(t *testing.T) {
 func TestSessionInPlaceOfKey(t *testing.T) {
 	fake := newFake()
 	fake.keyed = true
-	s := New(fake, Options{Rules: Rules{RequireKey: true, Network: true}})
+	s := New(fake.services(), Options{Rules: Rules{RequireKey: true, Network: true}})
 	session, _ := s.sessions.exchange(s.NewCode().Code)
 	for peer, want := range map[string]int{"127.0.0.1:50000": 200, "192.168.7.9:50000": 401} {
 		r := httptest.NewRequest(http.MethodGet, "/v1/models", nil)
@@ -119,7 +119,7 @@ func TestKeyNamesClient(t *testing.T) {
 		fake := newFake()
 		fake.keyed = true
 		var log strings.Builder
-		s := New(fake, Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		s := New(fake.services(), Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 		r := localRequest(http.MethodPost, "/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
@@ -147,20 +147,20 @@ func TestClientNamesItself(t *testing.T) {
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11)")
 		r.Header.Set(clientHeader, header)
 		w := httptest.NewRecorder()
-		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if run := fake.lastRun(); w.Code != 200 || run.Client != want {
 			t.Errorf("%q: %d, the client is %q, want %q", header, w.Code, run.Client, want)
 		}
 	}
 	fake := newFake()
-	if w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 || fake.lastRun().Model != "[2Jred31m" {
+	if w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"\u001b[2Jred\u009b31m\u202e","prompt":"x"}`); w.Code != 404 || fake.lastRun().Model != "[2Jred31m" {
 		t.Errorf("%d, the model is %q", w.Code, fake.lastRun().Model)
 	}
 }
 
 // TestSetRules: new rules count from the next request on.
 func TestSetRules(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	ask := func(host string) int {
 		r := localRequest(http.MethodGet, "/v1/models", nil)
 		r.Host = host
@@ -179,7 +179,7 @@ func TestSetRules(t *testing.T) {
 
 // TestKeyRoutes: a key is told once.
 func TestKeyRoutes(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	ask := func(method, path, body string) (int, string) {
 		r := localRequest(method, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")

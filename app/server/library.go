@@ -7,25 +7,38 @@ import (
 	"tandem/app/control"
 )
 
-// A Library knows of models that are not registered, and what models need.
+// A Library has the models on disk: registered, found, offered and on their way.
 type Library interface {
+	// Models lists the registered models. The alias is not among them.
+	Models(ctx context.Context) ([]control.Model, error)
+	// AddModel registers a folder.
+	AddModel(ctx context.Context, r control.AddRequest) (control.Model, error)
+	// RemoveModel takes a model off the list. It deletes only files that Tandem downloaded.
+	RemoveModel(ctx context.Context, id string) (control.Removal, error)
+	// Removal says what RemoveModel would do.
+	Removal(ctx context.Context, id string) (control.Removal, error)
 	// Found looks for models on this machine.
 	Found(ctx context.Context) (control.Found, error)
-	// Catalogue lists models worth downloading, with their sizes as far as they
-	// are known; ask says that the hub is to be asked.
+	// Catalogue lists models worth downloading, with their sizes as far as they are known.
+	// ask allows it to ask the hub.
 	Catalogue(ctx context.Context, ask bool) (control.Catalogue, error)
-	// Memory says what the registered models need of this machine.
-	Memory(ctx context.Context) (control.Memory, error)
-	// ModelSettings returns those of a registered model.
-	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
-	// SetModelSettings stores them in place of what was set.
-	SetModelSettings(context.Context, control.ModelSettings) (control.ModelSettingsState, error)
-	// Welcomed notes whether somebody has gone through the first steps.
-	Welcomed(ctx context.Context, done bool) error
+	// Storage sums up what Tandem takes of the disk.
+	Storage(ctx context.Context) (control.Storage, error)
+
+	// Pull downloads a model and registers it. progress is called on the caller's
+	// goroutine. Cancelling ctx keeps what was fetched, for a resume.
+	Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error)
+	// Download is Pull in the background: it begins, or goes on. The state tells how far it
+	// has come.
+	Download(ctx context.Context, r control.PullRequest) error
+	// PauseDownload stops one, which stays in the state.
+	PauseDownload(ctx context.Context, id string) error
+	// DropDownload stops one and takes it out of the state.
+	DropDownload(ctx context.Context, r control.DropRequest) error
 }
 
 func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.backend.Found(r.Context())
+	f, err := s.services.Library.Found(r.Context())
 	if err != nil {
 		return err
 	}
@@ -33,7 +46,7 @@ func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.backend.Catalogue(r.Context(), r.URL.Query().Get("sizes") == "true")
+	c, err := s.services.Library.Catalogue(r.Context(), r.URL.Query().Get("sizes") == "true")
 	if err != nil {
 		return err
 	}
@@ -41,7 +54,7 @@ func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.backend.Memory(r.Context())
+	m, err := s.services.Residents.Memory(r.Context())
 	if err != nil {
 		return err
 	}
@@ -60,7 +73,7 @@ func (s *Server) welcome(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	if err := s.backend.Welcomed(r.Context(), done); err != nil {
+	if err := s.services.Status.Welcomed(r.Context(), done); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())

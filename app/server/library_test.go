@@ -58,7 +58,7 @@ func socketGet(s *Server, path string) *httptest.ResponseRecorder {
 // TestLibrary: what the page of models asks for, and the hub is asked only when
 // that is wanted.
 func TestLibrary(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for path, want := range map[string]string{
 		"/app/found":                `"why":"it is too new"`,
 		"/app/catalogue":            `"id":"acme/more","what":"","from":0}`,
@@ -75,7 +75,7 @@ func TestLibrary(t *testing.T) {
 // what is not there is not set.
 func TestModelSettings(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for body, param := range map[string]string{
 		`{}`: "model", `{"model":5}`: "model",
 		`{"model":"acme/coder","context":255}`:             "context",
@@ -111,7 +111,7 @@ func TestModelSettings(t *testing.T) {
 
 func TestWelcome(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for _, body := range []string{`{}`, `{"done":null}`, `{"done":"yes"}`} {
 		wantError(t, socketPost(s, "/app/welcome", body), http.StatusBadRequest, control.CodeInvalid)
 	}

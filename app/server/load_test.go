@@ -66,21 +66,13 @@ func (a asking) streams() []bool {
 
 // TestAskings: the list has each route that has a model work.
 func TestAskings(t *testing.T) {
-	for path, methods := range standardRoutes(New(newFake(), Options{})) {
+	for path, methods := range standardRoutes(New(newFake().services(), Options{})) {
 		listed := slices.ContainsFunc(askings, func(a asking) bool { return a.path == path })
 		if slices.Contains(methods, http.MethodPost) && listed == slices.Contains(idle, path) && !strings.Contains(path, "{") {
 			t.Errorf("%s is listed: %t", path, listed)
 		}
 	}
 }
-
-// A lender is a backend that gives out a model of its own.
-type lender struct {
-	*fakeBackend
-	acquire func(context.Context) (model.Model, error)
-}
-
-func (l lender) Acquire(ctx context.Context, _ string) (model.Model, error) { return l.acquire(ctx) }
 
 // A worker is a model whose work is the test's.
 type worker struct {
@@ -179,13 +171,13 @@ func TestFull(t *testing.T) {
 			for _, more := range slices.Compact([]string{"", a.several}) {
 				for _, err := range []error{full, unloaded, busy} {
 					fake := newFakeKind(a.kind)
-					s := New(lender{fake, func(ctx context.Context) (model.Model, error) {
+					s := New(fake.lending(func(ctx context.Context) (model.Model, error) {
 						if err == error(busy) {
 							return nil, err
 						}
 						m, _ := fake.Acquire(ctx, control.Alias)
 						return refusing(m, err), nil
-					}}, Options{})
+					}), Options{})
 					f := failureOf(err)
 					w := postTo(t, s, a.path, "application/json", a.with(more, stream))
 					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.body.Code), a.path, w, http.StatusServiceUnavailable, f.body.Code, f.body.Message)
@@ -211,7 +203,7 @@ type greedy struct {
 
 func newGreedy() *greedy {
 	g := &greedy{fake: newFake(), began: make(chan engine.Request), let: make(chan struct{})}
-	g.Server = New(lender{g.fake, func(ctx context.Context) (model.Model, error) {
+	g.Server = New(g.fake.lending(func(ctx context.Context) (model.Model, error) {
 		g.loads.Add(1)
 		m, err := g.fake.Acquire(ctx, control.Alias)
 		return worker{Model: m, match: func() {}, generate: func(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
@@ -224,7 +216,7 @@ func newGreedy() *greedy {
 				yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 			}
 		}}, err
-	}}, Options{})
+	}), Options{})
 	return g
 }
 
@@ -440,13 +432,13 @@ func TestClientsLeave(t *testing.T) {
 				}
 				return nil
 			}
-			s = New(lender{fake, func(ctx context.Context) (model.Model, error) {
+			s = New(fake.lending(func(ctx context.Context) (model.Model, error) {
 				if phase == "load" {
 					d.reach(ctx) // which goes on, for the next one
 				}
 				m, err := fake.Acquire(context.Background(), control.Alias)
 				return d.model(m, run), err
-			}}, Options{})
+			}), Options{})
 			srv := httptest.NewServer(s.Endpoint())
 			defer srv.Close()
 			ctx, cancel := context.WithCancel(t.Context())

@@ -68,7 +68,7 @@ var at = regexp.MustCompile(`"created_at":"[^"]*",`)
 
 func (r streamRoute) ask(ctx context.Context, fake *fakeBackend) *scriptedWriter {
 	w := newWriter()
-	New(fake, Options{}).Socket().ServeHTTP(w, postOf(r.path, "application/json", r.body).WithContext(ctx))
+	New(fake.services(), Options{}).Socket().ServeHTTP(w, postOf(r.path, "application/json", r.body).WithContext(ctx))
 	for i, e := range w.events {
 		w.events[i] = at.ReplaceAllString(e, "")
 	}
@@ -202,7 +202,7 @@ func TestBranchForm(t *testing.T) {
 	for raw, object := range map[bool]string{true: "text_completion", false: "chat.completion.chunk"} {
 		fake := lettered(control.KindAnswer)
 		fake.model.Context = 4096
-		w := socketPost(New(fake, Options{}), "/app/checkpoints/abc/branch", fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
+		w := socketPost(New(fake.services(), Options{}), "/app/checkpoints/abc/branch", fmt.Sprintf(`{"prompt":"x","raw":%v,"stream":true}`, raw))
 		for data, err := range control.Events(w.Body) {
 			var chunk struct{ Object string }
 			if err != nil || json.Unmarshal(data, &chunk) != nil || chunk.Object != object {

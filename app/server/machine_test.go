@@ -10,7 +10,7 @@ import (
 )
 
 func TestMachine(t *testing.T) {
-	w := getOf(New(newFake(), Options{}), "/app/machine")
+	w := getOf(New(newFake().services(), Options{}), "/app/machine")
 	if want := `"chip":"a chip","cores":8,"fast_cores":4,"memory":17179869184,`; w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -20,7 +20,7 @@ func TestMachine(t *testing.T) {
 func TestCheckpointTitles(t *testing.T) {
 	fake := newFake()
 	fake.checkpoint.ID = "mwrc6x2w"
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for path, want := range map[string]string{
 		"/app/checkpoint-titles":                       `{"titles":[]}`,
 		"/app/checkpoint-titles?ids=,nothing,":         `{"titles":[]}`,
@@ -39,7 +39,7 @@ func TestReportTellsWhatResumed(t *testing.T) {
 	fake := newFake()
 	now := time.Now()
 	fake.runs = []control.Run{{ID: 1, EndedAt: now, FinishReason: control.FinishInterrupted}, {ID: 2, EndedAt: now, FinishReason: "stop"}}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	says := func(run, what string) bool {
 		return strings.Contains(getOf(s, "/app/runs/"+run+"/report").Body.String(), what)
 	}

@@ -308,7 +308,7 @@ func TestMessagePings(t *testing.T) {
 			})
 			w := newWriter()
 			r := postOf("/v1/messages", "application/json", messageBody(`"stream":true`))
-			New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
 			var got []string
 			for _, e := range w.events {
 				at, text, _ := strings.Cut(e, ": ")
@@ -365,7 +365,7 @@ func TestMessageKeys(t *testing.T) {
 				r.Header.Set("Anthropic-Version", "2023-06-01")
 				r.Header.Set("Anthropic-Beta", "a,b")
 				w := httptest.NewRecorder()
-				New(fake, Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
+				New(fake.services(), Options{Rules: rules}).Endpoint().ServeHTTP(w, r)
 				if want := map[bool]int{true: c.status, false: 200}[rules.RequireKey]; w.Code != want {
 					t.Errorf("%s with %s %s: %d %s", path, c.name, c.value, w.Code, w.Body)
 				}
@@ -379,7 +379,7 @@ func TestMessageKeys(t *testing.T) {
 func TestMessageRuns(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nSo: " + goCall)
 	body := messageBody(looks, `"thinking":{"type":"adaptive"}`)
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	if w := postTo(t, s, "/v1/messages", "application/json", body); w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
@@ -409,7 +409,7 @@ func TestMessageRuns(t *testing.T) {
 
 	for _, stream := range []bool{false, true} {
 		fake := speaking("")
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("a", nil)
 			socketPost(s, "/app/runs/1/cancel", `{}`)

@@ -20,7 +20,7 @@ func messageBody(fields ...string) string {
 
 func postMessages(t testing.TB, fake *fakeBackend, body string) *httptest.ResponseRecorder {
 	t.Helper()
-	return postTo(t, New(fake, Options{}), "/v1/messages", "application/json", body)
+	return postTo(t, New(fake.services(), Options{}), "/v1/messages", "application/json", body)
 }
 
 // looks are the tools of twoTools, in Anthropic's form, beside what other programs run.
@@ -182,7 +182,7 @@ func TestBadMessages(t *testing.T) {
 			}
 		}
 		if strings.Contains(fields, "max_tokens") && !strings.Contains(want, "max_tokens") && !strings.Contains(want, "fake") && !strings.Contains(want, "5002") {
-			w := postTo(t, New(speaking("ok"), Options{}), "/v1/messages/count_tokens", "application/json", fields+"}")
+			w := postTo(t, New(speaking("ok").services(), Options{}), "/v1/messages/count_tokens", "application/json", fields+"}")
 			if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, want) {
 				t.Errorf("counting %.300s: %d %s, want %s", fields, w.Code, w.Body, want)
 			}
@@ -228,7 +228,7 @@ func TestCountTokens(t *testing.T) {
 		if strings.Contains(fields, "I th") {
 			fake.model.Template = model.FakeTemplate
 		}
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, "/v1/messages/count_tokens", "application/json", strings.NewReplacer(`"max_tokens":400,`, "", `"max_tokens":9,`, "").Replace(body))
 		var counted map[string]int
 		if err := json.Unmarshal(w.Body.Bytes(), &counted); err != nil || w.Code != 200 || len(counted) != 1 || len(fake.runs) != 0 || len(fake.model.Requests) != 0 || fake.held != 0 {
@@ -243,7 +243,7 @@ func TestCountTokens(t *testing.T) {
 			t.Errorf("%s: counted %v, then %+v", fields, counted, u)
 		}
 	}
-	w := postTo(t, New(newFake(), Options{}), "/v1/messages/count_tokens", "application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/v1/messages/count_tokens", "application/json", `{"model":"none","messages":[{"role":"user","content":"x"}]}`)
 	if e := decodeAnthropic(t, w); w.Code != 404 || e.Error.Type != "not_found_error" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -342,7 +342,7 @@ func FuzzMessagesRequest(f *testing.F) {
 	f.Add(`{"model":"tandem","max_tokens":9,"output_config":{"effort":"max","format":{"type":"json_schema","schema":{"a":[]}}},"messages":[{"role":"user","content":[]}],"chat_template_kwargs":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := speaking("<think>a</think>b" + lookCall)
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, "/v1/messages", "application/json", body)
 		switch {
 		case w.Code == 200:
@@ -363,25 +363,17 @@ func FuzzMessagesRequest(f *testing.F) {
 	})
 }
 
-// A comingBackend's models are on their way.
-type comingBackend struct {
-	*fakeBackend
-	asked chan struct{}
-}
-
-func (b comingBackend) Acquire(ctx context.Context, _ string) (model.Model, error) {
-	close(b.asked)
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
 // TestCountTokensWaits: who waits for a model to count with hears of a drain, and that
 // a model of another kind counts none.
 func TestCountTokensWaits(t *testing.T) {
-	b := comingBackend{newFake(), make(chan struct{})}
-	s := New(b, Options{})
+	asked := make(chan struct{})
+	s := New(newFake().lending(func(ctx context.Context) (model.Model, error) {
+		close(asked)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}), Options{})
 	go func() {
-		<-b.asked
+		<-asked
 		s.Drain()
 	}()
 	const body = `{"model":"tandem","messages":[{"role":"user","content":"x"}]}`
@@ -391,7 +383,7 @@ func TestCountTokensWaits(t *testing.T) {
 	}
 	fake := newFake()
 	fake.model.Purpose = control.KindEmbedding
-	w = postTo(t, New(fake, Options{}), "/v1/messages/count_tokens", "application/json", body)
+	w = postTo(t, New(fake.services(), Options{}), "/v1/messages/count_tokens", "application/json", body)
 	if e := decodeAnthropic(t, w); w.Code != 400 || !strings.Contains(e.Error.Message, "embeddings") || fake.held != 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

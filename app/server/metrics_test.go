@@ -9,7 +9,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for _, body := range []string{
 		`{"model":"tandem","prompt":"secret"}`,
 		`{"model":"tandem","prompt":"secret","max_tokens":2,"n":2,"stream":true}`,
@@ -50,7 +50,7 @@ func TestMetrics(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	for phase, want := range map[control.Phase]int{
 		control.PhaseStarting: 503, control.PhaseLoading: 503, control.PhaseFailed: 503, control.PhaseDraining: 503,
 		control.PhaseReady: 200, control.PhaseNoModel: 200,

@@ -13,7 +13,7 @@ func (s *Server) modelSettings(w http.ResponseWriter, r *http.Request) error {
 	if id == "" {
 		return invalid("model", "The field model is missing: name a registered model.")
 	}
-	st, err := s.backend.ModelSettings(r.Context(), id)
+	st, err := s.services.Residents.ModelSettings(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (s *Server) setModelSettings(w http.ResponseWriter, r *http.Request) error 
 	if f.err != nil {
 		return f.err
 	}
-	st, err := s.backend.SetModelSettings(r.Context(), set)
+	st, err := s.services.Residents.SetModelSettings(r.Context(), set)
 	if err != nil {
 		return err
 	}

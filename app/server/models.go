@@ -22,11 +22,11 @@ type modelEntry struct {
 
 // entries lists the alias first, then the registry.
 func (s *Server) entries(ctx context.Context) ([]modelEntry, error) {
-	list, err := s.backend.Models(ctx)
+	list, err := s.services.Library.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	state := s.backend.State()
+	state := s.services.Status.State()
 	out := []modelEntry{}
 	for _, m := range list {
 		owner, _, ok := strings.Cut(m.ID, "/")
@@ -88,7 +88,7 @@ func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
 
 // health is 200 as soon as requests can be served.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	switch st := s.backend.State(); st.Phase {
+	switch st := s.services.Status.State(); st.Phase {
 	case control.PhaseReady, control.PhaseNoModel:
 		return writeJSON(w, map[string]string{"status": "ok"})
 	case control.PhaseFailed:

@@ -57,7 +57,7 @@ type runningModel struct {
 
 // ollamaModels lists the alias first, then the registry.
 func (s *Server) ollamaModels(ctx context.Context) ([]ollamaModel, error) {
-	list, err := s.backend.Models(ctx)
+	list, err := s.services.Library.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Server) ollamaTags(w http.ResponseWriter, r *http.Request) error {
 // ollamaPS lists what is in memory.
 func (s *Server) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	running := []runningModel{}
-	if in := s.backend.State().InMemory; len(in) > 0 {
+	if in := s.services.Status.State().InMemory; len(in) > 0 {
 		list, err := s.ollamaModels(r.Context())
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func (s *Server) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 // idleUntil is when a model that nobody uses from now on leaves the memory, far
 // away if it never does.
 func (s *Server) idleUntil(ctx context.Context) (time.Time, error) {
-	st, err := s.backend.Settings(ctx)
+	st, err := s.services.Settings.Settings(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}

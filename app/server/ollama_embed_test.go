@@ -20,7 +20,7 @@ func TestOllamaEmbed(t *testing.T) {
 		{"/api/embeddings", `{"model":"tandem","prompt":"ab"}`, [][]float32{{3, 256, 'b', 1.0 / 3}}},
 	} {
 		fake := newFakeKind(control.KindEmbedding)
-		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
 		var got struct {
 			Model      string
 			Embeddings [][]float32
@@ -54,15 +54,15 @@ func TestOllamaEmbed(t *testing.T) {
 		`{"model":"tandem","input":7}`:                  "input must be",
 		`{"model":"tandem","input":"a","dimensions":9}`: "dimensions",
 	} {
-		w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/embed", "application/json", body)
+		w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embed", "application/json", body)
 		if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, says) {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
 	}
-	if w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/show", "application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(), `"capabilities":["embedding"]`) {
+	if w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/show", "application/json", `{"model":"acme/coder"}`); !strings.Contains(w.Body.String(), `"capabilities":["embedding"]`) {
 		t.Errorf("what it can do: %d %s", w.Code, w.Body)
 	}
-	w := postTo(t, New(newFakeKind(control.KindEmbedding), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
+	w := postTo(t, New(newFakeKind(control.KindEmbedding).services(), Options{}), "/api/embeddings", "application/json", `{"model":"tandem","prompt":["a","b"]}`)
 	if text := decodeOllama(t, w); w.Code != 400 || !strings.Contains(text, "one text") {
 		t.Errorf("two prompts: %d %s", w.Code, text)
 	}

@@ -96,7 +96,7 @@ func TestOllamaPrompts(t *testing.T) {
 		{"/v1/api/chat/", `{"model":"tandem","messages":[{"role":"user","content":"hi"}],"filler":"` + long + `"}`, "uhi\n"},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
 		if w.Code != http.StatusOK || len(fake.model.Requests) != 1 {
 			t.Errorf("%.90s: %d %s", c.body, w.Code, w.Body)
 			continue
@@ -115,11 +115,11 @@ func TestOllamaPrompts(t *testing.T) {
 	// A model without a template is asked as it is, as long as nothing is lost.
 	fake := newFake()
 	fake.model.Template = nil
-	postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
+	postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi"}`)
 	if got := fake.model.Decode(fake.model.Requests[0].Prompt); got != "<bos>hi" {
 		t.Errorf("prompt %q", got)
 	}
-	w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","system":"s"}`)
+	w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","system":"s"}`)
 	if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "no chat template") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -129,7 +129,7 @@ func TestOllamaPrompts(t *testing.T) {
 func TestOllamaOptions(t *testing.T) {
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"json","logprobs":true,"top_logprobs":2,
 			"options":{"temperature":0.5,"top_p":0.9,"top_k":20,"min_p":0.1,"seed":42,"num_predict":3,"repeat_penalty":1.2,"presence_penalty":1.5,"frequency_penalty":1,"stop":["\n","user:"],
 			"num_ctx":1024,"num_keep":5,"typical_p":0.7,"repeat_last_n":33,"penalize_newline":true,"numa":false,"num_batch":2,"num_gpu":1,"mirostat":1}}`)
 		if w.Code != http.StatusOK {
@@ -145,7 +145,7 @@ func TestOllamaOptions(t *testing.T) {
 			t.Errorf("%s: grammars %s, %d open", path, fake.model.Grammars, fake.model.OpenMatchers)
 		}
 		for _, none := range []string{`{"num_predict":-1}`, `{"num_predict":0}`, `{"num_predict":-2,"seed":-1}`} {
-			postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
+			postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"format":"","options":`+none+`}`)
 			if r := fake.model.Requests[len(fake.model.Requests)-1]; r.MaxTokens != nil || r.Grammar != nil || *r.Seed == 1<<64-1 {
 				t.Errorf("%s: %+v", none, r)
 			}
@@ -153,7 +153,7 @@ func TestOllamaOptions(t *testing.T) {
 	}
 	for think, want := range map[string]string{`true`: `"enable_thinking":true`, `false`: `"enable_thinking":false`, `"high"`: `"reasoning_effort":"high"`} {
 		fake := newFake()
-		postTo(t, New(fake, Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
+		postTo(t, New(fake.services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],"think":`+think+`}`)
 		if !strings.Contains(fake.model.Vars[0], want) {
 			t.Errorf("think %s: %s", think, fake.model.Vars)
 		}
@@ -162,14 +162,14 @@ func TestOllamaOptions(t *testing.T) {
 
 // TestOllamaGenerateAnswers: whole and line by line.
 func TestOllamaGenerateAnswers(t *testing.T) {
-	w := postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
+	w := postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","stream":false}`)
 	whole := ollamaLinesOf(t, w.Body)
 	if len(whole) != 1 || *whole[0].Response != "héllo wörld" || whole[0].Message != nil || w.Header().Get("Content-Type") != "application/json" {
 		t.Fatalf("%+v %v", whole, w.Header())
 	}
 	checkEnd(t, whole[0], 4, 13, "stop")
 
-	w = postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
+	w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3}}`)
 	list := ollamaLinesOf(t, w.Body)
 	var text string
 	for i, a := range list {
@@ -186,7 +186,7 @@ func TestOllamaGenerateAnswers(t *testing.T) {
 
 	// A token that is part of a rune has a probability and no text.
 	for _, stream := range []string{"true", "false"} {
-		w = postTo(t, New(newFake(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
+		w = postTo(t, New(newFake().services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"hi","options":{"num_predict":3},"logprobs":true,"top_logprobs":1,"stream":`+stream+`}`)
 		n := 0
 		for _, a := range ollamaLinesOf(t, w.Body) {
 			for _, l := range a.Logprobs {
@@ -205,7 +205,7 @@ func TestOllamaGenerateAnswers(t *testing.T) {
 func TestOllamaChatAnswers(t *testing.T) {
 	const said = "<think>\nhm\n</think>\n\nSo:\n<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": 1, \"a\": [2]}}\n</tool_call>\n<tool_call>\n{\"name\": \"go\", \"arguments\": {}}\n</tool_call>"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
 		var all ollamaMsg
 		list := ollamaLinesOf(t, w.Body)
 		for i, a := range list {
@@ -242,7 +242,7 @@ func TestOllamaKeepAlive(t *testing.T) {
 				yield("b", nil)
 			})
 			w := newWriter()
-			New(fake, Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
+			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
 			var told []string
 			for _, e := range w.events {
 				at, lines, _ := strings.Cut(e, ": ")
@@ -269,7 +269,7 @@ func TestOllamaKeepAlive(t *testing.T) {
 func TestOllamaBrokenCall(t *testing.T) {
 	const said = "<tool_call>\n{\"name\": \"look\", \"arguments\": {\"z\": \"Par"
 	for _, stream := range []string{"true", "false"} {
-		w := postTo(t, New(speaking(said), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
+		w := postTo(t, New(speaking(said).services(), Options{}), "/api/chat", "application/json", `{"model":"tandem","messages":[{"role":"user","content":"x"}],`+twoTools+`,"stream":`+stream+`}`)
 		text := ""
 		for _, a := range ollamaLinesOf(t, w.Body) {
 			if text += a.Message.Content; len(a.Message.Calls) > 0 {
@@ -300,7 +300,7 @@ func TestOllamaLoad(t *testing.T) {
 		{"/api/chat", `{"model":"tandem","messages":[],"keep_alive":"0"}`, "unload", 1},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), c.path, "application/json", c.body)
+		w := postTo(t, New(fake.services(), Options{}), c.path, "application/json", c.body)
 		a := ollamaLinesOf(t, w.Body)[0]
 		if w.Code != http.StatusOK || !*a.Done || a.DoneReason != c.reason || (a.Message != nil) != (c.path == "/api/chat") || (a.Response != nil) == (c.path == "/api/chat") {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
@@ -313,7 +313,7 @@ func TestOllamaLoad(t *testing.T) {
 		`{"model":"wibble"}`: 404, `{"model":"wibble","keep_alive":0}`: 404, `{"model":"other"}`: 409, `{"model":"tandem","keep_alive":"x"}`: 400, `{"keep_alive":0}`: 400,
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", body)
+		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", body)
 		if decodeOllama(t, w); w.Code != status || fake.unload != 0 {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
@@ -321,21 +321,22 @@ func TestOllamaLoad(t *testing.T) {
 	// Behind an answer, and not while another one is being given.
 	for _, path := range []string{"/api/generate", "/api/chat"} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
+		w := postTo(t, New(fake.services(), Options{}), path, "application/json", `{"model":"tandem","prompt":"x","messages":[{"role":"user","content":"x"}],"keep_alive":0}`)
 		if w.Code != http.StatusOK || fake.unload != 1 || len(fake.runs) != 1 {
 			t.Errorf("%s: %d unloads, %d %s", path, fake.unload, w.Code, w.Body)
 		}
 	}
-	busy := busyBackend{newFake()}
+	busy := newFake().services()
+	busy.Residents = busyResidents{busy.Residents}
 	if w := postTo(t, New(busy, Options{}), "/api/generate", "application/json", `{"model":"tandem","keep_alive":0}`); w.Code != http.StatusOK {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
 
-// A busyBackend's model is in use.
-type busyBackend struct{ *fakeBackend }
+// busyResidents are in use.
+type busyResidents struct{ Residents }
 
-func (busyBackend) Unload(context.Context, string) error {
+func (busyResidents) Unload(context.Context, string) error {
 	return control.Errorf(control.CodeModelBusy, "acme/coder is answering requests.")
 }
 
@@ -380,7 +381,7 @@ func TestOllamaMistakes(t *testing.T) {
 		{chat, `{"model":"tandem","messages":[{"role":"user","content":"forbidden"}]}`, "no such talk"},
 	} {
 		fake := newFake()
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, c.path, "application/json", c.body)
 		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, c.says) {
 			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
@@ -389,7 +390,7 @@ func TestOllamaMistakes(t *testing.T) {
 			t.Errorf("%.90s: %d held, %d in flight, the history has %+v", c.body, fake.held, len(s.active()), r)
 		}
 	}
-	if w := postTo(t, New(newFake(), Options{}), gen, "text/plain", `{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
+	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain", `{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -409,7 +410,7 @@ func TestOllamaFailures(t *testing.T) {
 				yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "Too many requests wait."})
 			}
 		}
-		w := postTo(t, New(fake, Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"x"}`)
+		w := postTo(t, New(fake.services(), Options{}), "/api/generate", "application/json", `{"model":"tandem","prompt":"x"}`)
 		list := ollamaLinesOf(t, w.Body)
 		if last := list[len(list)-1]; last.Error != "Too many requests wait." || len(list) != after+1 || (w.Code == http.StatusOK) != (after == 1) {
 			t.Errorf("%d: %d %s", after, w.Code, w.Body)
@@ -425,7 +426,7 @@ func TestOllamaBodyFails(t *testing.T) {
 		r.Host, r.ContentLength = "localhost", 200
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
-		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if text := decodeOllama(t, w); !strings.Contains(text, "did not arrive") || len(fake.runs) != 1 {
 			t.Errorf("%v: %d %s", err, w.Code, w.Body)
 		}
@@ -463,7 +464,7 @@ func FuzzOllamaChat(f *testing.F) {
 func fuzzOllama(f *testing.F, path string) {
 	f.Fuzz(func(t *testing.T, body string) {
 		fake := newFake()
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, path, "application/json", body)
 		switch {
 		case w.Code == 200:

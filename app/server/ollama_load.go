@@ -121,11 +121,11 @@ func (s *Server) free(ctx context.Context, name string) error {
 		if e.ID != name {
 			continue
 		}
-		st := s.backend.State()
+		st := s.services.Status.State()
 		if st.Resident(e.Root) == nil {
 			return nil
 		}
-		err := s.backend.Unload(ctx, e.Root)
+		err := s.services.Residents.Unload(ctx, e.Root)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelBusy {
 			return nil
 		}

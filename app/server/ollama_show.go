@@ -68,9 +68,9 @@ func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
 	}
 	id := ollamaID(m.Name)
 	if id == control.Alias {
-		id = s.backend.State().Choice
+		id = s.services.Status.State().Choice
 	}
-	can, err := s.backend.Abilities(ctx, id)
+	can, err := s.services.Pool.Abilities(ctx, id)
 	if err != nil {
 		return show, err
 	}

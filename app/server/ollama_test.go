@@ -25,9 +25,16 @@ func (b detailed) Models(context.Context) ([]control.Model, error) {
 	}, nil
 }
 
+// detailedServices replaces the fake's library.
+func detailedServices(f *fakeBackend) Services {
+	to := f.services()
+	to.Library = detailed{f}
+	return to
+}
+
 // TestOllamaLists: what Ollama's programs read of the models.
 func TestOllamaLists(t *testing.T) {
-	s := New(detailed{newFake()}, Options{})
+	s := New(detailedServices(newFake()), Options{})
 	var tags struct{ Models []ollamaModel }
 	w := getFrom(s, http.MethodGet, "/api/tags")
 	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 4 {
@@ -61,7 +68,7 @@ func TestOllamaLists(t *testing.T) {
 	if m := ps.Models[0]; m.Name != "acme/coder:latest" || m.ContextLength != 64 || m.SizeVRAM != 10<<20 || time.Until(m.ExpiresAt) < time.Minute {
 		t.Errorf("%+v", m)
 	}
-	if w = getFrom(New(unloaded{newFake()}, Options{}), http.MethodGet, "/api/ps"); w.Body.String() != `{"models":[]}` {
+	if w = getFrom(New(unloadedServices(newFake()), Options{}), http.MethodGet, "/api/ps"); w.Body.String() != `{"models":[]}` {
 		t.Errorf("%s", w.Body)
 	}
 	// Some programs read the three parts as numbers.
@@ -70,17 +77,20 @@ func TestOllamaLists(t *testing.T) {
 	}
 }
 
-// An unloaded backend has no model in memory.
+// unloadedServices have no model in memory, and refuse to load one.
+func unloadedServices(f *fakeBackend) Services {
+	to := f.lending(func(context.Context) (model.Model, error) { panic("a model is loaded to be looked at") })
+	to.Status = unloaded{f}
+	return to
+}
+
+// unloaded reports a state without models in memory.
 type unloaded struct{ *fakeBackend }
 
 func (b unloaded) State() control.State {
 	st := b.fakeBackend.State()
 	st.Loaded, st.InMemory = nil, []control.Loaded{}
 	return st
-}
-
-func (b unloaded) Acquire(context.Context, string) (model.Model, error) {
-	panic("a model is loaded to be looked at")
 }
 
 // TestOllamaShow: a model by each of its names, in memory and not.
@@ -94,7 +104,7 @@ func TestOllamaShow(t *testing.T) {
 		{`{"model":"vectors"}`, "embedding", "{{ .Prompt }}"},
 	} {
 		fake := newFake()
-		w := postTo(t, New(detailed{fake}, Options{}), "/api/show", "application/json", c.body)
+		w := postTo(t, New(detailedServices(fake), Options{}), "/api/show", "application/json", c.body)
 		var show ollamaShow
 		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
@@ -112,16 +122,16 @@ func TestOllamaShow(t *testing.T) {
 		}
 	}
 	// In memory or not.
-	if w := postTo(t, New(unloaded{speaking("")}, Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
+	if w := postTo(t, New(unloadedServices(speaking("")), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := postTo(t, New(speaking(""), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
+	if w := postTo(t, New(speaking("").services(), Options{}), "/api/show", "application/json", `{"model":"tandem"}`); !strings.Contains(w.Body.String(), `["completion","tools","thinking","insert"]`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	for body, says := range map[string]string{
 		`{"model":"wibble:7b"}`: "wibble:7b", `{}`: "missing", `{"model":7}`: "string", `[]`: "object",
 	} {
-		w := postTo(t, New(newFake(), Options{}), "/api/show", "application/json", body)
+		w := postTo(t, New(newFake().services(), Options{}), "/api/show", "application/json", body)
 		if text := decodeOllama(t, w); !strings.Contains(text, says) || w.Code != http.StatusBadRequest && w.Code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", body, w.Code, text)
 		}
@@ -134,7 +144,7 @@ func TestNoEmbeddings(t *testing.T) {
 		"/api/embed":      `{"model":"tandem","input":["a","b"]}`,
 		"/api/embeddings": `{"model":"tandem","prompt":"a"}`,
 	} {
-		w := postTo(t, New(newFake(), Options{}), path, "application/json", body)
+		w := postTo(t, New(newFake().services(), Options{}), path, "application/json", body)
 		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, "embeddings") {
 			t.Errorf("%s: %d %s", path, w.Code, text)
 		}

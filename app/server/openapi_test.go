@@ -33,7 +33,7 @@ type apiSchema any
 
 func readAPI(t *testing.T) *apiFile {
 	t.Helper()
-	w := getFrom(New(newFake(), Options{}), http.MethodGet, "/openapi.json")
+	w := getFrom(New(newFake().services(), Options{}), http.MethodGet, "/openapi.json")
 	var api apiFile
 	if err := json.Unmarshal(w.Body.Bytes(), &api); err != nil || len(api.Paths) == 0 {
 		t.Fatal(err, w.Code)
@@ -53,7 +53,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 			has = append(has, strings.ToUpper(method)+" "+path)
 		}
 	}
-	for pattern, methods := range standardRoutes(New(newFake(), Options{})) {
+	for pattern, methods := range standardRoutes(New(newFake().services(), Options{})) {
 		for _, method := range methods {
 			wants = append(wants, method+" "+apiPath(pattern))
 		}
@@ -70,7 +70,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 func TestOpenAPIFields(t *testing.T) {
 	api, source := readAPI(t), parseReaders(t)
 	roots := source.roots()
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	s.routes(s.issueCode, func(pattern string, methods map[string]handler) {
 		if !isStandard(pattern) || methods[http.MethodPost] == nil {
 			return
@@ -218,7 +218,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 		case strings.Contains(path, "rerank"):
 			fake.model.Purpose = control.KindReranker
 		}
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		path = strings.Replace(path, "STORED", storedResponse(t, s, path), 1)
 		w := getAs(s, c.version, path)
 		operation := api.Paths[c.route]["get"]
@@ -267,7 +267,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 			t.Errorf("%s: %d chunks", path, n)
 		}
 	}
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	deleted := getFrom(s, http.MethodDelete, "/v1/responses/"+storedResponse(t, s, "STORED"))
 	called["delete/v1/responses/{id}"] = true
 	if err := api.check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema, decoded(t, deleted.Body.Bytes())); err != nil {

@@ -19,7 +19,7 @@ func getFrom(s *Server, method, path string) *httptest.ResponseRecorder {
 
 // TestPage: the page loads what its policy allows and nothing else.
 func TestPage(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	page := getFrom(s, http.MethodGet, "/")
 	if page.Code != 200 || page.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("%d %v", page.Code, page.Header())
@@ -62,7 +62,7 @@ func TestPage(t *testing.T) {
 
 // TestPageLabels: every control has a label, and every id the code looks up exists.
 func TestPageLabels(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	html, js := getFrom(s, http.MethodGet, "/").Body.String(), getFrom(s, http.MethodGet, "/page.js").Body.String()
 	ids := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(html, -1) {
@@ -93,7 +93,7 @@ func TestPages(t *testing.T) {
 		"assets/x/app.css": {Data: []byte("2")},
 		"hidden.txt":       {Data: []byte("3")},
 	}
-	s := New(newFake(), Options{Pages: built})
+	s := New(newFake().services(), Options{Pages: built})
 	for path, want := range map[string]string{"/": "<title>built</title>", "/assets/app.js": "1", "/assets/x/app.css": "2"} {
 		if w := getFrom(s, http.MethodGet, path); w.Code != 200 || w.Body.String() != want || w.Header().Get("Content-Security-Policy") != pagePolicy {
 			t.Errorf("%s: %d %q %v", path, w.Code, w.Body, w.Header())
@@ -104,7 +104,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: %d %q", path, w.Code, w.Body)
 		}
 	}
-	empty := New(newFake(), Options{Pages: fstest.MapFS{"other.html": {}}})
+	empty := New(newFake().services(), Options{Pages: fstest.MapFS{"other.html": {}}})
 	if w := getFrom(empty, http.MethodGet, "/page.js"); w.Code != 200 {
 		t.Errorf("without index.html the built-in page is gone: %d", w.Code)
 	}

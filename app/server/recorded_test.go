@@ -127,7 +127,7 @@ func recordedAnswer(fake *fakeBackend, c recording) *httptest.ResponseRecorder {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
 	}
-	s, w := New(fake, Options{}), httptest.NewRecorder()
+	s, w := New(fake.services(), Options{}), httptest.NewRecorder()
 	s.Endpoint().ServeHTTP(w, r)
 	return w
 }

@@ -80,7 +80,7 @@ func TestRefusalForms(t *testing.T) {
 					r.RemoteAddr = a.peer
 				}
 				w := httptest.NewRecorder()
-				New(newFake(), Options{Rules: a.rules}).Endpoint().ServeHTTP(w, r)
+				New(newFake().services(), Options{Rules: a.rules}).Endpoint().ServeHTTP(w, r)
 				if w.Code == http.StatusOK && form == "openai" {
 					continue // the page
 				}
@@ -109,7 +109,7 @@ func TestRefusalForms(t *testing.T) {
 // TestAnthropicStatuses: each code there is has a type that its libraries know for
 // its status.
 func TestAnthropicStatuses(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	special := map[string]struct {
 		status int
 		kind   string

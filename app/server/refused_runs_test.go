@@ -67,7 +67,7 @@ func TestRefusedContinuation(t *testing.T) {
 		if c.change != nil {
 			c.change(fake)
 		}
-		w := socketPost(New(fake, Options{}), c.path, c.body)
+		w := socketPost(New(fake.services(), Options{}), c.path, c.body)
 		if w.Code != c.status {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 		}
@@ -83,7 +83,7 @@ func TestRefusedContinuation(t *testing.T) {
 	}
 	// What a person stops was no refusal.
 	fake := lettered("prompt")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s.Socket().ServeHTTP(httptest.NewRecorder(), postOf(branch, "application/json", `{"prompt":"more","raw":true}`).WithContext(ctx))
@@ -115,7 +115,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 		{"/v1/embeddings", `{"model":"tandem","input":"secret"}`, ""},
 	} {
 		fake := newFake()
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		w := postTo(t, s, c.route, "application/json", c.body)
 		r := fake.lastRun()
 		if w.Code == http.StatusOK || r.Error == "" || strings.Contains(r.Message, "secret") {
@@ -131,7 +131,7 @@ func TestRefusalKeepsItsSentence(t *testing.T) {
 	}
 	// An answer is no refusal.
 	fake := newFake()
-	if postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
+	if postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`); fake.lastRun().Message != "" {
 		t.Errorf("of an answer %q is kept", fake.lastRun().Message)
 	}
 }

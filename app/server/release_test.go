@@ -45,7 +45,7 @@ func TestReleasedBeforeTheEnd(t *testing.T) {
 			defer fake.mu.Unlock()
 			last, held = string(bytes.TrimSpace(data)), fake.held
 		}}
-		New(fake, Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf(path, "application/json", body))
 		if w.Code != http.StatusOK || !strings.HasSuffix(last, "[DONE]") && !strings.HasSuffix(last, "}") {
 			t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 		}

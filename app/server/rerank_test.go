@@ -27,7 +27,7 @@ func TestRerank(t *testing.T) {
 		{`,"instruction":"find","return_documents":true`, []int{1, 0, 3, 2}, []string{"dddd", "bb", "cc", "a"}},
 	} {
 		fake := newFakeKind(control.KindReranker)
-		w := postTo(t, New(fake, Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"q?","documents":`+documents+c.fields+`}`)
 		var got struct {
 			ID, Object, Model string
 			Results           []struct {
@@ -83,7 +83,7 @@ func TestIntake(t *testing.T) {
 	fake := newFakeKind(control.KindReranker)
 	fake.model.Context = 8 << 20
 	query := strings.Repeat("q", maxReadTokens/2)
-	w := postTo(t, New(fake, Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)
 	}

@@ -125,7 +125,7 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 // checkResponseStream checks that a response in events is that in one piece.
 func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status string) []responseEvent {
 	t.Helper()
-	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
 	list := readResponseEvents(t, w.Body.String())
 	items := joinedEvents(t, list)
 	last := list[len(list)-1]
@@ -173,7 +173,7 @@ func TestResponseFails(t *testing.T) {
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) { yield(engine.Token{}, full) }
 	}
-	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
 	if w.Code != 503 || w.Header().Get("Retry-After") != "1" || decodeError(t, w).Code != "queue_full" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -184,7 +184,7 @@ func TestResponseFails(t *testing.T) {
 			}
 		}
 	}
-	w = postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
+	w = postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"x","stream":true`))
 	list := readResponseEvents(t, w.Body.String())
 	last := list[len(list)-1]
 	if last.Type != "response.failed" || last.Response.Status != "failed" || last.Response.Error == nil || last.Response.Error.Message != "The queue is full." || last.Response.Error.Code != "server_error" || last.Response.Store {
@@ -205,7 +205,7 @@ func TestResponseKeepAlive(t *testing.T) {
 			yield("", &engine.Error{Code: engine.CodeQueueFull, Message: "The queue is full."})
 		})
 		w := newWriter()
-		New(fake, Options{}).Endpoint().ServeHTTP(w, postOf("/v1/responses", "application/json", responseBody(`"input":"x","stream":true`)))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, postOf("/v1/responses", "application/json", responseBody(`"input":"x","stream":true`)))
 		if len(w.events) != 2 || w.events[0] != "2s: : keep-alive" {
 			t.Fatalf("%q", w.events)
 		}

@@ -53,7 +53,7 @@ func (f *responseForm) keep(r *reply, response []byte) bool {
 	if err == nil {
 		k := KeptResponse{ID: r.id, Owner: caller(u.ctx), Previous: f.req.previous, Run: u.key, Input: input}
 		if err = k.keep(response); err == nil {
-			err = u.s.backend.KeepResponse(context.WithoutCancel(u.ctx), k)
+			err = u.s.services.Responses.KeepResponse(context.WithoutCancel(u.ctx), k)
 		}
 	}
 	if err != nil && !errors.Is(err, ErrNoResponse) {

@@ -109,7 +109,7 @@ func (r *recollection) found(n int, param string) error {
 // chain returns the items of a response and of all that it goes on from.
 func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 	const param = "previous_response_id"
-	list, err := r.s.backend.ResponseChain(r.ctx, r.owner, id)
+	list, err := r.s.services.Responses.ResponseChain(r.ctx, r.owner, id)
 	if errors.Is(err, ErrNoResponse) {
 		return nil, &control.Error{Code: codeNoPrevious, Param: param,
 			Message: "Previous response with id '" + clip(id) + "' not found: it was asked for without store or with another key, it or one before it was deleted, or a day has passed."}
@@ -150,7 +150,7 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 	}
 	items, ok := r.items[response]
 	if !ok {
-		k, err := r.s.backend.Response(r.ctx, r.owner, response)
+		k, err := r.s.services.Responses.Response(r.ctx, r.owner, response)
 		if errors.Is(err, ErrNoResponse) {
 			return nil, missing
 		}
@@ -280,7 +280,7 @@ func (s *Server) responseRoutes(route func(pattern string, methods map[string]ha
 // keptResponse returns the response of a route's id.
 func (s *Server) keptResponse(r *http.Request) (KeptResponse, error) {
 	id := r.PathValue("id")
-	k, err := s.backend.Response(r.Context(), caller(r.Context()), id)
+	k, err := s.services.Responses.Response(r.Context(), caller(r.Context()), id)
 	return k, noResponse(err, id)
 }
 
@@ -308,7 +308,7 @@ func (s *Server) getResponse(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if err := s.backend.DeleteResponse(r.Context(), caller(r.Context()), id); err != nil {
+	if err := s.services.Responses.DeleteResponse(r.Context(), caller(r.Context()), id); err != nil {
 		return noResponse(err, id)
 	}
 	return writeJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})

@@ -31,7 +31,7 @@ func TestResponseLoop(t *testing.T) {
 	var prompts []string
 	for _, stored := range []bool{false, true} {
 		fake := speaking("<think>\nhm\n</think>\n\n" + lookCall)
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		first := respond(t, s, responseBody(tools, `"input":"find it"`, fmt.Sprintf(`"store":%t`, stored)))
 		if first.Store != stored || len(fake.kept) != map[bool]int{true: 1}[stored] {
 			t.Fatalf("%+v, %d kept", first, len(fake.kept))
@@ -70,7 +70,7 @@ func TestResponseLoop(t *testing.T) {
 // earliest first; what the model was told by the way does not.
 func TestResponseChain(t *testing.T) {
 	fake := speaking("one")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A","instructions":"Be brief."`))
 	fake.model.Output = "two"
 	b := respond(t, s, responseBody(`"input":[{"role":"developer","content":"D"},{"role":"user","content":"B"}],"instructions":"Be long.","previous_response_id":"`+a.ID+`"`))
@@ -115,7 +115,7 @@ func TestResponseChain(t *testing.T) {
 // TestResponseRoutes: a response can be had again, with its input, and deleted.
 func TestResponseRoutes(t *testing.T) {
 	fake := speaking("one")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":["?"]`))
 	decodeError(t, w)
 	w = postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"A"},{"id":"mine","role":"assistant","content":"B"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}]`))
@@ -192,7 +192,7 @@ func gone(t *testing.T, s *Server, key, id string) {
 func TestResponseOwners(t *testing.T) {
 	fake := speaking("one")
 	fake.keyed = true
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	ask := func(key string) (r wholeResponse) {
 		t.Helper()
 		w := as(t, s, key, http.MethodPost, "/v1/responses", responseBody(`"input":"A"`))
@@ -220,11 +220,11 @@ func TestResponseOwners(t *testing.T) {
 func TestResponseNotKept(t *testing.T) {
 	fake := speaking("one")
 	fake.nobody = true
-	if r := respond(t, New(fake, Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
+	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || len(fake.kept) != 0 {
 		t.Errorf("what was forgotten meanwhile is kept: %+v", r)
 	}
 	fake.nobody, fake.broken = false, true
-	if r := respond(t, New(fake, Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
+	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
 	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", completed)
@@ -236,7 +236,7 @@ func TestResponseNotKept(t *testing.T) {
 // TestResponseRecalledIsLimited: what is gone on from is no larger than a request.
 func TestResponseRecalledIsLimited(t *testing.T) {
 	fake := speaking("one")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
 	fake.kept[0].Output = mustJSON([]any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
@@ -263,7 +263,7 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 // the form of a chat, from what was asked alone.
 func TestResponseResumed(t *testing.T) {
 	fake := speaking("one")
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
 	kept := respond(t, s, responseBody(`"input":"B","previous_response_id":"`+a.ID+`"`))
 	for _, c := range []struct{ fields, want string }{
@@ -311,7 +311,7 @@ func TestResponseChainIsCountedOnce(t *testing.T) {
 		}
 		fake.kept, previous = append(fake.kept, k), k.ID
 	}
-	if r := respond(t, New(fake, Options{}), responseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
+	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","previous_response_id":"`+previous+`"`)); short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
 }

@@ -110,7 +110,7 @@ func TestResponseMessages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking("hello")
-			respond(t, New(fake, Options{}), responseBody(c.fields))
+			respond(t, New(fake.services(), Options{}), responseBody(c.fields))
 			if want := "{" + c.want + `,"add_generation_prompt":true}`; fake.model.Vars[0] != want {
 				t.Errorf("the template gets\n%s, want\n%s", fake.model.Vars[0], want)
 			}
@@ -137,13 +137,13 @@ func TestPlainTurns(t *testing.T) {
 	}
 	fake := speaking("hello")
 	fake.model.Template = strict
-	respond(t, New(fake, Options{}), body)
+	respond(t, New(fake.services(), Options{}), body)
 	if got, want := fake.model.Decode(fake.model.Requests[0].Prompt), "sA\nuB\n\nC\naD\nu<system>\nE\n</system>\n\nF\n"; got != want {
 		t.Errorf("the prompt is %q, want %q", got, want)
 	}
 	// What no form helps is told as it was said first.
 	fake.model.Template = func([]byte) (string, error) { return "", control.Errorf(control.CodeInvalid, "No talk.") }
-	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", body)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", body)
 	if e := decodeError(t, w); w.Code != 400 || e.Message != "No talk." || e.Param == nil || *e.Param != "input" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
@@ -152,7 +152,7 @@ func TestPlainTurns(t *testing.T) {
 // TestResponseParams: what is asked for reaches the engine, and is told again.
 func TestResponseParams(t *testing.T) {
 	fake := speaking("hello")
-	w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", maxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", maxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.model.Requests[0]
 	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
@@ -226,7 +226,7 @@ func TestResponseRefusals(t *testing.T) {
 	} {
 		fake := speaking("hello")
 		for _, stream := range []string{"", `"stream":true,`} {
-			w := postTo(t, New(fake, Options{}), "/v1/responses", "application/json", responseBody(stream+c.fields))
+			w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(stream+c.fields))
 			e := decodeError(t, w)
 			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param || !strings.Contains(e.Message, c.says) {
 				t.Errorf("%.100s: %d %s", c.fields, w.Code, w.Body)
@@ -258,7 +258,7 @@ func TestResponseItems(t *testing.T) {
 			if c.says == "" {
 				fake.model.Output, fake.model.Script = "", silentModel
 			}
-			r := respond(t, New(fake, Options{}), responseBody(c.fields))
+			r := respond(t, New(fake.services(), Options{}), responseBody(c.fields))
 			if got := short(r.Output); got != c.want || r.Status != c.status {
 				t.Errorf("%s\n%s, want %s\n%s", r.Status, got, c.status, c.want)
 			}
@@ -279,7 +279,7 @@ func TestResponseItems(t *testing.T) {
 func TestResponseLogprobs(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhé\n" + goCall)
 	const fields = `"input":"x","include":["message.output_text.logprobs"],"top_logprobs":1,"tools":[{"type":"function","name":"go"}]`
-	r := respond(t, New(fake, Options{}), responseBody(fields))
+	r := respond(t, New(fake.services(), Options{}), responseBody(fields))
 	said := ""
 	for _, l := range r.Output[1].Content[0].Logprobs {
 		said += l.Token
@@ -289,7 +289,7 @@ func TestResponseLogprobs(t *testing.T) {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
 	checkResponseStream(t, fake, responseBody(fields), short(r.Output), completed)
-	if got := respond(t, New(fake, Options{}), responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
+	if got := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
 		t.Errorf("nobody asked for %+v", got.Output[1])
 	}
 }
@@ -298,7 +298,7 @@ func TestResponseLogprobs(t *testing.T) {
 func TestResponseForced(t *testing.T) {
 	for _, choice := range []string{`"required"`, `{"type":"function","name":"go"}`, `{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"go"}]}`} {
 		fake := speaking(goCall)
-		r := respond(t, New(fake, Options{}), responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
+		r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","tools":[{"type":"function","name":"go"},{"type":"function","name":"look"}],"tool_choice":`+choice))
 		if g := fake.model.Grammars; len(g) != 1 || !strings.Contains(g[0].Lark, "go") || strings.Contains(g[0].Lark, "look") != (choice == `"required"`) {
 			t.Errorf("%s: %v", choice, g)
 		}

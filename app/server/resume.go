@@ -78,7 +78,7 @@ func (s *Server) textLeft(ctx context.Context, t control.RunText) []int32 {
 			return ids
 		}
 	}
-	ids, err := s.backend.RunCheckpoint(ctx, t.Run)
+	ids, err := s.services.Texts.RunCheckpoint(ctx, t.Run)
 	if err != nil {
 		return nil // from the beginning
 	}
@@ -93,14 +93,14 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	row, err := s.backend.Run(r.Context(), id)
+	row, err := s.services.Runs.Run(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	if row.EndedAt.IsZero() {
 		return control.Errorf(control.CodeInvalid, "Run %d is still in flight.", id)
 	}
-	text, err := s.backend.RunText(r.Context(), id)
+	text, err := s.services.Texts.RunText(r.Context(), id)
 	if err != nil {
 		return err
 	}

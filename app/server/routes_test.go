@@ -24,7 +24,7 @@ func standardRoutes(s *Server) map[string][]string {
 // TestSpellings: each route is found with /v1 and without, with a base URL that
 // has one too many, and with slashes too many.
 func TestSpellings(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for pattern := range standardRoutes(s) {
 		p := strings.ReplaceAll(pattern, "{id...}", "acme/coder")
 		for _, spelled := range []string{p, p + "/", p + "//", "/" + p, strings.TrimPrefix(p, "/v1"), strings.TrimPrefix(p, "/v1") + "/", "/v1" + p, "/v1/v1" + p, "/./v1/../" + p} {
@@ -43,7 +43,7 @@ func TestSpellings(t *testing.T) {
 
 // TestHeadOfThePage is what Claude Code asks before anything else.
 func TestHeadOfThePage(t *testing.T) {
-	srv := httptest.NewServer(New(newFake(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
+	srv := httptest.NewServer(New(newFake().services(), Options{Rules: Rules{RequireKey: true}}).Endpoint())
 	defer srv.Close()
 	resp, err := http.Head(srv.URL)
 	if err != nil {

@@ -104,7 +104,7 @@ func (s *Server) begin(r *http.Request, endpoint, name string, from *resumption)
 		u.row.Client, u.row.Resumes = from.client, from.run
 	}
 	u.model.Store(new(string))
-	id, err := s.backend.BeginRun(context.WithoutCancel(r.Context()), u.row)
+	id, err := s.services.Runs.BeginRun(context.WithoutCancel(r.Context()), u.row)
 	if err != nil {
 		s.log.Error("the history takes no row", "err", err)
 	}
@@ -229,11 +229,11 @@ func (u *run) finish(err error) {
 	row.TotalMS = ms(time.Since(u.start))
 	s.metrics.request(row.Endpoint, status, time.Since(u.start))
 	if dropped := u.dropped(err); dropped && u.key > 0 {
-		if err := s.backend.DropRun(context.WithoutCancel(u.ctx), row.ID); err != nil {
+		if err := s.services.Runs.DropRun(context.WithoutCancel(u.ctx), row.ID); err != nil {
 			s.log.Error("the history keeps a run that was refused", "run", row.ID, "err", err)
 		}
 	} else if s.endText(u); u.key > 0 {
-		if err := s.backend.FinishRun(context.WithoutCancel(u.ctx), *row); err != nil {
+		if err := s.services.Runs.FinishRun(context.WithoutCancel(u.ctx), *row); err != nil {
 			s.log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
 		}
 	}

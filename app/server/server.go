@@ -28,10 +28,10 @@ type Options struct {
 	Pages fs.FS
 }
 
-// A Server answers requests by asking its backend. It owns no listener: see
-// HTTP. Its methods may be called by many goroutines.
+// A Server answers requests by asking its services. It owns no listener: see HTTP. Its
+// methods may be called by many goroutines at once.
 type Server struct {
-	backend  Backend
+	services Services
 	log      *slog.Logger
 	door     atomic.Pointer[door]
 	runs     runTable
@@ -44,9 +44,9 @@ type Server struct {
 	drain    context.CancelFunc
 }
 
-// New returns a Server for the backend.
-func New(b Backend, o Options) *Server {
-	s := &Server{backend: b, log: o.Logger, large: placeTable{of: map[string]int{}}}
+// New returns a Server that asks these services.
+func New(to Services, o Options) *Server {
+	s := &Server{services: to, log: o.Logger, large: placeTable{of: map[string]int{}}}
 	s.SetRules(o.Rules)
 	s.draining, s.drain = context.WithCancel(context.Background())
 	if s.log == nil {
@@ -58,7 +58,7 @@ func New(b Backend, o Options) *Server {
 		}
 	}
 	s.runs.runs = map[int64]*run{}
-	s.metrics = newMetrics(b.State, func() int {
+	s.metrics = newMetrics(to.Status.State, func() int {
 		s.runs.mu.Lock()
 		defer s.runs.mu.Unlock()
 		return len(s.runs.runs)
@@ -206,11 +206,11 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	route("/app/keys/{id}", map[string]handler{http.MethodDelete: s.deleteKey})
 	post("/app/port", s.port)
 	get("/app/log", s.logRoute)
-	get("/app/machine", ask(s, s.backend.Machine))
-	route("/app/report", map[string]handler{http.MethodGet: s.diagnosis, http.MethodPost: ask(s, s.backend.SaveReport)})
-	route("/app/updates", map[string]handler{http.MethodGet: s.updates, http.MethodPost: ask(s, s.backend.CheckUpdates)})
-	route("/app/command-line", map[string]handler{http.MethodGet: ask(s, s.backend.CommandLine), http.MethodPost: ask(s, s.backend.LinkCommandLine)})
-	post("/app/settings/export", ask(s, s.backend.ExportSettings))
+	get("/app/machine", ask(s, s.services.Machine.Machine))
+	route("/app/report", map[string]handler{http.MethodGet: s.diagnosis, http.MethodPost: ask(s, s.services.Help.SaveReport)})
+	route("/app/updates", map[string]handler{http.MethodGet: s.updates, http.MethodPost: ask(s, s.services.Help.CheckUpdates)})
+	route("/app/command-line", map[string]handler{http.MethodGet: ask(s, s.services.Help.CommandLine), http.MethodPost: ask(s, s.services.Help.LinkCommandLine)})
+	post("/app/settings/export", ask(s, s.services.Help.ExportSettings))
 	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
 	get("/app/connect", s.connect)

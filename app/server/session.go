@@ -89,7 +89,7 @@ func keep(m *map[[32]byte]time.Time, secret string, expires time.Time) {
 func (s *Server) NewCode() control.SessionCode {
 	code, expires := s.sessions.issue()
 	c := control.SessionCode{Code: code, ExpiresAt: expires.UTC()}
-	if a := s.backend.State().Address; a != "" {
+	if a := s.services.Status.State().Address; a != "" {
 		c.URL = strings.TrimSuffix(a, "/") + "/#" + code
 	}
 	return c

@@ -38,7 +38,7 @@ func askState(s *Server, session string) int {
 
 func TestSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(newFake(), Options{})
+		s := New(newFake().services(), Options{})
 		code := s.NewCode()
 		if !code.ExpiresAt.Equal(time.Now().Add(60 * time.Second)) {
 			t.Errorf("the code expires at %v, now is %v", code.ExpiresAt, time.Now())
@@ -99,7 +99,7 @@ func TestSessionsAreBounded(t *testing.T) {
 
 // TestCodeBuysOnce also where many try at the same time.
 func TestCodeBuysOnce(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	code := s.NewCode().Code
 	bought := make(chan bool)
 	const tries = 50

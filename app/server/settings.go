@@ -20,7 +20,7 @@ type Settings interface {
 }
 
 func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.backend.Settings(r.Context())
+	st, err := s.services.Settings.Settings(r.Context())
 	if err != nil {
 		return err
 	}
@@ -32,12 +32,12 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	before := s.backend.State().Address
-	st, err := s.backend.ChangeSettings(r.Context(), control.SettingsChange(f.values))
+	before := s.services.Status.State().Address
+	st, err := s.services.Settings.ChangeSettings(r.Context(), control.SettingsChange(f.values))
 	if err != nil {
 		return err
 	}
-	if s.backend.State().Address != before {
+	if s.services.Status.State().Address != before {
 		st.Link = s.NewCode().URL
 	}
 	return writeJSON(w, st)
@@ -55,7 +55,7 @@ func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
 	if port == nil {
 		port = new(0)
 	}
-	if err := s.backend.SetPort(r.Context(), *port); err != nil {
+	if err := s.services.Settings.SetPort(r.Context(), *port); err != nil {
 		return err
 	}
 	return writeJSON(w, s.State())

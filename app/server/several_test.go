@@ -10,7 +10,14 @@ import (
 	"tandem/app/control"
 )
 
-// A several backend has two models in memory.
+// severalServices have two models in memory.
+func severalServices(f *fakeBackend) Services {
+	to := detailedServices(f)
+	to.Status = several{detailed{f}}
+	return to
+}
+
+// several reports two models in memory.
 type several struct{ detailed }
 
 func (b several) State() control.State {
@@ -21,7 +28,7 @@ func (b several) State() control.State {
 
 // TestSeveralInMemory: what is told of models counts all that are in memory.
 func TestSeveralInMemory(t *testing.T) {
-	s := New(several{detailed{newFake()}}, Options{})
+	s := New(severalServices(newFake()), Options{})
 	var ps struct{ Models []runningModel }
 	w := getFrom(s, http.MethodGet, "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
@@ -44,8 +51,8 @@ func TestSeveralInMemory(t *testing.T) {
 // TestUnload: one model is unloaded, or all of them, and Ollama's programs unload the one
 // that they name.
 func TestUnload(t *testing.T) {
-	fake := several{detailed{newFake()}}
-	s := New(fake, Options{})
+	fake := newFake()
+	s := New(severalServices(fake), Options{})
 	for _, body := range []string{`{}`, `{"model":"vectors"}`} {
 		if w := socketPost(s, "/app/unload", body); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"in_memory":[`) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)

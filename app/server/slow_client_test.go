@@ -93,7 +93,7 @@ func TestSlowClients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := newFake()
-				s := New(fake, Options{Rules: Rules{Network: true}})
+				s := New(fake.services(), Options{Rules: Rules{Network: true}})
 				srv, l := HTTP(s.Endpoint(), nil, nil), newPipes()
 				var serving sync.WaitGroup
 				serving.Go(func() { srv.Serve(l) })
@@ -128,7 +128,7 @@ func TestSlowClients(t *testing.T) {
 // TestIdleClients: a connection on which nothing more is asked is closed.
 func TestIdleClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, l := HTTP(New(newFake(), Options{}).Endpoint(), nil, nil), newPipes()
+		srv, l := HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
 		var serving sync.WaitGroup
 		serving.Go(func() { srv.Serve(l) })
 		conn := l.dial(net.IPv4(127, 0, 0, 1))
@@ -153,7 +153,7 @@ func TestLongHead(t *testing.T) {
 		"a request line": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			srv, l := HTTP(New(newFake(), Options{}).Endpoint(), nil, nil), newPipes()
+			srv, l := HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
 			var serving sync.WaitGroup
 			serving.Go(func() { srv.Serve(l) })
 			conn := l.dial(net.IPv4(127, 0, 0, 1))

@@ -26,7 +26,7 @@ func TestSpeculationReachesTheEngine(t *testing.T) {
 		`,"speculation":{"drafter":"auto","rollback":"snapshot","rule":"rejection"}`: {Drafter: engine.Auto, Rollback: engine.Undo, Rule: engine.Rejection},
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
+		w := postTo(t, New(fake.services(), Options{}), "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"`+body+`}`)
 		if w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 			continue
@@ -63,7 +63,7 @@ func TestNamesOfSpeculation(t *testing.T) {
 // without ids that cannot come.
 func TestPredictionReachesTheEngine(t *testing.T) {
 	fake := newFake()
-	postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
+	postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":2,"prediction":{"type":"content","content":[{"type":"text","text":"<e"},{"type":"text","text":"os>"}]}}`)
 	if len(fake.model.Requests) != 2 {
 		t.Fatalf("%d requests", len(fake.model.Requests))
@@ -78,7 +78,7 @@ func TestPredictionReachesTheEngine(t *testing.T) {
 // TestDraftInfoAddsUp: the chunks of a stream tell of each draft once.
 func TestDraftInfoAddsUp(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	w := postTo(t, s, "/v1/chat/completions", "application/json",
 		`{"model":"tandem","messages":[{"role":"user","content":"x"}],"stream":true,"return_draft_info":true,"n":2,"prediction":{"type":"content","content":"héllo wörms"}}`)
 	type info struct {

@@ -57,7 +57,7 @@ func TestStopsInAnswers(t *testing.T) {
 			if got.ids = nil; fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)
 			}
-			w := socketPost(New(fake, Options{}), "/app/runs/1/verify", `{}`)
+			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/verify", `{}`)
 			var v control.Replayed
 			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(c.all) || v.Tokens != len(c.all) {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
@@ -123,7 +123,7 @@ func TestStopsOfResumed(t *testing.T) {
 		body := chatBody(twoTools, `"stop":["END","think"]`)
 		fake.texts = map[int64]control.RunText{1: {Run: 1, Model: fake.model.Name, Request: []byte(body), Prompt: 3, Replay: []byte(`{"seed":77}`)}}
 		fake.left = []int32("ux\n" + all[:at])
-		w := socketPost(New(fake, Options{}), "/app/runs/1/resume", `{"return_token_ids":true}`)
+		w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", `{"return_token_ids":true}`)
 		var reply chatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != http.StatusOK || len(reply.Choices) != 1 {
 			t.Fatalf("cut behind %d: %d %s, %v", at, w.Code, w.Body, err)

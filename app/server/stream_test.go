@@ -93,7 +93,7 @@ func TestDeadlines(t *testing.T) {
 		r := streamRequest(t.Context())
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x","stream":` + stream + `}`))
 		w := newWriter()
-		New(newFake(), Options{}).Endpoint().ServeHTTP(w, r)
+		New(newFake().services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if w.read != 3 || w.wrote < 2 || !w.readBy.IsZero() || !w.deadline.IsZero() {
 			t.Errorf("stream %s: deadlines set %d and %d times, left at %v and %v", stream, w.read, w.wrote, w.readBy, w.deadline)
 		}
@@ -108,7 +108,7 @@ func TestSlowReaderOfWhole(t *testing.T) {
 		r.Body = io.NopCloser(strings.NewReader(`{"model":"tandem","prompt":"x"}`))
 		w := newWriter()
 		w.blocked = true
-		New(fake, Options{}).Endpoint().ServeHTTP(w, r)
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if took := time.Since(w.start); took != readerPatience {
 			t.Errorf("the client was cut after %v", took)
 		}
@@ -128,7 +128,7 @@ func TestKeepAlive(t *testing.T) {
 			yield("b", nil)
 		})
 		w := newWriter()
-		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		var got []string
 		for _, e := range w.events {
 			got = append(got, strings.SplitAfter(e, "data: ")[0])
@@ -171,7 +171,7 @@ func TestErrorInStream(t *testing.T) {
 				yield("", full)
 			})
 			w := newWriter()
-			New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+			New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 			text := w.pending.String()
 			for _, e := range w.events {
 				_, e, _ = strings.Cut(e, ": ")
@@ -208,7 +208,7 @@ func TestSlowReader(t *testing.T) {
 		})
 		w := newWriter()
 		w.blocked = true
-		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		if generated != 0 {
 			t.Errorf("generating took %v of waiting for the reader", generated)
 		}
@@ -237,7 +237,7 @@ func TestEndlessSlowReader(t *testing.T) {
 		})
 		w := newWriter()
 		w.blocked = true
-		New(fake, Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
+		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
 		if sent > 2*maxPending/len(text)+2 { // what is being written, and what waits behind it
 			t.Errorf("%d MiB were generated for a reader that is not there", sent)
 		}
@@ -248,7 +248,7 @@ func TestEndlessSlowReader(t *testing.T) {
 // and ends once, and the last event alone has the timings.
 func TestStreamChoices(t *testing.T) {
 	for _, usage := range []bool{false, true} {
-		w := postTo(t, New(newFake(), Options{}), "/v1/completions", "application/json",
+		w := postTo(t, New(newFake().services(), Options{}), "/v1/completions", "application/json",
 			fmt.Sprintf(`{"model":"tandem","prompt":["a","b"],"n":8,"stream":true,"stream_options":{"include_usage":%v}}`, usage))
 		var texts, ends [16]string
 		var timed []int
@@ -310,7 +310,7 @@ func TestDisconnect(t *testing.T) {
 				}
 				yield("", ctx.Err())
 			})
-			srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+			srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 			defer srv.Close()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -344,7 +344,7 @@ func TestDisconnect(t *testing.T) {
 func TestCancelRun(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		fake := newFake()
-		s := New(fake, Options{})
+		s := New(fake.services(), Options{})
 		fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 			yield("kept", nil)
 			r := localRequest(http.MethodPost, "/app/runs/1/cancel", strings.NewReader("{}"))
@@ -370,7 +370,7 @@ func TestCancelRun(t *testing.T) {
 // TestRunHeader: each answer names its run, one that is refused too; what ends by
 // itself was not stopped.
 func TestRunHeader(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for i, c := range []struct {
 		body string
 		code int
@@ -385,7 +385,7 @@ func TestRunHeader(t *testing.T) {
 // TestClose: a server that stops answers what is in flight, and what comes.
 func TestClose(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		s.Close()
 		<-ctx.Done()
@@ -402,7 +402,7 @@ func TestClose(t *testing.T) {
 // TestCloseStream: a client in mid-stream hears that the server stops.
 func TestCloseStream(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(ctx context.Context, yield func(string, error) bool) {
 		yield("kept", nil)
 		s.Close()
@@ -421,7 +421,7 @@ func TestCloseStream(t *testing.T) {
 // TestPanic: a defect costs one request.
 func TestPanic(t *testing.T) {
 	fake := newFake()
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	fake.model.Script = script(func(context.Context, func(string, error) bool) { panic("broken") })
 	fake.model.Template = func([]byte) (string, error) { panic("broken") }
 	for _, c := range [][2]string{
@@ -455,7 +455,7 @@ func BenchmarkStream(b *testing.B) {
 			}
 		}
 	})
-	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))
@@ -481,7 +481,7 @@ func BenchmarkStreamPaced(b *testing.B) {
 			<-read
 		}
 	})
-	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/completions", "application/json", strings.NewReader(`{"model":"tandem","prompt":"x","stream":true}`))

@@ -108,7 +108,7 @@ func (s *Server) endText(u *run) {
 }
 
 func (s *Server) setText(u *run) {
-	if err := s.backend.SetRunText(context.WithoutCancel(u.ctx), *u.text); err != nil {
+	if err := s.services.Texts.SetRunText(context.WithoutCancel(u.ctx), *u.text); err != nil {
 		s.log.Error("the history does not take a run's text", "run", u.key, "err", err)
 	}
 }
@@ -137,7 +137,7 @@ func (s *Server) runText(ctx context.Context, t control.RunText) (text []int32, 
 		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", t.Run)
 	}
 	if t.File != "" {
-		_, file, err := s.backend.CheckpointText(ctx, t.File)
+		_, file, err := s.services.Texts.CheckpointText(ctx, t.File)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint {
 			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
 		}

@@ -31,7 +31,7 @@ func TestThinkingVars(t *testing.T) {
 		`"reasoning":{"effort":"medium","exclude":true},"chat_template_kwargs":{"thinking":false}`: `"thinking":false,"enable_thinking":true,"reasoning_effort":"medium"`,
 	} {
 		fake := newFake()
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fields))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fields))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", fields, w.Code, w.Body)
 			continue
@@ -94,19 +94,19 @@ func TestBudget(t *testing.T) {
 			if text := bytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
 				t.Errorf("%q is kept", fake.model.Decode(text))
 			}
-			w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+			w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
 			var v control.Replayed
 			if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Same != len(ids) || v.Tokens != len(ids) || v.Now != "" {
 				t.Errorf("computed again: %d %s, %v", w.Code, w.Body, err)
 			}
 			if c.requests == 2 && c.want.finish == "stop" {
 				fake.model.Continuation = "?"
-				w := socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+				w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "?" {
 					t.Errorf("another answer: %d %s, %v", w.Code, w.Body, err)
 				}
 				fake.model.Output = "!" + fake.model.Output[1:]
-				w = socketPost(New(fake, Options{}), "/app/runs/2/verify", `{}`)
+				w = socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
 				if err := json.Unmarshal(w.Body.Bytes(), &v); err != nil || v.Now != "!" || v.Same != 0 {
 					t.Errorf("another thought: %d %s, %v", w.Code, w.Body, err)
 				}
@@ -119,7 +119,7 @@ func TestBudget(t *testing.T) {
 func TestBudgetTokens(t *testing.T) {
 	fake := speaking("<think>\nhm, well\n</think>\n\nyes")
 	fake.model.Continuation = "so be it"
-	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(`"thinking_budget":3`))
 	var reply chatReply
 	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != len("<think>\nhm"+closed+"so be it") {
 		t.Errorf("%s: %v", w.Body, err)
@@ -140,7 +140,7 @@ func TestResumeCalls(t *testing.T) {
 		fake.left, fake.model.Continuation = []int32("ux\n"+said), whole[max(at, len(before)):]
 		for n, stream := range []string{`{"return_token_ids":true}`, `{"stream":true}`} {
 			fake.model.Requests = nil
-			w := socketPost(New(fake, Options{}), "/app/runs/1/resume", stream)
+			w := socketPost(New(fake.services(), Options{}), "/app/runs/1/resume", stream)
 			text := w.Body.String()
 			for _, want := range []string{`"name":"go"`, `"finish_reason":"tool_calls"`, `"content":"I`} {
 				if w.Code != http.StatusOK || !strings.Contains(text, want) {
@@ -184,7 +184,7 @@ func TestThoughtsComeBack(t *testing.T) {
 	} {
 		fake := newFake()
 		fake.model.TemplateSource, fake.model.Context = c.writes, 4096
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json",
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json",
 			`{"model":"tandem","messages":[{"role":"user","content":"x"},{"role":"assistant",`+c.message+`},{"role":"user","content":"z"}]}`)
 		if w.Code != 200 || !strings.Contains(fake.model.Vars[0], c.want) || strings.Count(fake.model.Vars[0], "hm") != strings.Count(c.want, "hm") {
 			t.Errorf("%s: %d %s", c.message, w.Code, fake.model.Vars)

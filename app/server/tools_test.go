@@ -95,7 +95,7 @@ func value(s *string) string {
 // returns its choices.
 func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 	t.Helper()
-	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", body)
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", body)
 	if w.Code != 200 {
 		t.Fatalf("%s: %d %s", body, w.Code, w.Body)
 	}
@@ -127,7 +127,7 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 		}
 		whole = append(whole, s)
 	}
-	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
+	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", strings.Replace(body, "{", `{"stream":true,`, 1))
 	streamed := make([]saying, len(whole))
 	for data, err := range control.Events(w.Body) {
 		if err != nil {
@@ -316,7 +316,7 @@ func TestOneCall(t *testing.T) {
 				}
 			}
 		}
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"parallel_tool_calls":false`, `"return_token_ids":true`))
 		var reply chatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
@@ -333,7 +333,7 @@ func TestOneCall(t *testing.T) {
 func TestSpecialTokens(t *testing.T) {
 	fake := speaking("hello")
 	fake.model.MoreSpecials = []string{"<think>", "</think>"}
-	s := New(fake, Options{})
+	s := New(fake.services(), Options{})
 	postTo(t, s, "/v1/chat/completions", "application/json", chatBody(`"stop":["<think>"]`))
 	postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
 	fake.lastRun()
@@ -372,7 +372,7 @@ func TestReasoningTokens(t *testing.T) {
 				yield(text, nil)
 			}
 		})
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fmt.Sprintf(`"reasoning":{"exclude":%v}`, exclude)))
 		var reply chatReply
 		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil || reply.Usage.CompletionTokensDetails.ReasoningTokens != 3 || reply.Usage.CompletionTokens != 7 {
 			t.Errorf("%s: %v", w.Body, err)
@@ -400,7 +400,7 @@ func TestToolChoice(t *testing.T) {
 	} {
 		fake := speaking(lookCall)
 		fields := strings.TrimSuffix(twoTools+","+c.fields, ",")
-		w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(fields, `"seed":1`))
+		w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(fields, `"seed":1`))
 		if w.Code != 200 {
 			t.Errorf("%s: %d %s", c.fields, w.Code, w.Body)
 			continue
@@ -435,12 +435,12 @@ func TestToolChoice(t *testing.T) {
 	if got := chatWith(t, fake, chatBody(twoTools))[0]; got.text != goCall {
 		t.Errorf("without a form: %+v", got)
 	}
-	w := postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"tool_choice":"required"`))
+	w := postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(twoTools, `"tool_choice":"required"`))
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tool_choice" {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 	fake = speaking(goCall)
-	w = postTo(t, New(fake, Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
+	w = postTo(t, New(fake.services(), Options{}), "/v1/chat/completions", "application/json", chatBody(strings.Replace(twoTools, "object", "impossible", 1), `"tool_choice":"required"`))
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "tools" || fake.model.OpenMatchers != 0 {
 		t.Errorf("%d %+v", w.Code, e)
 	}
@@ -457,7 +457,7 @@ func BenchmarkCallStream(b *testing.B) {
 			}
 		}
 	})
-	srv := httptest.NewServer(New(fake, Options{}).Endpoint())
+	srv := httptest.NewServer(New(fake.services(), Options{}).Endpoint())
 	defer srv.Close()
 	b.ResetTimer()
 	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(chatBody(twoTools, `"stream":true`)))

@@ -51,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 					if strings.Contains(title, "(bare model)") {
 						fake.model.Template, fake.model.FillsMiddle = nil, false
 					}
-					got := exchangeText(t, New(fake, Options{}), request, strings.Contains(title, "(socket)"))
+					got := exchangeText(t, New(fake.services(), Options{}), request, strings.Contains(title, "(socket)"))
 					if !*update && got != want {
 						t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 					}

@@ -67,7 +67,7 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 
 // verification reads what it takes to repeat a run, or says why it can't be.
 func (s *Server) verification(ctx context.Context, id int64) (v verification, err error) {
-	row, err := s.backend.Run(ctx, id)
+	row, err := s.services.Runs.Run(ctx, id)
 	switch {
 	case err != nil:
 		return v, err
@@ -76,7 +76,7 @@ func (s *Server) verification(ctx context.Context, id int64) (v verification, er
 	case row.CompletionTokens == 0 && row.FinishReason != string(engine.FinishStop):
 		return v, control.Errorf(control.CodeNotKept, "Run %d has no answer to check: it ended before its first token.", id)
 	}
-	kept, err := s.backend.RunText(ctx, id)
+	kept, err := s.services.Texts.RunText(ctx, id)
 	if err != nil {
 		return v, err
 	}
@@ -122,7 +122,7 @@ func (s *Server) verify(ctx context.Context, v verification, progress func(same 
 		out.Same = n
 	}
 	out.At = time.Now().UTC()
-	if err := s.backend.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
+	if err := s.services.Runs.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
 		s.log.Warn("the history does not take a verdict", "run", out.Run, "err", err)
 	}
 	return out, nil

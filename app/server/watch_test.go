@@ -15,7 +15,7 @@ import (
 // ends when the server drains.
 func TestWatch(t *testing.T) {
 	f := newFake()
-	s := New(f, Options{})
+	s := New(f.services(), Options{})
 	srv := httptest.NewServer(s.Socket())
 	defer srv.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -67,7 +67,7 @@ func TestWatch(t *testing.T) {
 // TestWatchIsForLooking: what changes something answers once, whatever the client
 // accepts.
 func TestWatchIsForLooking(t *testing.T) {
-	s := New(newFake(), Options{})
+	s := New(newFake().services(), Options{})
 	for _, path := range []string{"/app/unload", "/app/downloads"} {
 		r := localRequest(http.MethodPost, path, strings.NewReader(`{"id":"a/b"}`))
 		r.Header.Set("Content-Type", "application/json")

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"context"
+
+	"tandem/app/control"
+	"tandem/app/model"
+)
+
+// A Pool lends models by name.
+type Pool interface {
+	// Acquire returns the model with that id in memory. It loads the model first where
+	// needed: beside others, or in place of idle ones. control.Alias means the choice, and
+	// waits while others are in its way. A model that is not registered is
+	// CodeModelNotFound. One that finds no place is CodeNotLoaded or CodeModelBusy. The
+	// caller calls Release once.
+	Acquire(ctx context.Context, name string) (model.Model, error)
+
+	// Abilities says what the model with that id can do. It reads the model's files alone,
+	// and loads nothing. A model that is not registered is CodeModelNotFound; files that
+	// are no model any more are CodeModelInvalid.
+	Abilities(ctx context.Context, id string) (model.Abilities, error)
+}
+
+// Runs keep the history. The server logs their errors, which never fail a request.
+type Runs interface {
+	// BeginRun inserts a run at its arrival and returns its id, above 0.
+	BeginRun(ctx context.Context, r control.Run) (int64, error)
+	// FinishRun completes the row with that ID. It is called for every run except those
+	// that DropRun is called for.
+	FinishRun(ctx context.Context, r control.Run) error
+	// DropRun removes the row of a run in flight.
+	DropRun(ctx context.Context, id int64) error
+	// Run returns one run, finished or not, or CodeRunNotFound.
+	Run(ctx context.Context, id int64) (control.Run, error)
+	// ResumedBy returns the id of the run that completed the answer of this one, 0 if none
+	// did.
+	ResumedBy(ctx context.Context, run int64) (int64, error)
+	// Runs lists finished and running runs, newest first, without their Speculation.
+	Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error)
+	// RunValues lists the values by which Runs can be narrowed.
+	RunValues(ctx context.Context) (control.RunValues, error)
+	// KeepVerdict keeps how a run's answer compared with its replay. It replaces an earlier
+	// verdict.
+	KeepVerdict(ctx context.Context, v control.Replayed) error
+}
+
+// Texts keep what it takes to complete an answer, or to compute it again.
+type Texts interface {
+	// SetRunText keeps the text of a run in place of an earlier one. It keeps nothing where
+	// there is neither a request nor a tail, where the settings say so, and for a run that
+	// was forgotten in flight.
+	SetRunText(ctx context.Context, t control.RunText) error
+	// RunText returns it, or CodeNotKept.
+	RunText(ctx context.Context, run int64) (control.RunText, error)
+	// RunCheckpoint returns the longest text that a run left on disk, or CodeNotKept.
+	RunCheckpoint(ctx context.Context, run int64) ([]int32, error)
+	// CheckpointText returns a checkpoint by its id or name, without its Text, and its
+	// tokens from the beginning of the text. Without one: CodeNoCheckpoint.
+	CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error)
+}
+
+// Checkpoints are the states of texts on disk. A checkpoint is named by its id or by its
+// name. Without one: CodeNoCheckpoint.
+type Checkpoints interface {
+	// Checkpoints lists a page of the checkpoints of a model, or of all, the last used
+	// first. CodeInvalid for a cursor that is none.
+	Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error)
+	// CheckpointTitles says what the texts are about, where they can be read.
+	CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error)
+	// Checkpoint returns one with the end of its Text, or with the whole. The Text needs
+	// the model's tokenizer.
+	Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error)
+	// ChangeCheckpoint names or pins one.
+	ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error)
+	// DeleteCheckpoint deletes one. Checkpoints that continue it go too if all is true,
+	// and are CodeInvalid otherwise. So is a pinned one among them.
+	DeleteCheckpoint(ctx context.Context, name string, all bool) (control.Deleted, error)
+	// WouldDelete says what DeleteCheckpoint would do, or why it would not.
+	WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error)
+	// VerifyCheckpoint reads the whole file of one.
+	VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error)
+	// Forget deletes state and history. Runs in flight go on, and leave nothing.
+	Forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
+	// WouldForget says what Forget would do.
+	WouldForget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error)
+}
+
+// Status reports the state of the program.
+type Status interface {
+	// State reports everything except Active, which the server knows.
+	State() control.State
+	// Welcomed notes whether the user has gone through the first steps.
+	Welcomed(ctx context.Context, done bool) error
+}
+
+// Residents are the models in memory, and what was set for them.
+type Residents interface {
+	// Load makes a registered model the choice and loads it in place of the one before.
+	Load(ctx context.Context, id string) error
+	// Unload frees a model in memory, or all of them if the id is empty. One in use is
+	// CodeModelBusy. It is no error if there is none.
+	Unload(ctx context.Context, id string) error
+	// Drafter sets what drafts for a model, unless the request leaves that empty. It
+	// returns what drafts.
+	Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error)
+	// Memory says what the registered models need of this machine.
+	Memory(ctx context.Context) (control.Memory, error)
+	// ModelSettings returns those of a registered model.
+	ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error)
+	// SetModelSettings stores them in place of what was set.
+	SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error)
+}

@@ -1,0 +1,25 @@
+package app
+
+import "tandem/app/server"
+
+// services says which room answers for which of the server's interfaces.
+func (a *App) services() server.Services {
+	return server.Services{
+		Pool:      a,
+		Runs:      a,
+		Texts:     a,
+		Responses: a,
+
+		Status:      a,
+		Residents:   a,
+		Library:     a,
+		Checkpoints: a,
+		Chats:       a,
+		Settings:    a,
+		Keys:        a,
+		Connections: a,
+		Benches:     a,
+		Machine:     a,
+		Help:        a,
+	}
+}
