@@ -210,8 +210,7 @@ func (s *Scope) Neg(a *Array) *Array {
 	return s.done(r, C.mlx_negative(&r.c, a.c, s.stream))
 }
 
-// AsType converts the elements (mlx_astype). Where the type already fits, it
-// returns a itself.
+// AsType converts the elements (mlx_astype). Where the type already fits, it returns a itself.
 func (s *Scope) AsType(a *Array, d Dtype) *Array {
 	if !s.ready(a) {
 		return s.dead

@@ -12,9 +12,9 @@ import (
 	"unsafe"
 )
 
-// An Array is a handle on a node of an MLX graph: a shape, a type, and data
-// once evaluated. It belongs to the Scope that made it, or after Keep to
-// whoever kept it. Used on the thread only.
+// An Array is a handle on a node of an MLX graph: a shape, a type, and data once evaluated. It
+// belongs to the Scope that made it, or after Keep to the caller of Keep. It is used on the thread
+// only.
 type Array struct {
 	c      C.mlx_array
 	scope  *Scope // nil when kept or freed
@@ -22,7 +22,7 @@ type Array struct {
 	marked bool   // to survive a release
 }
 
-// Free releases a kept array. The buffer goes when nothing else refers to it.
+// Free releases a kept array (mlx_array_free). MLX frees the buffer when nothing else refers to it.
 // A second Free, or one of a nil array, does nothing.
 func (a *Array) Free() {
 	if a == nil || a.c.ctx == nil {
@@ -33,7 +33,7 @@ func (a *Array) Free() {
 	a.c.ctx = nil
 }
 
-// Shape returns the extents, nil for a dead array.
+// Shape returns the extent of each axis, nil for a dead array.
 func (a *Array) Shape() []int {
 	if a.c.ctx == nil {
 		return nil
@@ -49,8 +49,8 @@ func (a *Array) Shape() []int {
 	return shape
 }
 
-// Dim returns the extent of one axis; negative axes count from the end. A
-// dead array has extent 0 everywhere.
+// Dim returns the extent of one axis; negative axes count from the end. It returns 0 for a dead
+// array and for an axis that the array does not have.
 func (a *Array) Dim(axis int) int {
 	shape := a.Shape()
 	if axis < 0 {
@@ -62,7 +62,7 @@ func (a *Array) Dim(axis int) int {
 	return shape[axis]
 }
 
-// Dtype returns the element type.
+// Dtype returns the element type, Bool for a dead array.
 func (a *Array) Dtype() Dtype {
 	if a.c.ctx == nil {
 		return Bool
@@ -70,7 +70,7 @@ func (a *Array) Dtype() Dtype {
 	return Dtype(C.mlx_array_dtype(a.c))
 }
 
-// Size returns the number of elements, Bytes what they occupy.
+// Size returns the number of elements.
 func (a *Array) Size() int {
 	if a.c.ctx == nil {
 		return 0
@@ -78,10 +78,10 @@ func (a *Array) Size() int {
 	return int(C.mlx_array_size(a.c))
 }
 
-// Bytes returns the size of the data in bytes.
+// Bytes returns the size of the elements in bytes.
 func (a *Array) Bytes() int64 { return int64(a.Size()) * int64(a.Dtype().Size()) }
 
-// Number lists the Go types arrays are made from and read into.
+// Number lists the Go types that New copies from and Read copies to.
 type Number interface {
 	~bool | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
 }
@@ -113,7 +113,8 @@ func dtypeOf[T Number]() Dtype {
 	return Float64
 }
 
-// New copies data into an array of the given shape.
+// New copies data, in row order, into an array of the given shape (mlx_array_new_data). The scope
+// fails if the shape does not have len(data) elements.
 func New[T Number](s *Scope, data []T, shape ...int) *Array {
 	size := 1
 	for _, d := range shape {
@@ -127,11 +128,12 @@ func New[T Number](s *Scope, data []T, shape ...int) *Array {
 	}
 	var dims dims
 	a := s.new()
-	a.c = C.mlx_array_new_data(unsafe.Pointer(unsafe.SliceData(data)), dims.set(shape), C.int(len(shape)), C.mlx_dtype(dtypeOf[T]()))
+	a.c = C.mlx_array_new_data(unsafe.Pointer(unsafe.SliceData(data)), dims.set(shape),
+		C.int(len(shape)), C.mlx_dtype(dtypeOf[T]()))
 	return s.made(a)
 }
 
-// Scalar makes a zero-dimensional array of type d.
+// Scalar makes an array without axes of type d. v is rounded to float32 first.
 func (s *Scope) Scalar(v float64, d Dtype) *Array {
 	if !s.ready() {
 		return s.dead
@@ -144,7 +146,7 @@ func (s *Scope) Scalar(v float64, d Dtype) *Array {
 	return a
 }
 
-// made checks an array made by a constructor that returns a handle.
+// made checks an array whose C constructor returns a handle instead of a status.
 func (s *Scope) made(a *Array) *Array {
 	if a.c.ctx == nil {
 		return s.done(a, 1)
@@ -152,8 +154,9 @@ func (s *Scope) made(a *Array) *Array {
 	return s.done(a, 0)
 }
 
-// Read waits for a and copies its elements out. The type parameter must match
-// the array's type exactly; bfloat16 and float16 are converted by AsType first.
+// Read waits for a and copies its elements out, in row order. T must be the array's type exactly;
+// convert bfloat16 and float16 by AsType first. An array that is not contiguous is refused. A read
+// of an array that is not available counts as a sync.
 func Read[T Number](s *Scope, a *Array) ([]T, error) {
 	p, err := s.data(a)
 	if err != nil {
@@ -177,8 +180,8 @@ func (s *Scope) data(a *Array) (unsafe.Pointer, error) {
 	if !s.status(C._mlx_array_is_available(&ok, a.c)) {
 		return nil, s.err
 	}
-	// The first read after a dispatch counts even if the device was quicker:
-	// what is counted must not depend on the clock.
+	// The first read after a dispatch counts even if the device was quicker: the count must not
+	// depend on the clock.
 	if !bool(ok) || s.t.unread {
 		s.t.syncs.Add(1)
 		s.t.unread = false
@@ -199,13 +202,13 @@ func (s *Scope) data(a *Array) (unsafe.Pointer, error) {
 	return p, s.err
 }
 
-// dims holds a shape, or another list of axes, as C ints.
+// dims holds a shape, or a list of axes, as C ints.
 type dims [maxDims]C.int
 
 const maxDims = 8
 
-// set fills d and returns its first element. MLX itself has no such bound;
-// no model here uses more axes.
+// set fills d and returns its first element. It panics beyond maxDims. MLX has no such bound; no
+// model here uses more axes.
 func (d *dims) set(v []int) *C.int {
 	if len(v) > maxDims {
 		panic(fmt.Sprintf("mlx: %d dimensions, at most %d", len(v), maxDims))

@@ -21,12 +21,12 @@ static const char *tandem_mlxc(void) { return tandem_file("mlx_array_new"); }
 */
 import "C"
 
-// BLAS returns the file of the library that computes matrix products on the
-// CPU, as the dynamic linker resolved it; empty if none is linked. Results
-// differ in their last bits between libraries, so tables of results name it.
+// BLAS returns the file of the library that computes matrix products on the CPU, as the dynamic
+// linker resolved it, empty if none is linked. Results of two libraries differ in their last bits,
+// so tables of results name it.
 func BLAS() string { return goString(C.tandem_blas()) }
 
-// Library returns the file of mlx-c, likewise.
+// Library returns the file of mlx-c, as the dynamic linker resolved it.
 func Library() string { return goString(C.tandem_mlxc()) }
 
 func goString(file *C.char) string {

@@ -1,11 +1,10 @@
 package mlx
 
-// The pins of MLX and mlx-c stand in the paths, so that a bump changes the
-// flags and Go's build cache notices. `go run ./build setup` makes the folder.
-// On Linux OpenBLAS comes before libmlx: both define cblas_sgemm, the first
-// one wins, and the wheel's own reference BLAS is an order of magnitude slower.
-// On a Mac libmlxc brings libmlx along, and the bundle has another library in its
-// place, which brings one of two.
+// The paths contain the pinned versions of MLX and mlx-c, so that a new version changes the flags
+// and Go's build cache notices. `go run ./build setup` makes the folder. On Linux OpenBLAS comes
+// before libmlx. Both define cblas_sgemm and the first one wins; the wheel's own reference BLAS is
+// an order of magnitude slower. On a Mac libmlxc loads libmlx. The bundle has another library in
+// its place, which loads one of two builds.
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/.deps/0.32.2-0.7.0/include

@@ -5,7 +5,7 @@ import "C"
 
 import "fmt"
 
-// Dtype is the element type of an Array (mlx_dtype, an unsigned enum).
+// A Dtype is the element type of an Array (mlx_dtype, an unsigned enum).
 type Dtype uint32
 
 const (
@@ -44,11 +44,6 @@ func (d Dtype) String() string {
 
 // Size returns the bytes of one element.
 func (d Dtype) Size() int { return dtypes[d].size }
-
-// IsFloat reports whether d is a floating type models compute in.
-func (d Dtype) IsFloat() bool {
-	return d == Float16 || d == Float32 || d == BFloat16 || d == Float64
-}
 
 func parseDtype(name string) (Dtype, bool) {
 	for d, t := range dtypes {

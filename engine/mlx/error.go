@@ -32,12 +32,12 @@ import (
 	"sync"
 )
 
-// Error is a failure reported by MLX, in its own words.
+// An Error is a failure that MLX reports, in its own words.
 type Error struct{ Message string }
 
 func (e *Error) Error() string { return "mlx: " + e.Message }
 
-// PanicError is a panic on the MLX thread, returned by Do.
+// A PanicError is a panic on the MLX thread, returned by Do.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -59,7 +59,7 @@ func check(status C.int) error {
 	var buf [2048]C.char
 	C.tandem_take_error(&buf[0], C.size_t(len(buf)))
 	msg := C.GoString(&buf[0])
-	// mlx-c appends " at FILE:LINE" of its own sources, which helps nobody.
+	// mlx-c appends " at FILE:LINE" of its own sources, which does not help a user.
 	if i := strings.LastIndex(msg, " at "); i > 0 && strings.Contains(msg[i:], ".cpp:") {
 		msg = msg[:i]
 	}

@@ -4,8 +4,8 @@ package mlx
 // #include "mlx/c/mlx.h"
 import "C"
 
-// RMSNorm scales the last axis to unit root mean square and by weight, which
-// may be nil (mlx_fast_rms_norm).
+// RMSNorm scales the last axis of x to a root mean square of 1, then by weight (D), which may be
+// nil (mlx_fast_rms_norm).
 func (s *Scope) RMSNorm(x, weight *Array, eps float32) *Array {
 	w := C.mlx_array{}
 	if weight != nil {
@@ -21,18 +21,17 @@ func (s *Scope) RMSNorm(x, weight *Array, eps float32) *Array {
 	return s.done(r, C.mlx_fast_rms_norm(&r.c, x.c, w, C.float(eps), s.stream))
 }
 
-// Rope describes a rotary embedding. Freqs, if set, replaces Base and holds
-// one wavelength per pair of dimensions (base^(2i/dims), scaled), not inverse
-// frequencies.
+// A Rope describes a rotary embedding. Freqs, if set, replaces Base. It holds one wavelength per
+// pair of dimensions (base^(2i/dims), scaled), not inverse frequencies.
 type Rope struct {
-	Dims        int
-	Traditional bool
+	Dims        int  // of the head that rotate, the first ones
+	Traditional bool // pairs are neighbours, not halves apart
 	Base        float32
 	Scale       float32 // of the position
 	Freqs       *Array  // (Dims/2) float32, kept by its owner, or nil
 }
 
-// Rope rotates x (..., n, head_dim) whose rows stand at offset, offset+1, ...
+// Rope rotates x (..., n, head_dim), whose rows are at positions offset, offset+1, ...
 // (mlx_fast_rope).
 func (s *Scope) Rope(x *Array, p Rope, offset int) *Array {
 	base, freqs := C.mlx_optional_float{value: C.float(p.Base), has_value: true}, C.mlx_array{}
@@ -46,7 +45,8 @@ func (s *Scope) Rope(x *Array, p Rope, offset int) *Array {
 		return s.dead
 	}
 	r := s.new()
-	return s.done(r, C.mlx_fast_rope(&r.c, x.c, C.int(p.Dims), C.bool(p.Traditional), base, C.float(p.Scale), C.int(offset), freqs, s.stream))
+	return s.done(r, C.mlx_fast_rope(&r.c, x.c, C.int(p.Dims), C.bool(p.Traditional), base,
+		C.float(p.Scale), C.int(offset), freqs, s.stream))
 }
 
 var (
@@ -55,8 +55,8 @@ var (
 	maskArray  = C.CString("array")
 )
 
-// Attention is scaled dot product attention of q (B, H, L, D) over k, v
-// (B, KV, S, D). mask is bool, true = attend, or additive; nil attends all
+// Attention returns the scaled dot product attention (B, H, L, D) of q (B, H, L, D) over k, v (B,
+// KV, S, D). mask (L, S) is bool, true = attend, or additive; nil attends all rows
 // (mlx_fast_scaled_dot_product_attention).
 func (s *Scope) Attention(q, k, v *Array, scale float32, mask *Array) *Array {
 	if mask == nil {
@@ -68,7 +68,7 @@ func (s *Scope) Attention(q, k, v *Array, scale float32, mask *Array) *Array {
 	return s.attention(q, k, v, scale, maskArray, mask.c)
 }
 
-// CausalAttention lets query row i of L attend the first S-L+i+1 keys.
+// CausalAttention is Attention where query row i of L attends the first S-L+i+1 keys.
 func (s *Scope) CausalAttention(q, k, v *Array, scale float32) *Array {
 	return s.attention(q, k, v, scale, maskCausal, C.mlx_array{})
 }
@@ -78,5 +78,6 @@ func (s *Scope) attention(q, k, v *Array, scale float32, mode *C.char, mask C.ml
 		return s.dead
 	}
 	r := s.new()
-	return s.done(r, C.mlx_fast_scaled_dot_product_attention(&r.c, q.c, k.c, v.c, C.float(scale), mode, mask, C.mlx_array{}, false, s.stream))
+	return s.done(r, C.mlx_fast_scaled_dot_product_attention(&r.c, q.c, k.c, v.c, C.float(scale),
+		mode, mask, C.mlx_array{}, false, s.stream))
 }

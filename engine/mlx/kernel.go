@@ -14,13 +14,12 @@ type KernelSource struct {
 	Body    string // of the function; MLX writes its head
 }
 
-// A Kernel is a compiled KernelSource. It is used on the thread it was made
-// on, which must have a GPU.
+// A Kernel is a compiled KernelSource. It is used on the thread that made it, which must have a
+// GPU.
 type Kernel struct{ c C.mlx_fast_metal_kernel }
 
-// NewKernel makes a kernel that its owner must Free
-// (mlx_fast_metal_kernel_new). It is compiled when it is first evaluated. On a
-// thread without a GPU the scope fails.
+// NewKernel makes a kernel, which the caller must Free (mlx_fast_metal_kernel_new). Metal compiles
+// it at its first evaluation. On a thread without a GPU the scope fails.
 func (s *Scope) NewKernel(source KernelSource) *Kernel {
 	if !s.ready() {
 		return &Kernel{}
@@ -52,7 +51,7 @@ func (k *Kernel) Free() {
 
 // A Launch says how a kernel with one output runs.
 type Launch struct {
-	Grid        int // threads in all
+	Grid        int // threads in total
 	Threadgroup int // threads that run together
 	Shape       []int
 	Dtype       Dtype
@@ -60,8 +59,7 @@ type Launch struct {
 	Types       map[string]Dtype // the same
 }
 
-// Launch returns the output of a kernel for its inputs
-// (mlx_fast_metal_kernel_apply).
+// Launch returns the output of a kernel for its inputs (mlx_fast_metal_kernel_apply).
 func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	if !s.ready(inputs...) {
 		return s.dead
@@ -76,7 +74,8 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	for i, n := range l.Shape {
 		shape[i] = C.int(n)
 	}
-	s.untimed(C.mlx_fast_metal_kernel_config_add_output_arg(config, unsafe.SliceData(shape), C.size_t(len(shape)), C.mlx_dtype(l.Dtype)))
+	s.untimed(C.mlx_fast_metal_kernel_config_add_output_arg(config, unsafe.SliceData(shape),
+		C.size_t(len(shape)), C.mlx_dtype(l.Dtype)))
 	s.untimed(C.mlx_fast_metal_kernel_config_set_grid(config, C.int(l.Grid), 1, 1))
 	s.untimed(C.mlx_fast_metal_kernel_config_set_thread_group(config, C.int(l.Threadgroup), 1, 1))
 	for name, value := range l.Constants {
@@ -86,7 +85,8 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	}
 	for name, value := range l.Types {
 		c := C.CString(name)
-		s.untimed(C.mlx_fast_metal_kernel_config_add_template_arg_dtype(config, c, C.mlx_dtype(value)))
+		s.untimed(C.mlx_fast_metal_kernel_config_add_template_arg_dtype(config, c,
+			C.mlx_dtype(value)))
 		C.free(unsafe.Pointer(c))
 	}
 	if s.err != nil {
@@ -102,7 +102,7 @@ func (s *Scope) Launch(k *Kernel, l Launch, inputs ...*Array) *Array {
 	return s.unpack(out, 1)[0]
 }
 
-// strings makes a vector that the caller frees.
+// strings makes a vector, which the caller frees.
 func (s *Scope) strings(list []string) C.mlx_vector_string {
 	v := C.mlx_vector_string_new()
 	if v.ctx == nil {

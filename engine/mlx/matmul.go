@@ -22,9 +22,8 @@ func (s *Scope) AddMM(c, a, b *Array) *Array {
 	return s.done(r, C.mlx_addmm(&r.c, c.c, a.c, b.c, 1, 1, s.stream))
 }
 
-// Quantization names how a matrix was packed: groups of GroupSize elements
-// along the rows share one scale (and bias) and take Bits bits each. Mode is
-// MLX's name, such as affine.
+// A Quantization says how a matrix was packed: GroupSize elements of a row share one scale and one
+// bias, and each takes Bits bits. Mode is MLX's name, such as affine.
 type Quantization struct {
 	GroupSize, Bits int
 	Mode            string
@@ -36,24 +35,24 @@ func (q Quantization) c() (group, bits C.mlx_optional_int, mode *C.char) {
 	return group, bits, modes[q.Mode]
 }
 
-// modes holds C strings for the life of the process; an unknown mode is NULL
-// and is refused by callers before it gets here.
+// modes holds C strings for the life of the process. An unknown mode would be NULL; callers refuse
+// it before it gets here.
 var modes = map[string]*C.char{"affine": C.CString("affine")}
 
-// QuantizedMatMul returns x @ w^T for a packed w (out, in*bits/32) with its
-// scales and biases (mlx_quantized_matmul).
+// QuantizedMatMul returns x @ w^T for a packed w (out, in*bits/32) with its scales and biases
+// (mlx_quantized_matmul).
 func (s *Scope) QuantizedMatMul(x, w, scales, biases *Array, q Quantization) *Array {
 	if !s.ready(x, w, scales, biases) {
 		return s.dead
 	}
 	group, bits, mode := q.c()
 	r := s.new()
-	return s.done(r, C.mlx_quantized_matmul(&r.c, x.c, w.c, scales.c, biases.c, true, group, bits, mode, s.stream))
+	return s.done(r, C.mlx_quantized_matmul(&r.c, x.c, w.c, scales.c, biases.c, true, group, bits,
+		mode, s.stream))
 }
 
-// GatherMM multiplies each matrix of a (..., n, in) with the one of b (E, in, out)
-// that rhs names, uint32 or int32, both broadcast over leading axes
-// (mlx_gather_mm).
+// GatherMM multiplies each matrix of a (..., n, in) with the matrix of b (E, in, out) whose index
+// rhs holds, as uint32 or int32. Leading axes are broadcast (mlx_gather_mm).
 func (s *Scope) GatherMM(a, b, rhs *Array) *Array {
 	if !s.ready(a, b, rhs) {
 		return s.dead
@@ -62,18 +61,19 @@ func (s *Scope) GatherMM(a, b, rhs *Array) *Array {
 	return s.done(r, C.mlx_gather_mm(&r.c, a.c, b.c, C.mlx_array{}, rhs.c, false, s.stream))
 }
 
-// GatherQuantizedMatMul is GatherMM with the transpose of packed matrices w
-// (E, out, in*bits/32) (mlx_gather_qmm).
+// GatherQuantizedMatMul is GatherMM with the transposes of packed matrices w (E, out, in*bits/32)
+// (mlx_gather_qmm).
 func (s *Scope) GatherQuantizedMatMul(x, w, scales, biases, rhs *Array, q Quantization) *Array {
 	if !s.ready(x, w, scales, biases, rhs) {
 		return s.dead
 	}
 	group, bits, mode := q.c()
 	r := s.new()
-	return s.done(r, C.mlx_gather_qmm(&r.c, x.c, w.c, scales.c, biases.c, C.mlx_array{}, rhs.c, true, group, bits, mode, false, s.stream))
+	return s.done(r, C.mlx_gather_qmm(&r.c, x.c, w.c, scales.c, biases.c, C.mlx_array{}, rhs.c,
+		true, group, bits, mode, false, s.stream))
 }
 
-// Dequantize unpacks w to type d (mlx_dequantize).
+// Dequantize unpacks w (..., out, in*bits/32) to (..., out, in) of type d (mlx_dequantize).
 func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *Array {
 	if !s.ready(w, scales, biases) {
 		return s.dead
@@ -81,5 +81,6 @@ func (s *Scope) Dequantize(w, scales, biases *Array, q Quantization, d Dtype) *A
 	group, bits, mode := q.c()
 	dtype := C.mlx_optional_dtype{value: C.mlx_dtype(d), has_value: true}
 	r := s.new()
-	return s.done(r, C.mlx_dequantize(&r.c, w.c, scales.c, biases.c, group, bits, mode, C.mlx_array{}, dtype, s.stream))
+	return s.done(r, C.mlx_dequantize(&r.c, w.c, scales.c, biases.c, group, bits, mode,
+		C.mlx_array{}, dtype, s.stream))
 }

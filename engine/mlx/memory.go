@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// Memory holds MLX's own figures in bytes.
+// Memory is what MLX says of its memory, in bytes.
 type Memory struct {
 	Active int64 // in arrays
 	Cache  int64 // freed, held for reuse
@@ -18,9 +18,10 @@ type Memory struct {
 	Most   int64 // highest Active since the thread began
 }
 
-// Memory returns the figures as of the end of the last Do. It never waits.
+// Memory returns the figures as of the end of the last Do. It never waits for the thread.
 func (t *Thread) Memory() Memory {
-	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load(), Most: t.most.Load()}
+	return Memory{Active: t.active.Load(), Cache: t.cached.Load(), Peak: t.peak.Load(),
+		Most: t.most.Load()}
 }
 
 func (t *Thread) readMemory() {
@@ -37,33 +38,33 @@ func (t *Thread) readMemory() {
 	}
 }
 
-// Memory returns the figures at this moment.
+// Memory returns the current figures (mlx_get_active_memory and others).
 func (s *Scope) Memory() Memory {
 	s.t.readMemory()
 	return s.t.Memory()
 }
 
-// ResetPeak starts a new measurement of Memory.Peak.
+// ResetPeak starts a new measurement of Memory.Peak (mlx_reset_peak_memory).
 func (s *Scope) ResetPeak() {
 	s.t.readMemory() // for Memory.Most
 	s.untimed(C.mlx_reset_peak_memory())
 }
 
-// ClearCache gives memory held for reuse back to the system.
+// ClearCache returns memory held for reuse to the system (mlx_clear_cache).
 func (s *Scope) ClearCache() { s.untimed(C.mlx_clear_cache()) }
 
-// SetMemoryLimit bounds how far the host runs ahead of the device and returns
-// the old bound: while more bytes than that are active, the next operation is
-// dispatched only when one in progress has ended. Nothing fails beyond it.
+// SetMemoryLimit bounds how far the host runs ahead of the device, and returns the old bound in
+// bytes (mlx_set_memory_limit). While more bytes than that are active, MLX dispatches the next
+// operation only when one in progress has ended. Nothing fails beyond the limit.
 func (s *Scope) SetMemoryLimit(bytes int64) (old int64, ok bool) {
 	var was C.size_t
 	s.untimed(C.mlx_set_memory_limit(&was, C.size_t(bytes)))
 	return int64(was), s.err == nil
 }
 
-// Wire lets so many bytes of arrays stay in memory, where the system would move
-// them out between requests, and returns how many it may be: the device recommends
-// a limit, beyond which it would fail. On the CPU nothing is wired, and it is 0.
+// Wire keeps up to so many bytes of arrays in memory, which the system would otherwise move out
+// between requests (mlx_set_wired_limit). It returns the bytes it set: at most the working set that
+// the device recommends, because more would fail. On the CPU it wires nothing and returns 0.
 func (s *Scope) Wire(bytes int64) (int64, error) {
 	if !s.t.gpu {
 		return 0, nil
@@ -85,13 +86,13 @@ func (s *Scope) Wire(bytes int64) (int64, error) {
 	return int64(limit), check(C.mlx_set_wired_limit(&was, limit))
 }
 
-// TimeInC returns the time spent inside C calls since TimeC turned the
-// measurement on; zero while it is off.
+// TimeInC returns the time spent inside C calls since TimeC turned the measurement on, zero while
+// it is off.
 func (s *Scope) TimeInC() time.Duration { return s.t.inC }
 
-// TimeC starts or stops measuring the time spent inside C calls, for benches,
-// and returns what was measured since the last call. While it is on, times
-// that callers take around graph building can leave C out (Scope.TimeInC).
+// TimeC starts or stops measuring the time spent inside C calls, for benches. It returns the time
+// measured since the last TimeC. A caller that times its own graph building subtracts
+// Scope.TimeInC.
 func (t *Thread) TimeC(ctx context.Context, on bool) (time.Duration, error) {
 	var d time.Duration
 	err := t.Do(ctx, func(*Scope) error {

@@ -57,8 +57,8 @@ func TestPanicBecomesError(t *testing.T) {
 	do(t, th, func(s *Scope) error { return s.Eval(s.Zeros(Float32, 1)) })
 }
 
-// TestTry: what fails apart from the rest leaves nothing behind.
-func TestTry(t *testing.T) {
+// TestTryClearsItsFailure: a failure inside Try leaves no failure and no memo in the scope.
+func TestTryClearsItsFailure(t *testing.T) {
 	th := newThread(t)
 	broken := errors.New("broken")
 	err := th.Do(t.Context(), func(s *Scope) error {
@@ -68,7 +68,8 @@ func TestTry(t *testing.T) {
 			"recorded": func() error { s.Fail(broken); s.Memo("one", one); return nil },
 			"panic":    func() error { panic("broken") },
 		} {
-			if err := s.Try(fn); err == nil || !strings.Contains(err.Error(), "broken") || s.Err() != nil {
+			if err := s.Try(fn); err == nil || !strings.Contains(err.Error(), "broken") ||
+				s.Err() != nil {
 				t.Errorf("%s: %v, and the scope has %v", name, err, s.Err())
 			}
 		}
@@ -90,7 +91,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-func TestActiveMemoryReturns(t *testing.T) {
+func TestClosedScopesFreeTheirMemory(t *testing.T) {
 	th := newThread(t)
 	step := func(s *Scope) error {
 		a := s.Zeros(Float32, 64, 64)
@@ -109,14 +110,15 @@ func TestActiveMemoryReturns(t *testing.T) {
 	}
 }
 
-func TestManyGoroutines(t *testing.T) {
+func TestManyGoroutinesShareAThread(t *testing.T) {
 	th := newThread(t)
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
 			for range 20 {
 				err := th.Do(context.Background(), func(s *Scope) error {
-					got, err := Read[int32](s, s.Add(New(s, []int32{int32(i)}, 1), New(s, []int32{1}, 1)))
+					got, err := Read[int32](s,
+						s.Add(New(s, []int32{int32(i)}, 1), New(s, []int32{1}, 1)))
 					if err == nil && got[0] != int32(i)+1 {
 						t.Errorf("%d + 1 = %d", i, got[0])
 					}
@@ -131,10 +133,9 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// TestAppendInPlace appends rows to buffers of 2 and 32 MB, the way a KV cache
-// does. If any handle on the old buffer survived until Eval, MLX would copy:
-// peak memory would double and the copy would show as allocated bytes.
-func TestAppendInPlace(t *testing.T) {
+// TestAppendWritesInPlace appends rows to buffers of 2 and 32 MB, as a KV cache does. If any handle
+// on the old buffer survived until Eval, MLX would copy: peak memory would double.
+func TestAppendWritesInPlace(t *testing.T) {
 	th := newThread(t)
 	for _, rows := range []int{512, 8192} {
 		var buf *Array
@@ -152,7 +153,7 @@ func TestAppendInPlace(t *testing.T) {
 			do(t, th, func(s *Scope) error {
 				row := s.Zeros(Float32, 1, 8, 1, 128)
 				next := s.Keep(s.SliceUpdate(buf, row, 2, i))
-				// The old handle goes with the scope's others, in Eval.
+				// Eval frees the old handle with the others of the scope.
 				s.Adopt(buf)
 				buf = next
 				sum := s.Sum(s.Slice(buf, 2, 0, i+1), 2, false)
@@ -161,13 +162,14 @@ func TestAppendInPlace(t *testing.T) {
 		}
 		grown := th.Memory().Peak - before.Active
 		if limit := before.Active / 4; rows > 512 && grown > limit {
-			t.Errorf("%d rows: peak rose by %d bytes, at most %d wanted: the buffer was copied", rows, grown, limit)
+			t.Errorf("%d rows: peak rose by %d bytes, at most %d wanted: the buffer was copied",
+				rows, grown, limit)
 		}
 		do(t, th, func(s *Scope) error { buf.Free(); return nil })
 	}
 }
 
-func TestUseAfterFree(t *testing.T) {
+func TestUseAfterFreeIsAnError(t *testing.T) {
 	th := newThread(t)
 	err := th.Do(t.Context(), func(s *Scope) error {
 		a := s.Zeros(Float32, 1)
@@ -221,7 +223,7 @@ func TestSyncsCountBlockingCalls(t *testing.T) {
 	})
 }
 
-func TestCloseRefusesWork(t *testing.T) {
+func TestDoAfterCloseIsRefused(t *testing.T) {
 	th, err := NewThread(Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)

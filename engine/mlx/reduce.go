@@ -3,7 +3,7 @@ package mlx
 // #include "mlx/c/mlx.h"
 import "C"
 
-// Sum adds up an axis (mlx_sum_axis).
+// Sum returns the sums along an axis. keepDims leaves the axis with extent 1 (mlx_sum_axis).
 func (s *Scope) Sum(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -12,7 +12,8 @@ func (s *Scope) Sum(a *Array, axis int, keepDims bool) *Array {
 	return s.done(r, C.mlx_sum_axis(&r.c, a.c, C.int(axis), C.bool(keepDims), s.stream))
 }
 
-// Max returns the largest element of an axis (mlx_max_axis).
+// Max returns the largest elements along an axis. keepDims leaves the axis with extent 1
+// (mlx_max_axis).
 func (s *Scope) Max(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -27,11 +28,12 @@ func (s *Scope) Cumsum(a *Array, axis int) *Array {
 		return s.dead
 	}
 	r := s.new()
-	return s.done(r, C.mlx_cumsum_axis(&r.c, a.c, C.int(axis), false, true, C.mlx_optional_dtype{}, s.stream))
+	return s.done(r, C.mlx_cumsum_axis(&r.c, a.c, C.int(axis), false, true, C.mlx_optional_dtype{},
+		s.stream))
 }
 
-// Softmax normalises e^a along an axis, accumulating in float32
-// (mlx_softmax_axis, precise).
+// Softmax returns e^a divided by its sum along an axis, accumulated in float32 (mlx_softmax_axis,
+// precise).
 func (s *Scope) Softmax(a *Array, axis int) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -40,7 +42,8 @@ func (s *Scope) Softmax(a *Array, axis int) *Array {
 	return s.done(r, C.mlx_softmax_axis(&r.c, a.c, C.int(axis), true, s.stream))
 }
 
-// LogSumExp returns log(sum(e^a)) along an axis (mlx_logsumexp_axis).
+// LogSumExp returns log(sum(e^a)) along an axis. keepDims leaves the axis with extent 1
+// (mlx_logsumexp_axis).
 func (s *Scope) LogSumExp(a *Array, axis int, keepDims bool) *Array {
 	if !s.ready(a) {
 		return s.dead

@@ -2,8 +2,7 @@
 
 package mlx
 
-// Development builds find the libraries in the source tree; the bundle sets
-// its own rpath.
+// Development builds find the libraries in the source tree; the bundle sets its own rpath.
 
 /*
 #cgo LDFLAGS: -Wl,-rpath,${SRCDIR}/.deps/0.32.2-0.7.0/lib

@@ -27,17 +27,17 @@ import (
 	"unsafe"
 )
 
-// Tensors is a safetensors file whose header has been read and checked. It
-// may be listed from any goroutine; Load runs on the thread.
+// Tensors is a safetensors file whose header has been read and checked. Names, Info, Metadata and
+// Data may be called from any goroutine; Load is called on the thread.
 type Tensors struct {
 	r        io.ReaderAt
 	infos    map[string]TensorInfo
 	metadata map[string]string
 }
 
-// OpenTensors reads and checks the header of a safetensors file of the given
-// size. r must stay readable as long as tensors are loaded. The error is one
-// sentence about the file, without its name.
+// OpenTensors reads and checks the header of a safetensors file of size bytes. r must stay readable
+// as long as tensors are loaded. The error is one sentence about the file, without its name; it is
+// a [*TruncatedError] if the file is cut short.
 func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	var prefix [8]byte
 	if size < int64(len(prefix)) {
@@ -48,7 +48,8 @@ func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(prefix[:])
 	if n > MaxSafetensorsHeader {
-		return nil, fmt.Errorf("not a safetensors file: it claims a header of %d bytes, at most %d are allowed", n, MaxSafetensorsHeader)
+		return nil, fmt.Errorf("not a safetensors file: it claims a header of %d bytes, at most %d are allowed",
+			n, MaxSafetensorsHeader)
 	}
 	dataStart := int64(len(prefix)) + int64(n)
 	if missing := dataStart - size; missing > 0 {
@@ -69,7 +70,7 @@ func OpenTensors(r io.ReaderAt, size int64) (*Tensors, error) {
 	return t, nil
 }
 
-// Names returns the tensors' names, sorted.
+// Names returns the names of the tensors, sorted.
 func (t *Tensors) Names() []string { return slices.Sorted(maps.Keys(t.infos)) }
 
 // Info describes the tensor of that name.
@@ -78,10 +79,10 @@ func (t *Tensors) Info(name string) (TensorInfo, bool) {
 	return info, ok
 }
 
-// Metadata returns the file's own notes; the map is shared.
+// Metadata returns the header's __metadata__. The map is shared: do not write to it.
 func (t *Tensors) Metadata() map[string]string { return t.metadata }
 
-// Data reads the bytes of one tensor, as the file has them.
+// Data reads the bytes of one tensor, as they are in the file.
 func (t *Tensors) Data(name string) ([]byte, error) {
 	info, ok := t.infos[name]
 	if !ok {
@@ -94,8 +95,9 @@ func (t *Tensors) Data(name string) ([]byte, error) {
 	return b, nil
 }
 
-// Load reads one tensor into memory of its own and returns it as an array of
-// the scope. On Metal the array uses that memory, on the CPU MLX copies it.
+// Load reads one tensor into memory of its own and returns it as an array of the scope. On Metal
+// the array uses that memory; on the CPU MLX copies it. The scope fails if the file lacks the
+// tensor, cannot be read, or has a type that MLX does not have.
 func (t *Tensors) Load(s *Scope, name string) *Array {
 	info, ok := t.infos[name]
 	if !ok {
@@ -104,7 +106,8 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 	}
 	dtype, ok := parseDtype(info.Dtype)
 	if !ok {
-		s.Fail(fmt.Errorf("tensor %q has type %s, which MLX does not compute with", name, info.Dtype))
+		s.Fail(fmt.Errorf("tensor %q has type %s, which MLX does not compute with",
+			name, info.Dtype))
 		return s.dead
 	}
 	if !s.ready() {
@@ -115,7 +118,8 @@ func (t *Tensors) Load(s *Scope, name string) *Array {
 		s.Fail(fmt.Errorf("no memory for the %d bytes of tensor %q", info.Bytes, name))
 		return s.dead
 	}
-	if n, err := t.r.ReadAt(unsafe.Slice((*byte)(p), info.Bytes), info.offset); int64(n) < info.Bytes {
+	if n, err := t.r.ReadAt(unsafe.Slice((*byte)(p), info.Bytes),
+		info.offset); int64(n) < info.Bytes {
 		C.free(p)
 		s.Fail(fmt.Errorf("read tensor %q: %w", name, err))
 		return s.dead

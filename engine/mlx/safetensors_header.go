@@ -17,7 +17,7 @@ const (
 	MaxTensorDims        = maxDims
 )
 
-// TensorInfo describes one tensor of a safetensors file.
+// A TensorInfo describes one tensor of a safetensors file.
 type TensorInfo struct {
 	Name  string
 	Dtype string // the file's spelling, such as BF16; MLX may not have it
@@ -36,8 +36,8 @@ func (t TensorInfo) Size() int64 {
 	return n
 }
 
-// tensorBits holds the bits per element of every type the format names, also
-// of those MLX can't load, so that any valid file can be listed.
+// tensorBits holds the bits per element of every type that the format names. Types that MLX cannot
+// load are in it, so that any valid file can be listed.
 var tensorBits = map[string]int64{
 	"BOOL": 8, "U8": 8, "I8": 8, "U16": 16, "I16": 16, "U32": 32, "I32": 32, "U64": 64, "I64": 64,
 	"F16": 16, "BF16": 16, "F32": 32, "F64": 64, "C64": 64,
@@ -45,16 +45,16 @@ var tensorBits = map[string]int64{
 	"F6_E2M3": 6, "F6_E3M2": 6, "F4": 4,
 }
 
-// A safetensors file is 8 bytes of header length (little endian), a JSON
-// header, and the data. The header maps each name to dtype, shape and the
-// range of its bytes in the data.
+// A header is that of a safetensors file. The file is 8 bytes of header length (little endian), a
+// JSON header, and the data. The header maps each name to a dtype, a shape and the range of its
+// bytes in the data.
 type header struct {
 	tensors  []TensorInfo // in file order
 	metadata map[string]string
 }
 
-// parseHeader reads a header and checks everything it claims against the
-// size of the whole file, dataStart being the offset of the first data byte.
+// parseHeader reads a header and checks all its claims against the size of the file in bytes.
+// dataStart is the offset of the first data byte.
 func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -66,7 +66,8 @@ func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 		return nil, fmt.Errorf("the safetensors header is damaged: %w", err)
 	}
 	slices.SortFunc(h.tensors, func(a, b TensorInfo) int {
-		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.Bytes, b.Bytes), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.Bytes, b.Bytes),
+			cmp.Compare(a.Name, b.Name))
 	})
 	end := int64(0)
 	for i := range h.tensors {
@@ -76,7 +77,8 @@ func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 			if t.offset < end {
 				what = "overlaps another with"
 			}
-			return nil, fmt.Errorf("the safetensors header is damaged: it %s tensor %q", what, t.Name)
+			return nil, fmt.Errorf("the safetensors header is damaged: it %s tensor %q",
+				what, t.Name)
 		}
 		if t.Bytes > math.MaxInt64-dataStart-end {
 			return nil, fmt.Errorf("the safetensors header is damaged: tensor %q ends beyond any file", t.Name)
@@ -93,15 +95,15 @@ func parseHeader(text []byte, dataStart, size int64) (*header, error) {
 	return h, nil
 }
 
-// TruncatedError says that a file is shorter than its header promises.
+// A TruncatedError says that a file is shorter than its header says.
 type TruncatedError struct{ Missing int64 } // bytes
 
 func (e *TruncatedError) Error() string {
 	return fmt.Sprintf("the file is cut short: %d bytes are missing; download it again", e.Missing)
 }
 
-// decode walks the JSON token by token: its nesting is fixed, and a name that
-// comes twice must not pass, which json.Unmarshal would let it.
+// decode walks the JSON token by token. It refuses a name that comes twice, which json.Unmarshal
+// would accept.
 func (h *header) decode(dec *json.Decoder) error {
 	seen := map[string]bool{}
 	err := decodeObject(dec, func(name string) error {
@@ -122,15 +124,14 @@ func (h *header) decode(dec *json.Decoder) error {
 	if err != nil {
 		return err
 	}
-	// Writers pad the header with spaces; anything else is not a header.
+	// Writers pad the header with spaces. It must have nothing else after its object.
 	if _, err := dec.Token(); err != io.EOF {
 		return errors.New("there is more after its object")
 	}
 	return nil
 }
 
-// decodeMetadata reads an object of strings, or null, which MLX writes where
-// there is no metadata.
+// decodeMetadata reads an object of strings, or null, which MLX writes if there is no metadata.
 func (h *header) decodeMetadata(dec *json.Decoder) error {
 	h.metadata = map[string]string{}
 	open, err := dec.Token()
@@ -151,8 +152,8 @@ func (h *header) decodeMetadata(dec *json.Decoder) error {
 	})
 }
 
-// decodeTensor reads {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}.
-// The returned offset counts from the start of the data.
+// decodeTensor reads {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}. The returned
+// offset counts from the start of the data.
 func decodeTensor(dec *json.Decoder, name string) (TensorInfo, error) {
 	t := TensorInfo{Name: name}
 	var shape, offsets []int64
@@ -225,7 +226,7 @@ func decodeExtents(dec *json.Decoder, n int) ([]int64, error) {
 		}
 		x, err := number.Int64()
 		if err != nil || x < 0 {
-			return nil, fmt.Errorf("%s is no count", number)
+			return nil, fmt.Errorf("%s is not a count", number)
 		}
 		if len(out) == n {
 			return nil, fmt.Errorf("more than %d numbers", n)

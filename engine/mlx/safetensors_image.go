@@ -14,15 +14,15 @@ import (
 	"unsafe"
 )
 
-// A NamedArray is an array to be written.
+// A NamedArray is an array and its name in a file.
 type NamedArray struct {
 	Name  string
 	Array *Array
 }
 
-// A TensorImage is what a safetensors file will hold. It keeps the arrays,
-// evaluated and in row order, so that any goroutine can read their bytes while
-// the thread goes on; nothing may write to them in place. Free it on the thread.
+// A TensorImage is the contents of a safetensors file that is still to be written. It keeps the
+// arrays, evaluated and in row order. So any goroutine can read their bytes while the thread goes
+// on. Nothing may write to them in place. Free it on the thread.
 type TensorImage struct {
 	tensors []imageTensor
 }
@@ -35,9 +35,8 @@ type imageTensor struct {
 	data  []byte // MLX's
 }
 
-// Tensors evaluates the arrays and makes the image of a file with them in the
-// given order. An array that is not in row order is copied first; others are
-// shared.
+// Tensors evaluates the arrays and makes the image of a file with them in the given order. An array
+// that is not in row order is copied first; others are shared. Two arrays of one name are refused.
 func (s *Scope) Tensors(tensors []NamedArray) (*TensorImage, error) {
 	f := &TensorImage{}
 	seen := map[string]bool{"__metadata__": true}
@@ -80,21 +79,21 @@ func (f *TensorImage) Bytes() int64 {
 	return n
 }
 
-// Each calls fn with the bytes of each array.
+// Each calls fn with the bytes of each array, in the file's order.
 func (f *TensorImage) Each(fn func(name string, data []byte)) {
 	for _, t := range f.tensors {
 		fn(t.name, t.data)
 	}
 }
 
-// Write writes the file.
+// Write writes the file. It may be called from any goroutine.
 func (f *TensorImage) Write(w io.Writer, metadata map[string]string) error {
 	type entry struct {
 		Dtype   string   `json:"dtype"`
 		Shape   []int    `json:"shape"`
 		Offsets [2]int64 `json:"data_offsets"`
 	}
-	// Built by hand, because maps lose the order.
+	// The JSON is built by hand, because maps lose the order.
 	text := []byte("{")
 	field := func(name string, v any) error {
 		if len(text) > 1 {
@@ -117,7 +116,8 @@ func (f *TensorImage) Write(w io.Writer, metadata map[string]string) error {
 	for _, t := range f.tensors {
 		begin := end
 		end += int64(len(t.data))
-		if err := field(t.name, entry{t.dtype.String(), t.shape, [2]int64{begin, end}}); err != nil {
+		if err := field(t.name, entry{t.dtype.String(), t.shape,
+			[2]int64{begin, end}}); err != nil {
 			return err
 		}
 	}
@@ -137,8 +137,7 @@ func (f *TensorImage) Write(w io.Writer, metadata map[string]string) error {
 	return nil
 }
 
-// WriteTensors evaluates the arrays and writes a safetensors file with them
-// in the given order.
+// WriteTensors evaluates the arrays and writes a safetensors file with them in the given order.
 func (s *Scope) WriteTensors(w io.Writer, tensors []NamedArray, metadata map[string]string) error {
 	f, err := s.Tensors(tensors)
 	if err != nil {

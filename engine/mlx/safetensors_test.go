@@ -37,7 +37,8 @@ func TestTensorsRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ts.Names(); !slices.Equal(got, []string{"empty", "half", "ids \"\x01é", "scalar", "transposed", "z"}) {
+	if got := ts.Names(); !slices.Equal(got, []string{"empty", "half", "ids \"\x01é", "scalar",
+		"transposed", "z"}) {
 		t.Errorf("names %q", got)
 	}
 	if got := ts.Metadata()["format"]; got != "mlx" {
@@ -84,7 +85,7 @@ func TestLoadedTensorsFreeTheirMemory(t *testing.T) {
 	}
 }
 
-func TestNullMetadata(t *testing.T) {
+func TestNullMetadataIsRead(t *testing.T) {
 	// As MLX itself writes it.
 	ts, err := open(file(`{"__metadata__":null,"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1))
 	if err != nil || len(ts.Metadata()) != 0 {
@@ -92,7 +93,7 @@ func TestNullMetadata(t *testing.T) {
 	}
 }
 
-func TestTensorsRefused(t *testing.T) {
+func TestBadTensorFilesAreRefused(t *testing.T) {
 	const good = `{"dtype":"F32","shape":[2],"data_offsets":[0,8]}`
 	for _, c := range []struct {
 		name   string
@@ -120,8 +121,8 @@ func TestTensorsRefused(t *testing.T) {
 		{"dtype mismatch", file(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,8]}}`, 8), "needs 4"},
 		{"unknown dtype", file(`{"a":{"dtype":"F7","shape":[2],"data_offsets":[0,8]}}`, 8), "unknown dtype F7"},
 		{"dtype number", file(`{"a":{"dtype":7,"shape":[2],"data_offsets":[0,8]}}`, 8), "unknown dtype 7"},
-		{"negative", file(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "no count"},
-		{"fraction", file(`{"a":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, 8), "no count"},
+		{"negative", file(`{"a":{"dtype":"F32","shape":[-2],"data_offsets":[0,8]}}`, 8), "not a count"},
+		{"fraction", file(`{"a":{"dtype":"F32","shape":[2.5],"data_offsets":[0,8]}}`, 8), "not a count"},
 		{"huge extent", file(`{"a":{"dtype":"F32","shape":[4294967296],"data_offsets":[0,8]}}`, 8), "more than MLX"},
 		{"overflow", file(`{"a":{"dtype":"F32","shape":[2147483647,2147483647,2147483647],"data_offsets":[0,8]}}`, 8), "overflows"},
 		{"offset overflow", file(`{"a":{"dtype":"U8","shape":[0],"data_offsets":[9223372036854775807,9223372036854775807]}}`, 8), "gap"},
@@ -152,11 +153,12 @@ func TestTypeWithoutMLXIsRefusedWhenLoaded(t *testing.T) {
 	}
 }
 
-// FuzzSafetensorsHeader checks that no header panics, and that whatever is
-// accepted covers the file exactly.
+// FuzzSafetensorsHeader checks that no header panics, and that an accepted header covers the file
+// exactly.
 func FuzzSafetensorsHeader(f *testing.F) {
 	f.Add([]byte(`{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}`), int64(8))
-	f.Add([]byte(`{"__metadata__":{"format":"mlx"},"b":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]},"c":{"dtype":"U8","shape":[],"data_offsets":[4,5]}}  `), int64(5))
+	f.Add([]byte(`{"__metadata__":{"format":"mlx"},"b":{"dtype":"BF16","shape":[1,2],"data_offsets":[0,4]},"c":{"dtype":"U8","shape":[],"data_offsets":[4,5]}}  `),
+		int64(5))
 	f.Add([]byte(`{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}`), int64(1))
 	f.Fuzz(func(t *testing.T, text []byte, data int64) {
 		start := int64(8 + len(text))
@@ -172,7 +174,8 @@ func FuzzSafetensorsHeader(f *testing.F) {
 		}
 		end := start
 		for _, info := range h.tensors {
-			if info.offset != end || info.Bytes < 0 || info.Size()*tensorBits[info.Dtype] != info.Bytes*8 {
+			if info.offset != end || info.Bytes < 0 ||
+				info.Size()*tensorBits[info.Dtype] != info.Bytes*8 {
 				t.Errorf("accepted %s", fmt.Sprintf("%+v at %d", info, end))
 			}
 			end += info.Bytes

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A Scope owns the arrays made through it during one Thread.Do. It is used
-// only inside that call. Operations are its methods; see the package comment
-// for ownership and errors.
+// A Scope owns the arrays that are made through it during one [Thread.Do]. It is valid only inside
+// that call, on the thread. Operations are its methods; the package comment describes ownership and
+// errors.
 type Scope struct {
 	t      *Thread
 	stream C.mlx_stream
@@ -31,16 +31,17 @@ func newScope(t *Thread) *Scope {
 // Err returns the first failure recorded in this scope.
 func (s *Scope) Err() error { return s.err }
 
-// Fail records err unless an earlier failure stands. Code that builds graphs
-// uses it to refuse what it cannot do.
+// Fail records err unless the scope has failed before. Code that builds graphs calls it to refuse
+// its input.
 func (s *Scope) Fail(err error) {
 	if s.err == nil {
 		s.err = err
 	}
 }
 
-// Try runs fn and takes back the failure it records, a panic included: what is
-// built apart from it goes on. Arrays that fn made are not to be used then.
+// Try runs fn, returns the failure that it records, a panic included, and clears it from the scope.
+// So the rest of the scope can go on. After an error, arrays that fn made must not be used. If the
+// scope has failed before, Try returns that failure and does not run fn.
 func (s *Scope) Try(fn func() error) (err error) {
 	if s.err != nil {
 		return s.err
@@ -60,8 +61,8 @@ func (s *Scope) Try(fn func() error) (err error) {
 // Thread returns the thread the scope belongs to.
 func (s *Scope) Thread() *Thread { return s.t }
 
-// Keep moves a out of the scope to a longer-lived owner, who must Free it on
-// the thread. It returns a.
+// Keep moves a out of the scope to a longer-lived owner, which must Free it on the thread. It
+// returns a.
 func (s *Scope) Keep(a *Array) *Array {
 	if a.scope == s {
 		last := len(s.arrays) - 1
@@ -74,7 +75,8 @@ func (s *Scope) Keep(a *Array) *Array {
 	return a
 }
 
-// Adopt moves a kept array back into the scope, which frees it.
+// Adopt moves a kept array back into the scope, which frees it when it closes or evaluates. It
+// returns a.
 func (s *Scope) Adopt(a *Array) *Array {
 	if a.scope == nil && a.c.ctx != nil {
 		s.own(a)
@@ -87,17 +89,16 @@ func (s *Scope) own(a *Array) {
 	s.arrays = append(s.arrays, a)
 }
 
-// Eval computes keep and everything it depends on, and waits for it. Before
-// that it frees every other array of the scope, so that the buffers they would
-// hold can be reused in place. Arrays in keep stay valid; kept arrays of other
-// owners are not touched.
+// Eval computes the arrays of keep and waits for them (mlx_eval). First it frees every other array
+// of the scope, so that MLX can reuse their buffers in place. Arrays in keep stay valid, and so do
+// kept arrays of other owners. It counts as a sync.
 func (s *Scope) Eval(keep ...*Array) error {
 	s.t.syncs.Add(1)
 	s.t.unread = false
 	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_eval(v) })
 }
 
-// AsyncEval is Eval without the wait: it dispatches the work and returns.
+// AsyncEval is Eval without the wait: it dispatches the work and returns (mlx_async_eval).
 func (s *Scope) AsyncEval(keep ...*Array) error {
 	s.t.unread = true
 	return s.eval(keep, func(v C.mlx_vector_array) C.int { return C.mlx_async_eval(v) })
@@ -114,7 +115,7 @@ func (s *Scope) eval(keep []*Array, run func(C.mlx_vector_array) C.int) error {
 	return s.err
 }
 
-// release frees all arrays of the scope that are not in keep.
+// release frees the arrays of the scope that are not in keep.
 func (s *Scope) release(keep []*Array) {
 	clear(s.memo)
 	for _, a := range keep {
@@ -143,8 +144,9 @@ func (s *Scope) close() {
 
 var errDeadArray = errors.New("mlx: use of a freed or foreign array")
 
-// ready reports whether an operation on inputs may go on, and records the
-// failure if not. It comes right before the C call, status right after.
+// ready reports whether an operation on inputs may go on, and records the failure if not. Call it
+// right before the C call, and status right after: the time between them is what Scope.TimeInC
+// counts.
 func (s *Scope) ready(inputs ...*Array) bool {
 	if s.err != nil {
 		return false
@@ -173,21 +175,21 @@ func (s *Scope) status(status C.int) bool {
 	return true
 }
 
-// untimed records a failed C call that no ready came before.
+// untimed records a failed C call that was not preceded by ready.
 func (s *Scope) untimed(status C.int) {
 	if status != 0 {
 		s.Fail(check(status))
 	}
 }
 
-// new makes an empty array in the scope, to be filled by a C call.
+// new makes an empty array in the scope, which a C call fills.
 func (s *Scope) new() *Array {
 	a := &Array{}
 	s.own(a)
 	return a
 }
 
-// done returns the array a C call filled, or the dead one after a failure.
+// done returns the array that a C call filled, or the dead one after a failure.
 func (s *Scope) done(a *Array, status C.int) *Array {
 	if !s.status(status) {
 		return s.dead
@@ -195,7 +197,7 @@ func (s *Scope) done(a *Array, status C.int) *Array {
 	return a
 }
 
-// vector makes an mlx_vector_array that the caller frees.
+// vector makes an mlx_vector_array, which the caller frees.
 func (s *Scope) vector(arrays []*Array) C.mlx_vector_array {
 	if len(arrays) == 0 {
 		return C.mlx_vector_array_new()
@@ -224,15 +226,15 @@ func (s *Scope) unpack(v C.mlx_vector_array, n int) []*Array {
 	return out
 }
 
-// Memo returns the array made once per key since the last Eval of this scope,
-// such as a mask that all layers share.
+// Memo returns the array that make built for this key since the last Eval of this scope. Layers
+// share a mask this way.
 func (s *Scope) Memo(key any, make func() *Array) *Array {
 	if a, ok := s.memo[key]; ok {
 		return a
 	}
 	a := make()
 	if s.err != nil {
-		return a // dead, and not to outlive the failure (see Try)
+		return a // dead; it must not outlive the failure (see Try)
 	}
 	if s.memo == nil {
 		s.memo = map[any]*Array{}

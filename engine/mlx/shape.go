@@ -42,7 +42,7 @@ func (s *Scope) BroadcastTo(a *Array, shape ...int) *Array {
 	return s.done(r, C.mlx_broadcast_to(&r.c, a.c, d.set(shape), C.size_t(len(shape)), s.stream))
 }
 
-// Concat joins arrays along an axis (mlx_concatenate_axis).
+// Concat joins arrays along an axis (mlx_concatenate_axis). It returns a single array itself.
 func (s *Scope) Concat(axis int, arrays ...*Array) *Array {
 	if len(arrays) == 1 {
 		return arrays[0]
@@ -66,8 +66,8 @@ func (s *Scope) Split(a *Array, n, axis int) []*Array {
 	return s.unpack(v, n)
 }
 
-// Slice returns the view [start, stop) along one axis; the other axes stay
-// whole. Both bounds are counted from the front (mlx_slice).
+// Slice returns the view [start, stop) along one axis; the other axes stay whole. Both bounds count
+// from the front (mlx_slice).
 func (s *Scope) Slice(a *Array, axis, start, stop int) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -77,16 +77,16 @@ func (s *Scope) Slice(a *Array, axis, start, stop int) *Array {
 	return s.done(r, C.mlx_slice(&r.c, a.c, &lo[0], n, &hi[0], n, &ones[0], n, s.stream))
 }
 
-// SliceUpdate returns src with [start, start+extent of update) along one axis
-// replaced. src's buffer is written in place if nothing else refers to it
-// (mlx_slice_update).
+// SliceUpdate returns src with [start, start+extent of update) along one axis replaced. MLX writes
+// the buffer of src in place if nothing else refers to it (mlx_slice_update).
 func (s *Scope) SliceUpdate(src, update *Array, axis, start int) *Array {
 	if !s.ready(src, update) {
 		return s.dead
 	}
 	lo, hi, ones, n := window(src, axis, start, start+update.Dim(axis))
 	r := s.new()
-	return s.done(r, C.mlx_slice_update(&r.c, src.c, update.c, &lo[0], n, &hi[0], n, &ones[0], n, s.stream))
+	return s.done(r, C.mlx_slice_update(&r.c, src.c, update.c, &lo[0], n, &hi[0], n, &ones[0], n,
+		s.stream))
 }
 
 // window returns the bounds of a slice along one axis of a.
@@ -103,8 +103,7 @@ func window(a *Array, axis, start, stop int) (lo, hi, ones dims, n C.size_t) {
 	return lo, hi, ones, C.size_t(len(shape))
 }
 
-// Contiguous lays the elements out in row order, copying only if they are not
-// (mlx_contiguous).
+// Contiguous returns a in row order; it copies only if a is not (mlx_contiguous).
 func (s *Scope) Contiguous(a *Array) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -113,7 +112,7 @@ func (s *Scope) Contiguous(a *Array) *Array {
 	return s.done(r, C.mlx_contiguous(&r.c, a.c, false, s.stream))
 }
 
-// Copy returns a with a buffer of its own once evaluated (mlx_copy).
+// Copy returns a with a buffer of its own, once evaluated (mlx_copy).
 func (s *Scope) Copy(a *Array) *Array {
 	if !s.ready(a) {
 		return s.dead
@@ -129,7 +128,8 @@ func (s *Scope) Zeros(d Dtype, shape ...int) *Array {
 	}
 	var n dims
 	r := s.new()
-	return s.done(r, C.mlx_zeros(&r.c, n.set(shape), C.size_t(len(shape)), C.mlx_dtype(d), s.stream))
+	return s.done(r, C.mlx_zeros(&r.c, n.set(shape), C.size_t(len(shape)), C.mlx_dtype(d),
+		s.stream))
 }
 
 // Arange returns start, start+1, ... below stop (mlx_arange).
@@ -138,7 +138,8 @@ func (s *Scope) Arange(start, stop int, d Dtype) *Array {
 		return s.dead
 	}
 	r := s.new()
-	return s.done(r, C.mlx_arange(&r.c, C.double(start), C.double(stop), 1, C.mlx_dtype(d), s.stream))
+	return s.done(r, C.mlx_arange(&r.c, C.double(start), C.double(stop), 1, C.mlx_dtype(d),
+		s.stream))
 }
 
 func (s *Scope) deadList(n int) []*Array {

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// Options of a Thread. The zero value picks the GPU where there is one.
+// Options of a Thread. The zero value selects the GPU where there is one.
 type Options struct {
 	CPU bool // use the CPU even if there is a GPU
 }
 
-// A Thread is the one OS thread on which MLX runs. Its methods may be called
-// from any goroutine.
+// A Thread owns the OS thread on which MLX runs. Its methods may be called from any goroutine.
 type Thread struct {
 	jobs   chan job
 	quit   chan struct{} // closed by Close
@@ -46,7 +45,8 @@ type job struct {
 	done chan error
 }
 
-// NewThread starts the thread and selects its device.
+// NewThread starts the thread and selects its device. The caller must Close it. The error is an
+// [*Error] from MLX, for example if the device gives no stream.
 func NewThread(opts Options) (*Thread, error) {
 	t := &Thread{jobs: make(chan job), quit: make(chan struct{}), done: make(chan struct{})}
 	started := make(chan error)
@@ -58,8 +58,7 @@ func NewThread(opts Options) (*Thread, error) {
 }
 
 func (t *Thread) loop(opts Options, started chan<- error) {
-	// Never unlocked: the OS thread ends with this goroutine, and with it
-	// MLX's thread-local state.
+	// Never unlocked: the OS thread ends with this goroutine, and with it MLX's thread-local state.
 	runtime.LockOSThread()
 	defer close(t.done)
 	installHandler()
@@ -79,7 +78,7 @@ func (t *Thread) loop(opts Options, started chan<- error) {
 	}
 }
 
-// open picks the device and makes it MLX's default on this thread.
+// open selects the device and makes it MLX's default on this thread.
 func (t *Thread) open(opts Options) error {
 	gpu := C.mlx_device_new_type(C.MLX_GPU, 0)
 	defer C.mlx_device_free(gpu)
@@ -109,7 +108,7 @@ func (t *Thread) open(opts Options) error {
 	return nil
 }
 
-// run executes one job in a fresh scope and turns a panic into an error.
+// run executes one job in a new scope and turns a panic into an error.
 func (t *Thread) run(fn func(*Scope) error) (err error) {
 	s := newScope(t)
 	defer t.readMemory()
@@ -125,10 +124,11 @@ func (t *Thread) run(fn func(*Scope) error) (err error) {
 	return s.Err()
 }
 
-// Do runs fn on the thread and returns its error, or else the first error the
-// scope recorded. Those who wait for the thread get it in the order in which they
-// came. ctx applies while waiting; fn looks at it by itself if it runs long. Arrays
-// of the scope die when fn returns.
+// Do runs fn on the thread and returns its error, or else the first error that the scope recorded.
+// Arrays of the scope die when fn returns. Callers get the thread in the order in which they came.
+//
+// ctx ends the wait for the thread, with its error; a long fn has to check ctx itself. Other
+// errors: [ErrClosed] after Close, [*PanicError] for a panic in fn. fn must not call Do.
 func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
 	j := job{run: fn, done: make(chan error, 1)}
 	select {
@@ -141,9 +141,9 @@ func (t *Thread) Do(ctx context.Context, fn func(*Scope) error) error {
 	}
 }
 
-// Yield runs one job that waits for the thread, if any does, in the midst of this one:
-// what takes long, as reading the weights of a model, lets the rounds of others pass.
-// The arrays of s stay.
+// Yield runs one waiting job, if there is one, before it returns to this one. Long work, such as
+// reading the weights of a model, calls it so that the rounds of other requests can pass. The other
+// job has a scope of its own: the arrays and the error of s stay as they are.
 func (s *Scope) Yield() {
 	select {
 	case j := <-s.t.jobs:
@@ -155,11 +155,11 @@ func (s *Scope) Yield() {
 	}
 }
 
-// Lent returns how long jobs have run so far in the midst of others, see Scope.Yield.
+// Lent returns how long jobs have run so far inside other jobs; see [Scope.Yield].
 func (t *Thread) Lent() time.Duration { return time.Duration(t.lent.Load()) }
 
-// Close waits for the running job and ends the thread. Arrays that were kept
-// must be freed before.
+// Close waits for the running job and ends the thread. Kept arrays must be freed before. A second
+// Close returns an error.
 func (t *Thread) Close() error {
 	closed := fmt.Errorf("mlx: thread closed twice")
 	t.once.Do(func() { close(t.quit); closed = nil })
@@ -170,5 +170,5 @@ func (t *Thread) Close() error {
 // GPU reports whether the thread computes on Metal.
 func (t *Thread) GPU() bool { return t.gpu }
 
-// Syncs counts the calls so far that could block on the device.
+// Syncs returns how many calls so far could block on the device.
 func (t *Thread) Syncs() int64 { return t.syncs.Load() }

@@ -3,7 +3,7 @@ package mlx
 // #include "mlx/c/mlx.h"
 import "C"
 
-// Version returns the version of the MLX library in this process.
+// Version returns the version of the MLX library in this process (mlx_version).
 func Version() string {
 	str := C.mlx_string_new()
 	defer C.mlx_string_free(str)

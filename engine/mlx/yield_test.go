@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// TestYield: a job that waits runs in the midst of one that yields, to which its arrays
-// and its failures are nothing.
-func TestYield(t *testing.T) {
+// TestYieldRunsWaitingJob: a job that yields keeps its own arrays, and the failure of the other job
+// is not its own.
+func TestYieldRunsWaitingJob(t *testing.T) {
 	th := newThread(t)
 	var others sync.WaitGroup
 	ran := false // of the thread
 	do(t, th, func(s *Scope) error {
-		s.Yield() // to nobody
+		s.Yield() // no job waits
 		if th.Lent() != 0 {
-			t.Errorf("nobody had the thread for %v", th.Lent())
+			t.Errorf("no job waited, and Lent is %v", th.Lent())
 		}
 		a := s.Zeros(Float32, 3)
 		others.Go(func() {
@@ -25,7 +25,7 @@ func TestYield(t *testing.T) {
 				return s.Eval(s.MatMul(s.Zeros(Float32, 2, 3), s.Zeros(Float32, 4, 5)))
 			})
 			if err == nil {
-				t.Error("two matrices that do not fit were multiplied")
+				t.Error("a product of (2, 3) and (4, 5) was computed")
 			}
 		})
 		for !ran {
@@ -39,6 +39,6 @@ func TestYield(t *testing.T) {
 	})
 	others.Wait()
 	if th.Lent() < time.Millisecond {
-		t.Errorf("the other one had the thread for %v", th.Lent())
+		t.Errorf("the other job slept 1 ms inside, and Lent is %v", th.Lent())
 	}
 }
