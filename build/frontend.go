@@ -15,6 +15,9 @@ import (
 // ignores and the build tag ui embeds; node_modules there is a link into the cache.
 const frontendDir = "frontend"
 
+// guideFile is the guide for users. The interface shows a chapter of it, so a change of it builds the interface again.
+const guideFile = "app/README.md"
+
 // oldestNode is what Vite needs.
 const oldestNode = "20.19"
 
@@ -39,6 +42,11 @@ func (b *builder) setupFrontend(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	guide, err := os.ReadFile(filepath.Join(b.root, guideFile))
+	if err != nil {
+		return err
+	}
+	sources += fmt.Sprintf("-%x", sha256.Sum256(guide))
 	made, err := b.cache.ensure(ctx, entry{"frontend", []string{node, sources}}, func(out string) error {
 		cmd := b.command(ctx, "npx", "--no-install", "vite", "build", "--outDir", filepath.Join(out, "dist"), "--emptyOutDir")
 		cmd.Dir = dir

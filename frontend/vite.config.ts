@@ -1,11 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
 import { svelte } from '@sveltejs/vite-plugin-svelte'
-import { defineConfig } from 'vite'
+import { marked } from 'marked'
+import { defineConfig, type Plugin } from 'vite'
+
+import { chapter } from './src/parts/chapter.ts'
 
 // The endpoint that `npm run dev` speaks to: `tandem serve` on its usual port.
 const endpoint = 'http://127.0.0.1:8263'
 
+// The guide for users. Help shows its first chapter, so the window and the file cannot
+// part. It is rendered here: a page that imported the whole file would carry five times
+// the text, and the code that renders it.
+const guide = fileURLToPath(new URL('../app/README.md', import.meta.url))
+
+// inShort makes the module virtual:in-short.
+const inShort: Plugin = {
+  name: 'in-short',
+  resolveId: (id) => (id === 'virtual:in-short' ? `\0${id}` : undefined),
+  load(id) {
+    if (id !== '\0virtual:in-short') return
+    this.addWatchFile(guide)
+    const html = marked.parse(chapter(readFileSync(guide, 'utf8'), 'In short'), { async: false })
+    return `export default ${JSON.stringify(html)}`
+  },
+}
+
 export default defineConfig({
-  plugins: [svelte()],
+  plugins: [svelte(), inShort],
   base: './',
   build: {
     target: 'safari17',

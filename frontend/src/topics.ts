@@ -16,5 +16,5 @@ export const topics = [
   { path: 'mac', name: `This ${machine}`, text: 'measure how fast a model is here' },
   { path: 'connect', name: 'Connect', text: 'what to write into an editor' },
   { path: 'settings', name: 'Settings', text: 'port, keys, folders, limits, history' },
-  { path: 'help', name: 'Help', text: 'this page: what words mean, a report to send to a helper, and the log' },
+  { path: 'help', name: 'Help', text: 'this page: Tandem in short, what words mean, a report to send to a helper, and the log' },
 ] as const

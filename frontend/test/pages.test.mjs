@@ -40,12 +40,14 @@ before(async () => {
 })
 after(() => browser.close())
 
-test('Help names every page', async () => {
+test('Help names every page, and shows the guide in short', async () => {
   const { context, page } = await open(browser)
   const links = (place) => page.locator(place).evaluateAll((all) => all.map((a) => `${a.getAttribute('href')} ${a.textContent}`))
   await page.getByRole('link', { name: 'Help' }).click()
   await page.getByRole('heading', { name: 'Help', exact: true }).waitFor()
   assert.deepEqual(await links('#help ~ ul a'), ['#/welcome First steps', ...(await links('nav a'))])
+  const parts = await page.locator('section[aria-labelledby="short"] h3').allTextContents()
+  assert.ok(parts.length > 5 && parts.includes('Memory'), `the guide in short has the parts ${parts}`)
   await context.close()
 })
 
