@@ -100,20 +100,6 @@ func (h *header) entry(path string, bytes int64) Entry {
 	return e
 }
 
-// ReadEntry returns what a file says of itself. The error says why it is of no
-// use.
-func ReadEntry(path string) (Entry, error) {
-	x, err := openFile(path, anyKey)
-	if err != nil {
-		return Entry{}, err
-	}
-	info, err := x.f.Stat()
-	if err != nil {
-		return Entry{}, errors.Join(err, x.close())
-	}
-	return x.entry(path, info.Size()), x.close()
-}
-
 // List returns the ids of the files in a folder, and the paths of what is left of
 // files that were being written. A folder that is not there has none.
 func List(dir string) (ids, parts []string, err error) {
