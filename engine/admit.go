@@ -58,10 +58,10 @@ func (e *Engine) next(active []*task) (*task, *reader) {
 	}
 	inFlight := map[string]int{}
 	for _, t := range active {
-		inFlight[t.who()]++
+		inFlight[t.client()]++
 	}
 	for _, r := range e.readers {
-		inFlight[r.who()]++
+		inFlight[r.client()]++
 	}
 	taken := e.takes(active)
 	tasks, readings := e.waiting.order(inFlight), e.unread.order(inFlight)
@@ -87,14 +87,14 @@ func (e *Engine) next(active []*task) (*task, *reader) {
 	switch {
 	case entersReading && (t == nil || e.reads || !entersTask && taken.fits(both)):
 		e.reads = false
-		return nil, e.unread.take(readings[0], true)
+		return nil, e.unread.remove(readings[0])
 	case entersTask && (r == nil || !e.reads):
 		e.reads = true
-		return e.waiting.take(tasks[0], true), nil
+		return e.waiting.remove(tasks[0]), nil
 	}
 	for _, i := range tasks {
 		if e.beside(taken, e.waiting.list[i]) {
-			return e.waiting.take(i, false), nil
+			return e.waiting.remove(i), nil
 		}
 	}
 	return nil, nil

@@ -56,9 +56,9 @@ func ends(t *testing.T, requests ...<-chan error) {
 	}
 }
 
-// TestRoomIsShared: what does not fit beside those in flight waits until they
-// have left, and nobody overtakes it.
-func TestRoomIsShared(t *testing.T) {
+// TestLargeRequestIsNotOvertakenBySmallerOnes holds that a request that does not fit beside
+// those in flight waits until they have left, and that later ones wait with it.
+func TestLargeRequestIsNotOvertakenBySmallerOnes(t *testing.T) {
 	f, started, release := crowded(t, 22)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
 	<-started
@@ -78,8 +78,9 @@ func TestRoomIsShared(t *testing.T) {
 	}
 }
 
-// TestCancelledWaiterMakesRoom: the one behind it need not wait any more.
-func TestCancelledWaiterMakesRoom(t *testing.T) {
+// TestRequestAfterACancelledOneStarts holds that the next request need not wait any more when
+// the one ahead of it, for which there was no room, is cancelled.
+func TestRequestAfterACancelledOneStarts(t *testing.T) {
 	f, started, release := crowded(t, 20)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
 	<-started
@@ -129,9 +130,9 @@ func TestRoomCountsWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestShortRequestsGoBeside: what can only become short goes beside a text that takes
-// all the rest, ahead of long ones that wait, and keeps none of these waiting.
-func TestShortRequestsGoBeside(t *testing.T) {
+// TestCompletionStartsBesideAChatThatHasTheMemory holds that a short request goes beside a
+// text that takes all other memory, ahead of long ones that wait, and delays none of these.
+func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30})
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0) // as long as the context
 	<-started

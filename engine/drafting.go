@@ -121,48 +121,39 @@ func (e *Engine) plainly(t *task) string {
 	return "no drafter had anything to propose"
 }
 
-// plan chooses what the next rounds of those do that decode: how many tokens each
-// drafts, 0 for a plain step, and who drafts them. alone says that there is one
-// request, and nothing else, nor another engine with one.
+// plan chooses the next round of every task that decodes: how many tokens it drafts, 0 for
+// a plain step, and which drafter proposes them. alone says that there is one request and
+// nothing else, on another engine neither.
 func (e *Engine) plan(active []*task, alone bool) {
-	together := 0
-	var shared, own []bid
+	sharing := 0 // tasks whose plain steps are shared
+	var bids []bid
 	for _, t := range active {
 		if !t.decoding() {
 			continue
 		}
-		o, ok := e.offer(t, alone)
-		shares := t.shares()
-		if shares {
-			together++
+		if t.shares() {
+			sharing++
 		}
-		switch {
-		case ok && shares:
-			shared = append(shared, bid{t, o})
-		case ok:
-			own = append(own, bid{t, o})
+		if o, ok := e.offer(t, alone); ok {
+			bids = append(bids, bid{t, o})
 		}
 	}
-	if len(active) == 1 && len(e.readers) == 0 { // it shares its steps with nobody here
-		for _, b := range append(shared, own...) {
+	if len(active) == 1 && len(e.readers) == 0 { // its steps are its own; another engine has work
+		for _, b := range bids {
 			if b.Beats {
 				b.task.choice = b.Choice
 			}
 		}
 		return
 	}
-	for _, b := range e.crowd.choose(shared, together) {
+	for _, b := range e.batchPolicy.choose(bids, sharing) {
 		b.task.choice = b.Choice
-	}
-	for _, b := range own {
-		if b.Rate() > e.crowd.rate(together) {
-			b.task.choice = b.Choice
-		}
 	}
 }
 
-// offer chooses a task's next round if that is not for the crowd to choose. Of one
-// among others it returns what it would do with drafts, if it could.
+// offer chooses the next round of a task that is alone, or whose depth the request fixes.
+// For a task among others it returns the round with drafts that it could have; plan then
+// decides.
 func (e *Engine) offer(t *task, alone bool) (o draft.Offer, ok bool) {
 	t.choice = draft.Choice{Arm: -1}
 	if !t.drafting() {

@@ -89,22 +89,22 @@ type Engine struct {
 	opts   Options
 
 	mu       sync.Mutex
-	waiting  line[*task]
-	unread   line[*reader] // readings that wait
-	errands  []func()      // for the scheduler, between two rounds
-	reserved int64         // see Reserved
-	era      int           // counts what Forget forgot; written by the scheduler
+	waiting  queue[*task]
+	unread   queue[*reader] // readings that wait
+	errands  []func()       // for the scheduler, between two rounds
+	reserved int64          // see Reserved
+	era      int            // counts what Forget forgot; written by the scheduler
 	closed   bool
 	// The scheduler's:
 	selector     *draft.Selector            // of requests decoded as most are
 	others       map[manner]*draft.Selector // of others; what they teach is not kept
 	arms         []draft.Arm
-	crowd        crowd
+	batchPolicy  batchPolicy
 	contexts     contexts
 	readers      []*reader // readings in flight
 	reads        bool      // a reading is let in next, where a request waits too
-	promptShares shares
-	readShares   shares
+	promptShares fairShares
+	readShares   fairShares
 	trie         *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled

@@ -58,9 +58,9 @@ func (f *fixture) prompts(tokens, from, to int) (n int) {
 	return n
 }
 
-// TestClientsTakeTurns: a request does not wait for all those of another client that
-// came before it.
-func TestClientsTakeTurns(t *testing.T) {
+// TestEditorDoesNotWaitForSixtyRequestsOfAnAgent holds that one request of one client comes
+// before the rest of sixty that another client sent earlier, for any number of places.
+func TestEditorDoesNotWaitForSixtyRequestsOfAnAgent(t *testing.T) {
 	for _, active := range []int{1, 2, 8} {
 		for _, at := range []int{1, 8, 41} {
 			f, halts := halting(t, Options{Active: active}, 0, at)
@@ -85,9 +85,10 @@ func TestClientsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestShortBehindLongPrompt: what comes while 16k tokens are read starts within two
-// chunks, the one that is under way and another, whoever it is from.
-func TestShortBehindLongPrompt(t *testing.T) {
+// TestShortQuestionIsReadWithinTwoChunksOfALongPrompt sends a short prompt while 16k tokens
+// are read, from the same client and from another. It begins after the chunk under way and
+// one more, at most.
+func TestShortQuestionIsReadWithinTwoChunksOfALongPrompt(t *testing.T) {
 	for _, client := range []string{"same", "other"} {
 		for at := range 12 {
 			f, halts := halting(t, Options{}, at)
@@ -118,9 +119,9 @@ func (f *fixture) ended() *[]int {
 	return &list
 }
 
-// TestEqualClients: of 24 requests that are alike the slowest takes at most twice as
-// many forwards as the median, and where all have places each has a part in each step.
-func TestEqualClients(t *testing.T) {
+// TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian sends 24 requests that are alike. It
+// also holds that each has a part in every step where all of them have places.
+func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 	const clients, tokens = 24, 40
 	for _, active := range []int{MaxActive, clients} {
 		for _, prompt := range []int{5, 4 * 16} { // one chunk, and four
@@ -174,9 +175,9 @@ func TestEqualClients(t *testing.T) {
 	}
 }
 
-// TestReadingsAndRequests: where there is room for one at a time neither kind keeps
-// the other waiting for more than one of it.
-func TestReadingsAndRequests(t *testing.T) {
+// TestChatAndEmbeddingsTakeTurnsWhereOneFits holds that neither kind waits for more than one
+// of the other where the memory has room for one at a time.
+func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	bytes := func(n int) int64 { return int64(n) }
 	for name, many := range map[string]bool{"one reading behind requests": false, "one request behind readings": true} {
 		t.Run(name, func(t *testing.T) {
@@ -207,9 +208,9 @@ func TestReadingsAndRequests(t *testing.T) {
 	}
 }
 
-// TestReadingsLeavePlaces: however many readings there are, half of the places are for
+// TestChatStartsBesideAnyNumberOfEmbeddings holds that readings leave half of the places to
 // requests.
-func TestReadingsLeavePlaces(t *testing.T) {
+func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 	f, halts := halting(t, Options{Active: 4, Chunk: 8}, 0, 3)
 	var all []<-chan error
 	for i := range 20 {
@@ -229,9 +230,34 @@ func TestReadingsLeavePlaces(t *testing.T) {
 	}
 }
 
-// TestShortKeepsNobodyWaiting: short requests without end go beside a long one that
-// waits for room, and it gets its place when there is room.
-func TestShortKeepsNobodyWaiting(t *testing.T) {
+// TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces holds that embeddings of a search need
+// no place, whoever waits for one, and come one after the other.
+func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
+	f, halts := halting(t, Options{Active: 2}, 0, 8)
+	long := func(prompt, queued int) <-chan error {
+		return begin(f, t.Context(), Request{Prompt: make([]int32, prompt), MaxTokens: new(60)}, queued)
+	}
+	all := []<-chan error{long(20, 0)}
+	<-halts[0].there
+	all = append(all, long(20, 1))
+	halts[0].free()
+	<-halts[1].there
+	all = append(all, long(21, 1), beginReading(f, "search", 7, 2), beginReading(f, "search", 9, 3))
+	halts[1].free()
+	ends(t, all...)
+	for _, tokens := range []int{7, 9} {
+		if at := f.forward(tokens); at > 8+6 {
+			t.Errorf("the text of %d tokens was read in forward %d: %v", tokens, at, f.chain.Forwards)
+		}
+	}
+	if at := f.forward(21); at < 40 {
+		t.Errorf("the third answer began in forward %d, beside two that have the places", at)
+	}
+}
+
+// TestEndlessCompletionsDoNotKeepAChatWaiting holds that a long request that waits for room
+// gets its place as soon as there is room, however many short ones pass it.
+func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30 + 8, Short: 5, ContextLength: 30, Active: 2})
 	first := begin(f, t.Context(), Request{Client: "a", Prompt: make([]int32, 10)}, 0)
 	<-started
@@ -247,9 +273,9 @@ func TestShortKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestShortPlaces: short requests have places beside those that long answers hold, and
-// keep nobody out of these.
-func TestShortPlaces(t *testing.T) {
+// TestCompletionStartsWhileLongAnswersHoldAllPlaces holds that short requests have places of
+// their own, and take none from long ones.
+func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 1000, Short: 10, ContextLength: 400, Active: 2})
 	long := func(client string, prompt, queued int) <-chan error {
 		return begin(f, t.Context(), Request{Client: client, Prompt: make([]int32, prompt), MaxTokens: new(40)}, queued)

@@ -54,7 +54,7 @@ func (e *Engine) schedule() {
 		e.chunk(active, turn)
 		sole := len(active) == 1 && len(e.readers) == 0
 		if sole {
-			clear(e.crowd.costs) // other requests, other lengths
+			clear(e.batchPolicy.costs) // other requests, other lengths
 		}
 		followed := e.follow(active)
 		alone := sole && !followed && !e.opts.Neighbours.others()
@@ -88,27 +88,25 @@ func (e *Engine) resetPeak() {
 	}
 }
 
-// chunk evaluates the next chunk of a prompt or of a reading, in turns where there
-// are both.
+// chunk evaluates the next chunk of a prompt or of a reading. The two kinds take turns, so
+// that neither waits for a long one of the other.
 func (e *Engine) chunk(active []*task, turn int) {
-	var prompts []*task
-	var wishes, texts []wish
+	var tasks []*task
+	var prompts, texts []pending
 	for _, t := range active {
 		if t.prefilling() && !t.finished {
-			prompts = append(prompts, t)
-			wishes = append(wishes, wish{t.who(), t.remaining(), t.arrived})
+			tasks = append(tasks, t)
+			prompts = append(prompts, pending{t.client(), t.remaining(), t.arrived})
 		}
 	}
 	for _, t := range e.readers {
-		texts = append(texts, wish{t.who(), t.stats.PromptTokens - t.done, t.arrived})
+		texts = append(texts, pending{t.client(), t.stats.PromptTokens - t.done, t.arrived})
 	}
-	e.promptShares.settle(wishes)
-	e.readShares.settle(texts)
-	switch both := len(wishes) > 0 && len(texts) > 0; {
+	switch both := len(prompts) > 0 && len(texts) > 0; {
 	case len(texts) > 0 && (!both || turn%2 == 1):
-		e.readRound(e.readers[e.readShares.take(texts)])
-	case len(wishes) > 0:
-		e.round([]*task{prompts[e.promptShares.take(wishes)]}, e.prefill, false)
+		e.readRound(e.readers[e.readShares.next(texts)])
+	case len(prompts) > 0:
+		e.round([]*task{tasks[e.promptShares.next(prompts)]}, e.prefill, false)
 	}
 }
 

@@ -92,7 +92,7 @@ func (e *Engine) step(tasks []*task, alone bool) error {
 		return err
 	}
 	if len(landing) == len(tasks) && len(going) == len(tasks) {
-		e.crowd.step(len(tasks), cost)
+		e.batchPolicy.measured(len(tasks), cost)
 	}
 	for _, t := range landing {
 		t.stats.Syncs += int(syncs)

@@ -15,29 +15,29 @@ type text struct {
 	chunks int
 }
 
-// simulate reads texts chunk by chunk and returns when each was read to its end, and
-// whose each chunk was.
+// simulate reads texts chunk by chunk. It returns after how many chunks each text was
+// read to its end, and whose each chunk was.
 func simulate(texts []text) (ends []int, whose []string) {
-	var s shares
+	var s fairShares
 	ends = make([]int, len(texts))
 	left := make([]int, len(texts))
 	for i, t := range texts {
 		left[i] = t.chunks
 	}
 	for at := 0; slices.Max(left) > 0; at++ {
-		var list []wish
+		var list []pending
 		var index []int
 		for i, t := range texts {
 			if t.comes <= at && left[i] > 0 {
-				list = append(list, wish{t.client, left[i], time.Unix(int64(t.comes), int64(i))})
+				list = append(list, pending{t.client, left[i], time.Unix(int64(t.comes), int64(i))})
 				index = append(index, i)
 			}
 		}
-		if s.settle(list); list == nil {
+		if list == nil {
 			whose = append(whose, "")
 			continue
 		}
-		i := index[s.take(list)]
+		i := index[s.next(list)]
 		whose = append(whose, texts[i].client)
 		if left[i]--; left[i] == 0 {
 			ends[i] = at + 1
@@ -46,14 +46,14 @@ func simulate(texts []text) (ends []int, whose []string) {
 	return ends, whose
 }
 
-func TestShares(t *testing.T) {
+func TestFairShares(t *testing.T) {
 	many := func(client string, n, chunks, every int) (list []text) {
 		for i := range n {
 			list = append(list, text{client, i * every, chunks})
 		}
 		return list
 	}
-	t.Run("short ones come first", func(t *testing.T) {
+	t.Run("a short question is read within two chunks of a long prompt", func(t *testing.T) {
 		for comes := 1; comes < 30; comes++ {
 			for _, client := range []string{"a", "b"} {
 				ends, _ := simulate([]text{{"a", 0, 32}, {client, comes, 1}})
@@ -63,23 +63,23 @@ func TestShares(t *testing.T) {
 			}
 		}
 	})
-	t.Run("one after the other", func(t *testing.T) {
+	t.Run("prompts that are alike are read one after the other", func(t *testing.T) {
 		ends, _ := simulate([]text{{"a", 0, 6}, {"b", 0, 6}, {"c", 0, 6}})
 		if !slices.Equal(ends, []int{6, 12, 18}) {
 			t.Errorf("prompts that are alike end after %v", ends)
 		}
 	})
-	t.Run("sixty and one", func(t *testing.T) {
+	t.Run("a chat does not wait for the prompts of an agent", func(t *testing.T) {
 		for _, chunks := range []int{1, 4, 20} {
 			ends, _ := simulate(append(many("a", 60, 4, 0), text{"b", 10, chunks}))
-			if wait := ends[60] - 10; wait > 2*chunks+lead {
+			if wait := ends[60] - 10; wait > 2*chunks+maxLead {
 				t.Errorf("%d chunks beside 60 prompts of another client take %d", chunks, wait)
 			}
 		}
 	})
-	t.Run("a long one beside short ones without end", func(t *testing.T) {
+	t.Run("a long prompt is read on beside endless short ones of another client", func(t *testing.T) {
 		ends, whose := simulate(append(many("a", 400, 1, 1), text{"b", 0, 64}))
-		if end := ends[400]; end > 2*64+lead {
+		if end := ends[400]; end > 2*64+maxLead {
 			t.Errorf("64 chunks beside short prompts of another client take %d", end)
 		}
 		got := map[string]int{}
@@ -90,15 +90,15 @@ func TestShares(t *testing.T) {
 			t.Errorf("of 128 chunks they got %v", got)
 		}
 	})
-	t.Run("a long one beside short ones of its own", func(t *testing.T) {
+	t.Run("a long prompt is read on beside endless short ones of its own client", func(t *testing.T) {
 		for _, other := range []string{"a", "b"} { // whoever else reads
 			ends, _ := simulate(slices.Concat([]text{{"a", 0, 16}}, many("a", 400, 1, 1), many(other, 400, 1, 1)))
-			if end := ends[0]; end > 2*eldest*16+2*lead {
+			if end := ends[0]; end > 2*oldestEvery*16 {
 				t.Errorf("beside %s: 16 chunks take %d", other, end)
 			}
 		}
 	})
-	t.Run("nothing is owed to one that comes late", func(t *testing.T) {
+	t.Run("a newcomer does not stop a long prompt", func(t *testing.T) {
 		_, whose := simulate([]text{{"a", 0, 500}, {"b", 200, 150}})
 		n := 0
 		for _, c := range whose[200:300] {
@@ -106,27 +106,27 @@ func TestShares(t *testing.T) {
 				n++
 			}
 		}
-		if n < 50-lead {
+		if n < 50-maxLead {
 			t.Errorf("behind 200 chunks of its own, beside a newcomer it got %d of 100", n)
 		}
 	})
-	t.Run("newcomers without end", func(t *testing.T) {
+	t.Run("a long prompt is read on beside endless new clients", func(t *testing.T) {
 		texts := []text{{"a", 0, 16}}
 		for n := range 1000 {
 			texts = append(texts, text{fmt.Sprint("new ", n), n, 1})
 		}
 		ends, _ := simulate(texts)
-		if ends[0] > 16*seniority {
+		if ends[0] > 16*oldestEvery {
 			t.Errorf("16 chunks beside new clients without end take %d", ends[0])
 		}
 	})
-	t.Run("a pause gives no new lead", func(t *testing.T) {
+	t.Run("bursts with pauses between them do not hold up a long prompt", func(t *testing.T) {
 		// Bursts of b with a moment between them in which it wants nothing.
 		var texts []text
 		for n := range 40 {
-			texts = append(texts, many("b", lead, 1, 0)...)
-			for i := range texts[n*lead:] {
-				texts[n*lead+i].comes = n * (lead + 1)
+			texts = append(texts, many("b", maxLead, 1, 0)...)
+			for i := range texts[n*maxLead:] {
+				texts[n*maxLead+i].comes = n * (maxLead + 1)
 			}
 		}
 		_, whose := simulate(append(texts, text{"a", 0, 200}))
@@ -136,15 +136,17 @@ func TestShares(t *testing.T) {
 				n++
 			}
 		}
-		if n < 100-lead {
+		if n < 100-maxLead {
 			t.Errorf("of 200 chunks beside bursts it got %d", n)
 		}
 	})
 }
 
-// TestSharesAreEven: whatever comes, no two clients that want chunks all the time are
-// further apart than the lead, and what came first may add to it.
-func TestSharesAreEven(t *testing.T) {
+// TestClientsGetEqualShares holds that two clients that want chunks all the time are never
+// further apart than the lead allows, whatever the lengths of their prompts. The client of
+// the oldest prompt has its fixed share at least, which is more than an equal one beside
+// more than four clients.
+func TestClientsGetEqualShares(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for range 50 {
 		var texts []text
@@ -161,9 +163,10 @@ func TestSharesAreEven(t *testing.T) {
 		for _, c := range whose[:300] { // nobody is through
 			got[c]++
 		}
+		bound := 2*maxLead + max(0, 300/oldestEvery-300/clients)
 		for a := range clients {
 			for b := range clients {
-				if d := got[fmt.Sprint(a)] - got[fmt.Sprint(b)]; d > 2*lead {
+				if d := got[fmt.Sprint(a)] - got[fmt.Sprint(b)]; d > bound {
 					t.Errorf("of 300 chunks they got %v", got)
 				}
 			}
@@ -171,18 +174,14 @@ func TestSharesAreEven(t *testing.T) {
 	}
 }
 
-// TestSharesForget: what is counted of clients that are gone goes, too.
-func TestSharesForget(t *testing.T) {
-	var s shares
+// TestSharesForgetClientsThatLeft holds that counts of clients that are gone do not pile up.
+func TestSharesForgetClientsThatLeft(t *testing.T) {
+	var s fairShares
 	for n := range 1000 {
-		list := []wish{{client: "a", rest: 100}, {client: fmt.Sprint(n), rest: 1}}
-		s.settle(list)
-		s.take(list)
-		if len(s.had) > 2+lead {
+		list := []pending{{client: "a", rest: 100}, {client: fmt.Sprint(n), rest: 1}}
+		s.next(list)
+		if len(s.had) > 2 {
 			t.Fatalf("%d clients are counted", len(s.had))
 		}
-	}
-	if s.settle(nil); len(s.had) != 0 {
-		t.Errorf("%d are counted when nobody wants anything", len(s.had))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"tandem/engine/draft"
 )
 
-func TestCrowd(t *testing.T) {
-	var c crowd
+func TestBatchPolicyMeasuresSteps(t *testing.T) {
+	var c batchPolicy
 	check := func(what string, n int, want float64) {
 		t.Helper()
 		if got := c.rate(n); got != want && !(math.Abs(got/want-1) < 0.02) {
@@ -18,26 +18,26 @@ func TestCrowd(t *testing.T) {
 		}
 	}
 	check("nothing measured", 3, math.Inf(1))
-	c.step(1, 10*time.Millisecond)
+	c.measured(1, 10*time.Millisecond)
 	check("one measured", 1, 100)
 	check("one measured", 3, 300)
-	c.step(3, 20*time.Millisecond)
+	c.measured(3, 20*time.Millisecond)
 	check("three measured", 3, 150)
 	check("three measured", 2, 200)
 	check("three measured", 4, 200)
-	c.step(3, time.Hour)
+	c.measured(3, time.Hour)
 	if got := c.rate(3); got < 100 {
 		t.Errorf("a pause leaves %g tokens per second", got)
 	}
 	for range 30 {
-		c.step(3, 40*time.Millisecond)
+		c.measured(3, 40*time.Millisecond)
 	}
 	check("slower", 3, 75)
 }
 
-// TestCrowdChooses: drafts are taken where all together get more by them, and nobody
-// less than plain steps of all would give him.
-func TestCrowdChooses(t *testing.T) {
+// TestGuessesDoNotSlowDownOtherAnswers holds that drafts are taken where all requests
+// together get more by them, and none gets less than plain steps of all would give it.
+func TestGuessesDoNotSlowDownOtherAnswers(t *testing.T) {
 	const ms = time.Millisecond
 	one := func(tokens float64, cost time.Duration) bid {
 		return bid{Offer: draft.Offer{Tokens: tokens, Cost: cost.Seconds()}}
@@ -61,13 +61,13 @@ func TestCrowdChooses(t *testing.T) {
 		{"nor does it pay then", []time.Duration{10 * ms}, []bid{one(2, 12*ms), one(2, 12*ms)}, 2, 0},
 		{"nobody bids", []time.Duration{10 * ms, 11 * ms}, nil, 2, 0},
 	} {
-		var crowd crowd
+		var p batchPolicy
 		for i, cost := range c.steps {
 			if cost > 0 {
-				crowd.step(i+1, cost)
+				p.measured(i+1, cost)
 			}
 		}
-		taken := crowd.choose(c.bids, c.n)
+		taken := p.choose(c.bids, c.n)
 		if len(taken) != c.want {
 			t.Errorf("%s: %d of %d are taken, want %d", c.name, len(taken), len(c.bids), c.want)
 		}
@@ -77,20 +77,20 @@ func TestCrowdChooses(t *testing.T) {
 	}
 }
 
-// TestCrowdIsFair: whatever steps and drafts cost, nobody gets less than plain steps of
-// all give, and all together never get less.
-func TestCrowdIsFair(t *testing.T) {
+// TestNoAnswerIsSlowerThanSharedSteps tries random costs of steps and drafts: no request
+// gets less than plain steps of all would give it, and all together never get less.
+func TestNoAnswerIsSlowerThanSharedSteps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	some := 0
 	for range 10_000 {
-		var c crowd
+		var c batchPolicy
 		n := 1 + rng.IntN(8)
 		cost := 0.0
 		steps := []float64{0}
 		for m := range n {
 			cost += rng.Float64() * 0.01
 			steps = append(steps, cost)
-			c.step(m+1, time.Duration(cost*1e9))
+			c.measured(m+1, time.Duration(cost*1e9))
 		}
 		var bids []bid
 		for range rng.IntN(n + 1) {
