@@ -14,6 +14,7 @@ import (
 	"testing/fstest"
 
 	"tandem/build/measure"
+	"tandem/build/setup"
 )
 
 // arrows is the architecture: the packages of this module that each package may import directly. "x/*" stands for
@@ -54,7 +55,15 @@ var arrows = []struct {
 	{"storage", nil},
 	{"frontend", nil},
 	{"build", []string{"build/*"}},
-	{"build/measure", nil},
+	{"build/setup", nil}, // this machine: packages, MLX, the crate, the interface
+	{"build/program", []string{"build/setup"}},
+	{"build/typecheck", []string{"build/setup"}},
+	{"build/measure", nil}, // counts sources
+	{"build/fixtures", []string{"build/setup"}},
+	{"build/bench", []string{"build/setup"}},
+	{"build/clients", []string{"build/setup", "build/program"}},
+	{"build/ui", []string{"build/setup", "build/program"}},
+	{"build/mac", []string{"build/setup", "build/program", "build/typecheck"}},
 }
 
 // testsMayImport is what tests may import beyond their package's row.
@@ -240,7 +249,7 @@ func strangers(tree fs.FS) []string {
 		name := e.Name()
 		expected := topFiles
 		if e.IsDir() {
-			expected = topDirs
+			expected = setup.TopDirs
 		}
 		if !strings.HasPrefix(name, ".") && !slices.Contains(expected, name) {
 			found = append(found, fmt.Sprintf("%s does not belong at the top of the checkout", name))

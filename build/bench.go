@@ -1,108 +1,21 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
+
+	"tandem/build/bench"
+	"tandem/build/program"
+	"tandem/build/setup"
+	"tandem/build/ui"
 )
 
-// A bench pairs two long-lived processes that measure the same thing, `tandem bench NAME --json --wait` and the
-// rival's build/bench/NAME.py, and lets them take turns, so that whatever slows the machine slows both.
-//
-// Both speak JSON lines: a header first, then one measurement for every line they read; they end when their
-// standard input does. Without a rival our own side is measured once, and its output kept as it is: after the header
-// a measurement, or tables where it has more to say.
-
-// minPairs is how many pairs of measurements a comparison takes at least.
-const minPairs = 20
-
-// A benchHeader is the first line of a side: what must be equal for the comparison to be fair.
-type benchHeader struct {
-	Side     string             `json:"side"`
-	DType    string             `json:"dtype"`
-	Threads  int                `json:"threads"`
-	BLAS     string             `json:"blas"` // path of the library that does the products
-	Versions map[string]string  `json:"versions"`
-	Tokens   []int              `json:"tokens"`         // the first 64 ids of the benched generation
-	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio, from tandem's side
-}
-
-func (h benchHeader) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s, %d threads, %s, %v\n", h.Side, cmp.Or(h.DType, "no model"), h.Threads, h.BLAS, h.Versions)
-}
-
-// A benchRow compares one metric. Ratio is above 1 where tandem is better.
-type benchRow struct {
-	Metric string  `json:"metric"`
-	Ours   float64 `json:"ours"`  // median
-	Rival  float64 `json:"rival"` // median
-	Ratio  float64 `json:"ratio"` // median of the pairs' ratios
-	Low    float64 `json:"low"`   // bootstrap 95 % interval of that median
-	High   float64 `json:"high"`
-	Bar    float64 `json:"bar,omitzero"`
-	Met    *bool   `json:"met,omitempty"`
-}
-
-type benchPair struct{ ours, rival float64 }
-
-// A benchReport is what build/out/bench/NAME.json holds.
-type benchReport struct {
-	Name        string        `json:"name"`
-	Date        time.Time     `json:"date"`
-	Machine     string        `json:"machine"`
-	Sides       []benchHeader `json:"sides"`
-	TokensEqual bool          `json:"tokens_equal"`
-	Pairs       int           `json:"pairs"`
-	Rows        []benchRow    `json:"rows"`
-}
-
-// A benchRun is one bench on one model.
-type benchRun struct {
-	name  string // of tandem bench
-	model string // folder, one of randomModels, or empty for the pocket model
-}
-
-// benchSuite is what the verb runs when no name is given.
-var benchSuite = []benchRun{
-	{"plain", ""}, {"plain", largeModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
-	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
-}
-
-// String is the run as one types it.
-func (r benchRun) String() string {
-	if r.model != "" {
-		return "--model " + r.model + " " + r.name
-	}
-	return r.name
-}
-
-// file names the run's numbers.
-func (r benchRun) file() string {
-	if r.model != "" {
-		return r.name + "-" + filepath.Base(r.model)
-	}
-	return r.name
-}
-
 // benchVerb runs one bench, or all of them, and keeps their numbers.
-func benchVerb(ctx context.Context, b *builder, args []string) error {
+func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("bench")
-	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default is for trying a bench out (default %d)", minPairs))
-	model := set.String("model", "", "folder of the model, or one of "+strings.Join(randomModels, ", ")+" for a random one (default: the pocket model)")
+	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default is for trying a bench out (default %d)", bench.MinPairs))
+	model := set.String("model", "", "folder of the model, or one of "+strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
 	var passed []string // to a bench without a rival
 	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
 		passed = append(passed, "--drafter", dir)
@@ -113,10 +26,10 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	only := set.String("only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start; of endpoint, in the name of a row")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
-		for _, r := range benchSuite {
+		for _, r := range bench.Suite {
 			fmt.Fprintf(set.Output(), "  %s\n", r)
 		}
-		fmt.Fprintf(set.Output(), "and by its name alone, where windows can be shown:\n  %s\n", desktopBench)
+		fmt.Fprintf(set.Output(), "and by its name alone, where windows can be shown:\n  %s\n", ui.DesktopBench)
 		set.PrintDefaults()
 	}
 	if err := parse(set, args, 1); err != nil {
@@ -131,316 +44,24 @@ func benchVerb(ctx context.Context, b *builder, args []string) error {
 	if *only != "" {
 		passed = append(passed, "--only", *only)
 	}
-	runs := benchSuite
+	runs := bench.Suite
 	switch {
 	case set.NArg() == 1:
-		runs = []benchRun{{set.Arg(0), *model}}
+		runs = []bench.Run{{Name: set.Arg(0), Model: *model}}
 	case set.NFlag() > 0: // no flag is for all of them
 		fmt.Fprintf(set.Output(), "%s: flags need the name of a bench behind them\n", set.Name())
 		set.Usage()
 		return errUsage
 	}
-	if set.Arg(0) == desktopBench {
-		return b.benchDesktop(ctx)
+	if set.Arg(0) == ui.DesktopBench {
+		return ui.BenchDesktop(ctx, b)
 	}
-	if err := b.setupAll(ctx); err != nil {
+	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	program, err := b.buildTandem(ctx)
-	if err != nil {
-		return err
-	}
-	return b.benches(ctx, program, runs, int(*pairs), passed)
-}
-
-// benches runs one bench after the other and returns the errors of those that failed, which keep none from its turn.
-// pairs is 0 where nothing else is asked for, passed are flags for benches without a rival.
-func (b *builder) benches(ctx context.Context, program string, runs []benchRun, pairs int, passed []string) error {
-	var errs []error
-	for _, r := range runs {
-		if ctx.Err() != nil {
-			return errors.Join(append(errs, ctx.Err())...)
-		}
-		fmt.Fprintf(b.out, "bench %s\n", r)
-		if err := b.bench(ctx, program, r, pairs, passed); err != nil {
-			errs = append(errs, fmt.Errorf("bench %s: %w", r, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// bench runs one bench, prints its table and writes build/out/bench/NAME.json.
-func (b *builder) bench(ctx context.Context, program string, r benchRun, pairs int, passed []string) error {
-	result := filepath.Join(b.root, "build", "out", "bench", r.file()+".json")
-	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
-		return err
-	}
-	dir, err := b.benchModel(ctx, r.model)
+	path, err := program.BuildTandem(ctx, b)
 	if err != nil {
 		return err
 	}
-	side := func(name string, args ...string) *exec.Cmd {
-		cmd := b.command(ctx, name, args...)
-		if dir != "" {
-			cmd.Env = append(cmd.Env, "TANDEM_BENCH_MODEL="+dir)
-		}
-		return cmd
-	}
-	rival := filepath.Join("build", "bench", r.name+".py")
-	if _, err := os.Stat(filepath.Join(b.root, rival)); err != nil {
-		if pairs > 0 {
-			passed = append(passed, "--pairs", strconv.Itoa(pairs))
-		}
-		cmd := side(program, append([]string{"bench", r.name, "--json"}, passed...)...)
-		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
-		text, failed := b.runAlone(cmd)
-		// A bar that is missed ends it with 1. Anything else that goes wrong, or an
-		// interruption, leaves what was measured before alone.
-		ended, _ := errors.AsType[*exec.ExitError](failed)
-		if text == nil || ctx.Err() != nil || failed != nil && (ended == nil || ended.ExitCode() != 1) {
-			return failed
-		}
-		return errors.Join(failed, os.WriteFile(result, text, 0o644))
-	}
-	if len(passed) > 0 {
-		return fmt.Errorf("with a rival it takes no %s", passed[0])
-	}
-	python, err := b.referencePython(ctx)
-	if err != nil {
-		return err
-	}
-	report, err := b.compare(ctx, cmp.Or(pairs, minPairs), side(program, "bench", r.name, "--json", "--wait"), b.withOpenBLAS(ctx, side(python, rival)))
-	if err != nil {
-		return err
-	}
-	report.Name = r.file()
-	report.print(b.out)
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(result, append(text, '\n'), 0o644); err != nil {
-		return err
-	}
-	return report.verdict()
-}
-
-// Random models, which benchModel makes by itself.
-const (
-	largeModel  = "qwen3-100m"  // whose steps are bound by memory
-	ringModel   = "gemma3-30m"  // with windows
-	hybridModel = "qwen3_5-30m" // with recurrent states
-)
-
-var randomModels = []string{largeModel, ringModel, hybridModel}
-
-// benchModel returns the folder that a bench's --model names, empty for the pocket model.
-func (b *builder) benchModel(ctx context.Context, name string) (string, error) {
-	if !slices.Contains(randomModels, name) {
-		return name, nil
-	}
-	python, err := b.referencePython(ctx)
-	if err != nil {
-		return "", err
-	}
-	script := filepath.Join("build", "bench", "_random_model.py")
-	text, err := os.ReadFile(filepath.Join(b.root, script))
-	if err != nil {
-		return "", err
-	}
-	return b.cache.ensure(ctx, entry{name: name, inputs: []string{string(text)}}, func(dir string) error {
-		return b.step("bench: make the random model "+name, b.command(ctx, python, script, name, dir))
-	})
-}
-
-// withOpenBLAS makes the Python wheel of MLX use the BLAS that our own program is linked with.
-func (b *builder) withOpenBLAS(ctx context.Context, cmd *exec.Cmd) *exec.Cmd {
-	if runtime.GOOS == "linux" {
-		if path, err := b.output(b.command(ctx, "cc", "-print-file-name=libopenblas.so.0")); err == nil {
-			cmd.Env = append(cmd.Env, "LD_PRELOAD="+filepath.Clean(path))
-		}
-	}
-	return cmd
-}
-
-// compare lets both sides measure in turns. Where a row's interval contains its bar, the pairs are doubled once and
-// that result stands.
-func (b *builder) compare(ctx context.Context, pairs int, oursCmd, rivalCmd *exec.Cmd) (*benchReport, error) {
-	ours, err := startSide(oursCmd)
-	if err != nil {
-		return nil, err
-	}
-	defer ours.close()
-	rival, err := startSide(rivalCmd)
-	if err != nil {
-		return nil, err
-	}
-	defer rival.close()
-	report := &benchReport{
-		Date:        time.Now().UTC().Truncate(time.Second),
-		Machine:     fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Sides:       []benchHeader{ours.header, rival.header},
-		TokensEqual: slices.Equal(ours.header.Tokens, rival.header.Tokens),
-	}
-	samples := map[string][]benchPair{}
-	for _, doubled := range []bool{false, true} {
-		for range pairs {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err := measurePair(ours, rival, samples); err != nil {
-				return nil, err
-			}
-			report.Pairs++
-			fmt.Fprintf(b.out, "\rpair %d ", report.Pairs)
-		}
-		report.Rows = compareRows(samples, ours.header.Bars)
-		if doubled || !slices.ContainsFunc(report.Rows, benchRow.undecided) {
-			break
-		}
-	}
-	fmt.Fprintln(b.out)
-	return report, errors.Join(ours.close(), rival.close())
-}
-
-// measurePair asks ours, then the rival, and adds what both report.
-func measurePair(ours, rival *benchSide, samples map[string][]benchPair) error {
-	a, err := ours.measure()
-	if err != nil {
-		return err
-	}
-	r, err := rival.measure()
-	if err != nil {
-		return err
-	}
-	for metric, x := range a {
-		if y, ok := r[metric]; ok {
-			samples[metric] = append(samples[metric], benchPair{x, y})
-		}
-	}
-	return nil
-}
-
-// compareRows computes a row per metric, in alphabetical order.
-func compareRows(samples map[string][]benchPair, bars map[string]float64) []benchRow {
-	var rows []benchRow
-	for _, metric := range slices.Sorted(maps.Keys(samples)) {
-		row := benchRow{Metric: metric, Bar: bars[metric]}
-		var ours, rival, ratios []float64
-		for _, p := range samples[metric] {
-			ours, rival = append(ours, p.ours), append(rival, p.rival)
-			ratio := p.ours / p.rival
-			if !strings.HasSuffix(metric, "_per_second") { // a cost: less is better
-				ratio = p.rival / p.ours
-			}
-			ratios = append(ratios, ratio)
-		}
-		row.Ours, row.Rival, row.Ratio = median(ours), median(rival), median(ratios)
-		row.Low, row.High = bootstrap(ratios)
-		if row.Bar != 0 {
-			row.Met = new(row.Ratio >= row.Bar)
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// undecided reports whether the interval contains the bar.
-func (r benchRow) undecided() bool {
-	return r.Bar != 0 && r.Low <= r.Bar && r.Bar <= r.High
-}
-
-// verdict is the error of a comparison that says nothing, or in which a bar was missed.
-func (r *benchReport) verdict() error {
-	if !r.TokensEqual {
-		return errors.New("the sides generated different tokens, their times don't compare")
-	}
-	var errs []error
-	for _, row := range r.Rows {
-		if row.Met != nil && !*row.Met {
-			errs = append(errs, fmt.Errorf("%s is %.3f times as good as the rival's, where it is to be %.2f times at least", row.Metric, row.Ratio, row.Bar))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// print writes the table for a person.
-func (r *benchReport) print(w io.Writer) {
-	for _, s := range r.Sides {
-		s.print(w)
-	}
-	fmt.Fprintf(w, "first tokens equal: %t, pairs: %d\n", r.TokensEqual, r.Pairs)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "metric\ttandem\trival\tratio\t95 % interval\tat least\t")
-	for _, row := range r.Rows {
-		bar := ""
-		if row.Met != nil {
-			bar = fmt.Sprintf("%.2f missed", row.Bar)
-			if *row.Met {
-				bar = fmt.Sprintf("%.2f met", row.Bar)
-			}
-		}
-		fmt.Fprintf(table, "%s\t%.4g\t%.4g\t%.3f\t%.3f to %.3f\t%s\t\n", row.Metric, row.Ours, row.Rival, row.Ratio, row.Low, row.High, bar)
-	}
-	table.Flush()
-}
-
-// A benchSide is one running process of a comparison.
-type benchSide struct {
-	cmd    *exec.Cmd
-	stdin  io.WriteCloser
-	stdout *bufio.Reader
-	header benchHeader
-	closed bool
-}
-
-// startSide starts a process and reads its header.
-func startSide(cmd *exec.Cmd) (*benchSide, error) {
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	s := &benchSide{cmd: cmd, stdin: stdin, stdout: bufio.NewReader(stdout)}
-	if err := s.read(&s.header); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
-}
-
-// measure lets the side take one measurement.
-func (s *benchSide) measure() (map[string]float64, error) {
-	if _, err := io.WriteString(s.stdin, "go\n"); err != nil {
-		return nil, fmt.Errorf("%s: %w", s.header.Side, err)
-	}
-	var metrics map[string]float64
-	return metrics, s.read(&metrics)
-}
-
-func (s *benchSide) read(v any) error {
-	line, err := s.stdout.ReadBytes('\n')
-	if err != nil {
-		return fmt.Errorf("%s ended: %w", strings.Join(s.cmd.Args, " "), err)
-	}
-	if err := json.Unmarshal(line, v); err != nil {
-		return fmt.Errorf("%s: %w in %q", strings.Join(s.cmd.Args, " "), err, line)
-	}
-	return nil
-}
-
-// close ends the side and waits for it; a second call does nothing.
-func (s *benchSide) close() error {
-	if s.closed {
-		return nil
-	}
-	s.closed = true
-	s.stdin.Close()
-	return s.cmd.Wait()
+	return bench.RunAll(ctx, b, path, runs, int(*pairs), passed)
 }

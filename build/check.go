@@ -10,58 +10,60 @@ import (
 	"time"
 
 	"tandem/build/measure"
+	"tandem/build/setup"
+	"tandem/build/typecheck"
 )
 
 // checkVerb runs the static checks. All of them run, whatever the first ones find.
-func checkVerb(ctx context.Context, b *builder, args []string) error {
+func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("check"), args, 0); err != nil {
 		return err
 	}
-	if err := b.setup(ctx); err != nil {
+	if err := b.SetUpEngine(ctx); err != nil {
 		return err
 	}
 	checks := []struct {
 		name string
-		run  func(context.Context) error
+		run  func(context.Context, *setup.Builder) error
 	}{
-		{"gofmt", b.checkFormat},
-		{"go vet", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "vet", "./...") }},
-		{"staticcheck", func(ctx context.Context) error {
-			return b.checkCommand(ctx, "go", "tool", "-modfile=build/tools.mod", "staticcheck", "./...")
-		}},
-		{"go.mod is tidy", b.checkModule},
-		{"arrows, layout and pins", func(ctx context.Context) error { return b.checkCommand(ctx, "go", "test", "./build") }},
-		{"numbers of the tree", b.checkNumbers},
-		{"types for darwin/arm64", b.checkDarwin},
-		{"types of the interface", func(context.Context) error { return b.checkTypes() }},
-		{"version of the Rust crate", func(context.Context) error { return b.checkNative() }},
+		{"gofmt", checkFormat},
+		{"go vet", checkWith("go", "vet", "./...")},
+		{"staticcheck", checkWith("go", "tool", "-modfile=build/tools.mod", "staticcheck", "./...")},
+		{"go.mod is tidy", checkModule},
+		{"arrows, layout and pins", checkWith("go", "test", "./build/...")},
+		{"numbers of the tree", checkNumbers},
+		{"types for darwin/arm64", typecheck.Darwin},
+		{"types of the interface", func(_ context.Context, b *setup.Builder) error { return b.CheckTypes() }},
+		{"version of the Rust crate", func(_ context.Context, b *setup.Builder) error { return b.CheckNative() }},
 	}
 	var errs []error
 	for _, c := range checks {
 		start := time.Now()
-		err := c.run(ctx)
+		err := c.run(ctx, b)
 		mark := "ok"
 		if err != nil {
 			mark = "FAIL"
 			errs = append(errs, fmt.Errorf("%s: %w", c.name, err))
 		}
-		fmt.Fprintf(b.out, "%-4s  %7.1f s  %s\n", mark, time.Since(start).Seconds(), c.name)
+		fmt.Fprintf(b.Out, "%-4s  %7.1f s  %s\n", mark, time.Since(start).Seconds(), c.name)
 	}
 	return errors.Join(errs...)
 }
 
-// checkCommand runs a checker whose output is its finding.
-func (b *builder) checkCommand(ctx context.Context, name string, args ...string) error {
-	out, err := b.command(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+// checkWith is a check by a program whose output is its finding.
+func checkWith(name string, args ...string) func(context.Context, *setup.Builder) error {
+	return func(ctx context.Context, b *setup.Builder) error {
+		out, err := b.Command(ctx, name, args...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%w\n%s", err, out)
+		}
+		return nil
 	}
-	return nil
 }
 
 // checkModule fails when go.mod or go.sum names a module that no file imports, or lacks one.
-func (b *builder) checkModule(ctx context.Context) error {
-	out, err := b.command(ctx, "go", "mod", "tidy", "-diff").CombinedOutput()
+func checkModule(ctx context.Context, b *setup.Builder) error {
+	out, err := b.Command(ctx, "go", "mod", "tidy", "-diff").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("run go mod tidy: %w\n%s", err, out)
 	}
@@ -69,14 +71,14 @@ func (b *builder) checkModule(ctx context.Context) error {
 }
 
 // checkFormat lists the Go files that gofmt would change.
-func (b *builder) checkFormat(ctx context.Context) error {
+func checkFormat(ctx context.Context, b *setup.Builder) error {
 	args := []string{"-l"}
-	for _, dir := range topDirs {
-		if _, err := os.Stat(filepath.Join(b.root, dir)); err == nil {
+	for _, dir := range setup.TopDirs {
+		if _, err := os.Stat(filepath.Join(b.Root, dir)); err == nil {
 			args = append(args, dir)
 		}
 	}
-	out, err := b.output(b.command(ctx, "gofmt", args...))
+	out, err := b.Output(b.Command(ctx, "gofmt", args...))
 	if err != nil {
 		return err
 	}
@@ -87,12 +89,12 @@ func (b *builder) checkFormat(ctx context.Context) error {
 }
 
 // checkNumbers prints how large and how entangled the tree is, and fails past a limit that holds.
-func (b *builder) checkNumbers(ctx context.Context) error {
-	tree, err := measure.Read(os.DirFS(b.root))
+func checkNumbers(ctx context.Context, b *setup.Builder) error {
+	tree, err := measure.Read(os.DirFS(b.Root))
 	if err != nil {
 		return err
 	}
-	list, err := b.output(b.command(ctx, "go", "list", "-export", "-deps", "-json="+measure.ListFields, "./app/..."))
+	list, err := b.Output(b.Command(ctx, "go", "list", "-export", "-deps", "-json="+measure.ListFields, "./app/..."))
 	if err != nil {
 		return err
 	}
@@ -100,8 +102,5 @@ func (b *builder) checkNumbers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return tree.Report(b.out, knots)
+	return tree.Report(b.Out, knots)
 }
-
-// topDirs are the folders at the top of the checkout; nothing is added beside them.
-var topDirs = []string{"app", "build", "engine", "frontend", "models", "storage"}

@@ -2,15 +2,11 @@
 //
 //	go run ./build VERB [arguments]
 //
-// It sets up what a verb needs, says what it does, and does nothing twice: everything downloaded or compiled
-// outside Go's own cache lies in os.UserCacheDir()/tandem-dev, in folders keyed by a hash of the pins and inputs
-// they were made from, shared by all checkouts and safe against concurrent and half-finished runs. The checkout
-// holds links to the folders of its pins (engine/mlx/.deps, engine/native/.deps), so that after setup plain go
-// build and go test work in any editor.
+// A verb sets up what it needs, says what it does, and does nothing twice.
 //
-// Files here are named for what they hold: pins.go every pinned version, system.go the packages of the operating
-// system, cache.go the cache, mlx.go, native.go and venv.go what setup makes, and one file per verb. It imports
-// the standard library only and runs binaries.
+// This folder holds main and the verbs, one file each. The work is done in the folders below: setup,
+// program, mac, clients, bench, ui, fixtures, typecheck and measure. All of them import the standard
+// library alone and run binaries.
 package main
 
 import (
@@ -21,10 +17,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"tandem/build/setup"
 )
 
 // A verb is one word of the command line.
@@ -32,7 +29,7 @@ type verb struct {
 	name string
 	args string // synopsis of its arguments
 	doc  string // one line
-	run  func(ctx context.Context, b *builder, args []string) error
+	run  func(ctx context.Context, b *setup.Builder, args []string) error
 }
 
 // verbs returns the table in the order that help prints it.
@@ -48,13 +45,6 @@ func verbs() []verb {
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 	}
-}
-
-// A builder carries what every verb needs to know.
-type builder struct {
-	root  string    // the checkout: the folder of go.mod
-	cache cache     // everything made outside the checkout
-	out   io.Writer // progress and results for a person
 }
 
 // errUsage marks a mistake on the command line; its text has been printed.
@@ -92,7 +82,7 @@ func dispatch(ctx context.Context, args []string, stderr io.Writer) error {
 		usage(stderr, table)
 		return errUsage
 	}
-	b, err := newBuilder()
+	b, err := setup.New()
 	if err != nil {
 		return err
 	}
@@ -103,38 +93,6 @@ func usage(w io.Writer, table []verb) {
 	fmt.Fprintln(w, "usage: go run ./build VERB [arguments]")
 	for _, v := range table {
 		fmt.Fprintf(w, "  %-40s %s\n", strings.TrimSpace(v.name+" "+v.args), v.doc)
-	}
-}
-
-// newBuilder finds the checkout around the working folder and the cache of this user.
-func newBuilder() (*builder, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	root, err := findRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	user, err := os.UserCacheDir()
-	if err != nil {
-		return nil, fmt.Errorf("no cache folder (set HOME or XDG_CACHE_HOME): %w", err)
-	}
-	b := &builder{root: root, cache: cache{dir: filepath.Join(user, "tandem-dev")}, out: os.Stdout}
-	b.cache.waiting = func(lock string) { fmt.Fprintf(b.out, "another run holds %s; waiting for it\n", lock) }
-	return b, nil
-}
-
-// findRoot walks up from dir to the folder whose go.mod names this module.
-func findRoot(dir string) (string, error) {
-	for d := dir; ; d = filepath.Dir(d) {
-		mod, err := os.ReadFile(filepath.Join(d, "go.mod"))
-		if err == nil && strings.HasPrefix(string(mod), "module tandem\n") {
-			return d, nil
-		}
-		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("%s is not inside a checkout of tandem", dir)
-		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+
+	"tandem/build/program"
+	"tandem/build/setup"
 )
 
 // pocketCache is the folder of the cache that holds the state of the training.
@@ -11,16 +14,16 @@ const pocketCache = "pocket"
 
 // pocketVerb runs the training recipe of the pocket model and its drafter in an environment of its own. Its checkpoints lie in
 // TANDEM_CACHE, a folder of the cache that survives a killed run, so that the next one resumes.
-func pocketVerb(ctx context.Context, b *builder, args []string) error {
-	if err := b.installSystem(ctx); err != nil {
+func pocketVerb(ctx context.Context, b *setup.Builder, args []string) error {
+	if err := b.InstallSystem(ctx); err != nil {
 		return err
 	}
-	python, err := b.venv(ctx, venv{name: "pocket", requirements: "build/pocket/requirements.txt", resolve: true})
+	python, err := b.Venv(ctx, setup.Venv{Name: "pocket", Requirements: "build/pocket/requirements.txt", Resolve: true})
 	if err != nil {
 		return err
 	}
 	cmd := exec.Command(python, append([]string{filepath.Join("build", "pocket", "run.py")}, args...)...)
-	cmd.Dir = b.root
-	cmd.Env = append(b.environ(), "TANDEM_CACHE="+filepath.Join(b.cache.dir, pocketCache))
-	return foreground(cmd)
+	cmd.Dir = b.Root
+	cmd.Env = append(b.Environ(), "TANDEM_CACHE="+filepath.Join(b.Cache.Dir, pocketCache))
+	return program.Foreground(cmd)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tandem/build/setup"
 )
 
 // TestReadme holds README.md to the verbs and folders that there are.
@@ -43,8 +45,8 @@ func TestReadme(t *testing.T) {
 		t.Errorf("tandem has the verbs %q, README.md shows %q", has, said)
 	}
 
-	if !strings.Contains(readme, "Node.js "+oldestNode) {
-		t.Errorf("README.md does not ask for Node.js %s", oldestNode)
+	if !strings.Contains(readme, "Node.js "+setup.OldestNode) {
+		t.Errorf("README.md does not ask for Node.js %s", setup.OldestNode)
 	}
 	_, folders, _ := strings.Cut(readme, "| folder | holds |\n")
 	folders, _, _ = strings.Cut(folders, "\n\n")

@@ -10,11 +10,16 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"tandem/build/clients"
+	"tandem/build/mac"
+	"tandem/build/setup"
+	"tandem/build/ui"
 )
 
 // testVerb runs everything deterministic, which is the Go tests, or one of the tiers. A test that skips fails the verb:
 // what can't run here must be installed, not left out.
-func testVerb(ctx context.Context, b *builder, args []string) error {
+func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
 	if err := parse(set, args, 1); err != nil {
@@ -23,31 +28,31 @@ func testVerb(ctx context.Context, b *builder, args []string) error {
 	switch set.Arg(0) {
 	case "":
 	case "clients":
-		return testClients(ctx, b)
+		return clients.Test(ctx, b)
 	case "ui":
-		return testUI(ctx, b)
+		return ui.Test(ctx, b)
 	case "mac":
-		return testMac(ctx, b)
+		return mac.Test(ctx, b)
 	default:
 		fmt.Fprintf(set.Output(), "%s: there is no tier %q; there are clients, ui and mac\n", set.Name(), set.Arg(0))
 		return errUsage
 	}
 	start := time.Now()
-	if err := b.setupAll(ctx); err != nil {
+	if err := b.SetUp(ctx); err != nil {
 		return err
 	}
-	err := b.goTests(ctx, *race)
-	fmt.Fprintf(b.out, "test: %s\n", seconds(time.Since(start)))
+	err := goTests(ctx, b, *race)
+	fmt.Fprintf(b.Out, "test: %s\n", setup.Seconds(time.Since(start)))
 	return err
 }
 
 // goTests runs go test on every package and prints a line for each.
-func (b *builder) goTests(ctx context.Context, race bool) error {
+func goTests(ctx context.Context, b *setup.Builder, race bool) error {
 	args := []string{"test", "-json", "-timeout", "30m"}
 	if race {
 		args = append(args, "-race")
 	}
-	cmd := b.command(ctx, "go", append(args, "./...")...)
+	cmd := b.Command(ctx, "go", append(args, "./...")...)
 	cmd.Stderr = os.Stderr
 	events, err := cmd.StdoutPipe()
 	if err != nil {
@@ -56,7 +61,7 @@ func (b *builder) goTests(ctx context.Context, race bool) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	report := newTestReport(b.out)
+	report := newTestReport(b.Out)
 	readErr := report.read(events)
 	if err := cmd.Wait(); err != nil && len(report.failed) == 0 {
 		return fmt.Errorf("go test: %w", err)

@@ -1,6 +1,6 @@
 """The rival of `tandem bench plain`: mlx_lm's own generate_step on the same model.
 
-Speaks the protocol of build/bench.go: a header, then one measurement for each line on standard input. The folder of
+Speaks the protocol of package build/bench: a header, then one measurement for each line on standard input. The folder of
 the model comes in TANDEM_BENCH_MODEL, the pocket model otherwise. Weights are cast to float32 on the CPU, which is what
 Tandem computes in there.
 """

@@ -1,0 +1,119 @@
+package bench
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/build/setup"
+)
+
+// TestBenches runs benches without a rival: each prints its table and keeps its lines, whether or not a bar was missed, and
+// one that fails stops no other.
+func TestBenches(t *testing.T) {
+	b := newTestBuilder(t)
+	var out strings.Builder
+	b.Out = &out
+	program := filepath.Join(b.Root, "tandem")
+	script := `#!/bin/sh
+test "$1 $3" = "bench --json" || exit 3
+test "$2" = bad && exit 4
+echo '{"side":"tandem","threads":2}'
+if test "$2" = missed; then
+	echo '{"title":"A bar","columns":["ms","bar"],"rows":[[3,"at most 2 missed"]]}'
+	exit 1
+fi
+test "$2" = broken && echo '{}' && echo '{}' && exit 2
+if test "$2" = verify; then
+	echo '{"title":"A table, '$4 $5 $6'","columns":["rows","ms"],"rows":[[1,12.512],["more",null]],"notes":["a note"]}'
+	echo '{"title":"Another","columns":[],"rows":[]}'
+	exit
+fi
+echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
+`
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := RunAll(t.Context(), b, program, []Run{{"start", ""}, {"bad", ""}, {"missed", ""}, {"broken", ""}, {"memory", "/models/small"}, {"verify", ""}}, 1, []string{"--quick"})
+	if err == nil || !strings.Contains(err.Error(), "bench bad: ") || !strings.Contains(err.Error(), "bench missed: ") || strings.Contains(err.Error(), "memory") {
+		t.Errorf("got %v", err)
+	}
+	for _, want := range []string{"bench start\n", "start_ms", "12.5", "bench --model /models/small memory\n", "memory_ms", "model_small",
+		"A table, --quick --pairs 1\nrows  ms\n1     12.5\nmore  -\na note\n\nAnother\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("printed %q, which lacks %q", out.String(), want)
+		}
+	}
+	for file, want := range map[string]string{"start": `"start_ms":12.5`, "verify": `"title":"Another"`, "memory-small": `"memory_ms":12.5`, "missed": `"at most 2 missed"`} {
+		text, err := os.ReadFile(filepath.Join(b.Root, "build", "out", "bench", file+".json"))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s.json holds %q, %v", file, text, err)
+		}
+	}
+	for _, name := range []string{"bad", "broken"} {
+		if _, err := os.Stat(filepath.Join(b.Root, "build", "out", "bench", name+".json")); err == nil {
+			t.Errorf("bench %s left a file", name)
+		}
+	}
+	for _, text := range []string{"", "{}", "{}\nnonsense"} {
+		if _, err := printAlone(io.Discard, strings.NewReader(text)); err == nil {
+			t.Errorf("%q passes for a bench", text)
+		}
+	}
+}
+
+// TestRivalTakesNoFlags: a flag that nothing would heed is refused.
+func TestRivalTakesNoFlags(t *testing.T) {
+	b := newTestBuilder(t)
+	rival := filepath.Join(b.Root, "build", "bench", "plain.py")
+	if err := os.MkdirAll(filepath.Dir(rival), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(rival, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0, []string{"--only", "code"}); err == nil || err.Error() != "with a rival it takes no --only" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBenchSuite holds the list of benches to those that tandem has, without a model of one's own.
+func TestBenchSuite(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join("..", "..", "app", "bench.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(source), "func Benches()")
+	list, _, _ = strings.Cut(list, "\n}\n")
+	var has, runs []string
+	for _, m := range regexp.MustCompile(`\{"([a-z]+)", "`).FindAllStringSubmatch(list, -1) {
+		has = append(has, m[1])
+	}
+	for _, r := range Suite {
+		runs = append(runs, r.Name)
+	}
+	if runs = slices.Compact(runs); !slices.Equal(runs, has) || len(has) == 0 {
+		t.Errorf("bench runs %q, tandem has %q", runs, has)
+	}
+	script, err := os.ReadFile("_random_model.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range RandomModels {
+		if !slices.ContainsFunc(Suite, func(r Run) bool { return r.Model == name }) {
+			t.Errorf("the random model %s is not benched", name)
+		}
+		if !strings.Contains(string(script), "\n    \""+name+"\": {\n") {
+			t.Errorf("no script makes the random model %s", name)
+		}
+	}
+}
+
+// newTestBuilder has an empty checkout and an empty cache.
+func newTestBuilder(t *testing.T) *setup.Builder {
+	return &setup.Builder{Root: t.TempDir(), Cache: setup.Cache{Dir: t.TempDir()}, Out: io.Discard}
+}

@@ -1,0 +1,254 @@
+package clients
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/build/program"
+	"tandem/build/setup"
+)
+
+// clientsDir holds what runs the clients, below the checkout: a program per client, pins for each language, and what the
+// scripted engine says to them.
+const clientsDir = "build/clients"
+
+// clientLimit is how long one client may take before it counts as one that hangs.
+const clientLimit = 4 * time.Minute
+
+// clientTier runs programs that others wrote against a server of ours. Each has a home folder of its own, no environment
+// but that, no key that is worth anything, and no address but the server's.
+type clientTier struct {
+	*setup.Builder
+	program string // tandem, with the scripted engine
+	model   string // folder of the stand-in
+	dir     string // of the whole tier, removed at its end
+
+	python  string // with what requirements.txt lists
+	scorer  string // Python with what scores.txt lists
+	aider   string // Python with what aider.txt lists
+	modules string // node_modules of node/package-lock.json
+	golang  string // the program of clients/go
+
+	table featureTable
+}
+
+// Requirements are the clients that no language's packages have.
+func Requirements() []setup.Requirement {
+	return []setup.Requirement{{What: "curl", Apt: "curl", Present: setup.OnPath("curl")}}
+}
+
+// Test runs every client.
+func Test(ctx context.Context, b *setup.Builder) error {
+	start := time.Now()
+	if err := b.SetUp(ctx, Requirements()); err != nil {
+		return err
+	}
+	t, err := newClientTier(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(t.dir)
+	err = errors.Join(t.libraries(ctx), t.realModel(ctx), t.embeddings(ctx), t.scores(ctx), t.connect(ctx), t.fuzz(ctx))
+	fmt.Fprintf(b.Out, "\n%s\ntest clients: %s\n", t.table.String(), setup.Seconds(time.Since(start)))
+	return err
+}
+
+// newClientTier installs the clients and builds the program that they talk to. What cannot be installed is an error.
+func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err error) {
+	t = &clientTier{Builder: b}
+	if t.python, err = b.Venv(ctx, setup.Venv{Name: "clients", Requirements: clientsDir + "/requirements.txt"}); err != nil {
+		return nil, err
+	}
+	if t.scorer, err = b.Venv(ctx, setup.Venv{Name: "clients-scores", Requirements: clientsDir + "/scores.txt"}); err != nil {
+		return nil, err
+	}
+	if t.aider, err = b.Venv(ctx, setup.Venv{Name: "clients-aider", Requirements: clientsDir + "/aider.txt", Before: "3.13"}); err != nil {
+		return nil, err
+	}
+	if t.modules, err = clientModules(ctx, b); err != nil {
+		return nil, err
+	}
+	if t.dir, err = os.MkdirTemp("", "tandem-clients-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(t.dir)
+		}
+	}()
+	out := filepath.Join(b.Root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH, "clients")
+	t.golang, t.program, t.model = filepath.Join(out, "golang"), filepath.Join(out, "tandem"), filepath.Join(t.dir, "stand-in")
+	own := b.Command(ctx, "go", "build", "-mod=readonly", "-o", t.golang, ".")
+	own.Dir = filepath.Join(b.Root, clientsDir, "go")
+	return t, errors.Join(
+		b.Step("client in Go: build", own),
+		b.Step("scripted engine: vet", b.Command(ctx, "go", "vet", "-tags", "scripted", "./app", "./app/cmd/tandem")),
+		b.Step("tandem with the scripted engine: build", b.Command(ctx, "go", "build", "-tags", "ui,scripted", "-o", t.program, "./app/cmd/tandem")),
+		standIn(b, t.model))
+}
+
+// clientModules installs what node/package-lock.json pins and returns the folder, to which it also makes a link where
+// programs look for it.
+func clientModules(ctx context.Context, b *setup.Builder) (string, error) {
+	node, err := b.Output(b.Command(ctx, "node", "--version"))
+	if err != nil {
+		return "", err
+	}
+	modules, err := b.NodeModules(ctx, "clients-node", clientsDir+"/node", node)
+	if err != nil {
+		return "", err
+	}
+	return modules, setup.Link(filepath.Join(b.Root, clientsDir, "node", "node_modules"), modules)
+}
+
+// realModel runs what needs a model that says something of its own: fill in the middle, log-probabilities, drafts.
+func (t *clientTier) realModel(ctx context.Context) error {
+	return t.against(ctx, []string{"--model", "pocket"}, func(url string) error {
+		return errors.Join(
+			t.client(ctx, "openai, Python", t.python, clientsDir+"/openai_real.py", url),
+			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_real.py", url),
+			t.client(ctx, "jsonschema", t.python, clientsDir+"/schemas.py", url, "none"),
+			t.client(ctx, "jsonschema, drafts", t.python, clientsDir+"/schemas.py", url, "auto"))
+	})
+}
+
+// libraries runs those that programs are written with, against the scripted engine.
+func (t *clientTier) libraries(ctx context.Context) error {
+	return t.against(ctx, t.scripted("libraries.json"), func(url string) error {
+		return errors.Join(
+			t.client(ctx, "openai, Python", t.python, clientsDir+"/openai_client.py", url),
+			t.client(ctx, "openai, Node", "node", clientsDir+"/node/openai.mjs", url),
+			t.client(ctx, "openai, Go", t.golang, url),
+			t.client(ctx, "anthropic, Python", t.python, clientsDir+"/anthropic_client.py", url),
+			t.client(ctx, "anthropic, Node", "node", clientsDir+"/node/anthropic.mjs", url),
+			t.client(ctx, "ollama, Python", t.python, clientsDir+"/ollama_client.py", url))
+	})
+}
+
+// scripted are the flags of a server that says what a file of clientsDir has it say.
+func (t *clientTier) scripted(script string, more ...string) []string {
+	return append([]string{"--model", t.model, "--engine", "scripted", "--script", filepath.Join(t.Root, clientsDir, script)}, more...)
+}
+
+// against runs clients against a server of their own.
+func (t *clientTier) against(ctx context.Context, flags []string, clients func(url string) error) error {
+	return t.serve(ctx, flags, func(s *program.Server) error { return clients(s.URL) })
+}
+
+// serve is against for who asks for more than the address. What the server logs as an error fails the clients: they can
+// do nothing that is the server's fault. Only where the script has an error is one meant.
+func (t *clientTier) serve(ctx context.Context, flags []string, clients func(*program.Server) error) error {
+	var log bytes.Buffer
+	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program, flags...)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, log.String())
+	}
+	err = errors.Join(clients(s), s.Stop())
+	for line := range strings.SplitSeq(log.String(), "\n") {
+		if strings.Contains(line, "ERROR") && !strings.Contains(line, "The script has an error here.") {
+			err = errors.Join(err, fmt.Errorf("the server says: %s", line))
+		}
+	}
+	return err
+}
+
+// client runs a program, whose lines “ok FEATURE” say what it has seen work. It ends with an error if anything did not.
+func (t *clientTier) client(ctx context.Context, name, program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, clientLimit)
+	defer cancel()
+	cmd, err := t.isolated(ctx, program, args...)
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	var seen, said, notes []string
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if feature, ok := strings.CutPrefix(line, "ok "); ok {
+			seen = append(seen, feature)
+			t.table.add(name, feature)
+		} else if note, ok := strings.CutPrefix(line, "note "); ok {
+			notes = append(notes, note)
+		} else {
+			said = append(said, line)
+		}
+	}
+	if err == nil && seen == nil {
+		err = errors.New("it checked nothing")
+	}
+	mark := "ok"
+	if err != nil {
+		mark = "FAIL"
+		err = fmt.Errorf("%s: %w\n$ %s\n%s", name, err, strings.Join(cmd.Args, " "), strings.Join(said, "\n"))
+	}
+	fmt.Fprintf(t.Out, "%-4s  %7.1f s  %s: %s\n", mark, time.Since(start).Seconds(), name, strings.Join(append(seen, notes...), "; "))
+	return err
+}
+
+// isolated is a command in a home folder of its own, where it also works, with the checkout's paths made absolute.
+func (t *clientTier) isolated(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
+	home, err := os.MkdirTemp(t.dir, "home-")
+	if err != nil {
+		return nil, err
+	}
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if strings.HasPrefix(arg, clientsDir+"/") {
+			args[i] = filepath.Join(t.Root, arg)
+		}
+	}
+	cmd := t.Command(ctx, program, args...)
+	cmd.Dir = home
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"}
+	return cmd, nil
+}
+
+// A featureTable is which client has seen what work.
+type featureTable struct {
+	clients, features []string // in order of their appearance
+	works             map[[2]string]bool
+}
+
+func (f *featureTable) add(client, feature string) {
+	if !slices.Contains(f.clients, client) {
+		f.clients = append(f.clients, client)
+	}
+	if !slices.Contains(f.features, feature) {
+		f.features = append(f.features, feature)
+	}
+	if f.works == nil {
+		f.works = map[[2]string]bool{}
+	}
+	f.works[[2]string{client, feature}] = true
+}
+
+// String writes a line per feature, as there are more of them, and a column per client.
+func (f *featureTable) String() string {
+	var s strings.Builder
+	s.WriteString("| checked |")
+	for _, c := range f.clients {
+		s.WriteString(" " + c + " |")
+	}
+	s.WriteString("\n| --- |" + strings.Repeat(" --- |", len(f.clients)) + "\n")
+	for _, feature := range f.features {
+		s.WriteString("| " + feature + " |")
+		for _, c := range f.clients {
+			mark := ""
+			if f.works[[2]string{c, feature}] {
+				mark = "yes"
+			}
+			fmt.Fprintf(&s, " %*s |", len(c), mark)
+		}
+		s.WriteString("\n")
+	}
+	return s.String()
+}

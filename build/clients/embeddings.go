@@ -1,0 +1,24 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+)
+
+// textRoutes are those of the description that a model of embeddings answers, where others refuse.
+var textRoutes = []string{"/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings"}
+
+// embeddings has the openai client ask for embeddings, and schemathesis for what the description says of them.
+// The model is made on the spot, of random numbers: none is small enough to be downloaded for it.
+func (t *clientTier) embeddings(ctx context.Context) error {
+	script, model := filepath.Join(t.Root, clientsDir, "openai_embeddings.py"), filepath.Join(t.dir, "embedder")
+	if _, err := t.Output(t.Command(ctx, t.python, script, "--make", model)); err != nil {
+		return err
+	}
+	return t.against(ctx, []string{"--model", model}, func(url string) error {
+		return errors.Join(
+			t.client(ctx, "openai, Python", t.python, script, url),
+			t.fuzzRoutes(ctx, url, "the description of embeddings", "20", len(textRoutes), textRoutes...))
+	})
+}

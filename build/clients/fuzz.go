@@ -1,0 +1,94 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// describedRoutes is the description of the endpoint, which it serves.
+const describedRoutes = "app/server/openapi.json"
+
+// fuzz has schemathesis send what the endpoint's own description allows and what it does not. No answer may be an error
+// of the server's, or of another status or form than the description says, and what the description allows is accepted.
+func (t *clientTier) fuzz(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(t.Root, describedRoutes))
+	if err != nil {
+		return err
+	}
+	all, err := operations(text)
+	if err != nil {
+		return err
+	}
+	return t.against(ctx, t.scripted("any.json", "--context", "4096"), func(url string) error {
+		return t.fuzzRoutes(ctx, url, "the description of the routes", "40", all-1) // all but the description's own, which it leaves out
+	})
+}
+
+// fuzzRoutes tries the operations of the description, those of some paths if any are given, for so many seconds. want
+// is how many they are.
+func (t *clientTier) fuzzRoutes(ctx context.Context, url, feature, seconds string, want int, paths ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, clientLimit)
+	defer cancel()
+	start := time.Now()
+	args := []string{"run", url + "/openapi.json", "--seed", "1", "--max-time", seconds,
+		"--phases", "coverage,fuzzing", "--request-timeout", "30", "--suppress-health-check", "all", "--warnings", "off", "--no-color",
+		"--checks", "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,response_headers_conformance,acceptance"}
+	for _, path := range paths {
+		args = append(args, "--include-path", path)
+	}
+	cmd, err := t.isolated(ctx, filepath.Join(filepath.Dir(t.python), "schemathesis"), args...)
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(cmd.Env, "SCHEMATHESIS_HOOKS="+filepath.Join(t.Root, clientsDir, "acceptance.py"))
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		err = triedAll(out, want)
+	}
+	if err != nil {
+		return fmt.Errorf("schemathesis: %w\n%s", err, out)
+	}
+	t.table.add("schemathesis", feature)
+	fmt.Fprintf(t.Out, "ok    %7.1f s  schemathesis: %s; %d operations tried\n", time.Since(start).Seconds(), feature, want)
+	return nil
+}
+
+// operations is how many a description has: the methods of its paths.
+func operations(description []byte) (n int, err error) {
+	var d struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(description, &d); err != nil {
+		return 0, err
+	}
+	for _, path := range d.Paths {
+		for _, method := range []string{"get", "post", "put", "delete", "patch", "head", "options", "trace"} {
+			if path[method] != nil {
+				n++
+			}
+		}
+	}
+	return n, nil
+}
+
+// triedOperations is where schemathesis tells, at its end, how many operations it has sent anything to.
+var triedOperations = regexp.MustCompile(`(?m)^\s*Tested: (\d+)$`)
+
+// triedAll fails where schemathesis did not come to all operations: then it finds nothing wrong with them either.
+func triedAll(out []byte, want int) error {
+	m := triedOperations.FindSubmatch(out)
+	if m == nil {
+		return errors.New("it does not say how many operations it tried")
+	}
+	if n, err := strconv.Atoi(string(m[1])); err != nil || n != want {
+		return fmt.Errorf("it tried %s operations of %d", m[1], want)
+	}
+	return nil
+}

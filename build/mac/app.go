@@ -1,0 +1,225 @@
+package mac
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tandem/build/program"
+	"tandem/build/setup"
+)
+
+// Make makes Tandem.app and what it is handed on as: an archive, on a Mac a disk image, and for a
+// whole app the cask that installs it from url. The programs ask feed for newer versions if it is not empty.
+func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
+	start := time.Now()
+	m := &builder{b}
+	a, err := m.makeApp(ctx, feed)
+	if err != nil {
+		return err
+	}
+	if err := m.handOn(ctx, a, url); err != nil {
+		return err
+	}
+	a.report(m)
+	fmt.Fprintf(b.Out, "app: %s\n", setup.Seconds(time.Since(start)))
+	return nil
+}
+
+// A builder is setup's, with what the app for a Mac is made by.
+type builder struct{ *setup.Builder }
+
+// An appBundle is a Tandem.app that was made, and what the validator found in it.
+type appBundle struct {
+	path     string
+	product  program.Product
+	expected expectation
+	result   *validation
+	lacks    []string // what only a Mac adds, in words
+}
+
+// appOut is the folder that everything about the app goes to.
+func (b *builder) appOut() string { return filepath.Join(b.Root, "build", "out", "darwin-arm64") }
+
+// makeApp builds the programs, which ask feed for newer versions if it is not empty, puts the bundle together, signs it and looks at it.
+func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
+	if err := b.macReady(ctx); err != nil {
+		return nil, err
+	}
+	p, err := b.appParts(ctx, feed)
+	if err != nil {
+		return nil, err
+	}
+	a := &appBundle{path: filepath.Join(b.appOut(), "Tandem.app"), product: p.product, lacks: lacking(p.menubar != "", runtime.GOOS)}
+	if err := b.assemble(a.path, p); err != nil {
+		return nil, err
+	}
+	how, err := b.sign(ctx, a.path, p.menubar != "")
+	if err != nil {
+		return nil, err
+	}
+	a.expected = expectation{product: p.product, withoutFaces: p.menubar == "", withoutSeal: p.menubar == "", signing: how, private: b.privateFolders()}
+	a.result, err = validate(os.DirFS(a.path), a.expected)
+	return a, err
+}
+
+// lacking is what only a Mac adds to a bundle that was made on a system, with or without the two programs with a face.
+func lacking(faces bool, goos string) (list []string) {
+	if !faces {
+		list = append(list,
+			"the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK",
+			"the bundle's own signature, which hangs on the menu bar",
+			"the Homebrew cask, which installs a whole app")
+	}
+	if goos != "darwin" {
+		list = append(list, "the disk image, which hdiutil makes")
+	}
+	return list
+}
+
+// macReady finds out what the app cannot be made without, and installs it, before all that takes long.
+func (b *builder) macReady(ctx context.Context) error {
+	if _, err := signingIdentity(); err != nil {
+		return err
+	}
+	if err := b.Install(ctx, setup.SetupRequirements()); err != nil {
+		return err
+	}
+	if err := b.RustTarget(ctx, setup.MacTriple); err != nil {
+		return err
+	}
+	if runtime.GOOS == "darwin" {
+		return nil
+	}
+	return b.setupRcodesign(ctx)
+}
+
+// appParts builds what goes into the bundle.
+func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
+	var p parts
+	if err := b.SetUp(ctx); err != nil {
+		return p, err
+	}
+	pip, err := b.PipPython(ctx)
+	if err != nil {
+		return p, err
+	}
+	cc, err := b.crossCC(ctx)
+	if err != nil {
+		return p, err
+	}
+	if p.product, err = program.ReadProduct(b.Builder); err != nil {
+		return p, err
+	}
+	p.feed = feed
+	if p.metal, err = b.metal(ctx, pip, cc); err != nil {
+		return p, err
+	}
+	if err := b.writeAppIcon(); err != nil {
+		return p, err
+	}
+	if p.icon, err = icns(); err != nil {
+		return p, err
+	}
+	if p.licences, err = b.licences(ctx, p.metal); err != nil {
+		return p, err
+	}
+	if p.tandem, err = b.macTandem(ctx, cc, p); err != nil {
+		return p, err
+	}
+	if runtime.GOOS == "darwin" {
+		p.menubar, p.window, err = b.macFaces(ctx, p)
+	}
+	return p, err
+}
+
+// macTandem links the command line program for the bundle.
+func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
+	_, _, native, err := b.BuildNative(ctx, setup.MacTriple) // on a Mac too, for what setup built holds its paths
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(b.appOut(), "bundle", "tandem")
+	// The tag leaves out the rpath of development builds, so that the bundle's is the only one.
+	flags := "-s -w " + p.product.VersionFlag()
+	if p.feed != "" {
+		flags += " -X main.updateFeed=" + p.feed
+	}
+	cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", "ui,bundle", "-ldflags", flags, "-o", out, "./app/cmd/tandem")
+	cmd.Env = append(cmd.Env, cc.goEnv("-L"+p.metal.link(), "-L"+native, "-Wl,-rpath,@executable_path/../mlx")...)
+	return out, b.Step("tandem for macOS: build", cmd)
+}
+
+// macFaces builds the menu bar and the window, on a Mac.
+func (b *builder) macFaces(ctx context.Context, p parts) (menubar, window string, err error) {
+	for _, x := range []struct {
+		what, pkg, name string
+		path            *string
+	}{{"menu bar", "./app/cmd/menubar", "Tandem", &menubar}, {"window", "./app/cmd/desktop", windowName, &window}} {
+		*x.path = filepath.Join(b.appOut(), "bundle", "faces", x.name)
+		cmd := b.Command(ctx, "go", "build", "-trimpath", "-tags", program.DesktopTags()+",bundle", "-ldflags", "-s -w "+p.product.VersionFlag(), "-o", *x.path, x.pkg)
+		cmd.Env = append(cmd.Env, "CGO_CFLAGS=-O2 -mmacosx-version-min="+setup.MacOSTarget,
+			"CGO_LDFLAGS=-framework UniformTypeIdentifiers -mmacosx-version-min="+setup.MacOSTarget+" -Wl,-headerpad_max_install_names")
+		if err := b.Step(x.what+" for macOS: build", cmd); err != nil {
+			return "", "", err
+		}
+	}
+	return menubar, window, nil
+}
+
+// report lists what is inside, and what is not.
+func (a *appBundle) report(b *builder) {
+	fmt.Fprintf(b.Out, "\n%s\n%s\n", a.path, a.result.table())
+	for i, what := range a.lacks {
+		if i == 0 {
+			fmt.Fprintln(b.Out, "Only a Mac adds:")
+		}
+		fmt.Fprintf(b.Out, "  %s\n", what)
+	}
+}
+
+// handOn packs the bundle: a zip, on a Mac a disk image too, and for a whole app the cask that installs it.
+func (b *builder) handOn(ctx context.Context, a *appBundle, url string) error {
+	if err := errors.Join(a.result.findings...); err != nil {
+		return err
+	}
+	// An archive of before is no longer what lies beside it.
+	old, err := filepath.Glob(filepath.Join(b.appOut(), "Tandem-*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	name := "Tandem-" + a.product.Info.ProductVersion
+	if len(a.result.absent) > 0 {
+		name += "-incomplete"
+	}
+	archive := filepath.Join(b.appOut(), name+".zip")
+	start := time.Now()
+	sum, size, err := zipBundle(archive, a.path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.Out, "%s: %s, sha256 %s, %s\n", archive, megabytes(size), sum, setup.Seconds(time.Since(start)))
+	if runtime.GOOS == "darwin" {
+		if err := b.diskImage(ctx, filepath.Join(b.appOut(), name+".dmg"), a.path); err != nil {
+			return err
+		}
+	}
+	if len(a.result.absent) > 0 {
+		return nil
+	}
+	if url == "" {
+		url = "file://" + archive
+	}
+	path := filepath.Join(b.appOut(), "tandem.rb")
+	fmt.Fprintln(b.Out, path)
+	return os.WriteFile(path, []byte(cask(a.product, url, sum)), 0o644)
+}

@@ -1,0 +1,14 @@
+package mac
+
+import (
+	"context"
+
+	"tandem/build/setup"
+)
+
+// Requirements are what the app for a Mac needs beside all else; the verbs that make it install it where rustup can.
+func Requirements() []setup.Requirement {
+	return []setup.Requirement{{What: "Rust for " + setup.MacTriple, Hint: "rustup target add " + setup.MacTriple, Present: func(ctx context.Context, b *setup.Builder) bool {
+		return b.HasRustTarget(ctx, setup.MacTriple)
+	}}}
+}

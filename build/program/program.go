@@ -1,0 +1,17 @@
+package program
+
+import (
+	"context"
+
+	"tandem/build/setup"
+)
+
+// BuildTandem builds the command line program with the interface inside, which is set up already, and returns its path.
+func BuildTandem(ctx context.Context, b *setup.Builder) (string, error) {
+	path := programsOf(b).Tandem
+	product, err := ReadProduct(b)
+	if err != nil {
+		return "", err
+	}
+	return path, b.Step("tandem: build", b.Command(ctx, "go", "build", "-tags", "ui", "-ldflags", product.VersionFlag(), "-o", path, "./app/cmd/tandem"))
+}

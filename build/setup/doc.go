@@ -1,0 +1,15 @@
+// Package setup makes a machine ready to build Tandem: packages of the operating system, MLX and mlx-c,
+// the Rust crate, Python environments and the interface.
+//
+// A [Builder] knows the checkout, the cache and where to print. Every other package of build takes one.
+//
+// Nothing is done twice. What is downloaded or compiled outside Go's own cache lies in
+// os.UserCacheDir()/tandem-dev, in a [Cache] of folders. A folder's name carries a hash of the pins and
+// inputs that it was made from. All checkouts share the cache, several runs may use it at once, and a
+// run that was killed half-way leaves nothing that a later one takes for complete.
+//
+// The checkout holds links to the folders of its pins: engine/mlx/.deps and engine/native/.deps. So
+// plain go build and go test work in any editor after setup.
+//
+// pins.go has every pinned version, system.go the packages of the operating system.
+package setup

@@ -1,0 +1,144 @@
+package setup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// FrontendDir is the folder of the interface, below the checkout. What Vite makes of it lies in dist, which Git
+// ignores and the build tag ui embeds; node_modules there is a link into the cache.
+const FrontendDir = "frontend"
+
+// guideFile is the guide for users. The interface shows a chapter of it, so a change of it builds the interface again.
+const guideFile = "app/README.md"
+
+// OldestNode is what Vite needs.
+const OldestNode = "20.19"
+
+// setupFrontend builds the interface if it is not what its sources say.
+func (b *Builder) setupFrontend(ctx context.Context) error {
+	if err := b.writeTypes(); err != nil {
+		return err
+	}
+	node, err := b.Output(b.Command(ctx, "node", "--version"))
+	if err != nil {
+		return err
+	}
+	modules, err := b.NodeModules(ctx, "node", FrontendDir, node)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(b.Root, FrontendDir)
+	if err := Link(filepath.Join(dir, "node_modules"), modules); err != nil {
+		return err
+	}
+	sources, err := HashFolder(dir, "node_modules", "dist")
+	if err != nil {
+		return err
+	}
+	guide, err := os.ReadFile(filepath.Join(b.Root, guideFile))
+	if err != nil {
+		return err
+	}
+	sources += fmt.Sprintf("-%x", sha256.Sum256(guide))
+	made, err := b.Cache.Ensure(ctx, Entry{"frontend", []string{node, sources}}, func(out string) error {
+		cmd := b.Command(ctx, "npx", "--no-install", "vite", "build", "--outDir", filepath.Join(out, "dist"), "--emptyOutDir")
+		cmd.Dir = dir
+		return b.Step("frontend: build", cmd)
+	})
+	if err != nil {
+		return err
+	}
+	return replaceFolder(filepath.Join(dir, "dist"), filepath.Join(made, "dist"), sources)
+}
+
+// FrontendRequirements are what the interface is built with.
+func FrontendRequirements() []Requirement {
+	return []Requirement{
+		{What: "Node.js " + OldestNode + " or later (https://nodejs.org, where the system's is older)", Apt: "nodejs", brew: "node", Present: newNode},
+		{What: "npm", Apt: "npm", brew: "node", Present: OnPath("npm")},
+	}
+}
+
+// newNode asks Node.js for its version.
+func newNode(ctx context.Context, b *Builder) bool {
+	version, err := b.Output(b.Command(ctx, "node", "--version"))
+	return err == nil && CompareVersions(strings.TrimPrefix(version, "v"), OldestNode) >= 0
+}
+
+// NodeModules installs what package-lock.json of a folder pins, in an entry of that name, and returns where.
+func (b *Builder) NodeModules(ctx context.Context, name, folder, node string) (string, error) {
+	inputs := []string{node}
+	for _, file := range []string{"package.json", "package-lock.json"} {
+		text, err := os.ReadFile(filepath.Join(b.Root, folder, file))
+		if err != nil {
+			return "", err
+		}
+		inputs = append(inputs, string(text))
+	}
+	dir, err := b.Cache.Ensure(ctx, Entry{name, inputs}, func(dir string) error {
+		for i, file := range []string{"package.json", "package-lock.json"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(inputs[i+1]), 0o644); err != nil {
+				return err
+			}
+		}
+		cmd := b.Command(ctx, "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
+		cmd.Dir = dir
+		return b.Step(folder+": npm ci", cmd)
+	})
+	return filepath.Join(dir, "node_modules"), err
+}
+
+// HashFolder hashes the names and contents of a folder's files, but for the entries of its top that are named.
+func HashFolder(dir string, except ...string) (string, error) {
+	h := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, name := range except {
+			if path == filepath.Join(dir, name) {
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+				return nil
+			}
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(h, "%s\n%d\n%s", filepath.ToSlash(rel), len(text), text)
+		return nil
+	})
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// replaceFolder makes dst a copy of the folder src, unless it says that it is the one of that version. Embedding
+// takes no links.
+func replaceFolder(dst, src, version string) error {
+	mark := filepath.Join(dst, StampName)
+	if text, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(text)) == version {
+		return nil
+	}
+	if err := os.RemoveAll(dst); err != nil {
+		return err
+	}
+	if err := os.CopyFS(dst, os.DirFS(src)); err != nil {
+		return err
+	}
+	return os.WriteFile(mark, []byte(version+"\n"), 0o644)
+}

@@ -1,0 +1,182 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+)
+
+// mlxRecipe is part of the cache key: raise it when the steps below change.
+const mlxRecipe = "1"
+
+// MLXLink is the folder that the #cgo lines of engine/mlx refer to: include/mlx/c, lib/libmlxc, lib/libmlx, and on
+// Linux bit/libblas.so, the wheel's own BLAS, whose results don't depend on the number of rows.
+func (b *Builder) MLXLink() string {
+	return filepath.Join(b.Root, "engine", "mlx", ".deps", MLXPin)
+}
+
+func (b *Builder) formatShim() string {
+	return filepath.Join(b.Root, "build", "mlx", "format_shim.h")
+}
+
+// mlxEntry keys the installed pair by pins, platform and the files that drive the installation.
+func (b *Builder) mlxEntry() (Entry, error) {
+	e := Entry{Name: "mlx-" + MLXPin, Inputs: []string{mlxRecipe, MLXPin, runtime.GOOS, runtime.GOARCH}}
+	for _, name := range []string{"wheels.txt", "Cargo.lock", "format_shim.h"} {
+		text, err := os.ReadFile(filepath.Join(b.Root, "build", "mlx", name))
+		if err != nil {
+			return Entry{}, err
+		}
+		e.Inputs = append(e.Inputs, string(text))
+	}
+	return e, nil
+}
+
+// setupMLX installs the MLX wheel, builds mlx-c against it into the same prefix, tries the pair with a small C
+// program and links the prefix into the checkout.
+//
+// The wheel is unpacked whole: libmlx finds its BLAS in ../../mlx_cpu.libs, and on a Mac its metallib beside itself.
+func (b *Builder) setupMLX(ctx context.Context, pip string) error {
+	e, err := b.mlxEntry()
+	if err != nil {
+		return err
+	}
+	dir, err := b.Cache.Ensure(ctx, e, func(dir string) error {
+		if err := b.installWheel(ctx, pip, dir); err != nil {
+			return err
+		}
+		if err := b.buildMLXC(ctx, dir); err != nil {
+			return err
+		}
+		if err := linkBitBLAS(dir); err != nil {
+			return err
+		}
+		return b.tryMLX(ctx, dir)
+	})
+	if err != nil {
+		return err
+	}
+	return Link(b.MLXLink(), filepath.Join(dir, "mlx"))
+}
+
+// installWheel unpacks the wheel of this platform into dir. On a Mac the wheel for the oldest supported macOS is
+// asked for by name, whatever the machine runs.
+func (b *Builder) installWheel(ctx context.Context, pip, dir string) error {
+	args := []string{"-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", dir,
+		"-r", filepath.Join(b.Root, "build", "mlx", "wheels.txt")}
+	if runtime.GOOS == "darwin" {
+		args = append(args, "--platform", "macosx_14_0_arm64")
+	}
+	if err := b.Step("MLX "+MLXVersion+": install the wheel", b.Command(ctx, pip, args...)); err != nil {
+		return err
+	}
+	targets := filepath.Join(dir, "mlx", "share", "cmake", "MLX", "MLXTargets.cmake")
+	text, err := os.ReadFile(targets)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(targets, frameworkPath.ReplaceAll(text, []byte("-framework $1")), 0o644)
+}
+
+// frameworkPath matches the frameworks in the macOS wheel's CMake file, which are named by their place in the Xcode
+// that built the wheel. "-framework NAME" finds them in whatever SDK this machine has.
+var frameworkPath = regexp.MustCompile(`/[^;"\n]*/([A-Za-z]+)\.framework`)
+
+// buildMLXC compiles mlx-c against the wheel in dir and installs it into the wheel's prefix.
+func (b *Builder) buildMLXC(ctx context.Context, dir string) error {
+	source, err := b.MLXCSource(ctx)
+	if err != nil {
+		return err
+	}
+	prefix, work := filepath.Join(dir, "mlx"), filepath.Join(dir, "work")
+	defer os.RemoveAll(work)
+	args := []string{"-S", source, "-B", work, "-G", "Ninja",
+		"-DCMAKE_BUILD_TYPE=Release", "-DBUILD_SHARED_LIBS=ON", "-DCMAKE_INSTALL_LIBDIR=lib",
+		"-DMLX_C_USE_SYSTEM_MLX=ON", "-DMLX_C_BUILD_EXAMPLES=OFF",
+		"-DCMAKE_PREFIX_PATH=" + prefix, "-DCMAKE_INSTALL_PREFIX=" + prefix,
+	}
+	if runtime.GOOS == "darwin" {
+		args = append(args, "-DCMAKE_OSX_ARCHITECTURES=arm64", "-DCMAKE_OSX_DEPLOYMENT_TARGET="+MacOSTarget,
+			"-DCMAKE_INSTALL_NAME_DIR=@rpath", "-DCMAKE_INSTALL_RPATH=@loader_path")
+	} else {
+		args = append(args, "-DCMAKE_INSTALL_RPATH=$ORIGIN")
+		if !b.compilesFormat(ctx, "") {
+			args = append(args, "-DCMAKE_CXX_FLAGS=-include "+b.formatShim())
+		}
+	}
+	what := "mlx-c " + MLXCVersion + ": "
+	if err := b.Step(what+"configure", b.Command(ctx, "cmake", args...)); err != nil {
+		return err
+	}
+	if err := b.Step(what+"compile", b.Command(ctx, "cmake", "--build", work)); err != nil {
+		return err
+	}
+	return b.Step(what+"install", b.Command(ctx, "cmake", "--install", work))
+}
+
+// MLXCSource lets cargo download and verify the crate that carries mlx-c, and returns the folder of its sources.
+func (b *Builder) MLXCSource(ctx context.Context) (string, error) {
+	manifest := filepath.Join(b.Root, "build", "mlx", "Cargo.toml")
+	fetch := b.Command(ctx, "cargo", "fetch", "--locked", "--manifest-path", manifest)
+	if err := b.Step("mlx-c "+MLXCVersion+": fetch the sources", fetch); err != nil {
+		return "", err
+	}
+	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--offline", "--format-version", "1",
+		"--manifest-path", manifest))
+	if err != nil {
+		return "", err
+	}
+	var metadata struct {
+		Packages []struct {
+			Name         string `json:"name"`
+			Version      string `json:"version"`
+			ManifestPath string `json:"manifest_path"`
+		} `json:"packages"`
+	}
+	if err := json.Unmarshal([]byte(text), &metadata); err != nil {
+		return "", fmt.Errorf("cargo metadata: %w", err)
+	}
+	for _, p := range metadata.Packages {
+		if p.Name == "mlx-sys" && p.Version == MLXCVersion {
+			return filepath.Join(filepath.Dir(p.ManifestPath), "src", "mlx-c"), nil
+		}
+	}
+	return "", fmt.Errorf("build/mlx/Cargo.toml does not name mlx-sys %s", MLXCVersion)
+}
+
+// linkBitBLAS gives the wheel's BLAS, whose file name carries a hash, a stable place. The macOS wheel has none: it
+// uses Accelerate.
+func linkBitBLAS(dir string) error {
+	if runtime.GOOS != "linux" {
+		return nil
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "mlx_cpu.libs", "libblas-*.so*"))
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 {
+		return fmt.Errorf("the MLX wheel holds %d files mlx_cpu.libs/libblas-*.so*, want 1", len(found))
+	}
+	target := filepath.Join("..", "..", "mlx_cpu.libs", filepath.Base(found[0]))
+	return Link(filepath.Join(dir, "mlx", "bit", "libblas.so"), target)
+}
+
+// tryMLX compiles, links and runs build/mlx/smoke.c with the flags that engine/mlx uses.
+func (b *Builder) tryMLX(ctx context.Context, dir string) error {
+	prefix, program := filepath.Join(dir, "mlx"), filepath.Join(dir, "smoke")
+	defer os.Remove(program)
+	args := []string{filepath.Join(b.Root, "build", "mlx", "smoke.c"), "-o", program, "-I" + filepath.Join(prefix, "include")}
+	if runtime.GOOS == "linux" {
+		args = append(args, "-Wl,--no-as-needed", "-l:libopenblas.so.0")
+	}
+	lib := filepath.Join(prefix, "lib")
+	args = append(args, "-L"+lib, "-lmlxc", "-lmlx", "-Wl,-rpath,"+lib)
+	if err := b.Step("mlx-c "+MLXCVersion+": link a test program", b.Command(ctx, "cc", args...)); err != nil {
+		return err
+	}
+	return b.Step("mlx-c "+MLXCVersion+": run it", b.Command(ctx, program))
+}

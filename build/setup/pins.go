@@ -1,0 +1,20 @@
+package setup
+
+// Versions of everything that is not in go.mod. MLX and mlx-c are a pair: mlx-c is written against exactly one MLX.
+// A bump changes the folder name below .deps and with it the #cgo lines, so that Go's build cache notices; the
+// wheels and the crate are named, with their hashes, in build/mlx/wheels.txt and build/mlx/Cargo.lock.
+const (
+	MLXVersion  = "0.32.2" // wheels mlx-cpu (Linux) and mlx-metal (macOS)
+	MLXCVersion = "0.7.0"  // sources inside the crate mlx-sys of the same version
+
+	RcodesignVersion = "0.29.0" // crate apple-codesign, which signs where there is no Mac
+
+	// macOSTarget is the oldest macOS that our libraries and programs run on.
+	MacOSTarget = "14.0"
+)
+
+// MLXPin names the folder engine/mlx/.deps/<pin> that the #cgo lines refer to.
+const MLXPin = MLXVersion + "-" + MLXCVersion
+
+// MacTriple is what Rust calls the machines that we build for.
+const MacTriple = "aarch64-apple-darwin"

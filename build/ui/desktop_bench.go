@@ -1,0 +1,51 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"tandem/build/program"
+	"tandem/build/setup"
+)
+
+// DesktopBench is the bench of what a person sees. It runs no `tandem bench`: it looks from outside.
+const DesktopBench = "desktop"
+
+// BenchDesktop measures the menu bar and the window on a display of its own, and weighs the interface. What it prints
+// stays in build/out/bench/desktop.txt, that of a bar which is missed too: it is an error then.
+func BenchDesktop(ctx context.Context, b *setup.Builder) error {
+	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
+		return err
+	}
+	p, err := program.BuildDesktop(ctx, b)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	w := io.MultiWriter(b.Out, &text)
+	heavy := weighInterface(w, filepath.Join(b.Root, setup.FrontendDir, "dist"))
+	home, err := os.MkdirTemp("", "tandem-home-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	if err := os.MkdirAll(uiOut(b), 0o755); err != nil { // for the picture of what failed
+		return err
+	}
+	cmd := onDisplay(ctx, b, p, home, "bench.sh")
+	cmd.Stdout, cmd.Stderr = w, os.Stderr
+	if err = cmd.Run(); err != nil {
+		err = fmt.Errorf("menu bar and window: %w", err)
+	}
+	err = errors.Join(heavy, err)
+	result := filepath.Join(b.Root, "build", "out", "bench", DesktopBench+".txt")
+	if mkdir := os.MkdirAll(filepath.Dir(result), 0o755); mkdir != nil {
+		return errors.Join(err, mkdir)
+	}
+	return errors.Join(err, os.WriteFile(result, text.Bytes(), 0o644))
+}

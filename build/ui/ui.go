@@ -1,0 +1,149 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"tandem/build/program"
+	"tandem/build/setup"
+)
+
+// Requirements are what the interface is looked at with.
+func Requirements() []setup.Requirement {
+	list := []setup.Requirement{{What: "Chromium", Apt: "chromium", Hint: "install Chromium, or set CHROMIUM to a browser's path", Present: func(context.Context, *setup.Builder) bool {
+		return chromium() != ""
+	}}}
+	if runtime.GOOS == "linux" {
+		list = append(list,
+			setup.Requirement{What: "Xvfb", Apt: "xvfb", Present: setup.OnPath("xvfb-run")},
+			setup.Requirement{What: "xauth", Apt: "xauth", Present: setup.OnPath("xauth")},
+			setup.Requirement{What: "curl", Apt: "curl", Present: setup.OnPath("curl")},
+			setup.Requirement{What: "pkill", Apt: "procps", Present: setup.OnPath("pkill")},
+			setup.Requirement{What: "a session bus", Apt: "dbus", Present: setup.OnPath("dbus-run-session")},
+			setup.Requirement{What: "a window manager", Apt: "openbox", Present: setup.OnPath("openbox")},
+			setup.Requirement{What: "xdotool", Apt: "xdotool", Present: setup.OnPath("xdotool")},
+			setup.Requirement{What: "xclip", Apt: "xclip", Present: setup.OnPath("xclip")},
+			setup.Requirement{What: "import of ImageMagick", Apt: "imagemagick", Present: setup.OnPath("import")},
+			setup.Requirement{What: "a font", Apt: "fonts-dejavu-core", Present: func(ctx context.Context, b *setup.Builder) bool {
+				out, err := b.Output(b.Command(ctx, "fc-list"))
+				return err == nil && out != ""
+			}},
+		)
+	}
+	return list
+}
+
+// chromium is the path of the browser, empty if there is none.
+func chromium() string {
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Test looks at the interface in a browser, and at the menu bar and the window on a display of its own. Screenshots
+// stay in build/out/ui.
+func Test(ctx context.Context, b *setup.Builder) error {
+	start := time.Now()
+	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
+		return err
+	}
+	p, err := program.BuildDesktop(ctx, b)
+	if err != nil {
+		return err
+	}
+	vet := b.Command(ctx, "go", "vet", "-tags", program.DesktopTags(), "./app/cmd/menubar", "./app/cmd/desktop")
+	tests := b.Command(ctx, "go", "test", "-timeout", "5m", "-tags", program.DesktopTags(), "./app/cmd/menubar")
+	err = errors.Join(b.Step("menu bar and window: vet", vet), b.Step("menu bar: test", tests), frontendChecks(ctx, b), browserTests(ctx, b, p))
+	if runtime.GOOS == "linux" {
+		err = errors.Join(err, stockWindow(ctx, b), desktopTests(ctx, b, p))
+	}
+	fmt.Fprintf(b.Out, "test ui: %s\n", setup.Seconds(time.Since(start)))
+	return err
+}
+
+// stockWindow builds the window by the script that Wails' own tool calls. Next to nothing is left to build.
+func stockWindow(ctx context.Context, b *setup.Builder) error {
+	path := filepath.Join(b.Root, "build", "out", "wails", "Tandem")
+	return b.Step("window as Wails' own tool builds it",
+		b.Command(ctx, "sh", filepath.Join(b.Root, "build", "wails-go.sh"), "build", "-tags", program.DesktopTags(), "-o", path))
+}
+
+// frontendChecks are the types and the unit tests of the interface, and what it weighs.
+func frontendChecks(ctx context.Context, b *setup.Builder) error {
+	errs := []error{weighInterface(b.Out, filepath.Join(b.Root, setup.FrontendDir, "dist"))}
+	for _, script := range []string{"check", "test"} {
+		cmd := b.Command(ctx, "npm", "run", "--silent", script)
+		cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
+		errs = append(errs, b.Step("frontend: "+script, cmd))
+	}
+	return errors.Join(errs...)
+}
+
+// browserTests run the interface in Chromium against a server on the pocket model.
+func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) error {
+	args, err := browserTestArgs(filepath.Join(b.Root, setup.FrontendDir))
+	if err != nil {
+		return err
+	}
+	s, err := program.StartServer(ctx, b, p.Tandem, "--model", "pocket")
+	if err != nil {
+		return err
+	}
+	cmd := b.Command(ctx, "node", args...)
+	cmd.Dir = filepath.Join(b.Root, setup.FrontendDir)
+	cmd.Env = append(cmd.Env, "TANDEM="+p.Tandem, "TANDEM_HOME="+s.Home, "CHROMIUM="+chromium(), "OUT="+uiOut(b))
+	return errors.Join(b.Step("frontend: in a browser", cmd), s.Stop())
+}
+
+// browserTestLimit is how long a file of them may take before it counts as one that hangs. A busy machine takes several
+// times as long as an idle one.
+const browserTestLimit = 15 * time.Minute
+
+// browserTestArgs are what Node is told. It gets the files by name: what a folder stands for has changed between its
+// versions. This reporter repeats what failed at the end, which is what is left of a long output.
+func browserTestArgs(dir string) ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s has no tests for the browser", dir)
+	}
+	args := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", fmt.Sprintf("--test-timeout=%d", browserTestLimit.Milliseconds())}
+	return append(args, files...), err
+}
+
+// uiOut is where screenshots go.
+func uiOut(b *setup.Builder) string { return filepath.Join(b.Root, "build", "out", "ui") }
+
+// desktopTests walk through what a user does with the menu bar and the window.
+func desktopTests(ctx context.Context, b *setup.Builder, p program.Programs) error {
+	home, err := os.MkdirTemp("", "tandem-home-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(home)
+	if err := os.MkdirAll(uiOut(b), 0o755); err != nil {
+		return err
+	}
+	return errors.Join(
+		b.Step("menu bar and window on a display", onDisplay(ctx, b, p, home, "desktop.sh")),
+		b.Step("stop in the window", onDisplay(ctx, b, p, filepath.Join(home, "stop"), "stop.sh")),
+	)
+}
+
+// onDisplay is a script of build/ui on a display of its own, with a home folder for Tandem.
+func onDisplay(ctx context.Context, b *setup.Builder, p program.Programs, home, script string) *exec.Cmd {
+	cmd := b.Command(ctx, "xvfb-run", "--auto-servernum", "--server-args=-screen 0 1280x900x24", "dbus-run-session", "--",
+		"bash", filepath.Join(b.Root, "build", "ui", script))
+	// Without a locale WebKit calls its language C.
+	cmd.Env = append(cmd.Env, "LANG=en_US.UTF-8", "LANGUAGE=en_US", "TANDEM_HOME="+home, "OUT="+uiOut(b),
+		"TANDEM="+p.Tandem, "MENUBAR="+p.Menubar, "WINDOW="+p.Window)
+	return cmd
+}

@@ -1,0 +1,59 @@
+package ui
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestBrowserTestArgs: Node is told each file by name, and ends one that hangs.
+func TestBrowserTestArgs(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := browserTestArgs(dir); err == nil {
+		t.Error("no tests are no error")
+	}
+	if err := os.Mkdir(filepath.Join(dir, "test"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.test.mjs", "b.test.mjs", "server.mjs"} {
+		if err := os.WriteFile(filepath.Join(dir, "test", name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=900000", filepath.Join(dir, "test", "a.test.mjs"), filepath.Join(dir, "test", "b.test.mjs")}
+	if got, err := browserTestArgs(dir); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
+// TestWeighInterface: all files count, each gzipped, and more than there may be is an error.
+func TestWeighInterface(t *testing.T) {
+	dir := t.TempDir()
+	noise := make([]byte, mostInterface*3/5) // which gzip makes no smaller
+	write := func(name string) {
+		t.Helper()
+		rand.Read(noise)
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), noise, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out strings.Builder
+	write("index.html")
+	if err := weighInterface(&out, dir); err != nil || !strings.HasSuffix(out.String(), ": met\n") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	out.Reset()
+	write("assets/index.js")
+	if err := weighInterface(&out, dir); err == nil || !strings.HasSuffix(out.String(), ": missed\n") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	if err := weighInterface(&out, filepath.Join(dir, "nothing")); err == nil {
+		t.Error("an interface that was not built weighs nothing")
+	}
+}

@@ -1,0 +1,58 @@
+package ui
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// mostInterface is how many bytes the interface may weigh, gzipped.
+const mostInterface = 250_000
+
+// weighInterface tells what the built interface below dir weighs; more than it may is an error.
+func weighInterface(w io.Writer, dir string) error {
+	n, err := weigh(dir)
+	if err != nil {
+		return err
+	}
+	if n > mostInterface {
+		fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: missed\n", n, mostInterface)
+		return fmt.Errorf("the interface weighs %d bytes gzipped, and may weigh %d: take out what it can do without", n, mostInterface)
+	}
+	fmt.Fprintf(w, "interface: %d bytes gzipped; %d at most: met\n", n, mostInterface)
+	return nil
+}
+
+// weigh returns how many bytes the files below dir take, each gzipped.
+func weigh(dir string) (int, error) {
+	var total countingWriter
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		z, err := gzip.NewWriterLevel(&total, gzip.BestCompression)
+		if err != nil {
+			return err
+		}
+		if _, err := z.Write(content); err != nil {
+			return err
+		}
+		return z.Close()
+	})
+	return int(total), err
+}
+
+// A countingWriter counts bytes.
+type countingWriter int
+
+func (n *countingWriter) Write(p []byte) (int, error) {
+	*n += countingWriter(len(p))
+	return len(p), nil
+}
