@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/app/server"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
@@ -82,7 +83,7 @@ const settingChoice = "model"
 type App struct {
 	opts    Options
 	log     *slog.Logger
-	home    *Home
+	home    *home.Home
 	db      *storage.DB
 	thread  *mlx.Thread
 	engines engine.Neighbours // of all models in memory
@@ -151,16 +152,16 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if !slices.Contains([]string{"", engine.Auto, engine.None}, o.Speculation) {
 		return nil, fmt.Errorf("speculation %q: use %s or %s", o.Speculation, engine.Auto, engine.None)
 	}
-	if a.home, err = OpenHome(o.Home); err != nil {
+	if a.home, err = home.Open(o.Home); err != nil {
 		return nil, err
 	}
-	if err := a.home.sweep(); err != nil {
+	if err := a.home.Sweep(); err != nil {
 		a.log.Warn("what was being written stays on disk", "error", err)
 	}
 	if err := os.RemoveAll(a.benchFolder()); err != nil {
 		a.log.Warn("what a bench left stays on disk", "path", a.benchFolder(), "error", err)
 	}
-	if a.db, err = storage.Open(a.home.Path(databaseFile), storage.Options{Logger: o.Logger}); err != nil {
+	if a.db, err = storage.Open(a.home.Path(home.DatabaseFile), storage.Options{Logger: o.Logger}); err != nil {
 		return nil, err
 	}
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {

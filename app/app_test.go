@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 )
@@ -179,10 +180,10 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 }
 
 func TestSecondProcessIsTold(t *testing.T) {
-	home := t.TempDir()
-	r := start(t, Options{Home: home, Model: writeModel(t, "tiny")}, "127.0.0.1:0")
-	_, err := Open(t.Context(), Options{Home: home})
-	e, ok := errors.AsType[*LockedError](err)
+	dir := t.TempDir()
+	r := start(t, Options{Home: dir, Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	_, err := Open(t.Context(), Options{Home: dir})
+	e, ok := errors.AsType[*home.LockedError](err)
 	if !ok || !strings.Contains(e.Error(), fmt.Sprint("pid ", os.Getpid())) || !strings.Contains(e.Error(), r.url) {
 		t.Errorf("got %v, want pid and address", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"tandem/app/home"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
@@ -100,7 +101,7 @@ func (b *checkpointBench) open(o engine.Options) *engine.Engine {
 }
 
 // budget is what checkpoints may take in memory where they are served.
-func (*checkpointBench) budget() int64 { return physicalMemory() / checkpointMemory }
+func (*checkpointBench) budget() int64 { return home.Memory() / checkpointMemory }
 
 // store opens files in a folder.
 func (b *checkpointBench) store(dir string) *checkpoint.Store {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"tandem/app/home"
 	"tandem/engine"
 	"tandem/engine/mlx"
 	"tandem/models"
@@ -167,7 +168,7 @@ func (v *verification) measure(ctx context.Context, drafters *benchDrafters, len
 	}
 	h := newBenchHeader()
 	costs := &blockCosts{
-		Machine: machine(), Model: benchModelName(v.options.Model), DType: v.bundle.Info.Dtype.String(), Context: length,
+		Machine: home.Machine(), Model: benchModelName(v.options.Model), DType: v.bundle.Info.Dtype.String(), Context: length,
 		BLAS: h.BLAS, MLX: h.Versions["mlx"], Threads: h.Threads, Date: time.Now().UTC().Truncate(time.Second),
 	}
 	if q := v.bundle.Info.Quantization; q != "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/engine/mlx"
 	"tandem/storage"
 )
@@ -97,7 +98,7 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 	if err != nil {
 		return control.Bench{}, err
 	}
-	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.row.ID, Machine: machine(), Version: a.opts.Version, Result: text})
+	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.row.ID, Machine: home.Machine(), Version: a.opts.Version, Result: text})
 	if err != nil {
 		return control.Bench{}, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/models"
 	"tandem/storage"
 )
@@ -28,9 +29,9 @@ func lastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
 // LastChoice returns the model that will be served on a home folder that
 // nobody holds now, see Owner. It is not known if an older program was the last
 // on it. Nothing is made or changed.
-func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, err error) {
+func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, err error) {
 	pocket := control.Model{ID: models.PocketID, Source: storage.SourcePocket}
-	path := filepath.Join(home, databaseFile)
+	path := filepath.Join(dir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return pocket, true, nil
 	}
@@ -52,8 +53,8 @@ func LastChoice(ctx context.Context, home string) (_ control.Model, known bool, 
 
 // SavedHubCache returns the folder for downloads that somebody set on a home folder
 // that nobody holds now, empty if nobody did or an older program was the last on it.
-func SavedHubCache(ctx context.Context, home string) (dir string, err error) {
-	path := filepath.Join(home, databaseFile)
+func SavedHubCache(ctx context.Context, homeDir string) (cache string, err error) {
+	path := filepath.Join(homeDir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -70,15 +71,15 @@ func SavedHubCache(ctx context.Context, home string) (dir string, err error) {
 		return "", nil
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(value), &dir)
+		err = json.Unmarshal([]byte(value), &cache)
 	}
-	return dir, err
+	return cache, err
 }
 
 // CheckDatabase reads the whole database of a home folder that nobody holds
 // now, and returns the first thing that is wrong with it, empty if nothing is.
-func CheckDatabase(ctx context.Context, home string) (problem string, err error) {
-	path := filepath.Join(home, databaseFile)
+func CheckDatabase(ctx context.Context, dir string) (problem string, err error) {
+	path := filepath.Join(dir, home.DatabaseFile)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

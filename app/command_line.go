@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/app/supervise"
 )
 
@@ -36,13 +37,13 @@ func linkKind(path, program string) (control.LinkKind, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return control.LinkAbsent, nil
 	case err != nil:
-		return "", homeError(err)
+		return "", home.WriteError(err)
 	case info.Mode()&fs.ModeSymlink == 0:
 		return control.LinkForeign, nil
 	}
 	to, err := os.Readlink(path)
 	if err != nil {
-		return "", homeError(err)
+		return "", home.WriteError(err)
 	}
 	if to == program {
 		return control.LinkOurs, nil

@@ -14,13 +14,10 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 const (
-	// connectFolder is where the home folder has the files of clients, a folder
-	// each.
-	connectFolder = "connect"
-
 	// ownKey stands for a key that a person has to fill in.
 	ownKey = "YOUR-TANDEM-KEY"
 
@@ -84,7 +81,7 @@ func (a *App) connection(x client, o offer) control.Connection {
 	if x.file == "" {
 		return c
 	}
-	c.File = a.home.Path(connectFolder, x.id, x.file)
+	c.File = a.home.Path(home.ConnectFolder, x.id, x.file)
 	c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
 	text, err := readStart(c.File, mostWritten)
 	switch {
@@ -150,7 +147,7 @@ func (a *App) WriteConnection(ctx context.Context, id string) (control.Connectio
 	}
 	before, _ := readStart(c.File, mostWritten) // nothing of what cannot be read
 	text := a.textBehind(all[i], o, before)
-	if err := writeOwn(c.File, text); err != nil {
+	if err := home.WriteOwn(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			reason = e.Err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // What a report has of each.
@@ -48,7 +49,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	lines, _ := a.Log(0)
 	b, err := json.MarshalIndent(control.Diagnosis{
 		MadeAt: time.Now().UTC(), Version: a.opts.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Cores: runtime.NumCPU(), Memory: physicalMemory(), Engine: a.computesOn(),
+		Cores: runtime.NumCPU(), Memory: home.Memory(), Engine: a.computesOn(),
 		State: st, Settings: set, Keys: len(keys), Models: models, Runs: runs, Log: lines[max(0, len(lines)-reportLines):],
 	}, "", "  ")
 	return a.withoutHome(b), err
@@ -115,7 +116,7 @@ func (a *App) ExportSettings(ctx context.Context) (control.Saved, error) {
 func (a *App) save(name string, b []byte) (control.Saved, error) {
 	const most = 1000 // names that are tried
 	dir := cmp.Or(a.opts.UserHome, a.home.Dir)
-	if downloads := filepath.Join(dir, "Downloads"); isDir(downloads) {
+	if downloads := filepath.Join(dir, "Downloads"); home.IsDir(downloads) {
 		dir = downloads
 	}
 	for n := 1; n <= most; n++ {
@@ -137,9 +138,4 @@ func (a *App) save(name string, b []byte) (control.Saved, error) {
 		return control.Saved{Path: path}, nil
 	}
 	return control.Saved{}, control.Errorf(control.CodeFolder, "%s has %d files called %s already; move some away.", dir, most, name)
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

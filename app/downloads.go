@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/models/hub"
 	"tandem/storage"
 )
@@ -200,7 +201,7 @@ func (a *App) beginFetch(x *download) {
 	ctx, x.stop = context.WithCancel(a.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
 	o := a.hub()
-	if len(x.blobs) > 0 && isDir(x.cache) { // it goes on where it began: elsewhere nobody would know of that
+	if len(x.blobs) > 0 && home.IsDir(x.cache) { // it goes on where it began: elsewhere nobody would know of that
 		o.CacheDir = x.cache
 	} else if x.cache != o.CacheDir {
 		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0

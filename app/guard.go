@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/engine/mlx"
 	"tandem/models"
 	"tandem/storage"
@@ -101,7 +102,7 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 }
 
 // memory is the machine's, in bytes; 0 if it is not known.
-func (a *App) memory() int64 { return cmp.Or(a.opts.Memory, physicalMemory()) }
+func (a *App) memory() int64 { return cmp.Or(a.opts.Memory, home.Memory()) }
 
 // wire lets what a model may take stay in memory, see mlx.Scope.Wire. Where that
 // cannot be had all works, only slower after a pause.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // TestNetworkSwitch: the switch is refused without a key, listens anew on the
@@ -126,7 +127,7 @@ func TestSwitchFailsBothWays(t *testing.T) {
 			if err != nil || st.Address != "" || st.Error == "" || !st.EndpointClosed || (st.PortTaken != nil) != c.taken {
 				t.Errorf("%+v %v", st, err)
 			}
-			if owner, err := Owner(r.home.Dir); err != nil || strings.Contains(owner, "http://") {
+			if owner, err := home.Owner(r.home.Dir); err != nil || strings.Contains(owner, "http://") {
 				t.Errorf("the lock says %q: %v", owner, err)
 			}
 			// Another try tells its own cause, and of another port nothing is told.

@@ -3,18 +3,18 @@ package app
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"runtime"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/engine/mlx"
 )
 
 // Machine implements server.Machine.
 func (a *App) Machine(context.Context) (control.Machine, error) {
 	m := control.Machine{
-		Chip: chip(), Cores: runtime.NumCPU(), FastCores: fastCores(), Memory: a.memory(),
-		System: cmp.Or(system(), runtime.GOOS), Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
+		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(), Memory: a.memory(),
+		System: cmp.Or(home.System(), runtime.GOOS), Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
 	}
 	if m.Memory > 0 {
 		m.Room = a.room()
@@ -29,9 +29,4 @@ func (a *App) computesOn() string {
 		device = "the GPU"
 	}
 	return "MLX " + mlx.Version() + " on " + device
-}
-
-// machine says what this computer is, for figures that hold for it alone.
-func machine() string {
-	return fmt.Sprintf("%s, %d cores, %s", cmp.Or(chip(), runtime.GOARCH), runtime.NumCPU(), runtime.GOOS)
 }

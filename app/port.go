@@ -113,7 +113,7 @@ func (a *App) move(ctx context.Context, to place) error {
 	a.address = address
 	a.mu.Unlock()
 	if moved {
-		if err := a.home.announce(address); err != nil {
+		if err := a.home.Announce(address); err != nil {
 			a.log.Warn("writing the address into the lock", "error", err)
 		}
 	}

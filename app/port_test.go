@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // another holds a port in both families, as another program would, until the
@@ -159,8 +160,8 @@ func TestPortTaken(t *testing.T) {
 // TestUsePort: another port is taken on request, and stays after a restart unless
 // a flag says otherwise.
 func TestUsePort(t *testing.T) {
-	other, home := holdPort(t, 0), t.TempDir()
-	o := Options{Home: home, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}}
+	other, dir := holdPort(t, 0), t.TempDir()
+	o := Options{Home: dir, Settings: control.Settings{Port: other.port, KeepRequests: control.KeepNone}}
 	next := 0
 	t.Run("use", func(t *testing.T) {
 		a, err := Open(t.Context(), o)
@@ -176,7 +177,7 @@ func TestUsePort(t *testing.T) {
 		if st, err = c.SetPort(t.Context(), next); err != nil || st.Address != fmt.Sprintf("http://127.0.0.1:%d", next) || st.Error != "" {
 			t.Fatalf("%+v %v", st, err)
 		}
-		if owner, err := Owner(home); err != nil || !strings.HasSuffix(owner, st.Address) {
+		if owner, err := home.Owner(dir); err != nil || !strings.HasSuffix(owner, st.Address) {
 			t.Errorf("the lock says %q: %v", owner, err)
 		}
 	})

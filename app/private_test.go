@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // shortHome is the path of a home folder, not made yet, whose socket lies in it.
@@ -35,11 +36,11 @@ func shortHome(t *testing.T) string {
 // TestFilesAreTheirOwners: whatever is written, other users of the machine can read
 // none of it, also where the system would let them, and no key or session is in it.
 func TestFilesAreTheirOwners(t *testing.T) {
-	model, home := writeModel(t, "tiny"), shortHome(t)
-	user := filepath.Dir(home)
+	model, dir := writeModel(t, "tiny"), shortHome(t)
+	user := filepath.Dir(dir)
 	before := syscall.Umask(0)
 	defer syscall.Umask(before)
-	r := start(t, Options{Model: model, Home: home, UserHome: user}, "127.0.0.1:0")
+	r := start(t, Options{Model: model, Home: dir, UserHome: user}, "127.0.0.1:0")
 	c := r.client(t)
 	key, err := c.AddKey(t.Context(), control.KeyRequest{Name: "zed"})
 	if err != nil {
@@ -73,7 +74,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	}
 	var kept []string
 	for len(kept) == 0 { // they are written behind the answer
-		if kept, err = filepath.Glob(filepath.Join(home, checkpointFolder, "*.checkpoint")); err != nil {
+		if kept, err = filepath.Glob(filepath.Join(dir, checkpointFolder, "*.checkpoint")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
@@ -111,7 +112,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"lock", databaseFile, databaseFile + "-wal", databaseFile + "-shm", "run/control.sock", tokenFile, control.HiddenFile,
+		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm", "run/control.sock", tokenFile, control.HiddenFile,
 		"connect/aider/aider.conf.yml", checkpointFolder + "/" + filepath.Base(kept[0]),
 	} {
 		if !slices.Contains(seen, filepath.Join("home", want)) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/models/hub"
 )
 
@@ -241,14 +242,14 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		if text != "" {
 			text += "\n"
 		}
-		back, err := replaceFile(a.home.Path(tokenFile), text, token != "")
+		back, err := home.Replace(a.home.Path(tokenFile), text, token != "")
 		if err != nil {
 			return failed(err)
 		}
 		undo = append(undo, back)
 	}
 	if next.StartHidden != before.StartHidden { // for the menu bar, see control.StartsHidden
-		back, err := replaceFile(a.home.Path(control.HiddenFile), "", next.StartHidden)
+		back, err := home.Replace(a.home.Path(control.HiddenFile), "", next.StartHidden)
 		if err != nil {
 			return failed(err)
 		}
@@ -323,37 +324,4 @@ func splitToken(change control.SettingsChange) (token string, changes bool, rest
 		}
 	}
 	return token, changes, rest, nil
-}
-
-// replaceFile writes a small file of the home folder for its owner alone, or
-// removes it, and returns what puts back what was there.
-func replaceFile(path, text string, there bool) (back func() error, err error) {
-	was, err := os.ReadFile(path)
-	wasThere := err == nil
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, homeError(err)
-	}
-	set := func(text string, there bool) error {
-		if there {
-			return homeError(writeOwn(path, text))
-		}
-		return homeError(removeIfThere(path))
-	}
-	return func() error { return set(string(was), wasThere) }, set(text, there)
-}
-
-func removeIfThere(path string) error {
-	err := os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// homeError tells a client what is wrong with a file of the home folder.
-func homeError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &control.Error{Code: control.CodeFolder, Err: err, Message: fmt.Sprintf("Tandem's home folder cannot be written: %v. Make it yours to read and to write, and try again.", err)}
 }

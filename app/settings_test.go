@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/models/hub"
 )
 
@@ -131,17 +132,17 @@ func TestHubToken(t *testing.T) {
 // TestCutOffWrites: what was being written when a process ended, with a token or a
 // key in it, goes with the next start, and nothing else does.
 func TestCutOffWrites(t *testing.T) {
-	home := filepath.Join(t.TempDir(), "[a] home*")
+	dir := filepath.Join(t.TempDir(), "[a] home*")
 	write := func(names ...string) string {
-		path := filepath.Join(append([]string{home}, names...)...)
+		path := filepath.Join(append([]string{dir}, names...)...)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("hf_secret"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
-	gone := []string{write(".new-123"), write(connectFolder, "aider", ".new-456")}
-	stay := []string{write(tokenFile), write(connectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
-	a, err := Open(t.Context(), Options{Home: home})
+	gone := []string{write(".new-123"), write(home.ConnectFolder, "aider", ".new-456")}
+	stay := []string{write(tokenFile), write(home.ConnectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
+	a, err := Open(t.Context(), Options{Home: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,13 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/control", "frontend"}},
+	{"app/cmd/tandem", []string{"app", "app/home", "app/control", "frontend"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
 	{"app/server", []string{"engine", "app/model", "app/control", "app/dialect"}}, // engine's types only
 	{"app/model", []string{"app/control", "app/dialect", "engine"}},               // engine's types only
+	{"app/home", []string{"app/control"}},
 	{"app/control", nil},
 	{"app/dialect", nil}, // how models write, without knowing what runs them
 	{"app/menu", []string{"app/control"}},

@@ -11,6 +11,7 @@ import (
 
 	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // A finding is one line of the doctor's report.
@@ -70,19 +71,19 @@ func (m *Main) examine(ctx context.Context) []finding {
 	}
 	add("program", true, "%s, %s/%s", version(), runtime.GOOS, runtime.GOARCH)
 
-	home := m.home()
-	if info, err := os.Stat(home); err == nil {
-		add("home folder", info.Mode().Perm()&0o077 == 0, "%s, mode %v", home, info.Mode().Perm())
+	dir := m.home()
+	if info, err := os.Stat(dir); err == nil {
+		add("home folder", info.Mode().Perm()&0o077 == 0, "%s, mode %v", dir, info.Mode().Perm())
 	} else {
-		add("home folder", true, "%s, made by the first start", home)
+		add("home folder", true, "%s, made by the first start", dir)
 	}
 
-	c := control.Dial(home)
+	c := control.Dial(dir)
 	defer c.Close()
 	state, err := c.State(ctx)
 	served, owner := err == nil, ""
 	if notRunning(err) {
-		owner, err = app.Owner(home)
+		owner, err = home.Owner(dir)
 	}
 	switch {
 	case err != nil:
@@ -106,7 +107,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	case served:
 		list = append(list, servedChoice(ctx, c, state.Choice))
 	default:
-		list = append(list, database(ctx, home), lastChoice(ctx, home))
+		list = append(list, database(ctx, dir), lastChoice(ctx, dir))
 	}
 
 	device, err := app.Device()
@@ -129,7 +130,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	if st, err := c.Settings(ctx); err == nil {
 		cache = st.Settings.HubCache
 	} else if _, given := o.Given["hub_cache"]; !given && owner == "" {
-		if saved, err := app.SavedHubCache(ctx, home); err == nil && saved != "" { // what is wrong with the database is told above
+		if saved, err := app.SavedHubCache(ctx, dir); err == nil && saved != "" { // what is wrong with the database is told above
 			cache = saved
 		}
 	}

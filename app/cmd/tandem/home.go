@@ -14,6 +14,7 @@ import (
 
 	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // home returns the folder that holds everything Tandem keeps.
@@ -122,7 +123,7 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 		}
 		// Another process may have taken the lock a moment ago and not
 		// answer yet.
-		if _, ok := errors.AsType[*app.LockedError](err); !ok || time.Now().After(deadline) {
+		if _, ok := errors.AsType[*home.LockedError](err); !ok || time.Now().After(deadline) {
 			return err
 		}
 		select {

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/home"
 )
 
 // TestServeContext: what --context says is what clients are told, and what
@@ -189,11 +189,11 @@ func TestDoctorChangesNothing(t *testing.T) {
 // TestDoctorStarting: a process that holds the home and does not answer yet
 // is neither missing nor a fault.
 func TestDoctorStarting(t *testing.T) {
-	home := newHome(t)
-	h, err := app.OpenHome(home)
+	dir := newHome(t)
+	h, err := home.Open(dir)
 	must(t, err)
 	defer h.Close()
-	c := newConsole(t, home)
+	c := newConsole(t, dir)
 	out := c.must(t, "doctor")
 	if want := fmt.Sprintf("ok  server        pid %d holds the home folder and does not answer", os.Getpid()); !strings.Contains(out, want) || strings.Contains(out, "chosen model") {
 		t.Errorf("no %q in\n%s", want, out)

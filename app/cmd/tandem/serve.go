@@ -10,6 +10,7 @@ import (
 
 	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/home"
 	"tandem/frontend"
 )
 
@@ -138,6 +139,6 @@ func serve(ctx context.Context, m *Main, args []string) error {
 const lockPatience = 10 * time.Second
 
 func isLocked(err error) bool {
-	_, locked := errors.AsType[*app.LockedError](err)
+	_, locked := errors.AsType[*home.LockedError](err)
 	return locked
 }

@@ -1,9 +1,9 @@
-package app
+package home
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory returns the machine's bytes, 0 if they are not known.
-func physicalMemory() int64 {
+// Memory returns the bytes of memory that the machine has, 0 if unknown.
+func Memory() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {
 		return 0

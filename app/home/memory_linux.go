@@ -1,9 +1,9 @@
-package app
+package home
 
 import "golang.org/x/sys/unix"
 
-// physicalMemory returns the machine's bytes, 0 if they are not known.
-func physicalMemory() int64 {
+// Memory returns the machine's bytes, 0 if they are not known.
+func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
 		return 0

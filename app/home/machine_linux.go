@@ -1,12 +1,12 @@
-package app
+package home
 
 import (
 	"os"
 	"strings"
 )
 
-// chip names the processor, empty if that is not known.
-func chip() string {
+// Chip names the processor, empty if that is not known.
+func Chip() string {
 	info, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
 		return ""
@@ -17,12 +17,12 @@ func chip() string {
 	return strings.TrimSpace(name)
 }
 
-// fastCores counts the cores that are made for speed where there are others, 0 where
+// FastCores counts the cores that are made for speed where there are others, 0 where
 // all are alike.
-func fastCores() int { return 0 }
+func FastCores() int { return 0 }
 
-// system names the operating system with its version, empty if that is not known.
-func system() string {
+// System names the operating system with its version, empty if that is not known.
+func System() string {
 	for _, path := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		text, err := os.ReadFile(path)
 		if err != nil {

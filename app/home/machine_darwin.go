@@ -1,16 +1,16 @@
-package app
+package home
 
 import "golang.org/x/sys/unix"
 
 // chip names the processor, empty if that is not known.
-func chip() string {
+func Chip() string {
 	name, _ := unix.Sysctl("machdep.cpu.brand_string")
 	return name
 }
 
 // fastCores counts the cores that are made for speed where there are others, 0 where
 // all are alike.
-func fastCores() int {
+func FastCores() int {
 	if kinds, err := unix.SysctlUint32("hw.nperflevels"); err != nil || kinds < 2 {
 		return 0
 	}
@@ -19,7 +19,7 @@ func fastCores() int {
 }
 
 // system names the operating system with its version, empty if that is not known.
-func system() string {
+func System() string {
 	version, err := unix.Sysctl("kern.osproductversion")
 	if err != nil {
 		return "macOS"

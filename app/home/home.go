@@ -1,4 +1,4 @@
-package app
+package home
 
 import (
 	"cmp"
@@ -14,8 +14,11 @@ import (
 	"syscall"
 )
 
-// databaseFile lies in the home folder.
-const databaseFile = "tandem.db"
+// Names in the home folder.
+const (
+	DatabaseFile  = "tandem.db" // what package storage keeps
+	ConnectFolder = "connect"   // settings files for editors and agents, a folder for each
+)
 
 // A Home is the folder that holds everything Tandem keeps, locked by this
 // process.
@@ -34,9 +37,9 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("Tandem already runs on %s (%s); use it, or stop it first", e.Dir, e.Owner)
 }
 
-// OpenHome makes the folder if need be, readable by its owner only, and locks
+// Open makes the folder if need be, readable by its owner only, and locks
 // it. Error: *LockedError.
-func OpenHome(dir string) (*Home, error) {
+func Open(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("home folder: %w", err)
@@ -60,42 +63,20 @@ func OpenHome(dir string) (*Home, error) {
 		return nil, &LockedError{Dir: dir, Owner: ownerOf(lock)}
 	}
 	h := &Home{Dir: dir, lock: lock}
-	return h, h.announce("")
+	return h, h.Announce("")
 }
 
-// newFile is what writeOwn calls a file until it is whole.
-const newFile = ".new-*"
-
-// sweep removes what writeOwn left where it was cut off: it may have a secret.
-func (h *Home) sweep() error {
+// Sweep removes what writeOwn left where it was cut off: it may have a secret.
+func (h *Home) Sweep() error {
 	var errs []error
-	for _, pattern := range []string{newFile, path.Join(connectFolder, "*", newFile)} {
+	for _, pattern := range []string{newFile, path.Join(ConnectFolder, "*", newFile)} {
 		names, err := fs.Glob(os.DirFS(h.Dir), pattern)
 		errs = append(errs, err)
 		for _, name := range names {
-			errs = append(errs, removeIfThere(h.Path(name)))
+			errs = append(errs, RemoveIfThere(h.Path(name)))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// writeOwn writes a file of the home folder for its owner alone, whole or not at
-// all, with the folders above it.
-func writeOwn(name, text string) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, newFile) // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // which fails once it has its name
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
 
 // Owner returns what the process that holds a home folder says of itself, empty
@@ -133,15 +114,15 @@ func closeToOthers(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == databaseFile })
+	ours := slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "lock" || f.Name() == DatabaseFile })
 	if len(files) > 0 && !ours {
 		return fmt.Errorf("%s holds other files and is open to other users; choose an empty folder, or `chmod 700` it", dir)
 	}
 	return os.Chmod(dir, 0o700)
 }
 
-// announce writes who holds the lock, for those who find it taken.
-func (h *Home) announce(address string) error {
+// Announce writes who holds the lock, for those who find it taken.
+func (h *Home) Announce(address string) error {
 	text := fmt.Sprintf("pid %d", os.Getpid())
 	if address != "" {
 		text += " at " + address
