@@ -16,6 +16,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/server"
+	"tandem/app/settings"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
@@ -119,10 +120,10 @@ type App struct {
 	benchFailure  string                  // why the last one found out nothing, unless a person ended it
 	benchPlan     shortPlan
 
+	settings  *settings.Store
+	keys      *settings.Keys
 	downloads downloads
-	settings  settings
 	sizes     sizes
-	keys      keys
 	updates   updates
 	tokenizer lastTokenizer
 	titles    titles
@@ -168,7 +169,10 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
 	a.wire(ctx)
-	if err := errors.Join(a.openSettings(ctx), a.openKeys(ctx), a.openDownloads(ctx), a.openWelcome(ctx), a.openUpdates(ctx)); err != nil {
+	if err := a.openSettings(ctx); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(a.openDownloads(ctx), a.openWelcome(ctx), a.openUpdates(ctx)); err != nil {
 		return nil, err
 	}
 	if err := a.registerPocket(ctx); err != nil {
@@ -261,7 +265,7 @@ func (a *App) State() control.State {
 	// Before a.mu, which nobody may hold for long; and before the models, so that one that
 	// was downloaded is never in neither list.
 	downloading := a.downloads.states()
-	choosable, now, room := a.choosable(), a.settings.current(), a.room()
+	choosable, now, room := a.choosable(), a.settings.Current(), a.room()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	mem, foremost := a.thread.Memory(), a.foremost()

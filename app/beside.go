@@ -122,7 +122,7 @@ func (a *App) claim(m *loaded, r arrival) claim {
 // mayCome refuses a request for a model that is not in memory, where requests are to
 // load no other than the chosen one. One that was renewed may take its own place.
 func (a *App) mayCome(row storage.Model, chosen bool) error {
-	if chosen || a.settings.current().LoadOnRequest != control.LoadNever {
+	if chosen || a.settings.Current().LoadOnRequest != control.LoadNever {
 		return nil
 	}
 	a.mu.Lock()
@@ -206,7 +206,7 @@ func (a *App) vacate(ctx context.Context, row storage.Model, size loadable, aske
 // plan returns what a model will need, and which have to go for it. The caller holds
 // a.mu.
 func (a *App) plan(row storage.Model, size loadable, asked int, r arrival) (need demand, gone []*loaded, err error) {
-	replace := a.settings.current().LoadOnRequest == control.LoadReplace
+	replace := a.settings.Current().LoadOnRequest == control.LoadReplace
 	var others []*loaded
 	var claims []claim
 	for _, m := range a.resident {

@@ -303,7 +303,7 @@ func pullName(r control.PullRequest) string {
 
 // Pull implements server.Library.
 func (a *App) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
-	o := a.hub()
+	o := a.settings.Hub()
 	return a.pull(ctx, fromPage(r, o), o, progress)
 }
 

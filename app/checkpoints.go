@@ -37,7 +37,7 @@ func (a *App) checkpointBytes() int64 {
 		return 0
 	}
 	all := a.memory()
-	set := a.settings.current().CheckpointMemory
+	set := a.settings.Current().CheckpointMemory
 	if all > 0 {
 		set = min(set, mostCheckpointMemory(all))
 	}
@@ -63,7 +63,7 @@ func (a *App) openStore(row storage.Model, bundle *models.Bundle, d *drafter) (s
 	}
 	o := checkpoint.StoreOptions{
 		Dir: a.home.Path(checkpointFolder), Folder: &a.files, Key: key, PerDay: checkpointsADay, Logger: a.log,
-		Budget: cmp.Or(a.settings.current().CheckpointDisk, diskShare(&disk)),
+		Budget: cmp.Or(a.settings.Current().CheckpointDisk, diskShare(&disk)),
 	}
 	if d != nil {
 		o.Context = weightsKey(d.source)

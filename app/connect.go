@@ -15,6 +15,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/settings"
 )
 
 const (
@@ -39,7 +40,7 @@ func (a *App) Connect(ctx context.Context) (control.Connect, error) {
 
 // offer returns what clients are told, before any of them is named.
 func (a *App) offer(ctx context.Context) (control.Connect, offer, error) {
-	st, settings := a.State(), a.settings.current()
+	st, settings := a.State(), a.settings.Current()
 	rows, err := a.db.Models(ctx)
 	if err != nil {
 		return control.Connect{}, offer{}, err
@@ -102,7 +103,7 @@ func (a *App) connection(x client, o offer) control.Connection {
 // again; one that was deleted goes.
 func (a *App) textBehind(x client, o offer, before string) string {
 	for _, key := range writtenKey.FindAllString(before, -1) {
-		if _, ok := a.keys.find(key); ok {
+		if _, ok := a.keys.Find(key); ok {
 			o.key = key
 			break
 		}
@@ -111,7 +112,7 @@ func (a *App) textBehind(x client, o offer, before string) string {
 }
 
 // writtenKey finds the keys that a person filled into a file, see AddKey.
-var writtenKey = regexp.MustCompile(`\b` + keyPrefix + `[a-z2-7]{26,}\b`)
+var writtenKey = regexp.MustCompile(`\b` + settings.KeyPrefix + `[a-z2-7]{26,}\b`)
 
 // endpointIn finds the address that a file names.
 var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)

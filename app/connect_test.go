@@ -203,7 +203,7 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	key, err := a.AddKey(t.Context(), control.KeyRequest{Name: "aider"})
+	key, err := a.keys.AddKey(t.Context(), control.KeyRequest{Name: "aider"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 		t.Errorf("without the need of a key it is stale %t, and has\n%s", stale(), text)
 	}
 	// One that was deleted is no key.
-	if err := a.DeleteKey(t.Context(), key.Key.ID); err != nil {
+	if err := a.keys.DeleteKey(t.Context(), key.Key.ID); err != nil {
 		t.Fatal(err)
 	}
 	if !stale() {

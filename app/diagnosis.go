@@ -42,7 +42,7 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	for i := range runs {
 		runs[i] = withoutText(runs[i])
 	}
-	keys, err := a.Keys(ctx)
+	keys, err := a.keys.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}

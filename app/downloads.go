@@ -84,7 +84,7 @@ func (d *downloads) wait() { d.running.Wait() }
 // Download implements server.Library: it begins one, or goes on with one that was
 // paused or failed. One that is under way is left alone.
 func (a *App) Download(_ context.Context, r control.PullRequest) error {
-	r = fromPage(r, a.hub())
+	r = fromPage(r, a.settings.Hub())
 	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
 		return hubError(err)
 	}
@@ -100,7 +100,7 @@ func (a *App) Download(_ context.Context, r control.PullRequest) error {
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		if before != nil {
 			d.drop(before)
-			if before.cache == a.hub().CacheDir { // what it began is this one's to go on with, and to discard
+			if before.cache == a.settings.Hub().CacheDir { // what it began is this one's to go on with, and to discard
 				x.cache, x.blobs = before.cache, before.blobs
 			}
 		}
@@ -129,7 +129,7 @@ func (a *App) openDownloads(ctx context.Context) error {
 	defer d.mu.Unlock()
 	for _, r := range rows {
 		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
-			cache: cmp.Or(r.Cache, a.hub().CacheDir), blobs: r.Blobs}
+			cache: cmp.Or(r.Cache, a.settings.Hub().CacheDir), blobs: r.Blobs}
 		switch x.wish = wishRun; {
 		case r.Dropped:
 			x.wish = wishDrop
@@ -200,7 +200,7 @@ func (a *App) beginFetch(x *download) {
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(a.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
-	o := a.hub()
+	o := a.settings.Hub()
 	if len(x.blobs) > 0 && home.IsDir(x.cache) { // it goes on where it began: elsewhere nobody would know of that
 		o.CacheDir = x.cache
 	} else if x.cache != o.CacheDir {

@@ -113,10 +113,10 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 	if dir := drafterBeside(row.Path); dir != "" {
 		return dir, nil
 	}
-	if a.settings.current().HubCache == "" {
+	if a.settings.Current().HubCache == "" {
 		return "", nil
 	}
-	ids, err := hub.List(a.settings.current().HubCache)
+	ids, err := hub.List(a.settings.Current().HubCache)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func (a *App) pairedDrafter(row storage.Model) (string, error) {
 		name = id
 	}
 	for _, id := range drafterNames(name, ids) {
-		if dir, err := hub.Resolve(a.settings.current().HubCache, id); err == nil {
+		if dir, err := hub.Resolve(a.settings.Current().HubCache, id); err == nil {
 			return dir, nil
 		}
 	}
@@ -248,10 +248,10 @@ func (a *App) drafterFolder(name string) (string, error) {
 		return filepath.Clean(name), nil
 	case name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
 		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
-	case a.settings.current().HubCache == "":
+	case a.settings.Current().HubCache == "":
 		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
 	}
-	dir, err := hub.Resolve(a.settings.current().HubCache, name)
+	dir, err := hub.Resolve(a.settings.Current().HubCache, name)
 	if err != nil {
 		return "", refuse(err)
 	}

@@ -39,7 +39,7 @@ func (a *App) Found(ctx context.Context) (control.Found, error) {
 	defer cancel()
 	f := &finder{ctx: ctx, left: foundEntries, seen: map[string]bool{}}
 	f.out.Models = []control.FoundModel{}
-	if dir := a.hub().CacheDir; dir != "" {
+	if dir := a.settings.Hub().CacheDir; dir != "" {
 		f.cache(dir)
 	}
 	for _, folder := range a.modelFolders() {
@@ -67,7 +67,7 @@ func (a *App) Found(ctx context.Context) (control.Found, error) {
 // modelFolders are those where models are looked for beside the hub's cache.
 func (a *App) modelFolders() []ModelFolder {
 	list := slices.Clone(a.opts.ModelFolders)
-	for _, dir := range a.settings.current().ModelFolders {
+	for _, dir := range a.settings.Current().ModelFolders {
 		list = append(list, ModelFolder{dir, control.PlaceFolder})
 	}
 	return list

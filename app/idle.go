@@ -59,7 +59,7 @@ func (a *App) unloadIdle(ctx context.Context) {
 
 // unloadIfIdle looks once.
 func (a *App) unloadIfIdle(ctx context.Context, idle idlenesses, now time.Time) {
-	limit := time.Duration(a.settings.current().IdleUnloadMinutes) * time.Minute
+	limit := time.Duration(a.settings.Current().IdleUnloadMinutes) * time.Minute
 	if err := a.turn(ctx); err != nil {
 		return // there will be nothing to unload
 	}

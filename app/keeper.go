@@ -246,7 +246,7 @@ func (a *App) SetRunText(ctx context.Context, t control.RunText) error {
 	if a.opts.NoCheckpoints {
 		return nil
 	}
-	ended := t.Request == nil && a.settings.current().KeepRequests == control.KeepNone
+	ended := t.Request == nil && a.settings.Current().KeepRequests == control.KeepNone
 	if t.Request == nil && t.Tail == nil || ended {
 		return a.db.DropRunText(ctx, t.Run)
 	}

@@ -42,7 +42,7 @@ func (a *App) sweepTexts(ctx context.Context) {
 }
 
 func (a *App) sweepOnce(ctx context.Context) {
-	ended, cutOff := keptSince(a.settings.current().KeepRequests, time.Now())
+	ended, cutOff := keptSince(a.settings.Current().KeepRequests, time.Now())
 	n, err := a.db.SweepRunTexts(ctx, ended, cutOff)
 	switch {
 	case ctx.Err() != nil:

@@ -42,7 +42,7 @@ func (a *App) ModelSettings(ctx context.Context, id string) (control.ModelSettin
 	if short := isShort(err); err == nil || short {
 		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
 	}
-	if cache := a.hub().CacheDir; cache != "" {
+	if cache := a.settings.Hub().CacheDir; cache != "" {
 		ids, _ := hub.List(cache) // what cannot be listed cannot be chosen
 		for _, id := range ids {
 			if strings.Contains(strings.ToLower(id), "-dflash") {

@@ -85,9 +85,9 @@ func (a *App) openEndpoint(ctx context.Context, at place) error {
 	if _, ok := errors.AsType[*portTakenError](err); ok {
 		return nil
 	}
-	if given, ok := a.settings.givenBy("port"); ok && err == nil && at.port == 0 {
+	if given, ok := a.settings.Given("port"); ok && err == nil && at.port == 0 {
 		port := a.listeners.where().port
-		a.settings.give("port", given, func(s *control.Settings) { s.Port = port })
+		a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
 	}
 	return err
 }
@@ -145,7 +145,7 @@ func (a *App) portError(err error) error {
 // SetPort implements server.Settings. A port that a flag decides moves until the
 // program ends; otherwise it is set.
 func (a *App) SetPort(ctx context.Context, port int) error {
-	now := a.settings.current()
+	now := a.settings.Current()
 	if port == 0 {
 		port = now.Port
 	}
@@ -157,24 +157,23 @@ func (a *App) SetPort(ctx context.Context, port int) error {
 	if _, err := now.With(change, now); err != nil && port != now.Port {
 		return err
 	}
-	given, byFlag := a.settings.givenBy("port")
+	given, byFlag := a.settings.Given("port")
 	if !byFlag && port != now.Port {
 		_, err := a.ChangeSettings(ctx, change)
 		return err
 	}
-	s := &a.settings
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	if !a.hasEndpoint() {
-		return errNoEndpoint
-	}
-	if err := a.move(ctx, place{port, now.Network}); err != nil {
-		return a.portError(err)
-	}
-	if byFlag {
-		s.give("port", given, func(s *control.Settings) { s.Port = port })
-	}
-	return nil
+	return a.settings.Exclusively(func() error {
+		if !a.hasEndpoint() {
+			return errNoEndpoint
+		}
+		if err := a.move(ctx, place{port, now.Network}); err != nil {
+			return a.portError(err)
+		}
+		if byFlag {
+			a.settings.Give("port", given, func(s *control.Settings) { s.Port = port })
+		}
+		return nil
+	})
 }
 
 // reached returns the addresses by which other machines call the endpoint, none

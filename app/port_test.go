@@ -260,7 +260,7 @@ func TestMoveNotKept(t *testing.T) {
 	if status, err := health(t, first.port); err != nil {
 		t.Errorf("at the first port: %d %v", status, err)
 	}
-	if got := r.settings.current().Port; got != first.port {
+	if got := r.settings.Current().Port; got != first.port {
 		t.Errorf("the port in force is %d", got)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/settings"
 )
 
 // shortHome is the path of a home folder, not made yet, whose socket lies in it.
@@ -112,7 +113,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm", "run/control.sock", tokenFile, control.HiddenFile,
+		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm", "run/control.sock", settings.TokenFile, control.HiddenFile,
 		"connect/aider/aider.conf.yml", checkpointFolder + "/" + filepath.Base(kept[0]),
 	} {
 		if !slices.Contains(seen, filepath.Join("home", want)) {

@@ -369,7 +369,6 @@ func TestTextsMakeRoom(t *testing.T) {
 // TestRooms: each model has room for a whole context, and what is left is shared.
 func TestRooms(t *testing.T) {
 	a := &App{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
-	a.settings.now = control.DefaultSettings()
 	one, two := &loaded{needs: demand{weights: 100, text: 200}}, &loaded{needs: demand{weights: 50, text: 50}}
 	for _, c := range []struct {
 		name   string

@@ -19,7 +19,7 @@ func (a *App) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 // FinishRun implements server.Runs. Where no tokens of requests are kept, those
 // at which one parted from another text are not either.
 func (a *App) FinishRun(ctx context.Context, r control.Run) error {
-	if a.settings.current().KeepRequests == control.KeepNone {
+	if a.settings.Current().KeepRequests == control.KeepNone {
 		r.Parted = nil
 	}
 	return a.db.FinishRun(ctx, storage.Run(r))

@@ -158,7 +158,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 // serveSettings returns the settings, in which the options win.
 func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	flag := func(name, by string, set func(*control.Settings)) {
-		a.settings.give(name, control.Given{Source: control.FromFlag, By: by}, set)
+		a.settings.Give(name, control.Given{Source: control.FromFlag, By: by}, set)
 	}
 	if o.Addr != "" {
 		port, err := loopbackPort(o.Addr)
@@ -174,7 +174,7 @@ func (a *App) serveSettings(o ServeOptions) (control.Settings, error) {
 	if o.AllowedOrigins != nil {
 		flag("allowed_origins", "--allow-origin", func(s *control.Settings) { s.AllowedOrigins = o.AllowedOrigins })
 	}
-	return a.settings.current(), nil
+	return a.settings.Current(), nil
 }
 
 // rules are what settings say of the endpoint's door.

@@ -16,7 +16,7 @@ func (a *App) services() server.Services {
 		Checkpoints: a,
 		Chats:       a,
 		Settings:    a,
-		Keys:        a,
+		Keys:        a.keys,
 		Connections: a,
 		Benches:     a,
 		Machine:     a,

@@ -12,6 +12,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/settings"
 	"tandem/models/hub"
 )
 
@@ -45,7 +46,7 @@ func TestSettingsStay(t *testing.T) {
 		if err != nil || st.Settings.IdleUnloadMinutes != 30 || sourceOf(st, "hub_cache").Source != control.FromSetting || sourceOf(st, "port").Source != control.FromDefault {
 			t.Fatalf("%+v: %v", st, err)
 		}
-		if h := r.hub(); h.CacheDir != set || h.Client == nil {
+		if h := r.settings.Hub(); h.CacheDir != set || h.Client == nil {
 			t.Errorf("models come from %+v", h)
 		}
 		for _, bad := range []string{`{"idle_unload_minutes": 5, "port": 1}`, `{"idle_unload_minutes": 5, "nothing": 1}`, `{"idle_unload_minutes": 5, "hub_token": "two words"}`} {
@@ -58,11 +59,11 @@ func TestSettingsStay(t *testing.T) {
 	})
 	r := start(t, o, "")
 	st, err := r.client(t).Settings(t.Context())
-	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.hub().CacheDir != set {
+	if err != nil || st.Settings.IdleUnloadMinutes != 30 || r.settings.Hub().CacheDir != set {
 		t.Errorf("after a restart %+v: %v", st, err)
 	}
 	st, err = r.change(t, `{"hub_cache": null}`)
-	if err != nil || st.Settings.HubCache != "/default/hub" || sourceOf(st, "hub_cache").Source != control.FromDefault || r.hub().CacheDir != "/default/hub" {
+	if err != nil || st.Settings.HubCache != "/default/hub" || sourceOf(st, "hub_cache").Source != control.FromDefault || r.settings.Hub().CacheDir != "/default/hub" {
 		t.Errorf("the default is not back: %+v: %v", st, err)
 	}
 }
@@ -88,7 +89,7 @@ func TestSettingsGiven(t *testing.T) {
 		if by := sourceOf(st, "port").By; by != "--addr" {
 			t.Errorf("the port is decided by %q", by)
 		}
-		if h := given.hub(); h.Endpoint != "https://env.example.org" || h.Token != "hf_env" {
+		if h := given.settings.Hub(); h.Endpoint != "https://env.example.org" || h.Token != "hf_env" {
 			t.Errorf("models come from %+v", h)
 		}
 		for _, c := range []struct{ change, by string }{{`{"hub_endpoint": "https://x.example"}`, "HF_ENDPOINT"}, {`{"hub_token": "x"}`, "HF_TOKEN"}, {`{"port": 9000}`, "--addr"}} {
@@ -98,7 +99,7 @@ func TestSettingsGiven(t *testing.T) {
 		}
 	})
 	r := start(t, Options{Home: home}, "")
-	if h := r.hub(); h.Endpoint != "https://mirror.example.org" || h.Token != "hf_set" {
+	if h := r.settings.Hub(); h.Endpoint != "https://mirror.example.org" || h.Token != "hf_set" {
 		t.Errorf("what was set is gone: %+v", h)
 	}
 }
@@ -113,15 +114,15 @@ func TestHubToken(t *testing.T) {
 	if b, err := json.Marshal(st); err != nil || strings.Contains(string(b), "hf_secret") {
 		t.Errorf("the answer tells it: %s %v", b, err)
 	}
-	path := r.home.Path(tokenFile)
+	path := r.home.Path(settings.TokenFile)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v %v", info, err)
 	}
-	if got := r.hub().Token; got != "hf_secret" {
+	if got := r.settings.Hub().Token; got != "hf_secret" {
 		t.Errorf("the hub gets %q", got)
 	}
-	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken || r.hub().Token != "" {
+	if st, err = r.change(t, `{"hub_token": null}`); err != nil || st.HubToken || r.settings.Hub().Token != "" {
 		t.Errorf("it stays: %+v %v", st, err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
@@ -141,7 +142,7 @@ func TestCutOffWrites(t *testing.T) {
 		return path
 	}
 	gone := []string{write(".new-123"), write(home.ConnectFolder, "aider", ".new-456")}
-	stay := []string{write(tokenFile), write(home.ConnectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
+	stay := []string{write(settings.TokenFile), write(home.ConnectFolder, "aider", "aider.conf.yml"), write("checkpoints", ".new-789")}
 	a, err := Open(t.Context(), Options{Home: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestSettingsWholeOrNot(t *testing.T) {
 		if got := models(); got != http.StatusOK {
 			t.Errorf("%s: without a key %d", change, got)
 		}
-		if got := readText(t, r.home.Path(tokenFile)); got != "hf_before\n" || r.hub().Token != "hf_before" {
+		if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" || r.settings.Hub().Token != "hf_before" {
 			t.Errorf("%s: the token is %q", change, got)
 		}
 	}
@@ -223,7 +224,7 @@ func TestSettingsWholeOrNot(t *testing.T) {
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"start_hidden": json.RawMessage("false"), control.SettingHubToken: json.RawMessage("null")}); err == nil {
 		t.Error("it is stored in a database that is closed")
 	}
-	if got := readText(t, r.home.Path(tokenFile)); got != "hf_before\n" || !control.StartsHidden(r.home.Dir) {
+	if got := readText(t, r.home.Path(settings.TokenFile)); got != "hf_before\n" || !control.StartsHidden(r.home.Dir) {
 		t.Errorf("the token is %q, and the menu bar starts hidden %t", got, control.StartsHidden(r.home.Dir))
 	}
 }
@@ -275,8 +276,8 @@ func TestBudgetsOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if a.checkpointBytes() != 3<<30 || a.room() != 3<<30 || a.settings.current().CheckpointDisk != 1<<60 {
-		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.checkpointBytes(), a.room(), a.settings.current().CheckpointDisk)
+	if a.checkpointBytes() != 3<<30 || a.room() != 3<<30 || a.settings.Current().CheckpointDisk != 1<<60 {
+		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.checkpointBytes(), a.room(), a.settings.Current().CheckpointDisk)
 	}
 }
 

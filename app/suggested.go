@@ -55,7 +55,7 @@ func (a *App) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error
 	}
 	out := control.Catalogue{Memory: a.memory(), Models: list}
 	var names []string
-	o := a.hub()
+	o := a.settings.Hub()
 	for i := range list {
 		m := &list[i]
 		// Some systems keep a little of what the maker names for themselves.

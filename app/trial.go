@@ -169,7 +169,7 @@ func (m *loaded) awaitIdle(ctx context.Context) error {
 // measurement of a drafter that was not measured before.
 func (m *loaded) startDrafting(d *drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
-	m.settings = m.app.settings.current()
+	m.settings = m.app.settings.Current()
 	m.store, m.key = m.app.openStore(m.row, m.bundle, d)
 	m.engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())

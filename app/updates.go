@@ -99,7 +99,7 @@ func (a *App) watchUpdates(ctx context.Context) {
 	tick := time.NewTicker(updateLook)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		if a.settings.current().CheckUpdates && a.updateDue(time.Now()) {
+		if a.settings.Current().CheckUpdates && a.updateDue(time.Now()) {
 			if u, err := a.CheckUpdates(ctx); ctx.Err() == nil && (err != nil || u.Error != "") {
 				a.log.Info("looking for a newer version", "error", errors.Join(err, errors.New(u.Error)))
 			}

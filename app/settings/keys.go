@@ -1,4 +1,4 @@
-package app
+package settings
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -21,34 +22,33 @@ import (
 )
 
 const (
-	keyPrefix   = "tandem-" // so that a key is known for one where it turns up
+	KeyPrefix   = "tandem-" // so that a key is known for one where it turns up
 	maxKeyName  = 60        // runes
 	maxKeys     = 100
 	keyUseEvery = time.Minute // between two notes of a key's use
 )
 
-// keys are those of the database, which are looked up with each request.
-type keys struct {
-	changing sync.Mutex // held by who changes them, or the settings that need one
+// Keys are the keys of the database, which every request looks up. They are safe for use by several
+// goroutines.
+type Keys struct {
+	db       *storage.DB
+	log      *slog.Logger
+	settings *Store
+
+	changing sync.Mutex // held during a change of keys, or of settings that need one
 
 	mu   sync.RWMutex
 	list []storage.Key
 }
 
-func (a *App) openKeys(ctx context.Context) (err error) {
-	a.keys.list, err = a.db.Keys(ctx)
-	return err
-}
-
-// hashKey is what is kept of a key: it is random, so that nobody finds it by
-// guessing, however fast the hash is.
+// hashKey returns what is kept of a key. A fast hash is enough: a random key cannot be guessed.
 func hashKey(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// find looks a key up, and takes as long whichever it is, or none.
-func (k *keys) find(secret string) (key storage.Key, ok bool) {
+// Find looks a key up. It takes equally long for every key and for none.
+func (k *Keys) Find(secret string) (key storage.Key, ok bool) {
 	hash := []byte(hashKey(secret))
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -60,21 +60,20 @@ func (k *keys) find(secret string) (key storage.Key, ok bool) {
 	return key, ok
 }
 
-// FindKey implements server.Keys. The key counts as used.
-func (a *App) FindKey(secret string) (name string, ok bool) {
-	key, ok := a.keys.find(secret)
+// FindKey returns the name of the key whose secret is given. The key counts as used.
+func (k *Keys) FindKey(secret string) (name string, ok bool) {
+	key, ok := k.Find(secret)
 	if !ok {
 		return "", false
 	}
 	if now := time.Now(); now.Sub(key.UsedAt) >= keyUseEvery {
-		a.noteKey(key.ID, now)
+		k.noteKey(key.ID, now)
 	}
 	return key.Name, true
 }
 
-// noteKey notes that a key is used.
-func (a *App) noteKey(id int64, now time.Time) {
-	k := &a.keys
+// noteKey stores that a key is used now.
+func (k *Keys) noteKey(id int64, now time.Time) {
 	k.mu.Lock()
 	for i := range k.list {
 		if k.list[i].ID == id {
@@ -82,25 +81,25 @@ func (a *App) noteKey(id int64, now time.Time) {
 		}
 	}
 	k.mu.Unlock()
-	if err := a.db.UseKey(context.Background(), id); err != nil {
-		a.log.Warn("noting that a key was used", "key", id, "error", err)
+	if err := k.db.UseKey(context.Background(), id); err != nil {
+		k.log.Warn("noting that a key was used", "key", id, "error", err)
 	}
 }
 
-// HasKeys implements server.Keys.
-func (a *App) HasKeys() bool {
-	a.keys.mu.RLock()
-	defer a.keys.mu.RUnlock()
-	return len(a.keys.list) > 0
+// HasKeys reports whether there is any key.
+func (k *Keys) HasKeys() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return len(k.list) > 0
 }
 
-// Keys implements server.Keys.
-func (a *App) Keys(context.Context) ([]control.Key, error) {
-	a.keys.mu.RLock()
-	defer a.keys.mu.RUnlock()
-	list := make([]control.Key, len(a.keys.list))
-	for i, k := range a.keys.list {
-		list[i] = describeKey(k)
+// Keys lists the keys without their secrets.
+func (k *Keys) Keys(context.Context) ([]control.Key, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	list := make([]control.Key, len(k.list))
+	for i, key := range k.list {
+		list[i] = describeKey(key)
 	}
 	return list, nil
 }
@@ -109,8 +108,9 @@ func describeKey(k storage.Key) control.Key {
 	return control.Key{ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt, UsedAt: k.UsedAt}
 }
 
-// AddKey implements server.Keys.
-func (a *App) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
+// AddKey makes a key and returns its secret, which is not kept. Errors: CodeInvalid for a name that is
+// empty, too long or taken, and where there are maxKeys.
+func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
 	refuse := func(format string, args ...any) (control.NewKey, error) {
 		return control.NewKey{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf(format, args...)}
 	}
@@ -118,14 +118,13 @@ func (a *App) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey,
 	if name == "" || utf8.RuneCountInString(name) > maxKeyName || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return refuse("name must say in 1 to %d signs whose key it is, such as Zed on the laptop.", maxKeyName)
 	}
-	k := &a.keys
 	k.changing.Lock()
 	defer k.changing.Unlock()
 	if len(k.list) >= maxKeys {
 		return refuse("There are %d keys, the most there can be; delete one that nobody uses.", maxKeys)
 	}
-	secret := keyPrefix + strings.ToLower(rand.Text())
-	row, err := a.db.AddKey(context.WithoutCancel(ctx), name, hashKey(secret))
+	secret := KeyPrefix + strings.ToLower(rand.Text())
+	row, err := k.db.AddKey(context.WithoutCancel(ctx), name, hashKey(secret))
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
 		return refuse("name %q is another key's; take another.", name)
 	}
@@ -138,9 +137,8 @@ func (a *App) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey,
 	return control.NewKey{Key: describeKey(row), Secret: secret}, nil
 }
 
-// DeleteKey implements server.Keys.
-func (a *App) DeleteKey(ctx context.Context, id int64) error {
-	k := &a.keys
+// DeleteKey deletes a key. Errors: CodeKeyNotFound; CodeInvalid for the last key while a setting needs one.
+func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	k.changing.Lock()
 	defer k.changing.Unlock()
 	k.mu.RLock() // a use may be noted meanwhile
@@ -153,7 +151,7 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 	if i < 0 {
 		return control.Errorf(control.CodeKeyNotFound, "There is no key %d any more.", id)
 	}
-	if now, kept := a.settings.current(), a.settings.kept(); len(k.list) == 1 && (now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
+	if now, kept := k.settings.Current(), k.settings.Kept(); len(k.list) == 1 && (now.Network || now.RequireKey || kept.Network || kept.RequireKey) {
 		what := "programs on this machine need one"
 		switch {
 		case now.Network:
@@ -163,7 +161,7 @@ func (a *App) DeleteKey(ctx context.Context, id int64) error {
 		}
 		return control.Errorf(control.CodeInvalid, "%s is the last key, and %s; turn that off first, or make another key.", cmp.Or(name, "This"), what)
 	}
-	if err := a.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !storage.IsNotFound(err) {
+	if err := k.db.DeleteKey(context.WithoutCancel(ctx), id); err != nil && !storage.IsNotFound(err) {
 		return err
 	}
 	k.mu.Lock()

@@ -1,0 +1,192 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/home"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// TokenFile lies in the home folder and has the hub's token. Only its owner may read it.
+const TokenFile = "hub-token"
+
+// Options say what holds where a person has set nothing.
+type Options struct {
+	// Settings are those of which nobody has set anything. The zero value is
+	// control.DefaultSettings.
+	Settings control.Settings
+	// Given names those of them, and of Hub, that a flag or the environment decides. What a person
+	// has set does not count for these.
+	Given map[string]control.Given
+	// Hub says where models are downloaded from and to.
+	Hub hub.Options
+}
+
+// A Store knows the settings in force, and what decides each of them. It is safe for use by several
+// goroutines.
+type Store struct {
+	db       *storage.DB
+	log      *slog.Logger
+	home     *home.Home
+	keys     *Keys
+	standard hub.Options // where nothing is set
+
+	changing sync.Mutex // held during a change, from the check to the end
+
+	mu    sync.RWMutex
+	base  control.Settings                      // defaults, and what given names
+	given map[string]control.Given              // by flags and the environment
+	saved map[string]json.RawMessage            // as a person set them, by name
+	now   control.Settings                      // in force
+	token string                                // of the hub, as a person set it; empty = not
+	proxy func(*http.Request) (*url.URL, error) // for the hub; nil = as the system says
+}
+
+// Open reads what is set, and the keys. A stored value that makes no sense now counts as not
+// set: an older or a newer program may have left it.
+func Open(ctx context.Context, db *storage.DB, dir *home.Home, log *slog.Logger, o Options) (*Store, *Keys, error) {
+	s := &Store{db: db, log: log, home: dir, standard: o.Hub, base: o.Settings, given: o.Given}
+	if s.base.Port == 0 {
+		s.base = control.DefaultSettings()
+	}
+	s.base.HubCache, s.base.HubEndpoint = o.Hub.CacheDir, o.Hub.Endpoint
+	rows, err := db.Settings(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.saved = map[string]json.RawMessage{}
+	for _, name := range control.SettingNames() {
+		value, ok := rows[name]
+		if !ok {
+			continue
+		}
+		change := control.SettingsChange{name: json.RawMessage(value)}
+		if _, err := s.base.With(change, s.base); err != nil {
+			log.Warn("a setting that makes no sense counts as not set", "setting", name, "error", err)
+			continue
+		}
+		s.saved[name] = change[name]
+	}
+	b, err := os.ReadFile(dir.Path(TokenFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		log.Warn("the hub's token cannot be read", "error", err)
+	}
+	s.token = strings.TrimSpace(string(b))
+	s.compute()
+	s.keys = &Keys{db: db, log: log, settings: s}
+	s.keys.list, err = db.Keys(ctx)
+	return s, s.keys, err
+}
+
+// Base returns the defaults, with what flags and the environment decide.
+func (s *Store) Base() control.Settings {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.base
+}
+
+// Give lets by decide a setting from now on, whatever a person has set. set puts the value in.
+func (s *Store) Give(name string, by control.Given, set func(base *control.Settings)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set(&s.base)
+	s.given = maps.Clone(s.given)
+	if s.given == nil {
+		s.given = map[string]control.Given{}
+	}
+	s.given[name] = by
+	s.compute()
+}
+
+// compute finds what is in force. The caller holds s.mu, or is the only one that knows s.
+func (s *Store) compute() {
+	change := control.SettingsChange{}
+	for name, value := range s.saved {
+		if _, given := s.given[name]; !given {
+			change[name] = value
+		}
+	}
+	now, err := s.base.With(change, s.base)
+	if err != nil {
+		panic(err) // each was checked by itself
+	}
+	s.now, s.proxy = now, nil
+	if u, err := url.Parse(now.HubProxy); err == nil && now.HubProxy != "" && s.given["hub_proxy"] == (control.Given{}) {
+		s.proxy = http.ProxyURL(u)
+	}
+}
+
+// Given returns what decides a setting in place of a person. ok is false if nothing does.
+func (s *Store) Given(name string) (by control.Given, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	by, ok = s.given[name]
+	return by, ok
+}
+
+// Current returns the settings in force.
+func (s *Store) Current() control.Settings {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.now
+}
+
+// Kept returns the settings as a person set them, whatever else decides them now.
+func (s *Store) Kept() control.Settings {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	kept, err := s.base.With(s.saved, s.base)
+	if err != nil {
+		panic(err) // each was checked by itself
+	}
+	return kept
+}
+
+// Hub returns where models are downloaded from and to.
+func (s *Store) Hub() hub.Options {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	o := s.standard
+	o.Logger = s.log
+	o.CacheDir, o.Endpoint = s.now.HubCache, s.now.HubEndpoint
+	if s.token != "" && s.given[control.SettingHubToken] == (control.Given{}) {
+		o.Token = s.token
+	}
+	if s.proxy != nil {
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.Proxy, t.DisableKeepAlives = s.proxy, true // nothing would close them
+		o.Client = &http.Client{Transport: t}
+	}
+	return o
+}
+
+// State returns the settings in force with what decides each. later names those whose values work
+// only after something else has happened.
+func (s *Store) State(later map[string]control.Later) control.SettingsState {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := control.SettingsState{Settings: s.now, HubToken: s.token != "" || s.standard.Token != ""}
+	for _, name := range append(control.SettingNames(), control.SettingHubToken) {
+		row := control.SettingState{Name: name, Source: control.FromDefault, Later: later[name]}
+		_, set := s.saved[name]
+		if given, ok := s.given[name]; ok {
+			row.Source, row.By = given.Source, given.By
+		} else if set || name == control.SettingHubToken && s.token != "" {
+			row.Source = control.FromSetting
+		}
+		out.Sources = append(out.Sources, row)
+	}
+	return out
+}
