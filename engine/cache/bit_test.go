@@ -11,9 +11,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// The bit suite runs rows through two layers of a transformer: projections,
-// rope, a cache, attention, a feed-forward. Every way of cutting the rows into
-// updates has to give the bits of one row at a time.
+// The bit suite runs rows through two layers of a transformer: projections, rope, a cache,
+// attention, a feed-forward. Every way of cutting the rows into updates has to give the same bits
+// as one row at a time.
 const (
 	bitRows   = 120
 	bitHidden = 128
@@ -51,9 +51,12 @@ func newBitModel(t *testing.T, dtype mlx.Dtype) *bitModel {
 		for range 2 {
 			const scale = 0.09 // about 1/sqrt(H)
 			m.layers = append(m.layers, bitLayer{
-				q: random(bitHidden, bitHeads*bitDim, scale), k: random(bitHidden, bitKV*bitDim, scale),
-				v: random(bitHidden, bitKV*bitDim, scale), o: random(bitHeads*bitDim, bitHidden, scale),
-				up: random(bitHidden, 4*bitHidden, scale), down: random(4*bitHidden, bitHidden, scale/2),
+				q:    random(bitHidden, bitHeads*bitDim, scale),
+				k:    random(bitHidden, bitKV*bitDim, scale),
+				v:    random(bitHidden, bitKV*bitDim, scale),
+				o:    random(bitHeads*bitDim, bitHidden, scale),
+				up:   random(bitHidden, 4*bitHidden, scale),
+				down: random(4*bitHidden, bitHidden, scale/2),
 			})
 		}
 		return s.Eval(all...)
@@ -115,12 +118,13 @@ var bitCaches = []struct {
 	{"full", func() []cache.Cache { return []cache.Cache{cache.NewKV(0), cache.NewKV(bitWindow)} }},
 	{"ring", func() []cache.Cache { return []cache.Cache{cache.NewRotating(bitWindow, bitChunk), cache.NewKV(0)} }},
 	{"rings", func() []cache.Cache {
-		return []cache.Cache{cache.NewRotating(bitWindow, bitChunk), cache.NewRotating(2*bitWindow, bitChunk)}
+		return []cache.Cache{cache.NewRotating(bitWindow, bitChunk),
+			cache.NewRotating(2*bitWindow, bitChunk)}
 	}},
 }
 
-// bitSuite compares every chunking with single rows, rejecting rows on the
-// way where trimmed says so.
+// bitSuite compares every chunk size with single rows. Where trimmed is set it also drops rows on
+// the way.
 func bitSuite(t *testing.T, d *enginetest.Diff, dtype mlx.Dtype) {
 	m := newBitModel(t, dtype)
 	free := func(caches []cache.Cache) {
@@ -150,7 +154,8 @@ func bitSuite(t *testing.T, d *enginetest.Diff, dtype mlx.Dtype) {
 					n = min(n, bitRows-pos)
 					got := m.forward(t, caches, pos, n)
 					for i := range n {
-						d.Compare(fmt.Sprintf("%s %s, updates of %d, trimmed %v, position %d", dtype, layout.name, chunk, trimmed, pos+i),
+						d.Compare(fmt.Sprintf("%s %s, updates of %d, trimmed %v, position %d",
+							dtype, layout.name, chunk, trimmed, pos+i),
 							got[i*bitHidden:(i+1)*bitHidden], want[pos+i])
 					}
 					keep := n

@@ -7,23 +7,22 @@ import (
 	"tandem/engine/mlx"
 )
 
-// growStep is the number of rows buffers grow by, as in mlx_lm.
+// growStep is the number of rows that buffers grow by, as in mlx_lm.
 const growStep = 256
 
-// A buffer holds the rows of one layer and knows which lazy snapshots point
-// into it. Position p lies in row p, or in row p mod ring.
+// A buffer holds the rows of one layer and knows which lazy snapshots point into it. Position p is
+// in row p, or in row p mod ring.
 //
-// It holds the only handle on its arrays between evaluations: that is what
-// lets MLX write them in place.
+// Between evaluations it holds the only handle on its arrays, so that MLX can write them in place.
 type buffer struct {
 	k, v   *mlx.Array  // (1, KV, rows, D) and (1, KV, rows, Dv); nil before the first row
 	ring   int         // rows of a full ring; 0 = grows without bound
-	most   int         // rows that will ever be needed, as far as that is known; 0 = it is not
-	lazy   []*Snapshot // ranges of it, not copied out
+	most   int         // rows that will ever be needed; 0 = not known
+	lazy   []*Snapshot // ranges of this buffer, not copied out
 	copied []*Snapshot // copied out by the last Update or Restore, perhaps not evaluated
 }
 
-// rows returns the capacity.
+// rows returns the capacity in rows.
 func (b *buffer) rows() int {
 	if b.k == nil {
 		return 0
@@ -34,8 +33,7 @@ func (b *buffer) rows() int {
 // A span is a range of rows of the buffer.
 type span struct{ start, stop int }
 
-// spans returns where positions [from, to) lie, in order: two spans where the
-// ring wraps.
+// spans returns the rows of positions [from, to), in order: two spans where the ring wraps.
 func (b *buffer) spans(from, to int) []span {
 	if b.ring == 0 {
 		return []span{{from, to}}
@@ -47,7 +45,7 @@ func (b *buffer) spans(from, to int) []span {
 	return []span{{start, b.ring}, {0, start + n - b.ring}}
 }
 
-// fits reports whether rows k and v are of the shape and type held.
+// fits returns an error unless rows k and v have the shape and type of those held.
 func (b *buffer) fits(k, v *mlx.Array) error {
 	ks, vs := k.Shape(), v.Shape()
 	if len(ks) != 4 || len(vs) != 4 || ks[0] != 1 || !slices.Equal(ks[:3], vs[:3]) {
@@ -59,13 +57,14 @@ func (b *buffer) fits(k, v *mlx.Array) error {
 	for _, x := range []struct{ new, held *mlx.Array }{{k, b.k}, {v, b.v}} {
 		n, h := x.new.Shape(), x.held.Shape()
 		if n[1] != h[1] || n[3] != h[3] || x.new.Dtype() != x.held.Dtype() {
-			return fmt.Errorf("cache: rows %s%v do not fit a cache of %s%v", x.new.Dtype(), n, x.held.Dtype(), h)
+			return fmt.Errorf("cache: rows %s%v do not fit a cache of %s%v",
+				x.new.Dtype(), n, x.held.Dtype(), h)
 		}
 	}
 	return nil
 }
 
-// takes is fits for rows that may not have been loaded.
+// takes is fits for rows whose load may have failed.
 func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 	if err := s.Err(); err != nil {
 		return err
@@ -73,10 +72,9 @@ func (b *buffer) takes(s *mlx.Scope, k, v *mlx.Array) error {
 	return b.fits(k, v)
 }
 
-// reserve makes room for row numbers below need. like gives shape and type.
-// An unbounded buffer grows by a quarter at least, so that appending n rows
-// copies O(n) in all and at most a fifth of the buffer lies idle; but not ahead
-// of what will ever be needed.
+// reserve makes room for row numbers below need. k and v give shape and type. An unbounded buffer
+// grows by at least a quarter, so that appending n rows copies O(n) rows in total and at most a
+// fifth of the buffer is idle. It does not grow beyond most.
 func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	have := b.rows()
 	if need <= have {
@@ -100,8 +98,8 @@ func (b *buffer) reserve(s *mlx.Scope, need int, k, v *mlx.Array) {
 	b.set(s, grow(b.k, k), grow(b.v, v))
 }
 
-// set replaces the arrays. The old handles go now, before anything is
-// evaluated; the graph keeps what it still needs of them.
+// set replaces the arrays. It frees the old handles now, before any evaluation; the graph keeps
+// what it needs of them.
 func (b *buffer) set(s *mlx.Scope, k, v *mlx.Array) {
 	if s.Err() != nil {
 		return
@@ -111,13 +109,13 @@ func (b *buffer) set(s *mlx.Scope, k, v *mlx.Array) {
 	b.k, b.v = s.Keep(k), s.Keep(v)
 }
 
-// write puts rows k and v at positions from on, in place once evaluated.
+// write puts rows k and v at positions from, from+1, ...; it is done in place when evaluated.
 func (b *buffer) write(s *mlx.Scope, k, v *mlx.Array, from int) {
 	to := from + k.Dim(2)
 	b.copyOut(s, from, to)
 	need := to
 	if b.ring > 0 {
-		need = min(to, b.ring) // attended whole, whatever it holds
+		need = min(to, b.ring) // attention reads the whole ring
 	}
 	b.reserve(s, need, k, v)
 	spans := b.spans(from, to)
@@ -158,8 +156,7 @@ func (b *buffer) snapshot(from, to int) *Snapshot {
 	return p
 }
 
-// copyOut copies out the snapshots that a write of positions [from, to) would
-// damage.
+// copyOut copies out the snapshots whose rows a write of positions [from, to) would overwrite.
 func (b *buffer) copyOut(s *mlx.Scope, from, to int) {
 	b.lazy = slices.DeleteFunc(b.lazy, func(p *Snapshot) bool {
 		if !b.overlap(p.from, p.to, from, to) {
@@ -171,8 +168,7 @@ func (b *buffer) copyOut(s *mlx.Scope, from, to int) {
 	})
 }
 
-// overlap reports whether positions [a0, a1) and [c0, c1) share rows. Neither
-// range is empty.
+// overlap reports whether positions [a0, a1) and [c0, c1) share rows. Neither range is empty.
 func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
 	if b.ring == 0 {
 		return a0 < c1 && c0 < a1
@@ -181,12 +177,12 @@ func (b *buffer) overlap(a0, a1, c0, c1 int) bool {
 	return ahead < a1-a0 || b.ring-ahead < c1-c0
 }
 
-// forget drops a lazy snapshot that was released.
+// forget removes a lazy snapshot that was released.
 func (b *buffer) forget(p *Snapshot) {
 	b.lazy = slices.DeleteFunc(b.lazy, func(q *Snapshot) bool { return q == p })
 }
 
-// arrays returns what an evaluation has to include.
+// arrays returns the arrays that an evaluation has to include.
 func (b *buffer) arrays() []*mlx.Array {
 	if b.k == nil {
 		return nil
@@ -219,7 +215,7 @@ func (b *buffer) free(s *mlx.Scope) {
 	b.v.Free()
 	b.k, b.v = nil, nil
 	if len(copies) > 0 {
-		// Otherwise the copies would hold the buffer until someone used them.
+		// Otherwise the copies would hold the whole buffer until their first use.
 		s.Eval(copies...)
 	}
 }

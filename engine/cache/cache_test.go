@@ -9,34 +9,42 @@ import (
 	"tandem/engine/mlx"
 )
 
-func TestKV(t *testing.T) {
+func TestKVPassesTheSuite(t *testing.T) {
 	enginetest.TestCache(t, enginetest.CacheKind{New: func() cache.Attention { return cache.NewKV(0) }})
 }
 
-func TestKVWindow(t *testing.T) {
+func TestKVWithWindowPassesTheSuite(t *testing.T) {
 	for _, window := range []int{1, 4, 16} {
-		kind := enginetest.CacheKind{New: func() cache.Attention { return cache.NewKV(window) }, Window: window}
+		kind := enginetest.CacheKind{
+			New: func() cache.Attention { return cache.NewKV(window) }, Window: window,
+		}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}
 }
 
-func TestRotating(t *testing.T) {
-	for _, c := range []struct{ window, chunk int }{{2, 8}, {4, 1}, {8, 16}, {16, 40}, {300, 64}, {64, 0}} {
+func TestRotatingPassesTheSuite(t *testing.T) {
+	for _, c := range []struct{ window, chunk int }{
+		{2, 8}, {4, 1}, {8, 16}, {16, 40}, {300, 64}, {64, 0},
+	} {
 		slack := max(c.chunk, cache.MaxBlock)
 		if c.chunk == 0 {
 			slack = cache.MaxChunk
 		}
-		kind := enginetest.CacheKind{New: func() cache.Attention { return cache.NewRotating(c.window, c.chunk) }, Window: c.window, Most: slack}
+		kind := enginetest.CacheKind{
+			New:    func() cache.Attention { return cache.NewRotating(c.window, c.chunk) },
+			Window: c.window, Most: slack,
+		}
 		t.Run(kind.String(), func(t *testing.T) { enginetest.TestCache(t, kind) })
 	}
 }
 
-// TestRingAgainstFull runs the bit suite's layers, under any BLAS, on rings
-// and on full caches with the same windows.
-func TestRingAgainstFull(t *testing.T) {
+// TestRingEqualsFull runs the bit suite's layers, under any BLAS, on rings and on full caches with
+// the same windows.
+func TestRingEqualsFull(t *testing.T) {
 	m := newBitModel(t, mlx.Float32)
 	for _, chunk := range []int{1, 7, bitChunk} {
-		rings := []cache.Cache{cache.NewRotating(bitWindow, bitChunk), cache.NewRotating(2*bitWindow, bitChunk)}
+		rings := []cache.Cache{cache.NewRotating(bitWindow, bitChunk),
+			cache.NewRotating(2*bitWindow, bitChunk)}
 		full := []cache.Cache{cache.NewKV(bitWindow), cache.NewKV(2 * bitWindow)}
 		for pos := 0; pos < bitRows; pos += chunk {
 			n := min(chunk, bitRows-pos)
@@ -57,9 +65,9 @@ func TestRingAgainstFull(t *testing.T) {
 	}
 }
 
-// TestUpdateInPlace appends single rows to caches of 33 MB while a lazy
-// snapshot exists. A copy of the buffer, at any step, would show in the peak.
-func TestUpdateInPlace(t *testing.T) {
+// TestUpdateWritesInPlace appends single rows to caches of 33 MB while a lazy snapshot exists. A
+// copy of the buffer, at any step, would show in the peak.
+func TestUpdateWritesInPlace(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +96,8 @@ func TestUpdateInPlace(t *testing.T) {
 		for range 100 { // the ring overwrites the snapshot on the way
 			was := p.Bytes()
 			if got, limit := update(1)-(p.Bytes()-was), c.Bytes()/8; got > limit {
-				t.Errorf("%T at %d: peak rose by %d bytes, %d at most wanted: the buffer was copied", c, c.Offset(), got, limit)
+				t.Errorf("%T at %d: peak rose by %d bytes, %d at most wanted: the buffer was copied",
+					c, c.Offset(), got, limit)
 			}
 		}
 		if c.NeedsExact() == p.Lazy() {
@@ -98,10 +107,10 @@ func TestUpdateInPlace(t *testing.T) {
 	}
 }
 
-// TestNothingIsReservedBeyondTheEnd: a cache that knows how long its sequence can
-// become holds no more for it, however it got there, and whichever it was made for;
-// and goes on growing where that was wrong.
-func TestNothingIsReservedBeyondTheEnd(t *testing.T) {
+// TestExpectedEndBoundsReservation: a cache reserves no room beyond the expected end of its
+// sequence, whatever end it was made for and however its rows came. It grows further if the
+// sequence does.
+func TestExpectedEndBoundsReservation(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const most, window = 2100, 4096
 	for _, window := range []int{0, window} {
@@ -122,8 +131,10 @@ func TestNothingIsReservedBeyondTheEnd(t *testing.T) {
 						c.Expect(most) // another request goes on with it
 					}
 					add(min(step, most-c.Offset()))
-					if held := c.Bytes() / row; held > int64(expected)+256 || held < int64(c.Offset()) {
-						t.Fatalf("window %d, made for %d, steps of %d: at %d of %d positions it holds %d", window, made, step, c.Offset(), expected, held)
+					if held := c.Bytes() / row; held > int64(expected)+256 ||
+						held < int64(c.Offset()) {
+						t.Fatalf("window %d, made for %d, steps of %d: at %d of %d positions it holds %d",
+							window, made, step, c.Offset(), expected, held)
 					}
 				}
 				for range 500 {
@@ -138,9 +149,9 @@ func TestNothingIsReservedBeyondTheEnd(t *testing.T) {
 	}
 }
 
-// TestCopyLetsGoOfTheBuffer frees a cache under a snapshot of a few of its
-// rows: they must not hold the rest.
-func TestCopyLetsGoOfTheBuffer(t *testing.T) {
+// TestCopyReleasesTheBuffer frees a cache that has a snapshot of a few of its rows. The snapshot
+// must not hold the other rows.
+func TestCopyReleasesTheBuffer(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -165,9 +176,9 @@ func TestCopyLetsGoOfTheBuffer(t *testing.T) {
 	do(t, th, func(*mlx.Scope) error { p.Release(); return nil })
 }
 
-// TestRingSlack drops exactly as many rows as the slack allows after a wrap
-// and after a restore, and one more.
-func TestRingSlack(t *testing.T) {
+// TestRingDropsAsManyRowsAsItsSlack drops exactly as many rows as the slack allows, after a wrap
+// and after a restore, and then one more.
+func TestRingDropsAsManyRowsAsItsSlack(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +230,7 @@ func TestRingSlack(t *testing.T) {
 	do(t, th, func(s *mlx.Scope) error { c.Free(s); return nil })
 }
 
-func TestNew(t *testing.T) {
+func TestNewSelectsRingForWindow(t *testing.T) {
 	for _, c := range []struct {
 		opts   cache.Options
 		window int

@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A KV keeps every row, position p in row p. With a window it stands for a
-// sliding-window layer in Layout Full: the same rows, masked.
+// A KV keeps every row, position p in row p. With a window it serves a sliding-window layer in
+// Layout Full: the same rows, masked.
 type KV struct {
 	window int // 0 = none
 	offset int
@@ -15,14 +15,14 @@ type KV struct {
 	sched  schedule
 }
 
-// NewKV makes an empty cache that keeps every row. Queries attend the last
-// window positions, their own included; all of them if window is 0.
+// NewKV makes an empty cache that keeps every row. Queries attend the last window positions, their
+// own included, or all positions if window is 0.
 func NewKV(window int) *KV { return &KV{window: window} }
 
 // Offset implements Cache.
 func (c *KV) Offset() int { return c.offset }
 
-// Update implements Cache. The number of rows is not bounded.
+// Update implements Attention. The number of rows is not bounded.
 func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
@@ -53,7 +53,7 @@ func (c *KV) Update(s *mlx.Scope, k, v *mlx.Array) View {
 // Expect implements Cache.
 func (c *KV) Expect(positions int) { c.buf.most = positions }
 
-// Trim implements Cache: any number of rows may go.
+// Trim implements Cache. It can drop any number of rows.
 func (c *KV) Trim(n int) error {
 	if n < 0 || n > c.offset {
 		return fmt.Errorf("cache: cannot drop %d of %d rows", n, c.offset)
@@ -67,7 +67,9 @@ func (c *KV) Trim(n int) error {
 func (c *KV) NeedsExact() bool { return false }
 
 // Schedule implements Cache.
-func (c *KV) Schedule(from int, offsets ...int) error { return c.sched.set(from, c.offset, offsets) }
+func (c *KV) Schedule(from int, offsets ...int) error {
+	return c.sched.set(from, c.offset, offsets)
+}
 
 // Captured implements Cache.
 func (c *KV) Captured() []*Snapshot { return c.sched.take() }
@@ -80,8 +82,8 @@ func (c *KV) Snapshot(_ *mlx.Scope, from int) (*Snapshot, error) {
 	return c.buf.snapshot(from, c.offset), nil
 }
 
-// Restore implements Cache. Lazy snapshots of this very cache are in place
-// already: restoring them only moves Offset.
+// Restore implements Cache. The rows of this cache's own lazy snapshots are in place already:
+// restoring them only moves Offset.
 func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	end := 0
 	for _, p := range snapshots {
@@ -89,7 +91,8 @@ func (c *KV) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 			return err
 		}
 		if p.from != end {
-			return fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d", p.from, end)
+			return fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d",
+				p.from, end)
 		}
 		end = p.to
 		if err := p.fits(&c.buf); err != nil {

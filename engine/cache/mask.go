@@ -2,13 +2,13 @@ package cache
 
 import "tandem/engine/mlx"
 
-// A maskKey names a window mask: layers of one kind share it in a forward.
+// A maskKey names a window mask, which layers of one kind share in a forward.
 type maskKey struct{ window, ring, offset, n int }
 
-// windowMask returns the (n, S) mask of queries at positions offset to
-// offset+n over rows in slot order: query q attends positions q-window+1 to q.
-// ring is the number of slots, 0 where position p lies in row p. It is made on
-// the host: a row of it is at most two runs.
+// windowMask returns the (n, S) bool mask of queries at positions [offset, offset+n) over rows in
+// slot order: the query at q attends positions q-window+1 to q. ring is the number of slots, 0
+// where position p is in row p. The mask is made on the host, because each of its rows is at most
+// two runs.
 func windowMask(s *mlx.Scope, window, ring, offset, n int) *mlx.Array {
 	return s.Memo(maskKey{window, ring, offset, n}, func() *mlx.Array {
 		end := offset + n

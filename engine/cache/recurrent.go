@@ -7,57 +7,57 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Recurrence takes n rows into the state of a layer and returns what comes
-// out of them, (n, ...), and the state behind the last one. window (Tail+n, C)
-// is the rows of the convolution with those before them, rows are other inputs,
-// (n, ...) each. The result for a row must not depend, to the bit, on how many
-// rows come with it: the cache cuts runs where it captures.
-type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array)
+// A Recurrence takes n rows into the state of a layer and returns their outputs out (n, ...) and
+// next, the state after the last row. window (Tail+n, C) is the rows of the convolution with the
+// Tail rows before them. rows are the other inputs, (n, ...) each. The result for a row must not
+// depend, to the bit, on how many rows come with it, because the cache cuts runs where it captures.
+type Recurrence func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (
+	out, next *mlx.Array)
 
-// A StateShape is what a recurrent layer carries from row to row.
+// A StateShape says what a recurrent layer carries from row to row.
 type StateShape struct {
 	Tail, Width int   // rows of the convolution that later ones see, and elements of each
 	State       []int // shape of the state, float32
 }
 
-// A Recurrent holds the state of a layer that folds every row into a matrix
-// of fixed size: the tail of its convolution (Tail, C) in the type of the
-// activations, and the state in float32.
+// A Recurrent holds the state of a layer that folds every row into a matrix of fixed size: the tail
+// of its convolution (Tail, C) in the type of the activations, and the state in float32.
 //
-// Trim replays. The cache keeps the state before the last rows, at most
-// MaxBlock of them, and what went into these: the rows of the convolution and
-// the layer's other inputs. Dropping rows moves the offset alone; the next
-// Update begins with those that stand, by the operations that took them in
-// the first time and so to the same bits. Keeping the state behind each row
-// would need no replay, but a state is large: for the 48 layers of a Qwen3.6
-// with 48 heads of 128 x 128 (3 MiB a layer), a block of 16 rows would hold
-// 2.3 GB beside the live state. This way it is one state, 144 MiB, and 20 KiB a
-// row and layer in bfloat16, 15 MiB; a replay costs the recurrence of the rows
-// that stand, without projections.
+// Trim replays. The cache keeps the state before the last rows, at most MaxBlock of them, and the
+// inputs of these rows: the rows of the convolution and the layer's other inputs. Trim only moves
+// the offset. The next Update first takes in the rows that stand, by the operations that took them
+// in before, and so to the same bits.
+//
+// Keeping the state after each row would need no replay, but a state is large. The 48 layers of a
+// Qwen3.6 have 48 heads of 128 x 128 each, 3 MiB a layer: a block of 16 rows would hold 2.3 GB
+// beside the live state. With replay it holds one state, 144 MiB, and 20 KiB a row and layer in
+// bfloat16, 15 MiB. A replay costs the recurrence of the rows that stand, without projections.
 type Recurrent struct {
 	shape StateShape
 	run   Recurrence
 
 	offset int
-	now    *moment // the state behind at rows; offset < at: a replay is due; offset > at: padding is not dropped yet
-	at     int
 
-	// The tape: what was taken in since base, the state behind from rows.
-	// Update leaves all of its rows on it but those that MaxBlock leaves no
-	// room for.
+	// now is the state after at rows. A replay is due where offset < at; padding is still to be
+	// dropped where offset > at.
+	now *moment
+	at  int
+
+	// The tape holds what was taken in since base, the state after from rows. Update leaves at most
+	// its last MaxBlock rows on it.
 	base   *moment
 	from   int
 	window *mlx.Array   // (Tail+at-from, C)
 	rows   []*mlx.Array // (at-from, ...)
 
 	sched schedule
-	made  []*moment // by the last Update or since, perhaps not evaluated
+	made  []*moment // by the last Update or since; some may not be evaluated
 
-	replayed bool // since the last Update, so that now is not evaluated
+	replayed bool // since the last Update: now is not evaluated
 }
 
-// A moment is the state at one offset. Its arrays never change: caches and
-// snapshots share them by reference count.
+// A moment is the state at one offset. Its arrays never change: caches and snapshots share them by
+// reference count.
 type moment struct {
 	tail, state *mlx.Array
 	refs        int
@@ -106,10 +106,9 @@ func (c *Recurrent) Offset() int { return c.offset }
 // Expect implements Cache: a state has one size.
 func (c *Recurrent) Expect(int) {}
 
-// Update takes in n rows: x (n, C) for the convolution, and the layer's other
-// inputs (n, ...). It returns what comes out of them, (n, ...). The last pad of
-// them count in Offset and are not taken in: they have to be trimmed before the
-// next Update.
+// Update takes in n rows, x (n, C) for the convolution and the layer's other inputs (n, ...), and
+// returns their outputs (n, ...). The last pad rows count in Offset and are not taken in: the
+// caller has to trim them before the next Update.
 func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Array) *mlx.Array {
 	n := x.Dim(0)
 	taken := n - pad
@@ -117,11 +116,12 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 	case n == 0 || pad < 0 || taken <= 0:
 		s.Fail(fmt.Errorf("cache: update with %d rows, %d of them padding", n, pad))
 	case c.offset > c.at:
-		s.Fail(fmt.Errorf("cache: update behind %d rows of padding that were not dropped", c.offset-c.at))
+		s.Fail(fmt.Errorf("cache: update after %d rows of padding that were not dropped",
+			c.offset-c.at))
 	case len(x.Shape()) != 2 || x.Dim(1) != c.shape.Width:
 		s.Fail(fmt.Errorf("cache: rows %v are not (n, %d)", x.Shape(), c.shape.Width))
 	case c.now != nil && x.Dtype() != c.now.tail.Dtype():
-		s.Fail(fmt.Errorf("cache: rows in %s behind rows in %s", x.Dtype(), c.now.tail.Dtype()))
+		s.Fail(fmt.Errorf("cache: rows in %s after rows in %s", x.Dtype(), c.now.tail.Dtype()))
 	}
 	for _, r := range rows {
 		if r.Dim(0) != n {
@@ -138,16 +138,16 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 	window, state := c.before(s, c.now, x.Dtype())
 	window = s.Concat(0, window, x) // (Tail+n, C)
 
-	// The run is cut where its state is wanted.
+	// The run is cut at each offset whose state is captured.
 	base := max(0, taken-MaxBlock)
 	cuts := []int{base, taken, n}
 	for _, o := range c.sched.ahead(start + taken) {
 		cuts = append(cuts, o-start)
 	}
 	slices.Sort(cuts)
-	behind := map[int]*moment{0: c.now.retain()}
+	after := map[int]*moment{0: c.now.retain()}
 	defer func() {
-		for _, m := range behind {
+		for _, m := range after {
 			m.release()
 		}
 	}()
@@ -158,24 +158,26 @@ func (c *Recurrent) Update(s *mlx.Scope, pad int, x *mlx.Array, rows ...*mlx.Arr
 			continue
 		}
 		var out *mlx.Array
-		out, state = c.run(s, state, s.Slice(window, 0, done, tail+cut), slices0(s, rows, done, cut))
+		out, state = c.run(s, state, s.Slice(window, 0, done, tail+cut),
+			slices0(s, rows, done, cut))
 		outs = append(outs, out)
 		if done = cut; cut <= taken {
-			behind[cut] = c.moment(s, s.Slice(window, 0, cut, cut+tail), state)
-			state = behind[cut].state
+			after[cut] = c.moment(s, s.Slice(window, 0, cut, cut+tail), state)
+			state = after[cut].state
 		}
 	}
 	if s.Err() != nil {
 		return x
 	}
-	c.tape(s, behind[base], start+base, s.Slice(window, 0, base, tail+taken), slices0(s, rows, base, taken))
-	c.set(behind[taken], start+taken)
+	c.tape(s, after[base], start+base, s.Slice(window, 0, base, tail+taken),
+		slices0(s, rows, base, taken))
+	c.set(after[taken], start+taken)
 	c.offset = start + n
-	c.sched.cross(c.at, func(_, at int) *Snapshot { return still(behind[at-start], at) })
+	c.sched.cross(c.at, func(_, at int) *Snapshot { return stateAt(after[at-start], at) })
 	return s.Concat(0, outs...)
 }
 
-// before returns the tail and the state that m stands for.
+// before returns the tail and the state of m, zeros for nil.
 func (c *Recurrent) before(s *mlx.Scope, m *moment, d mlx.Dtype) (tail, state *mlx.Array) {
 	if m == nil {
 		return s.Zeros(d, c.shape.Tail, c.shape.Width), s.Zeros(mlx.Float32, c.shape.State...)
@@ -192,22 +194,22 @@ func slices0(s *mlx.Scope, arrays []*mlx.Array, from, to int) []*mlx.Array {
 	return out
 }
 
-// moment keeps a state, for the caller, and has it evaluated with the cache.
+// moment keeps a state for the caller, and adds it to what is evaluated with the cache.
 func (c *Recurrent) moment(s *mlx.Scope, tail, state *mlx.Array) *moment {
-	// Contiguous lets go of the array a slice is cut from.
+	// Contiguous releases the array that a slice is cut from.
 	m := &moment{tail: s.Keep(s.Contiguous(tail)), state: s.Keep(s.Contiguous(state)), refs: 1}
 	c.made = append(c.made, m.retain())
 	return m
 }
 
-// set makes m the live state, behind at rows.
+// set makes m the live state, after at rows.
 func (c *Recurrent) set(m *moment, at int) {
 	m.retain()
 	c.now.release()
 	c.now, c.at = m, at
 }
 
-// tape begins a tape behind m, the state behind from rows.
+// tape begins a tape at m, the state after from rows.
 func (c *Recurrent) tape(s *mlx.Scope, m *moment, from int, window *mlx.Array, rows []*mlx.Array) {
 	m.retain()
 	c.untape()
@@ -231,7 +233,7 @@ func (c *Recurrent) untape() {
 	c.base, c.window, c.rows = nil, nil, nil
 }
 
-// forget lets go of what the last Update made and nobody else has.
+// forget releases the moments that the last Update made.
 func (c *Recurrent) forget() {
 	for _, m := range c.made {
 		m.release()
@@ -239,7 +241,7 @@ func (c *Recurrent) forget() {
 	c.made = nil
 }
 
-// settle replays the rows that stand, if some were dropped.
+// settle replays the rows that stand, if rows were dropped.
 func (c *Recurrent) settle(s *mlx.Scope) {
 	if c.offset >= c.at {
 		return
@@ -258,7 +260,7 @@ func (c *Recurrent) settle(s *mlx.Scope) {
 	c.replayed = true
 }
 
-// Trim implements Cache: rows of the last Update, MaxBlock at most.
+// Trim implements Cache. It drops rows of the last Update, at most MaxBlock.
 func (c *Recurrent) Trim(n int) error {
 	to := c.offset - n
 	switch {
@@ -267,7 +269,8 @@ func (c *Recurrent) Trim(n int) error {
 	case n > 0 && to > c.at:
 		return fmt.Errorf("cache: cannot drop %d rows of %d of padding", n, c.offset-c.at)
 	case to < c.from:
-		return fmt.Errorf("cache: cannot drop %d rows: the state is known from position %d to %d; restore a snapshot", n, c.from, c.offset)
+		return fmt.Errorf("cache: cannot drop %d rows: the state is known from position %d to %d; restore a snapshot",
+			n, c.from, c.offset)
 	}
 	c.offset = to
 	c.sched.rewind(to)
@@ -285,19 +288,20 @@ func (c *Recurrent) Schedule(from int, offsets ...int) error {
 // Captured implements Cache.
 func (c *Recurrent) Captured() []*Snapshot { return c.sched.take() }
 
-// Snapshot implements Cache. It is the state at Offset; from is not used.
+// Snapshot implements Cache. It captures the state at Offset; from is not used.
 func (c *Recurrent) Snapshot(s *mlx.Scope, from int) (*Snapshot, error) {
 	if from < 0 || from > c.offset {
 		return nil, fmt.Errorf("cache: no rows from position %d in a cache of %d", from, c.offset)
 	}
 	if c.offset > c.at {
-		return nil, fmt.Errorf("cache: snapshot behind %d rows of padding that were not dropped", c.offset-c.at)
+		return nil, fmt.Errorf("cache: snapshot after %d rows of padding that were not dropped",
+			c.offset-c.at)
 	}
 	c.settle(s)
-	return still(c.now, c.offset), s.Err()
+	return stateAt(c.now, c.offset), s.Err()
 }
 
-// Restore implements Cache: the last snapshot alone is the state.
+// Restore implements Cache. It needs only the last snapshot, which is the state.
 func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	var m *moment
 	if len(snapshots) > 0 {
@@ -306,7 +310,8 @@ func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 			return err
 		}
 		if p.to != to || p.from != 0 || to != 0 && p.moment == nil && p.source == nil {
-			return fmt.Errorf("cache: a recurrent layer can be restored to %d only from its state there, not from positions %d to %d", to, p.from, p.to)
+			return fmt.Errorf("cache: a recurrent layer can be restored to %d only from its state there, not from positions %d to %d",
+				to, p.from, p.to)
 		}
 		if m = p.moment.retain(); m == nil && to != 0 {
 			m = c.load(s, p)
@@ -330,7 +335,7 @@ func (c *Recurrent) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	return s.Err()
 }
 
-// load takes a state from the snapshot's source. It is the caller's.
+// load takes a state from the snapshot's source. The caller owns it.
 func (c *Recurrent) load(s *mlx.Scope, p *Snapshot) *moment {
 	tail, state := p.source.Rows(s)
 	if s.Err() != nil {
@@ -340,10 +345,11 @@ func (c *Recurrent) load(s *mlx.Scope, p *Snapshot) *moment {
 }
 
 func (c *Recurrent) fits(m *moment) bool {
-	return slices.Equal(m.tail.Shape(), []int{c.shape.Tail, c.shape.Width}) && slices.Equal(m.state.Shape(), c.shape.State)
+	return slices.Equal(m.tail.Shape(), []int{c.shape.Tail, c.shape.Width}) &&
+		slices.Equal(m.state.Shape(), c.shape.State)
 }
 
-// Arrays implements Cache: the state, the tape, and what was captured.
+// Arrays implements Cache. It returns the state, the tape and the captures.
 func (c *Recurrent) Arrays() []*mlx.Array {
 	out := slices.Concat(c.now.arrays(), c.base.arrays(), c.rows)
 	if c.window != nil {
@@ -381,7 +387,7 @@ func (c *Recurrent) Free(s *mlx.Scope) {
 	c.set(nil, 0)
 	c.offset, c.from, c.replayed = 0, 0, false
 	if replayed && now != nil && now.refs > 0 {
-		// Otherwise a snapshot would hold the tape until someone used it.
+		// Otherwise a snapshot would hold the tape until its first use.
 		s.Eval(now.arrays()...)
 	}
 }

@@ -6,4 +6,4 @@ import (
 	"tandem/engine/enginetest"
 )
 
-func TestRecurrent(t *testing.T) { enginetest.TestRecurrent(t) }
+func TestRecurrentPassesTheSuite(t *testing.T) { enginetest.TestRecurrent(t) }

@@ -10,33 +10,31 @@ import (
 //
 //	R = window-1 + slack rows, slack = max(chunk, MaxBlock)
 //
-// and position p lies in slot p mod R from the first row on. An Update first
-// writes its rows and then attends the ring in slot order, under a mask made
-// from absolute positions: every way of cutting a text into updates adds up
-// the same numbers in the same order. The slack is what lets the newest rows
-// be dropped: writing n <= slack rows overwrites none that the first of them
+// and position p is in slot p mod R, from the first row on. An Update first writes its rows, then
+// queries attend the ring in slot order, under a mask made from absolute positions. So every way of
+// cutting a text into updates adds up the same numbers in the same order. The slack allows the
+// newest rows to be dropped: writing n <= slack rows overwrites no row that the first of them
 // attends.
 type Rotating struct {
 	window int
 	slack  int
 	offset int
 
-	// low is the least position such that all of [low, offset) are held.
-	// Writing up to end overwrites what lies R before, so low >= end-R for
-	// the highest end since the last Restore, trimmed rows included. The next
-	// query attends positions from offset-(window-1) on, hence
+	// low is the least position such that all of [low, offset) are held. Writing up to end
+	// overwrites the rows R before, so low >= end-R for the highest end since the last Restore,
+	// trimmed rows included. The next query attends the positions since offset-(window-1), hence
 	//
 	//	max(0, offset-(window-1)) >= low
 	//
-	// always, and Trim is refused where it would not hold.
+	// always. Trim refuses what would break this.
 	low   int
 	buf   buffer
 	sched schedule
 }
 
-// NewRotating makes an empty ring for queries that attend the last window
-// positions, their own included, and updates of at most max(chunk, MaxBlock)
-// rows. A chunk of 0, or one beyond MaxChunk, means MaxChunk.
+// NewRotating makes an empty ring for queries that attend the last window positions, their own
+// included, and for updates of at most max(chunk, MaxBlock) rows. A chunk of 0, or one beyond
+// MaxChunk, means MaxChunk. It panics for a window below 1.
 func NewRotating(window, chunk int) *Rotating {
 	if window < 1 {
 		panic(fmt.Sprintf("cache: ring for a window of %d", window))
@@ -54,7 +52,7 @@ func (c *Rotating) Expect(positions int) { c.buf.most = positions }
 // first returns the lowest position that a query at offset attends.
 func (c *Rotating) first(offset int) int { return max(0, offset-(c.window-1)) }
 
-// Update implements Cache. More rows than the slack are refused.
+// Update implements Attention. It refuses more rows than the slack.
 func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	if err := c.buf.fits(k, v); err != nil {
 		s.Fail(err)
@@ -72,9 +70,9 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	c.offset += n
 	c.low = max(c.low, c.offset-c.buf.ring)
 	c.sched.cross(c.offset, func(_, at int) *Snapshot { return c.snapshot(at) })
-	// What the next update of this size would overwrite is copied out now,
-	// in the evaluation of this one: there it would compete with the write
-	// for the buffer, and MLX would copy the whole ring.
+	// The rows that the next update of this size would overwrite are copied out now, in the
+	// evaluation of this one. In the next one the copy would compete with the write for the buffer,
+	// and MLX would copy the whole ring.
 	c.buf.copyOut(s, c.offset, c.offset+n)
 
 	rows := min(c.offset, c.buf.ring)
@@ -88,8 +86,7 @@ func (c *Rotating) Update(s *mlx.Scope, k, v *mlx.Array) View {
 	return view
 }
 
-// snapshot captures the window before at, which Update may have gone beyond
-// by no more than the slack.
+// snapshot captures the window before at. Update may have gone beyond at by no more than the slack.
 func (c *Rotating) snapshot(at int) *Snapshot { return c.buf.snapshot(c.first(at), at) }
 
 // Trim implements Cache.
@@ -125,8 +122,7 @@ func (c *Rotating) Snapshot(_ *mlx.Scope, from int) (*Snapshot, error) {
 	return c.snapshot(c.offset), nil
 }
 
-// Restore implements Cache: the last snapshot alone is the state. Rows return
-// to the slots they came from.
+// Restore implements Cache. It needs only the last snapshot, whose rows return to their slots.
 func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 	if len(snapshots) == 0 {
 		if to != 0 {
@@ -141,7 +137,8 @@ func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		return err
 	}
 	if p.to != to || p.from > c.first(to) {
-		return fmt.Errorf("cache: a ring can be restored to %d only from a capture there, not from one of positions %d to %d", to, p.from, p.to)
+		return fmt.Errorf("cache: a ring can be restored to %d only from a capture there, not from one of positions %d to %d",
+			to, p.from, p.to)
 	}
 	if err := p.fits(&c.buf); err != nil {
 		return err
@@ -154,7 +151,8 @@ func (c *Rotating) Restore(s *mlx.Scope, snapshots []*Snapshot, to int) error {
 		if err := c.buf.takes(s, k, v); err != nil {
 			return err
 		}
-		c.buf.write(s, s.Slice(k, 2, from-p.from, to-p.from), s.Slice(v, 2, from-p.from, to-p.from), from)
+		c.buf.write(s, s.Slice(k, 2, from-p.from, to-p.from), s.Slice(v, 2, from-p.from, to-p.from),
+			from)
 	}
 	c.offset, c.low = to, from
 	return s.Err()

@@ -2,7 +2,7 @@ package cache
 
 import "fmt"
 
-// A schedule is the list of offsets to capture at, and what was captured.
+// A schedule is the list of offsets to capture at, and the captures taken so far.
 type schedule struct {
 	start    int // of the first capture's rows
 	offsets  []int
@@ -28,8 +28,8 @@ func (c *schedule) set(from, offset int, offsets []int) error {
 	return nil
 }
 
-// cross captures at every offset up to end. capture gets the position the
-// previous capture ended at, and the offset.
+// cross takes the captures at every offset up to end. capture gets the end of the previous capture,
+// and the offset.
 func (c *schedule) cross(end int, capture func(from, at int) *Snapshot) {
 	for i := len(c.captured); i < len(c.offsets) && c.offsets[i] <= end; i++ {
 		from := c.start
@@ -51,8 +51,7 @@ func (c *schedule) ahead(end int) []int {
 	return ahead
 }
 
-// rewind undoes the captures beyond offset: they are taken again when the
-// rows are written again.
+// rewind undoes the captures beyond offset. They are taken again when the rows are written again.
 func (c *schedule) rewind(offset int) {
 	n := len(c.captured)
 	for n > 0 && c.captured[n-1].to > offset {

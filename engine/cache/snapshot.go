@@ -7,50 +7,48 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Snapshot holds rows of one cache, as they were when it was captured, or the
-// state of a recurrent layer.
+// A Snapshot holds rows of one cache, as they were when it was captured, or the state of a
+// recurrent layer.
 //
-// Of rows it is lazy at first: a range in the buffer of the cache it was taken from,
-// its owner, without an MLX handle and without bytes of its own. The owner
-// copies the rows out before it overwrites or frees them. Where a [Source] has
-// the rows too, they can be spilled. Snapshots are shared by reference count and,
-// like caches, used on the MLX thread only.
+// A snapshot of rows is lazy at first: a range in the buffer of its owner, the cache it was taken
+// from, without an MLX handle and without bytes of its own. The owner copies the rows out before it
+// overwrites or frees them. Where a [Source] has the rows too, they can be spilled. Snapshots are
+// shared by reference count. Like caches they are used on the MLX thread only.
 //
-// A state is of all positions before To: From is 0. It shares its arrays, which
-// never change, with the cache until that moves on; its bytes count at once. To
-// a [Source] they are what keys and values are of rows.
+// A state stands for all positions before To: its From is 0. It shares its arrays, which never
+// change, with the cache until the cache moves on. Its bytes count at once. A [Source] returns the
+// tail and the state of a recurrent layer in place of keys and values.
 type Snapshot struct {
 	from, to int
 	owner    *buffer    // holds the rows while the snapshot is lazy
 	k, v     *mlx.Array // (1, KV, to-from, D) once copied out
-	source   Source     // has the rows too, those of position first first; nil if nothing has
+	source   Source     // has the rows too, the first at position first; may be nil
 	first    int
 	moment   *moment // of a recurrent layer; nil = rows, or the state before any
 	refs     int
 	observe  func(bytes int64)
 }
 
-// A Source has rows that need not be in memory, those of a file.
+// A Source has rows that need not be in memory, such as those of a file.
 type Source interface {
-	// Rows loads keys and values (1, KV, n, D) in order of position. Errors go
-	// to the scope.
+	// Rows loads keys and values (1, KV, n, D) in order of position into s. It reports errors to
+	// the scope.
 	Rows(s *mlx.Scope) (k, v *mlx.Array)
 }
 
-// NewStored returns a snapshot of the rows of positions [from, to), which src
-// has and memory has not.
+// NewStored returns a snapshot of the rows of positions [from, to), which are in src and not in
+// memory. The caller releases it.
 func NewStored(from, to int, src Source) *Snapshot {
 	return &Snapshot{from: from, to: to, source: src, first: from, refs: 1}
 }
 
-// Store says that src has the snapshot's rows as well.
+// Store says that src has the snapshot's rows too.
 func (p *Snapshot) Store(src Source) { p.source, p.first = src, p.from }
 
 // Stored reports whether a source has the rows.
 func (p *Snapshot) Stored() bool { return p.source != nil }
 
-// Spill frees rows of the snapshot's own that a source has too, and returns
-// their bytes.
+// Spill frees the snapshot's own rows if a source has them too, and returns their bytes.
 func (p *Snapshot) Spill() (bytes int64) {
 	if p.source == nil || p.k == nil && p.moment == nil {
 		return 0
@@ -70,10 +68,10 @@ func (p *Snapshot) From() int { return p.from }
 // To returns the position after the last row: the Offset it was captured at.
 func (p *Snapshot) To() int { return p.to }
 
-// Lazy reports whether the rows still lie in the owner's buffer.
+// Lazy reports whether the rows are still in the owner's buffer.
 func (p *Snapshot) Lazy() bool { return p.owner != nil }
 
-// Bytes returns what the snapshot occupies by itself: zero while it is lazy.
+// Bytes returns the bytes that the snapshot occupies by itself, zero while it is lazy.
 func (p *Snapshot) Bytes() int64 {
 	if p.k == nil {
 		return p.moment.bytes()
@@ -81,8 +79,8 @@ func (p *Snapshot) Bytes() int64 {
 	return p.k.Bytes() + p.v.Bytes()
 }
 
-// Observe calls fn with the snapshot's bytes when they appear, at once if they
-// already have. There is one observer; nil removes it.
+// Observe calls fn with the snapshot's bytes when it gets any, at once if it has some. There is one
+// observer; nil removes it.
 func (p *Snapshot) Observe(fn func(bytes int64)) {
 	p.observe = fn
 	if n := p.Bytes(); n > 0 && fn != nil {
@@ -90,7 +88,7 @@ func (p *Snapshot) Observe(fn func(bytes int64)) {
 	}
 }
 
-// Retain adds a reference and returns p.
+// Retain adds a reference and returns p. It panics after the last Release.
 func (p *Snapshot) Retain() *Snapshot {
 	if p.refs <= 0 {
 		panic("cache: snapshot retained after its last release")
@@ -99,7 +97,7 @@ func (p *Snapshot) Retain() *Snapshot {
 	return p
 }
 
-// Release drops a reference; the last one frees the rows.
+// Release drops a reference; the last one frees the rows. One Release too many panics.
 func (p *Snapshot) Release() {
 	if p.refs <= 0 {
 		panic("cache: snapshot released too often")
@@ -116,8 +114,8 @@ func (p *Snapshot) Release() {
 	p.moment = nil
 }
 
-// State returns the tail and the state of a recurrent layer, which belong to
-// the snapshot. They are nil for rows, and where no row was taken in yet.
+// State returns the tail and the state of a recurrent layer, which belong to the snapshot. They are
+// nil for a snapshot of rows, and where no row was taken in yet.
 func (p *Snapshot) State() (tail, state *mlx.Array) {
 	if p.moment == nil {
 		return nil, nil
@@ -125,9 +123,9 @@ func (p *Snapshot) State() (tail, state *mlx.Array) {
 	return p.moment.tail, p.moment.state
 }
 
-// Rows returns the rows in order of position, (1, KV, To-From, D). They are
-// nil if there are none, or after an error in the scope. The arrays belong to s
-// or to the snapshot.
+// Rows returns the keys and the values in order of position, (1, KV, To-From, D). They are nil if
+// there are none, or after an error in the scope. The arrays belong to s or to the snapshot. For a
+// recurrent layer it returns State.
 func (p *Snapshot) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	switch {
 	case p.owner != nil:
@@ -149,15 +147,16 @@ func (p *Snapshot) load(s *mlx.Scope) (k, v *mlx.Array) {
 	from, to := p.from-p.first, p.to-p.first
 	for _, x := range []*mlx.Array{k, v} {
 		if shape := x.Shape(); len(shape) != 4 || shape[2] < to {
-			s.Fail(fmt.Errorf("cache: stored rows %v are not those of positions %d to %d", shape, p.from, p.to))
+			s.Fail(fmt.Errorf("cache: stored rows %v are not those of positions %d to %d",
+				shape, p.from, p.to))
 			return nil, nil
 		}
 	}
 	return s.Slice(k, 2, from, to), s.Slice(v, 2, from, to)
 }
 
-// copyOut gives the snapshot rows of its own. The caller takes it off the
-// owner's list and sees to it that the copies are evaluated.
+// copyOut gives the snapshot rows of its own. The caller takes it off the owner's list and has the
+// copies evaluated.
 func (p *Snapshot) copyOut(s *mlx.Scope) {
 	k, v := p.owner.read(s, p.from, p.to)
 	p.owner = nil
@@ -168,22 +167,23 @@ func (p *Snapshot) copyOut(s *mlx.Scope) {
 	}
 }
 
-// Split returns snapshots of the rows before position at, and of those from it
-// on, beside p. It is for caches that keep every row. A lazy snapshot's parts
-// are lazy; else the rows are copied, which evaluates: other arrays of s die, as
-// in Scope.Eval.
+// Split returns a snapshot of the rows before position at, and one of the others. p stays. It is
+// for caches that keep every row. The parts of a lazy snapshot are lazy. Otherwise the rows are
+// copied. That evaluates, so other arrays of s die, as in Scope.Eval.
 func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error) {
 	if err := p.usable(); err != nil {
 		return nil, nil, err
 	}
 	if at <= p.from || at >= p.to || p.moment != nil {
-		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d", p.from, p.to, at)
+		return nil, nil, fmt.Errorf("cache: snapshot of positions %d to %d has no inner position %d",
+			p.from, p.to, at)
 	}
 	switch {
 	case p.owner != nil:
 		head, tail = p.owner.snapshot(p.from, at), p.owner.snapshot(at, p.to)
 	case p.k == nil:
-		head, tail = &Snapshot{from: p.from, to: at, refs: 1}, &Snapshot{from: at, to: p.to, refs: 1}
+		head, tail = &Snapshot{from: p.from, to: at, refs: 1},
+			&Snapshot{from: at, to: p.to, refs: 1}
 	default:
 		part := func(from, to int) *Snapshot {
 			cut := func(x *mlx.Array) *mlx.Array { return s.Slice(x, 2, from-p.from, to-p.from) }
@@ -202,17 +202,19 @@ func (p *Snapshot) Split(s *mlx.Scope, at int) (head, tail *Snapshot, err error)
 	return head, tail, nil
 }
 
-// Join returns one snapshot of the rows of p and of next, which begins where p
-// ends, beside them. Otherwise it is as Split.
+// Join returns one snapshot of the rows of p and of next, which begins where p ends. Both stay.
+// Copying and evaluation are as in Split.
 func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
 	if err := errors.Join(p.usable(), next.usable()); err != nil {
 		return nil, err
 	}
 	if p.moment != nil || next.moment != nil {
-		return nil, fmt.Errorf("cache: snapshots of positions %d to %d and %d to %d have no rows to join", p.from, p.to, next.from, next.to)
+		return nil, fmt.Errorf("cache: snapshots of positions %d to %d and %d to %d have no rows to join",
+			p.from, p.to, next.from, next.to)
 	}
 	if p.to != next.from {
-		return nil, fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d", next.from, p.to)
+		return nil, fmt.Errorf("cache: snapshot begins at %d, the one before ends at %d",
+			next.from, p.to)
 	}
 	var all *Snapshot
 	if p.owner != nil && p.owner == next.owner {
@@ -232,18 +234,19 @@ func (p *Snapshot) Join(s *mlx.Scope, next *Snapshot) (*Snapshot, error) {
 	return all, nil
 }
 
-// held makes a snapshot with rows of its own, once they are evaluated.
+// held makes a snapshot whose rows are its own, once they are evaluated.
 func held(s *mlx.Scope, from, to int, k, v *mlx.Array) *Snapshot {
-	// Contiguous lets go of the array a slice is cut from, which Copy would share.
-	return &Snapshot{from: from, to: to, refs: 1, k: s.Keep(s.Contiguous(k)), v: s.Keep(s.Contiguous(v))}
+	// Contiguous releases the array that a slice is cut from; Copy would share it.
+	return &Snapshot{from: from, to: to, refs: 1, k: s.Keep(s.Contiguous(k)),
+		v: s.Keep(s.Contiguous(v))}
 }
 
-// still makes a snapshot of a state at a position.
-func still(m *moment, at int) *Snapshot {
+// stateAt makes a snapshot of a state at a position.
+func stateAt(m *moment, at int) *Snapshot {
 	return &Snapshot{to: at, moment: m.retain(), refs: 1}
 }
 
-// usable reports why the snapshot cannot be restored, if it cannot.
+// usable returns why the snapshot cannot be restored, nil if it can.
 func (p *Snapshot) usable() error {
 	switch {
 	case p == nil:
@@ -251,12 +254,13 @@ func (p *Snapshot) usable() error {
 	case p.refs <= 0:
 		return fmt.Errorf("cache: snapshot of positions %d to %d was released", p.from, p.to)
 	case p.owner == nil && p.source == nil && p.to > p.from && p.Bytes() == 0:
-		return fmt.Errorf("cache: snapshot of positions %d to %d was lost with the cache it was taken from; recompute them", p.from, p.to)
+		return fmt.Errorf("cache: snapshot of positions %d to %d was lost with the cache it was taken from; recompute them",
+			p.from, p.to)
 	}
 	return nil
 }
 
-// fits reports why the rows cannot be written to b, if they cannot.
+// fits returns why the rows cannot be written to b, nil if they can.
 func (p *Snapshot) fits(b *buffer) error {
 	switch {
 	case p.to == p.from:
@@ -266,7 +270,7 @@ func (p *Snapshot) fits(b *buffer) error {
 	case p.owner != nil:
 		return b.fits(p.owner.k, p.owner.v)
 	case p.k == nil:
-		return nil // known once they are loaded
+		return nil // takes checks them once they are loaded
 	}
 	return b.fits(p.k, p.v)
 }

@@ -2,8 +2,7 @@ package cache
 
 import "tandem/engine/mlx"
 
-// A Stack is the caches of one sequence, one a layer. All hold the same
-// positions.
+// A Stack is the caches of one sequence, one for each layer. All hold the same positions.
 type Stack []Cache
 
 // Arrays returns the live buffers of all caches, as [Cache] does.
@@ -22,8 +21,8 @@ func (s Stack) Expect(positions int) {
 	}
 }
 
-// Rewindable returns those that can be restored anywhere inside a snapshot, in
-// their order.
+// Rewindable returns the caches that can be restored to any position inside a snapshot, in their
+// order.
 func (s Stack) Rewindable() Stack {
 	var list Stack
 	for _, c := range s {
@@ -34,8 +33,8 @@ func (s Stack) Rewindable() Stack {
 	return list
 }
 
-// Trim drops the newest n rows of all caches. After an error they may hold
-// different positions and can only be freed.
+// Trim drops the newest n rows of all caches. After an error the caches may hold different
+// positions and can only be freed.
 func (s Stack) Trim(n int) error {
 	for _, c := range s {
 		if err := c.Trim(n); err != nil {
