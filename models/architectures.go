@@ -12,8 +12,8 @@ import (
 	"tandem/models/qwen35"
 )
 
-// architectures holds everything that can be loaded, by the model_type of config.json. Each function
-// refuses a config.json that its package can't compute.
+// architectures holds everything that can be loaded, by the model_type of config.json. Each
+// function refuses a config.json that its package can't compute.
 var architectures = map[string]func(config []byte) (nn.Architecture, error){
 	"gemma3":           gemma3.Parse, // text half of the multimodal form
 	"gemma3_text":      gemma3.Parse,

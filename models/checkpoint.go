@@ -25,8 +25,8 @@ const (
 // MaxShards bounds the files of one checkpoint.
 const MaxShards = 4096
 
-// lendEvery is for how long weights are read until others have the thread again: often
-// enough that an answer goes on, and not so often that a load takes as long as they like.
+// lendEvery is for how long weights are read until others have the thread again: often enough that
+// an answer goes on, and not so often that a load takes as long as they like.
 const lendEvery = 30 * time.Millisecond
 
 // checkpoint is the tensors of all shards. It implements nn.Source.
@@ -40,8 +40,8 @@ type checkpoint struct {
 	progress func(done, total int64)
 }
 
-// openCheckpoint opens model.safetensors, or else the shards of the index, and
-// checks their headers. The caller closes it.
+// openCheckpoint opens model.safetensors, or else the shards of the index, and checks their
+// headers. The caller closes it.
 func openCheckpoint(ctx context.Context, fsys fs.FS, progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
 	defer func() {
@@ -127,9 +127,9 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
-// Load implements nn.Source. Before a tensor the thread is lent to one who waits for it,
-// every lendEvery. It fails once the context is done; after a failure nothing is read and
-// no progress told.
+// Load implements nn.Source. Before a tensor the thread is lent to one who waits for it, every
+// lendEvery. It fails once the context is done; after a failure nothing is read and no progress
+// told.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
 		s.Yield()
@@ -166,8 +166,8 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 	return index, nil
 }
 
-// parseIndex reads {"weight_map": {tensor: shard}} and refuses shards that do
-// not lie beside the index. It goes by tokens, to see a tensor named twice.
+// parseIndex reads {"weight_map": {tensor: shard}} and refuses shards that do not lie beside the
+// index. It goes by tokens, to see a tensor named twice.
 func parseIndex(text []byte) (map[string]string, error) {
 	var file struct {
 		WeightMap json.RawMessage `json:"weight_map"`

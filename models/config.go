@@ -17,8 +17,7 @@ import (
 // MaxFileBytes bounds every file of a model except its weights.
 const MaxFileBytes = 256 << 20
 
-// readFile reads a small file whole. An error wraps fs.ErrNotExist where it
-// is not there.
+// readFile reads a small file whole. An error wraps fs.ErrNotExist where it is not there.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
@@ -49,8 +48,8 @@ type config struct {
 	EOS                tokenIDs         `json:"eos_token_id"`
 }
 
-// isDrafter tells a drafter without embedding and head, supported or not, from
-// a model. Drafters carry the model_type of what they are shaped like.
+// isDrafter tells a drafter without embedding and head, supported or not, from a model. Drafters
+// carry the model_type of what they are shaped like.
 func (c *config) isDrafter() bool {
 	return len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
 		slices.ContainsFunc(c.Architectures, func(name string) bool {
@@ -80,8 +79,7 @@ func parseConfig(text []byte) (*config, error) {
 	return &c, nil
 }
 
-// readConfig reads config.json and refuses architectures that are not in the
-// table.
+// readConfig reads config.json and refuses architectures that are not in the table.
 func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, cfg, err = readAnyConfig(fsys)
 	if err != nil {
@@ -129,8 +127,8 @@ func (t *tokenIDs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Defaults are the sampling parameters the model's authors recommend, from
-// generation_config.json; nil where they name none.
+// Defaults are the sampling parameters the model's authors recommend, from generation_config.json;
+// nil where they name none.
 type Defaults struct {
 	Temperature       *float64 `json:"temperature"`
 	TopP              *float64 `json:"top_p"`
@@ -141,8 +139,8 @@ type Defaults struct {
 	eos tokenIDs
 }
 
-// ReadDefaults reads those of the model in a folder, of the pocket model for an
-// empty one. Errors are of type *Error.
+// ReadDefaults reads those of the model in a folder, of the pocket model for an empty one. Errors
+// are of type *Error.
 func ReadDefaults(dir string) (Defaults, error) {
 	if dir == "" {
 		return readDefaults(pocket.Files())
@@ -170,9 +168,9 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 	return file.Defaults, nil
 }
 
-// eos merges the ids that end a generation: those of generation_config.json,
-// or else of config.json, and the tokenizer's own. Ids outside the vocabulary
-// can't be generated and are dropped.
+// eos merges the ids that end a generation: those of generation_config.json, or else of
+// config.json, and the tokenizer's own. Ids outside the vocabulary can't be generated and are
+// dropped.
 func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []int32 {
 	ids := slices.Clone([]int32(generation))
 	if len(ids) == 0 {
@@ -184,9 +182,9 @@ func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []in
 	return slices.DeleteFunc(ids, func(id int32) bool { return id < 0 || int(id) >= vocab })
 }
 
-// chatTemplate returns the source of the model's chat template: the file
-// chat_template.jinja, or the one in tokenizer_config.json, which is a text or
-// a list of named ones. It is empty if there is none.
+// chatTemplate returns the source of the model's chat template: the file chat_template.jinja, or
+// the one in tokenizer_config.json, which is a text or a list of named ones. It is empty if there
+// is none.
 func chatTemplate(fsys fs.FS, tokenizerConfig []byte) (string, error) {
 	text, err := readFile(fsys, "chat_template.jinja")
 	if err == nil {

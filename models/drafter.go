@@ -21,8 +21,8 @@ import (
 // DrafterSettings choose between readings of a drafter's checkpoint.
 type DrafterSettings = dflash.Settings
 
-// A Drafter is a loaded drafter of one model: a block network that borrows
-// embedding and head from it, or a smaller model with the same tokens.
+// A Drafter is a loaded drafter of one model: a block network that borrows embedding and head from
+// it, or a smaller model with the same tokens.
 type Drafter struct {
 	Block *dflash.Model // nil if it is a model of its own
 	Model lm.Model      // nil if it is a block network
@@ -32,18 +32,16 @@ type Drafter struct {
 	bundle *Bundle // of Model
 }
 
-// IsDrafter reports whether a folder holds a block network, which is no model
-// of its own.
+// IsDrafter reports whether a folder holds a block network, which is no model of its own.
 func IsDrafter(dir string) bool {
 	_, cfg, err := readAnyConfig(os.DirFS(dir))
 	return err == nil && cfg.isDrafter()
 }
 
-// LoadDrafter loads the drafter in a folder for a target on the same thread,
-// which must outlive it: a DFlash drafter by its config.json, else any model
-// that could be loaded by itself. Settings are a block network's. A drafter
-// made for another model, or one with other tokens, is refused before its
-// weights are read. Errors about the drafter are of type *Error.
+// LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it:
+// a DFlash drafter by its config.json, else any model that could be loaded by itself. Settings are
+// a block network's. A drafter made for another model, or one with other tokens, is refused before
+// its weights are read. Errors about the drafter are of type *Error.
 func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings, opts Options) (*Drafter, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
@@ -63,8 +61,8 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 	return d, nil
 }
 
-// CopyPocketWeights writes the weights of the pocket model, and those of its
-// drafter: what tells one program's from another's.
+// CopyPocketWeights writes the weights of the pocket model, and those of its drafter: what tells
+// one program's from another's.
 func CopyPocketWeights(w io.Writer) error {
 	folders := []fs.FS{pocket.Files()}
 	if d := pocket.DrafterFiles(pocket.Drafter); d != nil {
@@ -83,19 +81,16 @@ func CopyPocketWeights(w io.Writer) error {
 	return nil
 }
 
-// HasPocketDrafter reports whether a drafter is embedded beside the pocket
-// model.
+// HasPocketDrafter reports whether a drafter is embedded beside the pocket model.
 func HasPocketDrafter() bool { return pocket.DrafterFiles(pocket.Drafter) != nil }
 
-// What the drafters that are embedded beside the pocket model go by where a folder
-// could stand.
+// What the drafters that are embedded beside the pocket model go by where a folder could stand.
 const (
 	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with it
 	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
 )
 
-// LoadPocketDrafter loads one of these for that model. Error: CodeNotFound
-// if it is not embedded.
+// LoadPocketDrafter loads one of these for that model. Error: CodeNotFound if it is not embedded.
 func LoadPocketDrafter(ctx context.Context, target *Bundle, id string, opts Options) (*Drafter, error) {
 	opts.Name = id
 	fsys := pocket.DrafterFiles(strings.TrimPrefix(id, PocketID+"/"))
@@ -163,8 +158,8 @@ func loadSmaller(ctx context.Context, target *Bundle, fsys fs.FS, opts Options) 
 	return &Drafter{Model: b.Model, Info: b.Info, thread: target.thread, bundle: b}, nil
 }
 
-// sameTokens refuses a tokenizer that gives an id another meaning than the
-// target's does: what is drafted are ids.
+// sameTokens refuses a tokenizer that gives an id another meaning than the target's does: what is
+// drafted are ids.
 func sameTokens(mine, target *tokenizer.Tokenizer) error {
 	for i := range max(mine.Size(), target.Size()) {
 		id := int32(i)
@@ -197,9 +192,8 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// Outline returns the model in a folder without its weights, empty for the
-// pocket model: enough for LoadDrafter to say whether a drafter pairs with it,
-// and for nothing else.
+// Outline returns the model in a folder without its weights, empty for the pocket model: enough for
+// LoadDrafter to say whether a drafter pairs with it, and for nothing else.
 func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
 	opts := Options{Name: PocketID}
 	fsys := pocket.Files()
@@ -237,8 +231,8 @@ func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
 	})
 }
 
-// noTensors is a checkpoint with nothing in it, of which an architecture makes
-// a model that can tell its sizes.
+// noTensors is a checkpoint with nothing in it, of which an architecture makes a model that can
+// tell its sizes.
 type noTensors struct{}
 
 func (noTensors) Names() []string                        { return nil }

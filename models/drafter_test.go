@@ -27,8 +27,8 @@ func loadTiny(t *testing.T, th *mlx.Thread, arch string) *models.Bundle {
 	return b
 }
 
-// TestDrafter drafts for every architecture: a prompt's taps, and a block
-// whose logits come from the target.
+// TestDrafter drafts for every architecture: a prompt's taps, and a block whose logits come from
+// the target.
 func TestDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
@@ -95,8 +95,8 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 	return logits
 }
 
-// TestDrafterRefused: a drafter that can't draft for the target is refused in
-// one sentence, with nothing left in memory.
+// TestDrafterRefused: a drafter that can't draft for the target is refused in one sentence, with
+// nothing left in memory.
 func TestDrafterRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3")

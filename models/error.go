@@ -17,8 +17,7 @@ const (
 	CodeUnsupported Code = "model_unsupported" // a valid model this program can't run
 )
 
-// Error is what Load returns about a model. Message is one sentence that says
-// what to do.
+// Error is what Load returns about a model. Message is one sentence that says what to do.
 type Error struct {
 	Code    Code
 	Model   string // the folder or name it was loaded by

@@ -13,8 +13,8 @@ import (
 	"tandem/models"
 )
 
-// exactCases are the recorded models the bit tier runs on: every architecture
-// in each form of weights, with activations of each type.
+// exactCases are the recorded models the bit tier runs on: every architecture in each form of
+// weights, with activations of each type.
 var exactCases = []struct{ name, dtype string }{
 	{"llama", "float32"},
 	{"llama", "bfloat16"},
@@ -40,9 +40,8 @@ var exactCases = []struct{ name, dtype string }{
 	{"gemma3-4bit", "bfloat16"},
 }
 
-// exactSuite compares, on every case, logits of one-row decode with those of
-// blocks of k rows, of every way to cut a text into chunks, and of forwards
-// shared by several sequences.
+// exactSuite compares, on every case, logits of one-row decode with those of blocks of k rows, of
+// every way to cut a text into chunks, and of forwards shared by several sequences.
 func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compareFunc) {
 	th := enginetest.NewThread(t)
 	for _, c := range exactCases {
@@ -113,8 +112,8 @@ func (x *exact) chunks(text []int32, chunk int) {
 	freeCaches(x.t, x.th, caches)
 }
 
-// blocks runs verify blocks of k rows after a prefill: at each position a
-// block whose second half is wrong, which is rolled back and run again right.
+// blocks runs verify blocks of k rows after a prefill: at each position a block whose second half
+// is wrong, which is rolled back and run again right.
 func (x *exact) blocks(text []int32, k int) {
 	const at = 20
 	what := fmt.Sprintf("blocks of %d", k)
@@ -135,8 +134,7 @@ func (x *exact) blocks(text []int32, k int) {
 	freeCaches(x.t, x.th, caches)
 }
 
-// shared runs several sequences in one forward, three times: from starts on,
-// counts rows each.
+// shared runs several sequences in one forward, three times: from starts on, counts rows each.
 func (x *exact) shared(text []int32, starts, counts []int) {
 	paths := make([][]cache.Cache, len(starts))
 	for i, at := range starts {
@@ -200,10 +198,10 @@ func TestBitControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { exactSuite(t, cache.Ring, "float32", d.Compare) })
 }
 
-// TestSpeedTier runs the suite as it is served: under OpenBLAS results depend
-// a little on how many rows are computed at once, but no more than a little.
-// Along the recorded text, the likeliest token may differ from one-row decode
-// only where it is one of plain's top two and they are all but equal.
+// TestSpeedTier runs the suite as it is served: under OpenBLAS results depend a little on how many
+// rows are computed at once, but no more than a little. Along the recorded text, the likeliest
+// token may differ from one-row decode only where it is one of plain's top two and they are all but
+// equal.
 func TestSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"tandem/models/pocket"
 )
 
-// A Footprint is what a model takes of memory, as far as its files tell before
-// it is loaded.
+// A Footprint is what a model takes of memory, as far as its files tell before it is loaded.
 type Footprint struct {
 	Packed        int64 // bytes of weights that stay as they are stored: integers, packed ones among them
 	Floats        int64 // bytes of the others as stored
@@ -25,16 +24,15 @@ type Footprint struct {
 	wide   bool // stored so that it computes in float32 whatever is chosen
 }
 
-// ringSlack is by how many rows the buffer of a sliding layer exceeds its
-// window, and rowStep is what the rows of others are a multiple of: see
-// engine/cache.
+// ringSlack is by how many rows the buffer of a sliding layer exceeds its window, and rowStep is
+// what the rows of others are a multiple of: see engine/cache.
 const (
 	ringSlack = 511
 	rowStep   = 256
 )
 
-// Measure reads the headers of the model in a folder, the pocket model's for an
-// empty one. Errors are of type *Error.
+// Measure reads the headers of the model in a folder, the pocket model's for an empty one. Errors
+// are of type *Error.
 func Measure(dir string) (Footprint, error) {
 	fsys, opts := fs.FS(pocket.Files()), Options{Name: PocketID}
 	if dir != "" {
@@ -88,17 +86,15 @@ func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, k
 	return nil
 }
 
-// widens reports whether keys and values are float32 where that tensor is: it is
-// what embeds, or is on the way to them. Others are float32 in many a checkpoint
-// of 16 bits.
+// widens reports whether keys and values are float32 where that tensor is: it is what embeds, or is
+// on the way to them. Others are float32 in many a checkpoint of 16 bits.
 func widens(name string) bool {
 	return slices.ContainsFunc([]string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."},
 		func(part string) bool { return strings.Contains(name, part) })
 }
 
-// MeasureDrafter reads the headers of the drafter in a folder, of which all
-// tensors count. Of one that cannot be used it returns the weights, with the
-// reason. Errors are of type *Error.
+// MeasureDrafter reads the headers of the drafter in a folder, of which all tensors count. Of one
+// that cannot be used it returns the weights, with the reason. Errors are of type *Error.
 func MeasureDrafter(dir string) (Footprint, error) {
 	f, err := measureDrafter(os.DirFS(dir))
 	if err != nil {
@@ -131,8 +127,8 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	return f, nil
 }
 
-// Weights returns the bytes of the weights in memory; wide says that floating
-// ones are float32 there.
+// Weights returns the bytes of the weights in memory; wide says that floating ones are float32
+// there.
 func (f Footprint) Weights(wide bool) int64 {
 	if wide {
 		return f.Packed + 4*f.Elements
@@ -140,8 +136,8 @@ func (f Footprint) Weights(wide bool) int64 {
 	return f.Packed + f.Floats
 }
 
-// Text returns the bytes of a text of so many tokens in memory; wide says that
-// the model computes in float32, otherwise in the type that it is stored in.
+// Text returns the bytes of a text of so many tokens in memory; wide says that the model computes
+// in float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
 	element := int64(2)
 	if wide || f.wide {

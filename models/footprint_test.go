@@ -8,8 +8,8 @@ import (
 	"tandem/models"
 )
 
-// TestFootprintOfText compares what a text is said to take with what the caches
-// of every architecture take once they have it.
+// TestFootprintOfText compares what a text is said to take with what the caches of every
+// architecture take once they have it.
 func TestFootprintOfText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk // one forward, and a whole number of the rows that buffers grow by
@@ -53,8 +53,7 @@ func TestFootprintOfText(t *testing.T) {
 	}
 }
 
-// TestFootprintOfLongText: a text that grew row by row up to its end takes no more
-// than is said.
+// TestFootprintOfLongText: a text that grew row by row up to its end takes no more than is said.
 func TestFootprintOfLongText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = 1500 // no whole number of anything
@@ -84,8 +83,8 @@ func TestFootprintOfLongText(t *testing.T) {
 	}
 }
 
-// TestFootprintOfDrafter: its weights are counted as they are in memory, and so is
-// what it keeps of a text.
+// TestFootprintOfDrafter: its weights are counted as they are in memory, and so is what it keeps of
+// a text.
 func TestFootprintOfDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})

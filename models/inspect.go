@@ -26,8 +26,8 @@ type Summary struct {
 	Kind          Kind
 }
 
-// Inspect checks, without loading the weights, that a folder holds a complete
-// model of a supported architecture. Errors are of type *Error.
+// Inspect checks, without loading the weights, that a folder holds a complete model of a supported
+// architecture. Errors are of type *Error.
 func Inspect(dir string) (Summary, error) {
 	opts := Options{Name: filepath.Clean(dir)}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -99,8 +99,7 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 	return s, nil
 }
 
-// contextLength reads max_position_embeddings, which multimodal configs keep
-// one level down.
+// contextLength reads max_position_embeddings, which multimodal configs keep one level down.
 func contextLength(config []byte) int {
 	var c struct {
 		Positions int `json:"max_position_embeddings"`

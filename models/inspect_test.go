@@ -10,8 +10,8 @@ import (
 	"tandem/models"
 )
 
-// TestInspectAgrees compares what headers tell of every recorded model with
-// what loading it tells, and that with the memory in use.
+// TestInspectAgrees compares what headers tell of every recorded model with what loading it tells,
+// and that with the memory in use.
 func TestInspectAgrees(t *testing.T) {
 	th := enginetest.NewThread(t)
 	paths, err := filepath.Glob("testdata/parity/*/fixture.json")
@@ -46,7 +46,8 @@ func TestInspectAgrees(t *testing.T) {
 					s.Bytes != i.FileBytes || s.ContextLength != i.ContextLength {
 					t.Errorf("inspecting tells %+v, loading %+v", s, i)
 				}
-				// Loading adds what it computes by itself, such as rotary frequencies. Experts are float32 on a CPU.
+				// Loading adds what it computes by itself, such as rotary frequencies. Experts are
+				// float32 on a CPU.
 				said := size.Weights(policy == models.DtypeFloat32)
 				if moe := name == "qwen35-moe" && policy == models.DtypeCheckpoint; !moe && (said > i.Bytes || said < i.Bytes-8<<10) {
 					t.Errorf("%s: measuring tells %d bytes, loading %d", policy, said, i.Bytes)

@@ -31,13 +31,11 @@ type Options struct {
 
 	Dtype DtypePolicy // zero means DtypeAuto
 
-	// FewRows has a kernel of our own multiply the rows of a verify block with
-	// packed matrices, on a GPU. It is an experiment: `tandem bench verify`
-	// tells whether it gains.
+	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
+	// a GPU. It is an experiment: `tandem bench verify` tells whether it gains.
 	FewRows bool
 
-	// Progress, if set, hears how many bytes of weights are loaded, on the
-	// MLX thread.
+	// Progress, if set, hears how many bytes of weights are loaded, on the MLX thread.
 	Progress func(done, total int64)
 }
 
@@ -46,8 +44,8 @@ type Bundle struct {
 	Model     lm.Model
 	Tokenizer *tokenizer.Tokenizer
 
-	// Template is the chat template, nil if there is none or it does not
-	// compile; then TemplateErr says which. TemplateSource is what it is made of.
+	// Template is the chat template, nil if there is none or it does not compile; then TemplateErr
+	// says which. TemplateSource is what it is made of.
 	Template       *native.Template
 	TemplateErr    error
 	TemplateSource string
@@ -74,12 +72,11 @@ type Info struct {
 	Dtype         mlx.Dtype // that it computes in
 }
 
-// Load loads the model in a folder. Errors about the model are of type
-// *Error. A vocabulary larger than the tokenizer's is usual; one that is
-// smaller is refused, except that added tokens may lie beyond it: checkpoints
-// have those of a sibling that also sees images. The thread is held while
-// weights are read, but between tensors whoever waits for it has a turn now and then;
-// cancelling ctx stops between any two.
+// Load loads the model in a folder. Errors about the model are of type *Error. A vocabulary larger
+// than the tokenizer's is usual; one that is smaller is refused, except that added tokens may lie
+// beyond it: checkpoints have those of a sibling that also sees images. The thread is held while
+// weights are read, but between tensors whoever waits for it has a turn now and then; cancelling
+// ctx stops between any two.
 func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
@@ -87,8 +84,8 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 	if err := checkFolder(dir); err != nil {
 		return nil, named(err, opts)
 	}
-	// Not os.Root: the files of a Hugging Face cache are links to another
-	// folder. Names that come from inside the model are checked instead.
+	// Not os.Root: the files of a Hugging Face cache are links to another folder. Names that come
+	// from inside the model are checked instead.
 	return LoadFS(ctx, t, os.DirFS(dir), opts)
 }
 
@@ -106,8 +103,8 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// LoadFS loads the model at the root of a file system, whose weights must be
-// readable at any offset (io.ReaderAt).
+// LoadFS loads the model at the root of a file system, whose weights must be readable at any offset
+// (io.ReaderAt).
 func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b, err := load(ctx, t, fsys, opts)
 	if err != nil {
@@ -208,8 +205,8 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn f
 	})
 }
 
-// LoadTokenizer reads the tokenizer of the model in a folder, and nothing else of
-// it. Errors are of type *Error.
+// LoadTokenizer reads the tokenizer of the model in a folder, and nothing else of it. Errors are of
+// type *Error.
 func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 	return onlyTokenizer(os.DirFS(dir), filepath.Clean(dir))
 }
@@ -227,8 +224,8 @@ func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
 	return b.Tokenizer, nil
 }
 
-// LoadChatTemplate reads the source of the chat template of the model in a folder, and
-// nothing else of it; it is empty if there is none. Errors are of type *Error.
+// LoadChatTemplate reads the source of the chat template of the model in a folder, and nothing else
+// of it; it is empty if there is none. Errors are of type *Error.
 func LoadChatTemplate(dir string) (string, error) {
 	return onlyTemplate(os.DirFS(dir), filepath.Clean(dir))
 }
@@ -267,8 +264,8 @@ func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	return config, nil
 }
 
-// loadTemplate compiles the chat template. It comes last, when nothing can
-// fail any more: a template has to be closed.
+// loadTemplate compiles the chat template. It comes last, when nothing can fail any more: a
+// template has to be closed.
 func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
 	source, err := chatTemplate(fsys, tokenizerConfig)
 	switch {

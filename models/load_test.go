@@ -107,8 +107,8 @@ func TestTaps(t *testing.T) {
 	}
 }
 
-// TestMistralWindow: a Mistral's sliding_window is one of all layers, as if
-// layer_types said so; without one, and in a Llama, all attend everything.
+// TestMistralWindow: a Mistral's sliding_window is one of all layers, as if layer_types said so;
+// without one, and in a Llama, all attend everything.
 func TestMistralWindow(t *testing.T) {
 	th := enginetest.NewThread(t)
 	text := make([]int32, 60)
@@ -149,8 +149,8 @@ func TestMistralWindow(t *testing.T) {
 	}
 }
 
-// TestRopeForms: rope_theta and rope_scaling may stand in rope_parameters,
-// which wins over rope_scaling.
+// TestRopeForms: rope_theta and rope_scaling may stand in rope_parameters, which wins over
+// rope_scaling.
 func TestRopeForms(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, name := range []string{"llama", "qwen3"} {

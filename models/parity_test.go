@@ -49,8 +49,8 @@ func openFixture(t *testing.T, name string) *fixture {
 	return f
 }
 
-// check makes sure that a recording tells where it comes from, and that the
-// files it was made from are those that lie here.
+// check makes sure that a recording tells where it comes from, and that the files it was made from
+// are those that lie here.
 func (f *fixture) check(t *testing.T) {
 	t.Helper()
 	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || len(f.Types) == 0 {
@@ -98,8 +98,8 @@ func (f *fixture) expected(t *testing.T, th *mlx.Thread, dtype string) *expected
 	return e
 }
 
-// forward runs tokens through the model, in forwards of at most chunk rows,
-// and returns the logits of every row.
+// forward runs tokens through the model, in forwards of at most chunk rows, and returns the logits
+// of every row.
 func forward(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32, chunk int) [][]float32 {
 	t.Helper()
 	var out [][]float32
@@ -142,8 +142,7 @@ func argmax(row []float32) int32 {
 	return int32(best)
 }
 
-// largest returns the greatest magnitude of a row, gap the distance of its
-// two largest elements.
+// largest returns the greatest magnitude of a row, gap the distance of its two largest elements.
 func largest(row []float32) float64 {
 	return float64(max(slices.Max(row), -slices.Min(row)))
 }
@@ -159,8 +158,8 @@ func bfloat16ULP(v float64) float64 {
 	return math.Ldexp(1, exp-8)
 }
 
-// TestParity compares with mlx_lm on every recorded case: prompt in chunks of
-// different sizes, then the greedy continuation row by row and in chunks.
+// TestParity compares with mlx_lm on every recorded case: prompt in chunks of different sizes, then
+// the greedy continuation row by row and in chunks.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(cases) < 23 {
@@ -198,8 +197,8 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// compare checks the logits of each step. Fed with mlx_lm's own ids, equal
-// argmax at every step is the same as equal greedy text.
+// compare checks the logits of each step. Fed with mlx_lm's own ids, equal argmax at every step is
+// the same as equal greedy text.
 func compare(t *testing.T, run, dtype string, got [][]float32, want *expected) {
 	t.Helper()
 	worst, close, differ := 0.0, 0, 0

@@ -11,8 +11,8 @@ import (
 	"tandem/models"
 )
 
-// TestParts evaluates the parts of models of every architecture and form of
-// weights: attention appends to the cache of every layer.
+// TestParts evaluates the parts of models of every architecture and form of weights: attention
+// appends to the cache of every layer.
 func TestParts(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range exactCases {

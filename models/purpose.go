@@ -45,8 +45,8 @@ const (
 // maxModules bounds the modules of sentence-transformers.
 const maxModules = 16
 
-// readPurpose tells what a model is for. name is its folder's. Yes and No are
-// negative where the tokenizer has to say them.
+// readPurpose tells what a model is for. name is its folder's. Yes and No are negative where the
+// tokenizer has to say them.
 func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, error) {
 	if i := slices.IndexFunc(cfg.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") }); i >= 0 {
 		return Purpose{}, errorf(CodeUnsupported, "is a classifier (%s), which is not supported; of rerankers Qwen3-Reranker is, in the form its authors publish", cfg.Architectures[i])
@@ -74,8 +74,8 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 	return p, err
 }
 
-// modelName is the name of the model in a folder, which may be a snapshot in a
-// hub's cache: models--ORG--NAME/snapshots/COMMIT.
+// modelName is the name of the model in a folder, which may be a snapshot in a hub's cache:
+// models--ORG--NAME/snapshots/COMMIT.
 func modelName(dir string) string {
 	if above := filepath.Dir(dir); filepath.Base(above) == "snapshots" {
 		_, name, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(above)), "models--"), "--")
@@ -181,8 +181,8 @@ func (m *poolingModes) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readPooling reads the config.json of a Pooling, in which a mode is named or, by
-// older versions, flags are set.
+// readPooling reads the config.json of a Pooling, in which a mode is named or, by older versions,
+// flags are set.
 func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 	var c struct {
 		Modes         poolingModes `json:"pooling_mode"`
@@ -250,9 +250,8 @@ func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
 	return *c.True, *c.False, nil
 }
 
-// endsTexts reports whether the tokenizer puts a token of its own behind each text,
-// as only those of embedding models do: conversions to MLX keep it, and drop the
-// files of sentence-transformers.
+// endsTexts reports whether the tokenizer puts a token of its own behind each text, as only those
+// of embedding models do: conversions to MLX keep it, and drop the files of sentence-transformers.
 func endsTexts(fsys fs.FS) (bool, error) {
 	text, err := readFile(fsys, "tokenizer.json")
 	if errors.Is(err, fs.ErrNotExist) {

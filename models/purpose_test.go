@@ -14,8 +14,7 @@ import (
 	"tandem/models"
 )
 
-// change writes an object to a JSON file of a folder, in place of what is there or
-// into it.
+// change writes an object to a JSON file of a folder, in place of what is there or into it.
 func change(t *testing.T, dir, name string, fields map[string]any) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -39,8 +38,8 @@ func change(t *testing.T, dir, name string, fields map[string]any) {
 	}
 }
 
-// TestPurpose: what a model is for is told by its files, the same before it is
-// loaded and afterwards, and what cannot be done is refused by name.
+// TestPurpose: what a model is for is told by its files, the same before it is loaded and
+// afterwards, and what cannot be done is refused by name.
 func TestPurpose(t *testing.T) {
 	const pooling, score = "1_Pooling/config.json", "1_LogitScore/config.json"
 	embedder, reranker := enginetest.TinyEmbedder, enginetest.TinyReranker
@@ -137,8 +136,8 @@ func TestPurpose(t *testing.T) {
 	}
 }
 
-// TestRerankerByName: where no file tells, the name does, in a folder and in a
-// hub's cache, if the tokenizer has the words.
+// TestRerankerByName: where no file tells, the name does, in a folder and in a hub's cache, if the
+// tokenizer has the words.
 func TestRerankerByName(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct {

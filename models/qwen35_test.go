@@ -12,9 +12,9 @@ import (
 	"tandem/models"
 )
 
-// TestRecurrentLayers looks at the states of a model with recurrent layers
-// behind padding, behind dropped rows, and captured inside a chunk: each is that
-// of one-row decode to the bit, in the bit tier.
+// TestRecurrentLayers looks at the states of a model with recurrent layers behind padding, behind
+// dropped rows, and captured inside a chunk: each is that of one-row decode to the bit, in the bit
+// tier.
 func TestRecurrentLayers(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -126,8 +126,8 @@ func TestRecurrentLayers(t *testing.T) {
 	d.Check(t)
 }
 
-// TestBitExperts runs a part of the bit tier's suite on models with experts, for
-// which the whole of it takes minutes.
+// TestBitExperts runs a part of the bit tier's suite on models with experts, for which the whole of
+// it takes minutes.
 func TestBitExperts(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return

@@ -59,8 +59,7 @@ func setConfig(files fstest.MapFS, fields map[string]any) {
 	files["config.json"] = &fstest.MapFile{Data: data}
 }
 
-// editHeader changes the JSON header of the weights and pads it to its old
-// length.
+// editHeader changes the JSON header of the weights and pads it to its old length.
 func editHeader(files fstest.MapFS, edit func(header string) string) {
 	data := files["model.safetensors"].Data
 	n := binary.LittleEndian.Uint64(data)
@@ -69,8 +68,7 @@ func editHeader(files fstest.MapFS, edit func(header string) string) {
 	files["model.safetensors"] = &fstest.MapFile{Data: slices.Concat(out, []byte(header), data[8+n:])}
 }
 
-// retype stores one tensor as another type, of whose data only so many quarters
-// are kept.
+// retype stores one tensor as another type, of whose data only so many quarters are kept.
 func retype(files fstest.MapFS, tensor, dtype string, quarters int) {
 	data := files["model.safetensors"].Data
 	n := binary.LittleEndian.Uint64(data)
@@ -256,8 +254,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestUnneededTensors loads checkpoints with tensors that are known to be
-// left over.
+// TestUnneededTensors loads checkpoints with tensors that are known to be left over.
 func TestUnneededTensors(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")

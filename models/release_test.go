@@ -57,8 +57,7 @@ func TestLoadPanic(t *testing.T) {
 	}
 }
 
-// TestFailedLoadsReleaseTemplates: a compiled template is memory that Go does
-// not see.
+// TestFailedLoadsReleaseTemplates: a compiled template is memory that Go does not see.
 func TestFailedLoadsReleaseTemplates(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")

@@ -12,9 +12,8 @@ import (
 	"tandem/models"
 )
 
-// TestSmallerModel takes models of other architectures as drafters, for a
-// target that is loaded and for one that is an outline, as long as their
-// tokens are the target's.
+// TestSmallerModel takes models of other architectures as drafters, for a target that is loaded and
+// for one that is an outline, as long as their tokens are the target's.
 func TestSmallerModel(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active

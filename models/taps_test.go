@@ -13,9 +13,8 @@ import (
 	"tandem/models"
 )
 
-// tapRows runs tokens through the model in one forward, which appends them to
-// the caches, and returns the taps of all layers: by row the outputs of all of
-// them.
+// tapRows runs tokens through the model in one forward, which appends them to the caches, and
+// returns the taps of all layers: by row the outputs of all of them.
 func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32) [][]float32 {
 	t.Helper()
 	var out [][]float32
@@ -43,8 +42,8 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 	return out
 }
 
-// tapSuite compares the taps of prefill chunks, of decode steps and of verify
-// blocks whose second half is rolled back with those of one clean forward.
+// tapSuite compares the taps of prefill chunks, of decode steps and of verify blocks whose second
+// half is rolled back with those of one clean forward.
 func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct{ name, dtype string }{
@@ -86,8 +85,7 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 			freeCaches(t, th, caches)
 		}
 
-		// Verify blocks: the rows of accepted tokens, although wrong ones
-		// stand behind them.
+		// Verify blocks: the rows of accepted tokens, although wrong ones stand behind them.
 		for _, k := range []int{2, 4, 8, 16} {
 			caches := b.Model.NewCaches(opts)
 			at := len(e.prompt)
@@ -131,9 +129,8 @@ func TestBitTapsControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
 }
 
-// TestTapIsOutput: the tap of a layer is what comes out of it, so that of the
-// last one is what the final norm scales: element by element by its weight, and
-// each row as a whole.
+// TestTapIsOutput: the tap of a layer is what comes out of it, so that of the last one is what the
+// final norm scales: element by element by its weight, and each row as a whole.
 func TestTapIsOutput(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {

@@ -11,8 +11,8 @@ import (
 	"tandem/models"
 )
 
-// TestLoadLetsOthersPass: who waits for the thread has turns while weights are read, but
-// not before each tensor.
+// TestLoadLetsOthersPass: who waits for the thread has turns while weights are read, but not before
+// each tensor.
 func TestLoadLetsOthersPass(t *testing.T) {
 	th, dir := enginetest.NewThread(t), enginetest.TinyModel(t, "llama")
 	var turns atomic.Int64
@@ -28,8 +28,8 @@ func TestLoadLetsOthersPass(t *testing.T) {
 	})
 	defer other.Wait()
 	defer stop.Store(true)
-	// load returns how many turns there were between the first tensor, which takes so
-	// long, and the last, and the time between them.
+	// load returns how many turns there were between the first tensor, which takes so long, and the
+	// last, and the time between them.
 	load := func(long time.Duration) (int64, time.Duration) {
 		var begun time.Time
 		var took time.Duration

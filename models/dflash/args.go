@@ -20,9 +20,8 @@ const (
 // MaxBlockSize is the largest block_size a config.json may ask for.
 const MaxBlockSize = 1 << 10
 
-// Args is config.json. Not read are final_logit_softcapping and
-// tie_word_embeddings: they speak of the head, which is the target's, as its
-// own config says.
+// Args is config.json. Not read are final_logit_softcapping and tie_word_embeddings: they speak of
+// the head, which is the target's, as its own config says.
 type Args struct {
 	nn.Args
 	nn.RopeArgs
@@ -124,12 +123,11 @@ func (a *Args) checkTaps() error {
 	return nil
 }
 
-// slides reports whether layer_types is to be believed where it names sliding
-// layers: use_sliding_window turns them all into full ones if it is false.
+// slides reports whether layer_types is to be believed where it names sliding layers:
+// use_sliding_window turns them all into full ones if it is false.
 func (a *Args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSlidingWindow }
 
-// window returns how many positions a layer attends, its own included; 0 means
-// all.
+// window returns how many positions a layer attends, its own included; 0 means all.
 func (a *Args) window(layer int) int {
 	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != nn.SlidingAttention {
 		return 0
@@ -137,10 +135,9 @@ func (a *Args) window(layer int) int {
 	return a.SlidingWindow
 }
 
-// taps returns the layers of a target of n layers whose outputs the drafter
-// reads. Where the config is silent they are the middle one for a drafter of
-// one layer, else one per layer of the drafter, evenly from 1 to n-3, halves
-// rounded to even.
+// taps returns the layers of a target of n layers whose outputs the drafter reads. Where the config
+// is silent they are the middle one for a drafter of one layer, else one per layer of the drafter,
+// evenly from 1 to n-3, halves rounded to even.
 func (a *Args) taps(n int) ([]int, error) {
 	ids := a.DFlashConfig.TargetLayerIDs
 	if len(ids) == 0 {

@@ -13,8 +13,8 @@ import (
 	"tandem/models/nn"
 )
 
-// tiny is the config.json of a recorded case with other fields; a nil value
-// removes one. Fields of dflash_config begin with a dot.
+// tiny is the config.json of a recorded case with other fields; a nil value removes one. Fields of
+// dflash_config begin with a dot.
 func tiny(t testing.TB, fields map[string]any) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "parity", "causal", "config.json"))
@@ -121,8 +121,8 @@ func TestDefaultTaps(t *testing.T) {
 	}
 }
 
-// FuzzConfig: whatever a config.json says, it is refused or describes a drafter
-// that the target can serve.
+// FuzzConfig: whatever a config.json says, it is refused or describes a drafter that the target can
+// serve.
 func FuzzConfig(f *testing.F) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "parity", "*", "config.json"))
 	if err != nil || len(paths) == 0 {

@@ -1,30 +1,26 @@
-// Package dflash is the DFlash drafter (architecture DFlashDraftModel): a few
-// Qwen3-shaped layers that guess a whole block of tokens in one forward, from
-// what layers of the target said about the text so far.
+// Package dflash is the DFlash drafter (architecture DFlashDraftModel): a few Qwen3-shaped layers
+// that guess a whole block of tokens in one forward, from what layers of the target said about the
+// text so far.
 //
 // What is unusual in it:
 //
 //   - It has no embedding and no head: it borrows the target's.
-//   - Its context is not text. For each position the target has evaluated, the
-//     outputs of some of its layers (the taps) are joined, mapped by fc to one
-//     row and normed. Keys and values of every layer come from that row alone,
-//     so they are computed once and never change. Context rows have no query
-//     and pass no layer.
-//   - A block is the newest token, the anchor, whose taps do not exist yet,
-//     and mask tokens behind it. The row of a mask guesses the token at its
-//     own position, not the next one.
-//   - The rows of a block see each other in both directions in full layers. In
-//     sliding ones the window lies over the context, and inside the block a
-//     row sees those before it, unless config or [Settings] say otherwise.
-//   - A bidirectional sliding layer sees its whole block, and of the context
-//     what its window reaches. It keeps all rows: a ring hands out its rows
-//     with a causal mask.
+//   - Its context is not text. For each position the target has evaluated, the outputs of some of
+//     its layers (the taps) are joined, mapped by fc to one row and normed. Keys and values of
+//     every layer come from that row alone, so they are computed once and never change. Context
+//     rows have no query and pass no layer.
+//   - A block is the newest token, the anchor, whose taps do not exist yet, and mask tokens behind
+//     it. The row of a mask guesses the token at its own position, not the next one.
+//   - The rows of a block see each other in both directions in full layers. In sliding ones the
+//     window lies over the context, and inside the block a row sees those before it, unless config
+//     or [Settings] say otherwise.
+//   - A bidirectional sliding layer sees its whole block, and of the context what its window
+//     reaches. It keeps all rows: a ring hands out its rows with a causal mask.
 //   - The guess must not be the mask token; whoever reads the logits forbids it.
 //
-// Variants: norms per tap before fc (aux_hidden_norms), gates on the heads'
-// outputs (g_proj), and rows of context that pass each layer's input norm
-// (architecture [Laguna]); the formulas of the three were checked against
-// vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
+// Variants: norms per tap before fc (aux_hidden_norms), gates on the heads' outputs (g_proj), and
+// rows of context that pass each layer's input norm (architecture [Laguna]); the formulas of the
+// three were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
 // architecture strings are refused by name.
 package dflash
 
@@ -45,8 +41,7 @@ type Target interface {
 	Config() lm.Config
 }
 
-// Model is a drafter for one target. It is used on the MLX thread only; errors
-// go to the scope.
+// Model is a drafter for one target. It is used on the MLX thread only; errors go to the scope.
 type Model struct {
 	AuxHiddenNorms []*nn.RMSNorm // one per tap, or none
 	FC             *nn.Linear
@@ -63,9 +58,9 @@ type Model struct {
 	weights  *nn.Weights
 }
 
-// New builds the drafter of a config.json on its weights, which it owns from
-// then on, for a target, which must outlive it. A target that the drafter was
-// not made for is refused. The caller asks w.Err.
+// New builds the drafter of a config.json on its weights, which it owns from then on, for a target,
+// which must outlive it. A target that the drafter was not made for is refused. The caller asks
+// w.Err.
 func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model, error) {
 	a, err := parseArgs(config)
 	if err != nil {
@@ -114,8 +109,8 @@ func sanitize(w *nn.Weights) {
 	})
 }
 
-// With returns the same drafter under other settings. It shares the weights,
-// which are freed with m; caches belong to the one that made them.
+// With returns the same drafter under other settings. It shares the weights, which are freed with
+// m; caches belong to the one that made them.
 func (m *Model) With(settings Settings) (*Model, error) {
 	if err := settings.check(); err != nil {
 		return nil, err
@@ -128,16 +123,15 @@ func (m *Model) With(settings Settings) (*Model, error) {
 // Taps lists the target's layers whose outputs Context wants, ascending.
 func (m *Model) Taps() []int { return m.taps }
 
-// BlockSize returns the most rows of a block, its anchor included: what the
-// drafter was trained for, as far as caches can drop it again.
+// BlockSize returns the most rows of a block, its anchor included: what the drafter was trained
+// for, as far as caches can drop it again.
 func (m *Model) BlockSize() int { return min(m.args.BlockSize, cache.MaxBlock) }
 
-// MaskToken is the id that stands where a token is to be guessed. It must not
-// be guessed itself.
+// MaskToken is the id that stands where a token is to be guessed. It must not be guessed itself.
 func (m *Model) MaskToken() int32 { return int32(*m.args.DFlashConfig.MaskTokenID) }
 
-// NewCaches makes the empty caches of one request, one per layer. Their
-// offsets count context rows, which need not begin at position 0.
+// NewCaches makes the empty caches of one request, one per layer. Their offsets count context rows,
+// which need not begin at position 0.
 func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	caches := make([]cache.Cache, len(m.Layers))
 	for i := range caches {
@@ -150,8 +144,8 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	return caches
 }
 
-// Layers returns what each layer of a drafter keeps of a text, at most: how far
-// one looks back is also a matter of settings.
+// Layers returns what each layer of a drafter keeps of a text, at most: how far one looks back is
+// also a matter of settings.
 func Layers(config []byte) ([]nn.Kept, error) {
 	a, err := parseArgs(config)
 	if err != nil {
@@ -160,9 +154,9 @@ func Layers(config []byte) ([]nn.Kept, error) {
 	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
 }
 
-// Context appends rows to the caches: taps holds the outputs (n, H) of the
-// layers Taps names for n adjacent positions from pos on, which follow those
-// of the last call. n is bounded by the chunk that the caches were made for.
+// Context appends rows to the caches: taps holds the outputs (n, H) of the layers Taps names for n
+// adjacent positions from pos on, which follow those of the last call. n is bounded by the chunk
+// that the caches were made for.
 func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
 	x := m.context(s, taps)
 	if s.Err() != nil {
@@ -192,8 +186,7 @@ func (m *Model) context(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
 	return m.HiddenNorm.Forward(s, m.FC.Forward(s, x))
 }
 
-// source returns what a layer makes keys and values of, from the rows (n, H) of
-// context.
+// source returns what a layer makes keys and values of, from the rows (n, H) of context.
 func (m *Model) source(s *mlx.Scope, l *Layer, context *mlx.Array) *mlx.Array {
 	if m.args.laguna() {
 		return l.InputLayernorm.Forward(s, context)
@@ -201,16 +194,14 @@ func (m *Model) source(s *mlx.Scope, l *Layer, context *mlx.Array) *mlx.Array {
 	return context
 }
 
-// Forward computes the block of an anchor (1) int32 at position pos, right
-// after the context, and n < BlockSize masks behind it. It returns the normed
-// rows of the masks (n, H) in the target's type, for its Unembed: row j guesses
-// the token at pos+1+j. The caches hold the context alone again when it
-// returns; what of the block was written there is overwritten by the next rows.
+// Forward computes the block of an anchor (1) int32 at position pos, right after the context, and n
+// < BlockSize masks behind it. It returns the normed rows of the masks (n, H) in the target's type,
+// for its Unembed: row j guesses the token at pos+1+j. The caches hold the context alone again when
+// it returns; what of the block was written there is overwritten by the next rows.
 //
-// taps are the last rows of the context if the caches do not hold them yet, as
-// for Context, which they then do; else nil. They go through a layer
-// beside the block's rows, a dozen operations less a layer than by themselves.
-// There are at most cache.MaxBlock rows of both together.
+// taps are the last rows of the context if the caches do not hold them yet, as for Context, which
+// they then do; else nil. They go through a layer beside the block's rows, a dozen operations less
+// a layer than by themselves. There are at most cache.MaxBlock rows of both together.
 func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
 	if n < 1 || n >= m.BlockSize() {
 		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d", n, m.BlockSize()-1))

@@ -18,8 +18,8 @@ import (
 	"tandem/models/nn"
 )
 
-// TestStoredForms reads the same weights as other programs store them: under a
-// prefix, and with q, k and v in one matrix.
+// TestStoredForms reads the same weights as other programs store them: under a prefix, and with q,
+// k and v in one matrix.
 func TestStoredForms(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
@@ -54,9 +54,9 @@ func TestStoredForms(t *testing.T) {
 	}
 }
 
-// TestPacked compares random matrices of 8 bits with what they stand for, so
-// that rows of keys and values alone are taken from the packed form. One
-// matrix stays as it is: it can't be stacked with its neighbours.
+// TestPacked compares random matrices of 8 bits with what they stand for, so that rows of keys and
+// values alone are taken from the packed form. One matrix stays as it is: it can't be stacked with
+// its neighbours.
 func TestPacked(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
@@ -124,8 +124,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestMisuse: what the drafter can't do fails the scope, with one sentence,
-// and leaves the context as it was.
+// TestMisuse: what the drafter can't do fails the scope, with one sentence, and leaves the context
+// as it was.
 func TestMisuse(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
@@ -205,8 +205,8 @@ func (noTensors) Names() []string                           { return nil }
 func (noTensors) Info(string) (mlx.TensorInfo, bool)        { return mlx.TensorInfo{}, false }
 func (noTensors) Load(s *mlx.Scope, name string) *mlx.Array { panic("load of " + name) }
 
-// TestPublishedShape asks for the weights of the drafter published for
-// Gemma 4 26B-A4B, which has 429,689,088 of them.
+// TestPublishedShape asks for the weights of the drafter published for Gemma 4 26B-A4B, which has
+// 429,689,088 of them.
 func TestPublishedShape(t *testing.T) {
 	config := []byte(`{
 		"architectures": ["DFlashDraftModel"], "block_size": 16, "num_target_layers": 30, "vocab_size": 262144,

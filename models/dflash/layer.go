@@ -42,9 +42,8 @@ func newLayer(w *nn.Weights, path string, a *Args) *Layer {
 	return l
 }
 
-// attend returns what the rows x (rows, H) of a block at pos attend to in a
-// layer, its context and each other. context are the last rows before pos that
-// c lacks, or nil.
+// attend returns what the rows x (rows, H) of a block at pos attend to in a layer, its context and
+// each other. context are the last rows before pos that c lacks, or nil.
 func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
 	l, h, rows, more := m.Layers[layer], m.heads, x.Dim(0), 0
 	joined := x
@@ -77,8 +76,7 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
 }
 
-// gate returns the factors (rows, Q) of the heads' outputs: softplus, taken in
-// float32.
+// gate returns the factors (rows, Q) of the heads' outputs: softplus, taken in float32.
 func (l *Layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	g := s.AsType(l.GProj.Forward(s, x), mlx.Float32)
 	return s.AsType(s.LogAddExp(g, s.Scalar(0, mlx.Float32)), x.Dtype())
@@ -86,9 +84,8 @@ func (l *Layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 
 type maskKey struct{ window, past, rows int }
 
-// blockMask returns the mask (rows, past+rows), true = attend, of a block that
-// sees itself whole and of the context what lies within the window; nil if
-// that is everything.
+// blockMask returns the mask (rows, past+rows), true = attend, of a block that sees itself whole
+// and of the context what lies within the window; nil if that is everything.
 func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
 	if window == 0 || past+rows <= window {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"tandem/engine/lm"
 )
 
-// Pair checks the config.json of a drafter against the target it is to draft
-// for, without its weights.
+// Pair checks the config.json of a drafter against the target it is to draft for, without its
+// weights.
 func Pair(config []byte, target lm.Config) error {
 	a, err := parseArgs(config)
 	if err != nil {
@@ -34,10 +34,9 @@ func (a *Args) pair(target lm.Config) ([]int, error) {
 	return a.taps(target.Layers)
 }
 
-// Settings choose between two readings of a checkpoint each: published ones do
-// not say which they were trained under, and a wrong one costs acceptance, not
-// correctness. The zero value means what config.json says, or else the
-// default.
+// Settings choose between two readings of a checkpoint each: published ones do not say which they
+// were trained under, and a wrong one costs acceptance, not correctness. The zero value means what
+// config.json says, or else the default.
 type Settings struct {
 	Embedding Embedding `json:"embedding,omitzero"`
 	Sliding   Direction `json:"sliding,omitzero"`
@@ -51,8 +50,7 @@ const (
 	Raw    Embedding = "raw"    // as they are stored
 )
 
-// Direction says what the rows of a block see of each other in a layer with a
-// sliding window.
+// Direction says what the rows of a block see of each other in a layer with a sliding window.
 type Direction string
 
 const (
@@ -74,8 +72,8 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Variants lists the settings among which the checkpoint leaves the choice,
-// spelt out, the default first; it is one where nothing is left open.
+// Variants lists the settings among which the checkpoint leaves the choice, spelt out, the default
+// first; it is one where nothing is left open.
 func (m *Model) Variants() []Settings {
 	embeddings, directions := []Embedding{Scaled}, []Direction{""}
 	if m.target.EmbedScale() != 1 {
@@ -95,8 +93,7 @@ func (m *Model) Variants() []Settings {
 	return all
 }
 
-// causal reports whether the rows of a block see only those up to their own in
-// a layer.
+// causal reports whether the rows of a block see only those up to their own in a layer.
 func (m *Model) causal(layer int) bool {
 	sliding := m.args.window(layer) > 0
 	switch said := m.args.DFlashConfig.Causal; {

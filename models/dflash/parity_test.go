@@ -17,8 +17,7 @@ import (
 	"tandem/models/nn"
 )
 
-// A fixture is what a reference guessed on random taps
-// (build/fixtures/dflash.py).
+// A fixture is what a reference guessed on random taps (build/fixtures/dflash.py).
 type fixture struct {
 	enginetest.Recording
 	Shared   string          `json:"shared"` // the folder of weights and target
@@ -187,8 +186,8 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	}
 }
 
-// draft returns the logits (n, V) of a block behind the context, of which so
-// many rows come with it.
+// draft returns the logits (n, V) of a block behind the context, of which so many rows come with
+// it.
 func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) [][]float32 {
 	t.Helper()
 	var rows [][]float32
@@ -269,8 +268,8 @@ func (c *score) String() string {
 		c.blocks, c.off, c.share, c.drafts, c.rows, c.wholeBlocks)
 }
 
-// ways are how a request may come to its context. A ring for chunks of one row
-// holds 47 for the recorded window of 16 and wraps within the recorded text.
+// ways are how a request may come to its context. A ring for chunks of one row holds 47 for the
+// recorded window of 16 and wraps within the recorded text.
 var ways = []struct {
 	name  string
 	opts  cache.Options
@@ -308,8 +307,8 @@ func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, 
 	return c
 }
 
-// TestParity compares with the reference: in float32 the logits of every block
-// and all drafts; in bfloat16 it tells how many drafts agree.
+// TestParity compares with the reference: in float32 the logits of every block and all drafts; in
+// bfloat16 it tells how many drafts agree.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(cases) < 12 {

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a lock that another holds is tried: a blocking flock could not be cancelled.
+// lockPoll is how often a lock that another holds is tried: a blocking flock could not be
+// cancelled.
 const lockPoll = 250 * time.Millisecond
 
 // A repo is the folder of one model in the cache.
@@ -33,7 +34,8 @@ func (r repo) lockFile(etag string) string {
 	return filepath.Join(r.cache, ".locks", r.folder(), etag+".lock")
 }
 
-// ParseDir takes the folder of a snapshot apart, as [Pull] and [Resolve] return it. It need not exist. Error: [Invalid].
+// ParseDir takes the folder of a snapshot apart, as [Pull] and [Resolve] return it. It need not
+// exist. Error: [Invalid].
 func ParseDir(dir string) (cacheDir, id, commit string, err error) {
 	dir = filepath.Clean(dir)
 	commit, model := filepath.Base(dir), filepath.Dir(filepath.Dir(dir))
@@ -88,8 +90,8 @@ func (r repo) setRef(revision, commit string) error {
 	return err
 }
 
-// link makes a file of a snapshot, replacing what stands in its place, unless it is there already. The folder is opened as
-// a root, so that no name can lead out of it.
+// link makes a file of a snapshot, replacing what stands in its place, unless it is there already.
+// The folder is opened as a root, so that no name can lead out of it.
 func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) {
 	if dir := path.Dir(name); dir != "." {
 		if err := snapshot.MkdirAll(dir, 0o777); err != nil {
@@ -143,7 +145,8 @@ func (r repo) tryLock(etag string) (unlock func(), err error) {
 	return func() { f.Close() }, nil // closing releases; the file stays, as removing it would let two hold it
 }
 
-// freeSpace returns the bytes that a user may still write to the disk of a folder, which need not exist yet.
+// freeSpace returns the bytes that a user may still write to the disk of a folder, which need not
+// exist yet.
 func freeSpace(dir string) (int64, error) {
 	for {
 		var st unix.Statfs_t

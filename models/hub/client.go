@@ -66,7 +66,8 @@ type transient struct {
 func (t *transient) Error() string { return t.err.Error() }
 func (t *transient) Unwrap() error { return t.err }
 
-// retry calls f until it succeeds, fails for good, or fails the given number of times in a row without winning anything.
+// retry calls f until it succeeds, fails for good, or fails the given number of times in a row
+// without winning anything.
 func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Duration, error), f func() (won bool, err error)) error {
 	for n := 1; ; n++ {
 		won, err := f()
@@ -84,7 +85,8 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 			c.log.Info("giving up", "model", c.id, "error", t.err, "cause", errors.Unwrap(t.err))
 			return t.err
 		}
-		// Doubling from one second, with a quarter of chance so that parallel files do not come back at once.
+		// Doubling from one second, with a quarter of chance so that parallel files do not come
+		// back at once.
 		d := min(time.Second<<(n-1), maxBackoff)
 		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
 		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause", errors.Unwrap(t.err))
@@ -103,9 +105,10 @@ type reply struct {
 	size   int64  // -1 if not known
 }
 
-// do sends a request and follows redirects by itself: each hop is a new request that carries the token only to the hub.
-// A HEAD stops at a redirect to another host, because what the hub says of the file is in that answer. The body must be
-// closed; reading it fails with errStalled if nothing arrives for a while.
+// do sends a request and follows redirects by itself: each hop is a new request that carries the
+// token only to the hub. A HEAD stops at a redirect to another host, because what the hub says of
+// the file is in that answer. The body must be closed; reading it fails with errStalled if nothing
+// arrives for a while.
 func (c *client) do(ctx context.Context, method, address string, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(c.stall, func() { cancel(errStalled) })
@@ -146,12 +149,14 @@ func (c *client) do(ctx context.Context, method, address string, header http.Hea
 	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint", c.endpoint)
 }
 
-// isHub is true of addresses that may see the token: the endpoint's host, by its scheme or a safer one.
+// isHub is true of addresses that may see the token: the endpoint's host, by its scheme or a safer
+// one.
 func (c *client) isHub(u *url.URL) bool {
 	return strings.EqualFold(u.Host, c.endpoint.Host) && (u.Scheme == c.endpoint.Scheme || u.Scheme == "https")
 }
 
-// note keeps what one hop says of the file. The first answer wins, so that the hub's word stands against the storage's.
+// note keeps what one hop says of the file. The first answer wins, so that the hub's word stands
+// against the storage's.
 func (r *reply) note(hub bool) {
 	h := r.Header
 	if r.commit == "" {
@@ -202,7 +207,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// networkError is the error of a request that got no answer, or lost it: worth another attempt unless the caller left.
+// networkError is the error of a request that got no answer, or lost it: worth another attempt
+// unless the caller left.
 func (c *client) networkError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == errStalled:
@@ -222,7 +228,8 @@ func (c *client) networkError(ctx context.Context, err error) error {
 		Message: fmt.Sprintf("the hub at %s cannot be reached: check the internet connection, or the hub in Settings", c.endpoint.Host)}}
 }
 
-// statusError is the error of an answer that is not a success. What names the file if it is about one.
+// statusError is the error of an answer that is not a success. What names the file if it is about
+// one.
 func (c *client) statusError(r *reply, what string) error {
 	page := c.endpoint.JoinPath(c.id).String()
 	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests {
@@ -324,7 +331,8 @@ func (c *client) head(ctx context.Context, commit, name string, waiting func(tim
 	return etag, size, err
 }
 
-// contentRange reads the start and the whole size out of "bytes 5-9/10"; the size is -1 if it says *.
+// contentRange reads the start and the whole size out of "bytes 5-9/10"; the size is -1 if it says
+// *.
 func contentRange(s string) (start, size int64, err error) {
 	s, ok := strings.CutPrefix(s, "bytes ")
 	span, whole, ok2 := strings.Cut(s, "/")

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Discard deletes what pulls of a model have fetched and did not bring to an end: of the given blobs, whose names
-// [Options].Began told, those that no snapshot links to, whole or in parts. With the last of them the model's folder goes,
-// if nothing else is in it. It returns the bytes that this freed. Errors: [Invalid], [Busy] if a program is downloading one
-// of them now, [Disk].
+// Discard deletes what pulls of a model have fetched and did not bring to an end: of the given
+// blobs, whose names [Options].Began told, those that no snapshot links to, whole or in parts. With
+// the last of them the model's folder goes, if nothing else is in it. It returns the bytes that
+// this freed. Errors: [Invalid], [Busy] if a program is downloading one of them now, [Disk].
 func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 	if _, _, err := Parse(id); err != nil {
 		return 0, err

@@ -26,8 +26,8 @@ func stopping(files map[string][]byte) func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-// TestDiscard deletes of an interrupted pull what it began, and neither what
-// another program had begun nor what a snapshot has.
+// TestDiscard deletes of an interrupted pull what it began, and neither what another program had
+// begun nor what a snapshot has.
 func TestDiscard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
@@ -127,8 +127,7 @@ func TestFreed(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestStalled: after some seconds without a byte it is said, before the request is
-// given up.
+// TestStalled: after some seconds without a byte it is said, before the request is given up.
 func TestStalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()

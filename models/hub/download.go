@@ -38,7 +38,8 @@ type download struct {
 	resumed bool  // some of the bytes are from an earlier pull, perhaps by another program
 }
 
-// newHash returns the hash that an ETag is of: SHA-256, or SHA-1 of a git blob of that size. Nil if it is neither.
+// newHash returns the hash that an ETag is of: SHA-256, or SHA-1 of a git blob of that size. Nil if
+// it is neither.
 func newHash(etag string, size int64) hash.Hash {
 	switch {
 	case isHex(etag, sha256.Size*2):
@@ -51,8 +52,8 @@ func newHash(etag string, size int64) hash.Hash {
 	return nil
 }
 
-// fetch makes the blob of a file, unless it is there: it continues what an earlier pull left, checks the whole against the
-// hash, and only then gives the file its name.
+// fetch makes the blob of a file, unless it is there: it continues what an earlier pull left,
+// checks the whole against the hash, and only then gives the file its name.
 func (p *pull) fetch(ctx context.Context, f *file) error {
 	unlock, err := p.repo.lock(ctx, f.etag, func() {
 		p.meter.wait("another program downloads " + f.name)
@@ -103,7 +104,8 @@ func (p *pull) fileError(ctx context.Context, err error) error {
 	return diskError(p.name, err)
 }
 
-// resume takes over what an earlier pull left. It is hashed again, because the hash of a part is kept nowhere.
+// resume takes over what an earlier pull left. It is hashed again, because the hash of a part is
+// kept nowhere.
 func (d *download) resume(ctx context.Context) error {
 	d.hash = newHash(d.f.etag, d.f.size)
 	st, err := d.out.Stat()
@@ -218,8 +220,8 @@ func (d *download) copy(body io.Reader) error {
 	}
 }
 
-// finish checks the hash and gives the blob its name. What an earlier pull left may be at fault; then the file is fetched
-// once more from the start.
+// finish checks the hash and gives the blob its name. What an earlier pull left may be at fault;
+// then the file is fetched once more from the start.
 func (d *download) finish(ctx context.Context) error {
 	sum := hex.EncodeToString(d.hash.Sum(nil))
 	if sum != d.f.etag && d.resumed {

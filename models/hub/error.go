@@ -29,7 +29,8 @@ const (
 	Busy         Code = "busy"          // another program is downloading the model
 )
 
-// An Error is what every function of this package returns, except for the error of a cancelled context.
+// An Error is what every function of this package returns, except for the error of a cancelled
+// context.
 type Error struct {
 	Code    Code
 	Name    string // the model, as the caller named it; empty if it is not about that
@@ -53,7 +54,8 @@ func errorf(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// incomplete is the error of a model of which only a part is on disk, and of that, as far as is known, some files missing.
+// incomplete is the error of a model of which only a part is on disk, and of that, as far as is
+// known, some files missing.
 func incomplete(name string, missing []string) *Error {
 	what := "the model is only half downloaded"
 	if len(missing) > 0 {
@@ -62,7 +64,8 @@ func incomplete(name string, missing []string) *Error {
 	return &Error{Code: Incomplete, Name: name, Message: fmt.Sprintf("%s: run `tandem pull %s` to complete it", what, name), what: what}
 }
 
-// offlineError tells why a model is not to be had while downloads are switched off; err is [Resolve]'s.
+// offlineError tells why a model is not to be had while downloads are switched off; err is
+// [Resolve]'s.
 func offlineError(name, cacheDir string, err error) error {
 	var what string
 	switch e, _ := errors.AsType[*Error](err); {

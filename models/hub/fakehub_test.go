@@ -30,8 +30,9 @@ const (
 	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// A fakeHub is a hub and the storage behind it, two hosts, on connections in memory, so that it runs under a fake clock.
-// Like the real one it sends small files itself and redirects large ones to the storage.
+// A fakeHub is a hub and the storage behind it, two hosts, on connections in memory, so that it
+// runs under a fake clock. Like the real one it sends small files itself and redirects large ones
+// to the storage.
 type fakeHub struct {
 	t      *testing.T
 	client *http.Client
@@ -241,7 +242,8 @@ func weights(n int) []byte {
 	return b
 }
 
-// model is a repository as one finds them: a sharded model with things around it that it does not need.
+// model is a repository as one finds them: a sharded model with things around it that it does not
+// need.
 func model() map[string][]byte {
 	return map[string][]byte{
 		".gitattributes":                   []byte("*.safetensors filter=lfs"),
@@ -329,7 +331,8 @@ func wantCode(t *testing.T, err error, code Code, words ...string) {
 	}
 }
 
-// cut answers with the content of a file up to n bytes after the start of the range, and then breaks the connection.
+// cut answers with the content of a file up to n bytes after the start of the range, and then
+// breaks the connection.
 func cut(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	start := 0
 	fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &start)
@@ -343,7 +346,8 @@ func cut(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestFakeHub sees that the fake can fail: it serves by httptest too, and refuses what it does not know.
+// TestFakeHub sees that the fake can fail: it serves by httptest too, and refuses what it does not
+// know.
 func TestFakeHub(t *testing.T) {
 	h := newFakeHub(t, model())
 	for path, want := range map[string]int{

@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// Resolve returns the folder of a model in the cache without asking the hub. Name is org/name, which means the snapshot
-// of main if it is complete, otherwise the newest that is, or org/name@revision. Errors: [Invalid], [NotFound],
-// [Incomplete] naming what is missing, [Damaged], [Disk].
+// Resolve returns the folder of a model in the cache without asking the hub. Name is org/name,
+// which means the snapshot of main if it is complete, otherwise the newest that is, or
+// org/name@revision. Errors: [Invalid], [NotFound], [Incomplete] naming what is missing, [Damaged],
+// [Disk].
 func Resolve(cacheDir, name string) (dir string, err error) {
 	id, revision, err := Parse(name)
 	if err != nil {
@@ -36,8 +37,8 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
 }
 
-// List returns the ids of the models that have a folder in the cache, sorted, complete or not. A cache that is not there
-// has none. Error: [Disk].
+// List returns the ids of the models that have a folder in the cache, sorted, complete or not. A
+// cache that is not there has none. Error: [Disk].
 func List(cacheDir string) ([]string, error) {
 	entries, err := os.ReadDir(cacheDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +68,9 @@ func lacking(missing []string) string {
 	return s + " is missing"
 }
 
-// pick chooses the snapshot that a revision means: its own, or for main the newest complete one if its own is not
-// complete. Without a complete one it returns what the likeliest lacks. An empty commit means that there is none.
+// pick chooses the snapshot that a revision means: its own, or for main the newest complete one if
+// its own is not complete. Without a complete one it returns what the likeliest lacks. An empty
+// commit means that there is none.
 func (r repo) pick(revision string) (commit string, missing []string, err error) {
 	if commit, err = r.commit(revision); err != nil {
 		return "", nil, err
@@ -132,9 +134,10 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 	return commit, missing, nil
 }
 
-// Missing returns the files that a model's folder lacks, as far as the folder itself tells: config.json, weights, the
-// shards that the index or the name of another shard speaks of, and links that lead nowhere. None means complete.
-// Errors are those of the file system as they are, and [Damaged] if the index makes no sense or names files elsewhere.
+// Missing returns the files that a model's folder lacks, as far as the folder itself tells:
+// config.json, weights, the shards that the index or the name of another shard speaks of, and links
+// that lead nowhere. None means complete. Errors are those of the file system as they are, and
+// [Damaged] if the index makes no sense or names files elsewhere.
 func Missing(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

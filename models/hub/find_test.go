@@ -78,7 +78,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestHostileShards: however many shards a name or an index speaks of, the work is bounded by what is there.
+// TestHostileShards: however many shards a name or an index speaks of, the work is bounded by what
+// is there.
 func TestHostileShards(t *testing.T) {
 	many := func(n int) string {
 		var s strings.Builder
@@ -199,7 +200,8 @@ func TestResolve(t *testing.T) {
 	wantCode(t, err, Disk)
 }
 
-// TestPullOffline: the error says what is missing, whatever signs are in its name, and does not advise to pull.
+// TestPullOffline: the error says what is missing, whatever signs are in its name, and does not
+// advise to pull.
 func TestPullOffline(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}", "model.safetensors": "weights", "a: b.json": "-> nowhere"})

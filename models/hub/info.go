@@ -53,7 +53,8 @@ func parseInfo(name string, data []byte) (info, error) {
 	return in, nil
 }
 
-// choose returns the files to fetch. The index, if the model has one, says which of the weights are the model's.
+// choose returns the files to fetch. The index, if the model has one, says which of the weights are
+// the model's.
 func (in info) choose(name string, index []byte) ([]string, error) {
 	var chosen, weights []string
 	for _, f := range in.files {

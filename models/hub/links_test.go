@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 )
 
-// outside makes a folder with a file that nothing in a cache may touch, and returns
-// it with a check of that.
+// outside makes a folder with a file that nothing in a cache may touch, and returns it with a check
+// of that.
 func outside(t *testing.T) (dir string, untouched func()) {
 	t.Helper()
 	dir = t.TempDir()
@@ -29,8 +29,7 @@ func outside(t *testing.T) (dir string, untouched func()) {
 	}
 }
 
-// TestPullThroughLink: where a link stands for a folder of the snapshot, nothing is
-// made behind it.
+// TestPullThroughLink: where a link stands for a folder of the snapshot, nothing is made behind it.
 func TestPullThroughLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
@@ -111,8 +110,7 @@ func TestRemoveLinks(t *testing.T) {
 	untouched()
 }
 
-// TestRemoveElsewhere: what is not the folder of a snapshot is not removed, however
-// it is spelled.
+// TestRemoveElsewhere: what is not the folder of a snapshot is not removed, however it is spelled.
 func TestRemoveElsewhere(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}"})

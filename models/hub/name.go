@@ -16,8 +16,8 @@ const (
 	maxFileLength     = 512
 )
 
-// Parse splits a model's name, "org/name" or "org/name@revision", at the @. The revision is a branch, a tag or a commit,
-// "main" if the name has none. Error: [Invalid].
+// Parse splits a model's name, "org/name" or "org/name@revision", at the @. The revision is a
+// branch, a tag or a commit, "main" if the name has none. Error: [Invalid].
 func Parse(name string) (id, revision string, err error) {
 	id, revision, found := strings.Cut(name, "@")
 	if !found {
@@ -38,8 +38,9 @@ func Parse(name string) (id, revision string, err error) {
 	return id, revision, nil
 }
 
-// FromPage returns the name of the model whose page an address is, at the public hub or the one at endpoint, with the
-// revision that the page shows if it is not the newest. What is no such address stays as it is.
+// FromPage returns the name of the model whose page an address is, at the public hub or the one at
+// endpoint, with the revision that the page shows if it is not the newest. What is no such address
+// stays as it is.
 func FromPage(address, endpoint string) string {
 	hosts := []string{"huggingface.co", "www.huggingface.co", "hf.co"}
 	host, _, _ := strings.Cut(address, "/")
@@ -73,8 +74,8 @@ func FromPage(address, endpoint string) string {
 	return name
 }
 
-// ParsePull splits the name of a model that is to be pulled, as [Parse] does, but not without an organization. Error:
-// [Invalid].
+// ParsePull splits the name of a model that is to be pulled, as [Parse] does, but not without an
+// organization. Error: [Invalid].
 func ParsePull(name string) (id, revision string, err error) {
 	if id, revision, err = Parse(name); err == nil && !strings.Contains(id, "/") {
 		return "", "", errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
@@ -100,7 +101,8 @@ func safeFile(name string) bool {
 		!strings.ContainsAny(name, `\:`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// wanted is true of the files that a model needs. Weights count at the top only: folders hold them in other formats.
+// wanted is true of the files that a model needs. Weights count at the top only: folders hold them
+// in other formats.
 func wanted(name string) bool {
 	switch path.Ext(name) {
 	case ".json", ".jinja", ".model", ".txt":

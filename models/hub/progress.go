@@ -21,7 +21,8 @@ type Progress struct {
 	Waiting string  // why nothing moves, e.g. a pause between attempts; one clause, "" while something does
 }
 
-// A meter collects progress from the workers and hands it on, from one goroutine and at most ten times a second.
+// A meter collects progress from the workers and hands it on, from one goroutine and at most ten
+// times a second.
 type meter struct {
 	report func(Progress)
 

@@ -58,16 +58,18 @@ type Snapshot struct {
 	Unchecked error // why the hub could not say whether the revision has moved on; nil if it was asked, or offline
 }
 
-// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or org/name@revision; a name
-// without org is refused before anything is asked of the hub. What is there already is not fetched again, whoever
-// fetched it; what an earlier pull left half done is continued. If the hub cannot be reached, a snapshot of the revision
-// that is complete on disk is returned as it is, with Unchecked set. Progress, if not nil, is called from one goroutine, at
+// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or
+// org/name@revision; a name without org is refused before anything is asked of the hub. What is
+// there already is not fetched again, whoever fetched it; what an earlier pull left half done is
+// continued. If the hub cannot be reached, a snapshot of the revision that is complete on disk is
+// returned as it is, with Unchecked set. Progress, if not nil, is called from one goroutine, at
 // most ten times a second, and for the last time before Pull returns.
 //
-// Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass are tried again, with
-// growing pauses, as long as each attempt brings something, and up to eight times in a row if not. Codes of errors:
-// [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable],
-// [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
+// Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass
+// are tried again, with growing pauses, as long as each attempt brings something, and up to eight
+// times in a row if not. Codes of errors: [Invalid], [BadOption], [NotFound], [Gated],
+// [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply], [Truncated],
+// [HashMismatch], [DiskFull], [Disk].
 func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
 	id, revision, err := ParsePull(name)
 	if err != nil {
@@ -128,8 +130,8 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
 }
 
-// cached returns what the cache has of a revision when the hub does not answer, as the Python libraries do. Every other
-// answer of the hub stands.
+// cached returns what the cache has of a revision when the hub does not answer, as the Python
+// libraries do. Every other answer of the hub stands.
 func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != Offline && e.Code != Unavailable && e.Code != RateLimited {
@@ -168,8 +170,9 @@ func (p *pull) present(name string) (int64, bool) {
 	return st.Size(), true
 }
 
-// plan chooses the files and learns the hash and size of those that are missing; a file that is in the snapshot has no
-// etag. The index is fetched at once, because it says which weights are the model's.
+// plan chooses the files and learns the hash and size of those that are missing; a file that is in
+// the snapshot has no etag. The index is fetched at once, because it says which weights are the
+// model's.
 func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	var index []byte
 	if slices.Contains(in.files, indexName) {
@@ -291,7 +294,8 @@ feed:
 	return context.Cause(inner)
 }
 
-// fetchCurrent fetches a file that the snapshot lacks, looking again if it turns out to have changed.
+// fetchCurrent fetches a file that the snapshot lacks, looking again if it turns out to have
+// changed.
 func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 	for range 3 {
 		if f.etag == "" {
@@ -308,8 +312,8 @@ func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 	return errorf(BadReply, p.name, "%s changes at the hub while it is fetched: pull again later", f.name)
 }
 
-// publish makes the links of the snapshot, config.json last, so that a snapshot with it is whole, and then the ref.
-// It reports whether a link is new.
+// publish makes the links of the snapshot, config.json last, so that a snapshot with it is whole,
+// and then the ref. It reports whether a link is new.
 func (p *pull) publish(files []*file, revision string) (added bool, err error) {
 	dir := p.repo.snapshot(p.commit)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -115,7 +115,8 @@ func TestPullNewRevision(t *testing.T) {
 	})
 }
 
-// TestPullUnreachable: what is complete on disk serves while the hub does not answer, and only then.
+// TestPullUnreachable: what is complete on disk serves while the hub does not answer, and only
+// then.
 func TestPullUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, model())
@@ -175,7 +176,8 @@ func TestPullUnreachable(t *testing.T) {
 	})
 }
 
-// TestPullWithoutIndex sees that weights in folders, and the maker's own copy, stay at the hub without an index to say so.
+// TestPullWithoutIndex sees that weights in folders, and the maker's own copy, stay at the hub
+// without an index to say so.
 func TestPullWithoutIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string][]byte{

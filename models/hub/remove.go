@@ -15,11 +15,12 @@ type removal struct {
 	plain int64    // bytes in files of the snapshot that are no links
 }
 
-// Remove deletes the snapshot in a folder that [Pull] returned: its refs, the blobs that no other snapshot refers to, and
-// the snapshot itself; with the last snapshot the model's folder goes, with what earlier pulls left half done. It returns
-// the bytes that this freed. Whether the snapshot is ours to delete is for the caller to know: one that another program
-// fetched must not be passed here.
-// Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program is downloading the model, [Disk].
+// Remove deletes the snapshot in a folder that [Pull] returned: its refs, the blobs that no other
+// snapshot refers to, and the snapshot itself; with the last snapshot the model's folder goes, with
+// what earlier pulls left half done. It returns the bytes that this freed. Whether the snapshot is
+// ours to delete is for the caller to know: one that another program fetched must not be passed
+// here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program is
+// downloading the model, [Disk].
 func Remove(dir string) (freed int64, err error) {
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
@@ -42,7 +43,8 @@ func Remove(dir string) (freed int64, err error) {
 	return freed + n, err
 }
 
-// removeSnapshot deletes a snapshot and what is its own, while nothing of the model is being downloaded.
+// removeSnapshot deletes a snapshot and what is its own, while nothing of the model is being
+// downloaded.
 func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 	unlock, busy, err := r.lockPartials()
 	if err != nil {
@@ -85,7 +87,8 @@ func (r repo) snapshots() ([]string, error) {
 	return commits, ignoreMissing(err)
 }
 
-// blobsOf returns the names of the blobs that a snapshot links to, and the bytes of plain files in it.
+// blobsOf returns the names of the blobs that a snapshot links to, and the bytes of plain files in
+// it.
 func (r repo) blobsOf(commit string) (names []string, plain int64, err error) {
 	err = filepath.WalkDir(r.snapshot(commit), func(file string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -143,7 +146,8 @@ func (r repo) removal(commit string) (removal, error) {
 	return plan, nil
 }
 
-// payload is the bytes that go with a blob: none if it is a link into the store that other models share.
+// payload is the bytes that go with a blob: none if it is a link into the store that other models
+// share.
 func payload(blob string) int64 {
 	if st, err := os.Lstat(blob); err == nil && st.Mode().IsRegular() {
 		return st.Size()
@@ -174,7 +178,8 @@ func (r repo) dropRefs(commit string) error {
 	}))
 }
 
-// lockPartials takes the locks of everything half downloaded, so that no download runs meanwhile; busy if one does.
+// lockPartials takes the locks of everything half downloaded, so that no download runs meanwhile;
+// busy if one does.
 func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 	var held []func()
 	unlock = func() {
@@ -196,7 +201,8 @@ func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 	return unlock, false, nil
 }
 
-// etags returns the ETags of the parts in a blobs folder. Newer Python names them ETAG.RANDOM.incomplete.
+// etags returns the ETags of the parts in a blobs folder. Newer Python names them
+// ETAG.RANDOM.incomplete.
 func etags(entries []fs.DirEntry) []string {
 	var all []string
 	for _, e := range entries {
@@ -209,7 +215,8 @@ func etags(entries []fs.DirEntry) []string {
 	return slices.Compact(all)
 }
 
-// sweep deletes the blobs and parts that no snapshot refers to and nobody is writing, and the folder once nothing is left.
+// sweep deletes the blobs and parts that no snapshot refers to and nobody is writing, and the
+// folder once nothing is left.
 func (r repo) sweep() (freed int64, err error) {
 	commits, err := r.snapshots()
 	if err != nil {

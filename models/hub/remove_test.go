@@ -57,7 +57,8 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveForeign keeps away from what lies outside the model's folder, whatever links lead there.
+// TestRemoveForeign keeps away from what lies outside the model's folder, whatever links lead
+// there.
 func TestRemoveForeign(t *testing.T) {
 	cache, elsewhere := t.TempDir(), t.TempDir()
 	lay(t, elsewhere, map[string]string{"mine.safetensors": "precious", "blobs/x": "precious"})
@@ -72,7 +73,8 @@ func TestRemoveForeign(t *testing.T) {
 		"models--org--name/snapshots/" + commitA + "/x.json":            "-> " + elsewhere + "/blobs/x",
 		"models--org--name/snapshots/" + commitA + "/up.json":           "-> ../../../blobs/ab/abcd",
 	})
-	// A blob of the same name as a link's foreign target, which no snapshot has, stays while another snapshot does.
+	// A blob of the same name as a link's foreign target, which no snapshot has, stays while
+	// another snapshot does.
 	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other", "models--org--name/snapshots/" + commitB + "/x": "x"})
 	const want = int64(len("plain") + len("12345"))
 	if n, err := Remove(repo{cache, "org/name"}.snapshot(commitA)); err != nil || n != want {

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. Name is as for [Pull]. Nothing is
-// written. Where a model has the same weights in several sets of files the answer may be too large: the index that tells
-// them apart is not fetched. Errors: [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline],
-// [RateLimited], [Unavailable], [BadReply].
+// Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. Name is as for
+// [Pull]. Nothing is written. Where a model has the same weights in several sets of files the
+// answer may be too large: the index that tells them apart is not fetched. Errors: [Invalid],
+// [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited],
+// [Unavailable], [BadReply].
 func Size(ctx context.Context, name string, opts Options) (bytes int64, err error) {
 	id, revision, err := Parse(name)
 	if err != nil {

@@ -19,8 +19,8 @@ func swiglu(s *mlx.Scope, gate, up *mlx.Array) *mlx.Array {
 	return s.Mul(s.Mul(gate, s.Sigmoid(gate)), up)
 }
 
-// GeGLU returns gelu(gate) * up for x (rows, 2n), gate before up: (rows, n).
-// gelu is the approximation by tanh.
+// GeGLU returns gelu(gate) * up for x (rows, 2n), gate before up: (rows, n). gelu is the
+// approximation by tanh.
 func GeGLU(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	parts := s.Split(x, 2, -1)
 	return geglu(s, parts[0], parts[1])

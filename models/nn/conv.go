@@ -6,16 +6,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Conv is a causal convolution over rows, of each channel by itself. It adds up
-// shifted rows in float32, by elementwise operations: the result for a row
-// does not depend on how many come with it.
+// Conv is a causal convolution over rows, of each channel by itself. It adds up shifted rows in
+// float32, by elementwise operations: the result for a row does not depend on how many come with
+// it.
 type Conv struct {
 	taps   *mlx.Array // (K, C) float32, the row's own last
 	kernel int
 }
 
-// Conv reads the module at path, stored as (C, K, 1) or, as PyTorch has it,
-// (C, 1, K).
+// Conv reads the module at path, stored as (C, K, 1) or, as PyTorch has it, (C, 1, K).
 func (w *Weights) Conv(path string, channels, kernel int) *Conv {
 	s, name := w.scope, path+".weight"
 	shape := []int{channels, kernel, 1}

@@ -2,8 +2,7 @@ package nn
 
 import "tandem/engine/mlx"
 
-// An Embedding maps token ids to rows, and where the head is tied to it, rows
-// to logits.
+// An Embedding maps token ids to rows, and where the head is tied to it, rows to logits.
 type Embedding struct {
 	rows matrix // weight (V, H), plain or packed
 	head matrix // the same, as a product wants it

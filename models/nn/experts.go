@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// MoE is the MLP of a layer with experts: each row goes to the TopK that a
-// router likes best, and to one that all rows share.
+// MoE is the MLP of a layer with experts: each row goes to the TopK that a router likes best, and
+// to one that all rows share.
 type MoE struct {
 	Gate             *Linear // the router: (E)
 	GateUp, Down     experts
@@ -24,8 +24,8 @@ type MoEShape struct {
 	Normalize            bool // the weights of the chosen add up to 1
 }
 
-// MoE reads the module at path, whose experts are stacked under switch_mlp, gate
-// and up in one tensor or in two.
+// MoE reads the module at path, whose experts are stacked under switch_mlp, gate and up in one
+// tensor or in two.
 func (w *Weights) MoE(path string, hidden int, of MoEShape) *MoE {
 	gateUp := []Part{{path + ".switch_mlp.gate_proj", of.Intermediate}, {path + ".switch_mlp.up_proj", of.Intermediate}}
 	if both := path + ".switch_mlp.gate_up_proj"; w.Has(both + ".weight") {
@@ -41,8 +41,8 @@ func (w *Weights) MoE(path string, hidden int, of MoEShape) *MoE {
 	}
 }
 
-// Forward maps rows x (rows, H). What a row gets does not depend on the others:
-// every product is of one row with one expert.
+// Forward maps rows x (rows, H). What a row gets does not depend on the others: every product is of
+// one row with one expert.
 func (m *MoE) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	rows, hidden, e, k := x.Dim(0), x.Dim(1), m.of.Experts, m.of.TopK
 	gates := s.Softmax(m.Gate.Forward(s, x), -1) // (rows, E)
@@ -125,8 +125,7 @@ func (w *Weights) stackedExperts(path string, n, out, in int) stackedExperts {
 	}
 }
 
-// matmul maps x (rows, k or 1, 1, in) by the experts chosen (rows, k):
-// (rows, k, 1, out).
+// matmul maps x (rows, k or 1, 1, in) by the experts chosen (rows, k): (rows, k, 1, out).
 func (x *experts) matmul(s *mlx.Scope, rows, chosen *mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(x.parts))
 	for i, m := range x.parts {

@@ -6,18 +6,17 @@ import (
 	"tandem/engine/mlx"
 )
 
-// fewRows multiplies a few rows with packed matrices by a kernel of its own,
-// on the GPU: the seam for what `tandem bench verify` shows to be worth
-// writing. It reads a matrix once for all rows of a verify block. It is used
-// only if asked for, see Weights.FewRows; without it, and for shapes it does
-// not take, MLX's own product does the work.
+// fewRows multiplies a few rows with packed matrices by a kernel of its own, on the GPU: the seam
+// for what `tandem bench verify` shows to be worth writing. It reads a matrix once for all rows of
+// a verify block. It is used only if asked for, see Weights.FewRows; without it, and for shapes it
+// does not take, MLX's own product does the work.
 type fewRows struct{ kernel *mlx.Kernel }
 
 //go:embed fewrows.metal
 var fewRowsBody string
 
-// What a simdgroup and a threadgroup of the kernel compute. With more rows than
-// fewRowsMost the sums do not fit the registers of a lane.
+// What a simdgroup and a threadgroup of the kernel compute. With more rows than fewRowsMost the
+// sums do not fit the registers of a lane.
 const (
 	fewRowsMost       = 16
 	fewRowsColumns    = 4 // outputs of a simdgroup
@@ -33,8 +32,8 @@ func newFewRows(s *mlx.Scope) *fewRows {
 	})}
 }
 
-// takes reports whether the kernel can multiply this many rows with m. One row
-// is left to MLX, whose product is made for it.
+// takes reports whether the kernel can multiply this many rows with m. One row is left to MLX,
+// whose product is made for it.
 func (f *fewRows) takes(m *matrix, rows int) bool {
 	if f == nil {
 		return false

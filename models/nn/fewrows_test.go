@@ -19,8 +19,8 @@ import (
 //go:embed testdata/simdgroup.cpp
 var simdgroupProgram string
 
-// The kernel needs a GPU. Its body is C++ too, so that what it computes can be
-// seen anywhere: testdata/simdgroup.cpp runs it lane by lane.
+// The kernel needs a GPU. Its body is C++ too, so that what it computes can be seen anywhere:
+// testdata/simdgroup.cpp runs it lane by lane.
 func TestFewRowsBody(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
@@ -82,8 +82,8 @@ func TestFewRowsBody(t *testing.T) {
 	}
 }
 
-// runBody compiles the kernel's body for some constants, runs it on the inputs
-// and returns its output.
+// runBody compiles the kernel's body for some constants, runs it on the inputs and returns its
+// output.
 func runBody(t *testing.T, constants map[string]int, inputs map[string]any) []float32 {
 	t.Helper()
 	dir := t.TempDir()

@@ -6,16 +6,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Heads says how projected rows divide into attention heads: Q query heads,
-// then KV key heads, then KV value heads, of Dim elements each.
+// Heads says how projected rows divide into attention heads: Q query heads, then KV key heads, then
+// KV value heads, of Dim elements each.
 type Heads struct {
 	Q, KV, Dim int
 	Scale      float32 // of the scores
 }
 
-// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together,
-// (1, Q+KV, rows, D), for norm and rope treat them alike, and those of v
-// (1, KV, rows, D).
+// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together, (1, Q+KV, rows, D), for
+// norm and rope treat them alike, and those of v (1, KV, rows, D).
 func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
 	rows, heads := qkv.Dim(0), h.Q+2*h.KV
 	var x *mlx.Array // (1, Q+2KV, rows, D)
@@ -38,9 +37,8 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
 }
 
-// Attend rotates the heads of each sequence at its position, appends k and v
-// to its cache of the given layer, and returns what its queries attend to,
-// (rows, Q D) for the whole batch.
+// Attend rotates the heads of each sequence at its position, appends k and v to its cache of the
+// given layer, and returns what its queries attend to, (rows, Q D) for the whole batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int) *mlx.Array {
 	rows := b.Rows()
 	var out *mlx.Array // (1, Q, rows, D)
@@ -74,9 +72,8 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	return ScaledDotProductAttention(s, queries, view.K, view.V, h.Scale, view.Mask)
 }
 
-// apart attends q (1, Q, n, D), which stand at pos and behind, row by row:
-// the keys of a row are those there would be if it came alone, so that it
-// does not matter with how many others it comes.
+// apart attends q (1, Q, n, D), which stand at pos and behind, row by row: the keys of a row are
+// those there would be if it came alone, so that it does not matter with how many others it comes.
 func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
 	outs := make([]*mlx.Array, q.Dim(2))
 	for i := range outs {
@@ -90,14 +87,13 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 	return s.Concat(2, outs...)
 }
 
-// causalRows is how many queries of a prompt the CPU attends at a time. It
-// materialises the scores of all of them against every key, and one thread
-// works through the half that lies in the future: in blocks most of that half
-// is never computed (measured in engine/LOG.md).
+// causalRows is how many queries of a prompt the CPU attends at a time. It materialises the scores
+// of all of them against every key, and one thread works through the half that lies in the future:
+// in blocks most of that half is never computed (measured in engine/LOG.md).
 const causalRows = 64
 
-// causal attends q (1, Q, n, D), the last n of the positions of k and v
-// (1, KV, T, D): (1, Q, n, D).
+// causal attends q (1, Q, n, D), the last n of the positions of k and v (1, KV, T, D): (1, Q, n,
+// D).
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
 	if s.Thread().GPU() || n <= causalRows {

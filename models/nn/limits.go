@@ -2,9 +2,8 @@ package nn
 
 import "fmt"
 
-// Largest sizes a config.json may ask for, an order of magnitude above any
-// published model. A config beyond them is refused before anything is
-// allocated.
+// Largest sizes a config.json may ask for, an order of magnitude above any published model. A
+// config beyond them is refused before anything is allocated.
 const (
 	MaxLayers       = 1 << 10
 	MaxHidden       = 1 << 16
@@ -41,8 +40,8 @@ func unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// CheckActivation refuses a config whose activation is not the one the
-// architecture computes. An empty name means that one.
+// CheckActivation refuses a config whose activation is not the one the architecture computes. An
+// empty name means that one.
 func CheckActivation(field, name string, known ...string) error {
 	for _, k := range known {
 		if name == k || name == "" {

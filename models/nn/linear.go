@@ -11,12 +11,11 @@ import (
 type matrix struct {
 	weight *mlx.Array // plain: (in, out), a transposed view; packed: (out, in*bits/32) uint32
 
-	// blocks is another view of a plain float32 weight on the CPU,
-	// (out/blockOut, in, blockOut), or nil. For a few rows OpenBLAS repacks
-	// the whole matrix before it multiplies, unless the product is small: a
-	// batch of small products reads it once. Measured with one thread and
-	// 768 x 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead
-	// of 5.2, sixteen no faster than both threads on the whole.
+	// blocks is another view of a plain float32 weight on the CPU, (out/blockOut, in, blockOut), or
+	// nil. For a few rows OpenBLAS repacks the whole matrix before it multiplies, unless the
+	// product is small: a batch of small products reads it once. Measured with one thread and 768 x
+	// 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead of 5.2, sixteen no faster than
+	// both threads on the whole.
 	blocks *mlx.Array
 
 	scales, biases *mlx.Array // packed: (out, in/group), else nil
@@ -50,8 +49,7 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Reshape(y, rows, -1)
 }
 
-// matrix reads the weight of the module at path, (out, in) as the checkpoint
-// has it, not yet kept.
+// matrix reads the weight of the module at path, (out, in) as the checkpoint has it, not yet kept.
 func (w *Weights) matrix(path string, out, in int) matrix {
 	w.parameters += int64(out) * int64(in)
 	if !w.Has(path + ".scales") {
@@ -101,8 +99,7 @@ func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	return true
 }
 
-// layout brings the arrays into the form that matmul wants and returns them,
-// and views of them.
+// layout brings the arrays into the form that matmul wants and returns them, and views of them.
 func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 	if m.packed() {
 		return []*mlx.Array{m.weight, m.scales, m.biases}, nil
@@ -146,8 +143,7 @@ func (m *matrix) arrays() []*mlx.Array {
 	return slices.DeleteFunc([]*mlx.Array{m.weight, m.blocks, m.scales, m.biases}, func(a *mlx.Array) bool { return a == nil })
 }
 
-// Linear is x W^T + b, for one module or for several stacked ones that share
-// their input.
+// Linear is x W^T + b, for one module or for several stacked ones that share their input.
 type Linear struct {
 	parts []matrix
 	bias  *mlx.Array // (out) or nil
@@ -164,8 +160,7 @@ func (w *Weights) Linear(path string, in, out int, bias bool) *Linear {
 	return w.Stacked(in, bias, Part{path, out})
 }
 
-// Stacked reads modules with a common input as one, whose outputs are joined
-// in the given order.
+// Stacked reads modules with a common input as one, whose outputs are joined in the given order.
 func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 	l := &Linear{}
 	var biases []*mlx.Array

@@ -8,8 +8,8 @@ type RMSNorm struct {
 	eps    float32
 }
 
-// RMSNorm reads the module at path. offset is added to the weight: 1 where
-// the checkpoint stores it around zero, as Gemma's do.
+// RMSNorm reads the module at path. offset is added to the weight: 1 where the checkpoint stores it
+// around zero, as Gemma's do.
 func (w *Weights) RMSNorm(path string, dim int, eps, offset float64) *RMSNorm {
 	w.parameters += int64(dim)
 	weight := w.shifted(path, dim, offset)
@@ -34,8 +34,8 @@ func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 // Dtype is the type of the weight.
 func (n *RMSNorm) Dtype() mlx.Dtype { return n.weight.Dtype() }
 
-// HeadNorm is the pair of norms that some models apply to each head of q and
-// of k before the rotary embedding. Both are applied in one go.
+// HeadNorm is the pair of norms that some models apply to each head of q and of k before the rotary
+// embedding. Both are applied in one go.
 type HeadNorm struct {
 	weight *mlx.Array // (Q+KV, 1, D)
 	eps    float32

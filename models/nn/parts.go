@@ -5,14 +5,12 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Parts are what most of a forward's time goes into, to be timed by
-// themselves: the linear layers, and attention without its projections, or what
-// a layer has in its place. Norms, activations, residuals and embeddings are not
-// among them, nor is the head.
+// Parts are what most of a forward's time goes into, to be timed by themselves: the linear layers,
+// and attention without its projections, or what a layer has in its place. Norms, activations,
+// residuals and embeddings are not among them, nor is the head.
 //
-// The numbers that go in mean nothing, and so do those that come out; shapes,
-// weights and caches are the model's own. Each layer waits for the one before,
-// as in a forward.
+// The numbers that go in mean nothing, and so do those that come out; shapes, weights and caches
+// are the model's own. Each layer waits for the one before, as in a forward.
 type Parts struct {
 	linears []product
 	mixers  []Mixer
@@ -33,8 +31,8 @@ type product struct {
 // Parts returns what was asked for so far.
 func (w *Weights) Parts() Parts { return w.parts }
 
-// Linears evaluates every linear layer but the head on n rows of the type
-// d. Its result (1, 1) depends on all of them.
+// Linears evaluates every linear layer but the head on n rows of the type d. Its result (1, 1)
+// depends on all of them.
 func (p Parts) Linears(s *mlx.Scope, n int, d mlx.Dtype) *mlx.Array {
 	last := s.Zeros(d, 1, 1)
 	for _, l := range p.linears {
@@ -43,9 +41,8 @@ func (p Parts) Linears(s *mlx.Scope, n int, d mlx.Dtype) *mlx.Array {
 	return last
 }
 
-// Attention rotates and attends the heads of a batch in every layer, and
-// appends to its caches, which are to be evaluated with the result (1, 1). The
-// batch needs no tokens.
+// Attention rotates and attends the heads of a batch in every layer, and appends to its caches,
+// which are to be evaluated with the result (1, 1). The batch needs no tokens.
 func (p Parts) Attention(s *mlx.Scope, b lm.Batch, d mlx.Dtype) *mlx.Array {
 	last := s.Zeros(d, 1, 1)
 	for _, t := range p.mixers {

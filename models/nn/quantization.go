@@ -8,9 +8,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Quantization is the section of that name in config.json: how matrices were
-// packed, and by module path what differs. A module is quantized if the
-// checkpoint has scales for it; the section only says how.
+// Quantization is the section of that name in config.json: how matrices were packed, and by module
+// path what differs. A module is quantized if the checkpoint has scales for it; the section only
+// says how.
 type Quantization struct {
 	module
 	modules map[string]*module // nil module = false, not quantized
@@ -28,8 +28,8 @@ var (
 	quantizedGroups = []int{32, 64, 128}
 )
 
-// UnmarshalJSON reads {"group_size", "bits", "mode"} and, under any other
-// key, an object of the same form or false.
+// UnmarshalJSON reads {"group_size", "bits", "mode"} and, under any other key, an object of the
+// same form or false.
 func (q *Quantization) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &q.module); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Packing names the quantization for a person, such as "4-bit": what the
-// config says of all modules, or else bits.
+// Packing names the quantization for a person, such as "4-bit": what the config says of all
+// modules, or else bits.
 func (q *Quantization) Packing(bits int) string {
 	if q != nil && q.Bits > 0 {
 		bits = q.Bits
@@ -63,11 +63,10 @@ func (q *Quantization) Packing(bits int) string {
 	return fmt.Sprintf("%d-bit", bits)
 }
 
-// Elements returns the bits of one element of the packed module at path and
-// how many elements there are in each of its rows, from the columns of its
-// weight and the groups of its scales. Headers alone leave it open whether
-// columns are of 4 bits or of 8: what the config says of the module decides,
-// then what it says of all, then the first that is supported.
+// Elements returns the bits of one element of the packed module at path and how many elements there
+// are in each of its rows, from the columns of its weight and the groups of its scales. Headers
+// alone leave it open whether columns are of 4 bits or of 8: what the config says of the module
+// decides, then what it says of all, then the first that is supported.
 func (q *Quantization) Elements(path string, columns, groups int) (bits, in int) {
 	var candidates []module
 	if q != nil {
@@ -89,9 +88,9 @@ func (q *Quantization) Elements(path string, columns, groups int) (bits, in int)
 	return 0, 0
 }
 
-// of returns how the module at path is packed, whose weight has the given
-// columns and whose scales have the given groups per row of in elements. What
-// the config does not say follows from the shapes.
+// of returns how the module at path is packed, whose weight has the given columns and whose scales
+// have the given groups per row of in elements. What the config does not say follows from the
+// shapes.
 func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantization, error) {
 	var none mlx.Quantization
 	if columns == 0 || groups == 0 {

@@ -34,9 +34,9 @@ func (c *RopeScaling) Kind() string {
 
 // Rope is a rotary embedding of heads, or of their first elements.
 //
-// MLX has a kernel for it on Metal. On the CPU it computes sines and cosines
-// anew in every layer, from some twenty small operations: there a table per
-// forward, shared by all layers, rotates in half the time.
+// MLX has a kernel for it on Metal. On the CPU it computes sines and cosines anew in every layer,
+// from some twenty small operations: there a table per forward, shared by all layers, rotates in
+// half the time.
 type Rope struct {
 	rope   mlx.Rope
 	mscale float32 // of the rotated rows, 1 = none
@@ -44,9 +44,8 @@ type Rope struct {
 	inverse *mlx.Array // (D/2) float32, radians per position; nil = use the kernel
 }
 
-// Rope prepares the embedding of the first dims elements of heads. It rotates
-// pairs of neighbours if traditional, else the halves of these against each other.
-// scaling may be nil.
+// Rope prepares the embedding of the first dims elements of heads. It rotates pairs of neighbours
+// if traditional, else the halves of these against each other. scaling may be nil.
 func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeScaling) *Rope {
 	r := &Rope{rope: mlx.Rope{Dims: dims, Traditional: traditional, Base: float32(base), Scale: 1}, mscale: 1}
 	if dims%2 != 0 || !(base > 1) || math.IsInf(base, 0) {
@@ -118,8 +117,8 @@ func wavelengths(dims int, base float64) []float64 {
 	return out
 }
 
-// llama3 stretches long wavelengths by factor, leaves short ones, and
-// interpolates between (Llama 3.1's config).
+// llama3 stretches long wavelengths by factor, leaves short ones, and interpolates between (Llama
+// 3.1's config).
 func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 	low, high := or(c.LowFreqFactor, 1), or(c.HighFreqFactor, 4)
 	context := or(c.OriginalMaxPositionEmbeddings, 8192)
@@ -137,8 +136,8 @@ func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 	return out
 }
 
-// yarn blends stretched and plain wavelengths by a ramp over the dimensions
-// (Peng et al. 2023, eq. 23).
+// yarn blends stretched and plain wavelengths by a ramp over the dimensions (Peng et al. 2023, eq.
+// 23).
 func (c *RopeScaling) yarn(dims int, base float64) []float32 {
 	context := or(c.OriginalMaxPositionEmbeddings, 4096)
 	// dimension whose wavelength makes the given turns within the context
@@ -195,8 +194,8 @@ type tableKey struct {
 	sin    bool
 }
 
-// table returns the cosines of n positions and the sines, negated for the
-// first half, both (n, D), that all layers of a forward share.
+// table returns the cosines of n positions and the sines, negated for the first half, both (n, D),
+// that all layers of a forward share.
 func (r *Rope) table(s *mlx.Scope, pos, n int, d mlx.Dtype) (cos, sin *mlx.Array) {
 	key := tableKey{rope: r, pos: pos, n: n, dtype: d}
 	angles := func() *mlx.Array { // (n, D/2)

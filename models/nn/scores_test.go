@@ -50,8 +50,7 @@ func TestScaledDotProductAttention(t *testing.T) {
 	}
 }
 
-// TestGates compares the gates on the CPU with their definitions, the far ends
-// included.
+// TestGates compares the gates on the CPU with their definitions, the far ends included.
 func TestGates(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

@@ -17,9 +17,8 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// Weights hands a checkpoint's tensors to the layers of a model. It notes
-// which were asked for, so that what is missing and what is left over come
-// out by themselves, and it owns what it loaded.
+// Weights hands a checkpoint's tensors to the layers of a model. It notes which were asked for, so
+// that what is missing and what is left over come out by themselves, and it owns what it loaded.
 type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
 	FewRows bool      // use the kernel for few rows with packed matrices; the thread must have a GPU
@@ -41,8 +40,8 @@ type Weights struct {
 	bytes      int64
 }
 
-// NewWeights reads from src with the arrays of s, on the thread. q is the
-// section of that name in config.json, or nil.
+// NewWeights reads from src with the arrays of s, on the thread. q is the section of that name in
+// config.json, or nil.
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	w := &Weights{scope: s, src: src, config: q, names: map[string]string{}, asked: map[string]bool{}}
 	for _, name := range src.Names() {
@@ -51,8 +50,8 @@ func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
 	return w
 }
 
-// Sanitize renames the checkpoint's tensors to what the model calls them. It drops tensors that
-// are known and not needed: keep is false for them, or they are the head and NoHead is set.
+// Sanitize renames the checkpoint's tensors to what the model calls them. It drops tensors that are
+// known and not needed: keep is false for them, or they are the head and NoHead is set.
 func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 	names := make(map[string]string, len(w.names))
 	for name, stored := range w.names {
@@ -71,8 +70,8 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 // Has reports whether the checkpoint holds a tensor.
 func (w *Weights) Has(name string) bool { return w.names[name] != "" }
 
-// Shape returns the shape of a tensor of the checkpoint, nil if it has none of
-// that name. It does not count as asking for it.
+// Shape returns the shape of a tensor of the checkpoint, nil if it has none of that name. It does
+// not count as asking for it.
 func (w *Weights) Shape(name string) []int {
 	info, _ := w.src.Info(w.names[name])
 	return info.Shape
@@ -93,8 +92,8 @@ func (w *Weights) fail(err error) {
 	}
 }
 
-// Err returns the first failure, or else an error that names missing and
-// unexpected tensors. It is asked once everything was requested.
+// Err returns the first failure, or else an error that names missing and unexpected tensors. It is
+// asked once everything was requested.
 func (w *Weights) Err() error {
 	if err := cmp.Or(w.err, w.scope.Err()); err != nil {
 		return err
@@ -124,15 +123,13 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Parameters returns the number of weights asked for so far, each quantized
-// one counted as one.
+// Parameters returns the number of weights asked for so far, each quantized one counted as one.
 func (w *Weights) Parameters() int64 { return w.parameters }
 
 // Bytes returns the memory of what was kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }
 
-// Packing names the quantization, such as "4-bit"; it is empty if no matrix is
-// packed.
+// Packing names the quantization, such as "4-bit"; it is empty if no matrix is packed.
 func (w *Weights) Packing() string {
 	if w.packing.Bits == 0 {
 		return ""
@@ -168,8 +165,8 @@ var (
 	packedTypes = []string{"U32"}
 )
 
-// float returns a floating tensor of the given shape in the type to compute
-// in, as an array of the scope.
+// float returns a floating tensor of the given shape in the type to compute in, as an array of the
+// scope.
 func (w *Weights) float(name string, shape ...int) *mlx.Array {
 	a := w.load(name, floatTypes, shape)
 	if w.Dtype != 0 && a.Dtype() != w.Dtype {
@@ -178,9 +175,8 @@ func (w *Weights) float(name string, shape ...int) *mlx.Array {
 	return a
 }
 
-// load returns a tensor of one of the given types and of the given shape. After
-// any failure it returns zeros, which are never computed: only names, types
-// and shapes are looked at from then on.
+// load returns a tensor of one of the given types and of the given shape. After any failure it
+// returns zeros, which are never computed: only names, types and shapes are looked at from then on.
 func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	info, ok := w.info(name)
 	switch {
@@ -195,9 +191,8 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	return w.src.Load(w.scope, info.Name)
 }
 
-// keep makes arrays outlive the scope, and views of them, whose memory counts
-// once. It evaluates them now, so that no more than one layer is held twice,
-// and frees all others of the scope.
+// keep makes arrays outlive the scope, and views of them, whose memory counts once. It evaluates
+// them now, so that no more than one layer is held twice, and frees all others of the scope.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	if w.err != nil || w.missing != nil {
 		return

@@ -7,8 +7,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestErrIsOne: of several failures the first of the checkpoint is told, in
-// one line.
+// TestErrIsOne: of several failures the first of the checkpoint is told, in one line.
 func TestErrIsOne(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

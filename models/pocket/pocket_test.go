@@ -122,7 +122,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestTokens holds the special tokens of the tokenizer against the ids that config.json and generation_config.json name.
+// TestTokens holds the special tokens of the tokenizer against the ids that config.json and
+// generation_config.json name.
 func TestTokens(t *testing.T) {
 	var c, generation config
 	read(t, "config.json", &c)

@@ -142,8 +142,8 @@ func (a *args) linear(layer int) bool {
 	return (layer+1)%a.FullAttentionInterval != 0
 }
 
-// valueWidth is the elements of a row's values in a gated delta net,
-// convWidth those of queries, keys and values, which its convolution takes.
+// valueWidth is the elements of a row's values in a gated delta net, convWidth those of queries,
+// keys and values, which its convolution takes.
 func (a *args) valueWidth() int { return a.LinearNumValueHeads * a.LinearValueHeadDim }
 func (a *args) convWidth() int {
 	return 2*a.LinearNumKeyHeads*a.LinearKeyHeadDim + a.valueWidth()

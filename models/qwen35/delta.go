@@ -9,17 +9,17 @@ import (
 	"tandem/models/nn"
 )
 
-// keyEps is what the norm of queries and keys adds to the sum of their squares.
-// It is not in config.json.
+// keyEps is what the norm of queries and keys adds to the sum of their squares. It is not in
+// config.json.
 const keyEps = 1e-6
 
-// gatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and
-// transformers). Each value head h folds its rows into a matrix S (Dv, Dk):
+// gatedDelta is a gated delta net (Yang et al. 2024; GatedDeltaNet of mlx_lm and transformers).
+// Each value head h folds its rows into a matrix S (Dv, Dk):
 //
 //	S = g S;  S = S + beta (v - S k) k^T;  y = S q
 //
-// with g and beta between 0 and 1 from the row itself. Queries, keys and values
-// pass a short convolution first, and y is normalised and gated by z.
+// with g and beta between 0 and 1 from the row itself. Queries, keys and values pass a short
+// convolution first, and y is normalised and gated by z.
 type gatedDelta struct {
 	InProj   *nn.Linear // in_proj_qkv and in_proj_z: (C + Hv Dv), C = 2 Hk Dk + Hv Dv
 	GateProj *nn.Linear // in_proj_b and in_proj_a: (2 Hv)
@@ -75,8 +75,8 @@ func (d *gatedDelta) Forward(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array 
 	return d.OutProj.Forward(s, s.Reshape(y, rows, a.valueWidth()))
 }
 
-// update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of
-// each sequence: (rows, Hv, Dv).
+// update takes the rows qkv (rows, C) and gates (rows, 2 Hv) into the state of each sequence:
+// (rows, Hv, Dv).
 func (d *gatedDelta) update(s *mlx.Scope, qkv, gates *mlx.Array, b lm.Batch) *mlx.Array {
 	outs := make([]*mlx.Array, len(b))
 	at := 0
@@ -95,9 +95,9 @@ func (d *gatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	return s.Reshape(y, b.Rows(), d.args.valueWidth())
 }
 
-// recur implements cache.Recurrence. Its one further input is the outputs of
-// GateProj. All that mixes rows goes row by row, whatever their number: the
-// products have one shape, and so the same bits.
+// recur implements cache.Recurrence. Its one further input is the outputs of GateProj. All that
+// mixes rows goes row by row, whatever their number: the products have one shape, and so the same
+// bits.
 func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
 	a, n := d.args, rows[0].Dim(0)
 	hk, dk, hv, dv := a.LinearNumKeyHeads, a.LinearKeyHeadDim, a.LinearNumValueHeads, a.LinearValueHeadDim

@@ -9,12 +9,12 @@
 //   - The last layer of a group is attention. Its q_proj has a gate beside each query. Its rotary
 //     embedding turns only the first quarter of a head.
 //   - Queries and keys are normalised per head before the rotary embedding.
-//   - Published norms multiply by 1 + weight. MLX's conversions have added the 1 already. The layout
-//     of conv1d tells them apart, as in mlx_lm's Model.sanitize. The norm inside the delta nets is
-//     stored as it is used.
+//   - Published norms multiply by 1 + weight. MLX's conversions have added the 1 already. The
+//     layout of conv1d tells them apart, as in mlx_lm's Model.sanitize. The norm inside the delta
+//     nets is stored as it is used.
 //   - A layer with experts has one more expert that all rows share. A gate weighs it.
-//   - Checkpoints also hold a vision half and heads for multi-token prediction (mtp.*). They are not
-//     loaded.
+//   - Checkpoints also hold a vision half and heads for multi-token prediction (mtp.*). They are
+//     not loaded.
 package qwen35
 
 import (
