@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockPoll is how often a lock that another holds is tried: a blocking flock could not be
-// cancelled.
+// lockPoll is the pause between attempts to take a lock. A blocking flock could not be cancelled.
 const lockPoll = 250 * time.Millisecond
 
 // A repo is the folder of one model in the cache.
@@ -34,7 +33,7 @@ func (r repo) lockFile(etag string) string {
 	return filepath.Join(r.cache, ".locks", r.folder(), etag+".lock")
 }
 
-// ParseDir takes the folder of a snapshot apart, as [Pull] and [Resolve] return it. It need not
+// ParseDir splits the folder of a snapshot, as [Pull] and [Resolve] return it. The folder need not
 // exist. Error: [Invalid].
 func ParseDir(dir string) (cacheDir, id, commit string, err error) {
 	dir = filepath.Clean(dir)
@@ -43,13 +42,14 @@ func ParseDir(dir string) (cacheDir, id, commit string, err error) {
 	if folder, ok := strings.CutPrefix(filepath.Base(model), "models--"); ok {
 		r.id = strings.Replace(folder, "--", "/", 1)
 	}
-	if _, _, err := Parse(r.id); err != nil || strings.Contains(r.id, "@") || !isCommit(commit) || r.snapshot(commit) != dir {
+	_, _, err = Parse(r.id)
+	if err != nil || strings.Contains(r.id, "@") || !isCommit(commit) || r.snapshot(commit) != dir {
 		return "", "", "", errorf(Invalid, "", "%q is not a snapshot in a hub's cache", dir)
 	}
 	return r.cache, r.id, commit, nil
 }
 
-// commit returns the commit that a revision stands for on disk, "" if that is not known.
+// commit returns the commit that a revision stands for on disk, "" if it is not known.
 func (r repo) commit(revision string) (string, error) {
 	if isCommit(revision) {
 		return revision, nil
@@ -64,10 +64,10 @@ func (r repo) commit(revision string) (string, error) {
 	if c := strings.TrimSpace(string(data)); isCommit(c) {
 		return c, nil
 	}
-	return "", nil // damaged, as good as none
+	return "", nil // a damaged ref counts as none
 }
 
-// setRef notes the commit of a revision.
+// setRef writes down the commit of a revision.
 func (r repo) setRef(revision, commit string) error {
 	if revision == commit {
 		return nil
@@ -90,8 +90,8 @@ func (r repo) setRef(revision, commit string) error {
 	return err
 }
 
-// link makes a file of a snapshot, replacing what stands in its place, unless it is there already.
-// The folder is opened as a root, so that no name can lead out of it.
+// link makes a file of a snapshot and replaces what stands in its place. It reports false if the
+// link is there already. The folder is opened as a root, so that no name can lead out of it.
 func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) {
 	if dir := path.Dir(name); dir != "." {
 		if err := snapshot.MkdirAll(dir, 0o777); err != nil {
@@ -110,7 +110,7 @@ func (r repo) link(snapshot *os.Root, name, etag string) (made bool, err error) 
 	return true, snapshot.Rename(tmp, name)
 }
 
-// lock takes the lock of a blob, calling waiting each time it finds another holder.
+// lock takes the lock of a blob. It calls waiting each time another holds it.
 func (r repo) lock(ctx context.Context, etag string, waiting func()) (unlock func(), err error) {
 	for {
 		unlock, err = r.tryLock(etag)
@@ -124,7 +124,7 @@ func (r repo) lock(ctx context.Context, etag string, waiting func()) (unlock fun
 	}
 }
 
-// tryLock returns nil without an error if another holds the lock.
+// tryLock takes the lock of a blob. If another holds it, unlock and err are nil.
 func (r repo) tryLock(etag string) (unlock func(), err error) {
 	name := r.lockFile(etag)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
@@ -142,11 +142,12 @@ func (r repo) tryLock(etag string) (unlock func(), err error) {
 		f.Close()
 		return nil, err
 	}
-	return func() { f.Close() }, nil // closing releases; the file stays, as removing it would let two hold it
+	// Closing releases the lock. The file stays: if it were removed, two could hold the lock.
+	return func() { f.Close() }, nil
 }
 
-// freeSpace returns the bytes that a user may still write to the disk of a folder, which need not
-// exist yet.
+// freeSpace returns the bytes that a user may still write to the disk of a folder. The folder need
+// not exist yet.
 func freeSpace(dir string) (int64, error) {
 	for {
 		var st unix.Statfs_t
@@ -159,7 +160,7 @@ func freeSpace(dir string) (int64, error) {
 	}
 }
 
-// sleep waits for d, or for ctx, whose error it returns.
+// sleep waits for d, or until ctx is done. It returns the error of ctx.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

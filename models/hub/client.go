@@ -20,12 +20,12 @@ const (
 	maxRedirects  = 10
 	maxInfoBytes  = 32 << 20
 	infoAttempts  = 3 // a person waits for the first answer
-	fileAttempts  = 8 // in a row without a byte won
+	fileAttempts  = 8 // in a row without a byte gained
 	maxBackoff    = 30 * time.Second
 	maxRetryAfter = 5 * time.Minute
 )
 
-// errStalled is the cause of a request that was given up because nothing arrived.
+// errStalled is the cause of a request that ended because nothing arrived for too long.
 var errStalled = errors.New("nothing arrived for a while")
 
 // A client talks to one hub about one model.
@@ -39,11 +39,13 @@ type client struct {
 	log      *slog.Logger
 }
 
-// newClient returns the one for a model. Error: [BadOption].
+// newClient returns a client for a model. Error: [BadOption].
 func newClient(name, id string, opts Options) (client, error) {
 	endpoint, err := url.Parse(cmp.Or(opts.Endpoint, DefaultEndpoint))
-	if err != nil || endpoint.Host == "" || endpoint.Scheme != "https" && endpoint.Scheme != "http" || endpoint.User != nil {
-		return client{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s", opts.Endpoint, DefaultEndpoint)
+	if err != nil || endpoint.Host == "" || endpoint.User != nil ||
+		endpoint.Scheme != "https" && endpoint.Scheme != "http" {
+		return client{}, errorf(BadOption, name, "%q is not the address of a hub: it looks like %s",
+			opts.Endpoint, DefaultEndpoint)
 	}
 	c := client{
 		endpoint: endpoint, token: opts.Token, stall: cmp.Or(opts.Stall, defaultStall),
@@ -60,17 +62,19 @@ func newClient(name, id string, opts Options) (client, error) {
 // A transient error is worth another attempt.
 type transient struct {
 	err   error
-	after time.Duration // at least, as the hub asked
+	after time.Duration // the shortest pause, as the hub asked
 }
 
 func (t *transient) Error() string { return t.err.Error() }
 func (t *transient) Unwrap() error { return t.err }
 
-// retry calls f until it succeeds, fails for good, or fails the given number of times in a row
-// without winning anything.
-func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Duration, error), f func() (won bool, err error)) error {
+// retry calls f until it succeeds, fails for good, or fails the given number of times in a row. An
+// attempt that gained something (f returns true) starts the count again. waiting hears of each
+// pause.
+func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Duration, error),
+	f func() (gained bool, err error)) error {
 	for n := 1; ; n++ {
-		won, err := f()
+		gained, err := f()
 		t, ok := errors.AsType[*transient](err)
 		if !ok {
 			return err
@@ -78,15 +82,15 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if won {
+		if gained {
 			n = 1
 		}
 		if n >= attempts {
 			c.log.Info("giving up", "model", c.id, "error", t.err, "cause", errors.Unwrap(t.err))
 			return t.err
 		}
-		// Doubling from one second, with a quarter of chance so that parallel files do not come
-		// back at once.
+		// Doubling from one second, less up to a quarter at random, so that parallel files do not
+		// come back at once.
 		d := min(time.Second<<(n-1), maxBackoff)
 		d = max(d-time.Duration(rand.Int64N(int64(d)/4)), t.after)
 		c.log.Info("trying again", "model", c.id, "in", d, "after", t.err, "cause", errors.Unwrap(t.err))
@@ -97,7 +101,7 @@ func (c *client) retry(ctx context.Context, attempts int, waiting func(time.Dura
 	}
 }
 
-// A reply is an HTTP response and what the hub said about the file on the way to it.
+// A reply is an HTTP response, with what the hub said about the file on the way to it.
 type reply struct {
 	*http.Response
 	commit string
@@ -105,9 +109,9 @@ type reply struct {
 	size   int64  // -1 if not known
 }
 
-// do sends a request and follows redirects by itself: each hop is a new request that carries the
-// token only to the hub. A HEAD stops at a redirect to another host, because what the hub says of
-// the file is in that answer. The body must be closed; reading it fails with errStalled if nothing
+// do sends a request and follows redirects itself: each hop is a new request, and only the hub gets
+// the token. A HEAD stops at a redirect to another host, because the answer before it is what the
+// hub says of the file. The caller closes the body. Reading it fails with errStalled if nothing
 // arrives for a while.
 func (c *client) do(ctx context.Context, method, address string, header http.Header) (*reply, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -149,14 +153,15 @@ func (c *client) do(ctx context.Context, method, address string, header http.Hea
 	return nil, errorf(BadReply, c.name, "%s redirects in circles: check the hub endpoint", c.endpoint)
 }
 
-// isHub is true of addresses that may see the token: the endpoint's host, by its scheme or a safer
-// one.
+// isHub reports whether an address may see the token: the endpoint's host, by its scheme or by
+// https.
 func (c *client) isHub(u *url.URL) bool {
-	return strings.EqualFold(u.Host, c.endpoint.Host) && (u.Scheme == c.endpoint.Scheme || u.Scheme == "https")
+	return strings.EqualFold(u.Host, c.endpoint.Host) &&
+		(u.Scheme == c.endpoint.Scheme || u.Scheme == "https")
 }
 
-// note keeps what one hop says of the file. The first answer wins, so that the hub's word stands
-// against the storage's.
+// note keeps what one hop says of the file. The first answer wins: the hub comes before its
+// storage.
 func (r *reply) note(hub bool) {
 	h := r.Header
 	if r.commit == "" {
@@ -168,7 +173,7 @@ func (r *reply) note(hub bool) {
 	if n, err := strconv.ParseInt(h.Get("X-Linked-Size"), 10, 64); err == nil && n >= 0 && r.size < 0 {
 		r.size = n
 	}
-	// Without a linked file the hub's own answer is about the file itself.
+	// If no linked file is named, the hub's own answer is about the file itself.
 	if hub && r.StatusCode/100 == 2 {
 		if r.etag == "" {
 			r.etag = trimETag(h.Get("ETag"))
@@ -181,7 +186,7 @@ func (r *reply) note(hub bool) {
 
 func trimETag(s string) string { return strings.Trim(strings.TrimPrefix(s, "W/"), `"`) }
 
-// A body resets the watch as bytes arrive.
+// A body restarts the watch whenever bytes arrive.
 type body struct {
 	io.ReadCloser
 	c      *client
@@ -207,12 +212,14 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// networkError is the error of a request that got no answer, or lost it: worth another attempt
-// unless the caller left.
+// networkError returns the error of a request that got no answer or lost it. It is transient unless
+// the caller gave up.
 func (c *client) networkError(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause == errStalled:
-		return &transient{err: errorf(Unavailable, c.name, "nothing arrived from %s for %s: check the internet connection and pull again, what has arrived is kept (%w)", c.endpoint.Host, c.stall, errStalled)}
+		return &transient{err: errorf(Unavailable, c.name, "nothing arrived from %s for %s: "+
+			"check the internet connection and pull again, what has arrived is kept (%w)",
+			c.endpoint.Host, c.stall, errStalled)}
 	case cause != nil:
 		return cause
 	}
@@ -221,50 +228,65 @@ func (c *client) networkError(ctx context.Context, err error) error {
 	}
 	if p, ok := errors.AsType[*net.OpError](err); ok && p.Op == "proxyconnect" {
 		return &transient{err: &Error{Code: Offline, Err: err,
-			Message: fmt.Sprintf("the proxy on the way to the hub at %s cannot be reached: check the proxy in Settings, or in the environment", c.endpoint.Host)}}
+			Message: fmt.Sprintf("the proxy on the way to the hub at %s cannot be reached: "+
+				"check the proxy in Settings, or in the environment", c.endpoint.Host)}}
 	}
-	// Of no model, and without the cause, which says little to a person: retry logs it.
+	// The message names neither the model nor the cause. The cause says little to a person, and retry
+	// logs it.
 	return &transient{err: &Error{Code: Offline, Err: err,
-		Message: fmt.Sprintf("the hub at %s cannot be reached: check the internet connection, or the hub in Settings", c.endpoint.Host)}}
+		Message: fmt.Sprintf("the hub at %s cannot be reached: "+
+			"check the internet connection, or the hub in Settings", c.endpoint.Host)}}
 }
 
-// statusError is the error of an answer that is not a success. What names the file if it is about
-// one.
+// statusError returns the error of an answer that is not a success. what names the file, if the
+// request was for one.
 func (c *client) statusError(r *reply, what string) error {
 	page := c.endpoint.JoinPath(c.id).String()
 	if !c.isHub(r.Request.URL) && r.StatusCode/100 == 4 && r.StatusCode != http.StatusTooManyRequests {
-		// The storage behind the hub: its signed address has run out, and the hub gives a new one.
-		return &transient{err: errorf(Unavailable, c.name, "the hub's storage refused %s (%s): pull again later", what, r.Status)}
+		// The signed address at the hub's storage has run out. The next attempt gets a new one.
+		return &transient{err: errorf(Unavailable, c.name,
+			"the hub's storage refused %s (%s): pull again later", what, r.Status)}
 	}
 	code := r.Header.Get("X-Error-Code")
 	switch s := r.StatusCode; {
-	case s == http.StatusNotFound || s == http.StatusGone || s == http.StatusUnauthorized && (code == "RepoNotFound" || code == "RevisionNotFound"):
+	case s == http.StatusNotFound, s == http.StatusGone,
+		s == http.StatusUnauthorized && (code == "RepoNotFound" || code == "RevisionNotFound"):
 		switch {
 		case code == "RevisionNotFound":
-			return errorf(NotFound, c.name, "the model has no such revision: see %s/tree/main for its branches", page)
+			return errorf(NotFound, c.name,
+				"the model has no such revision: see %s/tree/main for its branches", page)
 		case what != "":
-			return errorf(NotFound, c.name, "the hub lists %s but does not have it: try another revision", what)
+			return errorf(NotFound, c.name,
+				"the hub lists %s but does not have it: try another revision", what)
 		}
-		return errorf(NotFound, c.name, "there is no such model at %s: check the spelling; if it is private, set a token that may read it", c.endpoint)
+		return errorf(NotFound, c.name, "there is no such model at %s: "+
+			"check the spelling; if it is private, set a token that may read it", c.endpoint)
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		if c.token == "" {
-			return errorf(Gated, c.name, "the model asks for permission: open %s, accept its terms, and set a token (in the settings, or as HF_TOKEN)", page)
+			return errorf(Gated, c.name, "the model asks for permission: "+
+				"open %s, accept its terms, and set a token (in the settings, or as HF_TOKEN)", page)
 		}
-		return errorf(Gated, c.name, "the token may not read the model: open %s, accept its terms with the token's account, or set another token (in the settings, or as HF_TOKEN)", page)
+		return errorf(Gated, c.name, "the token may not read the model: "+
+			"open %s, accept its terms with the token's account, "+
+			"or set another token (in the settings, or as HF_TOKEN)", page)
 	case s == http.StatusTooManyRequests:
 		after := retryAfter(r.Header.Get("Retry-After"))
 		if after > maxRetryAfter {
-			return errorf(RateLimited, c.name, "the hub allows no more requests for %s: pull again then, a token (HF_TOKEN) allows more", after.Round(time.Second))
+			return errorf(RateLimited, c.name, "the hub allows no more requests for %s: "+
+				"pull again then, a token (HF_TOKEN) allows more", after.Round(time.Second))
 		}
-		return &transient{errorf(RateLimited, c.name, "the hub allows no more requests for now: pull again in some minutes, a token (HF_TOKEN) allows more"), after}
+		return &transient{errorf(RateLimited, c.name, "the hub allows no more requests for now: "+
+			"pull again in some minutes, a token (HF_TOKEN) allows more"), after}
 	case s == http.StatusRequestTimeout || s >= 500:
 		after := min(retryAfter(r.Header.Get("Retry-After")), maxRetryAfter)
-		return &transient{errorf(Unavailable, c.name, "%s answers %q: pull again later, what has arrived is kept", r.Request.URL.Host, r.Status), after}
+		return &transient{errorf(Unavailable, c.name,
+			"%s answers %q: pull again later, what has arrived is kept",
+			r.Request.URL.Host, r.Status), after}
 	}
 	return errorf(BadReply, c.name, "%s answers %q: check the hub endpoint", r.Request.URL.Host, r.Status)
 }
 
-// retryAfter reads the header of that name: seconds or a date. 0 if there is none.
+// retryAfter parses the header of that name, seconds or a date. It returns 0 if there is none.
 func retryAfter(s string) time.Duration {
 	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
 		return time.Duration(max(0, n)) * time.Second
@@ -275,9 +297,11 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// info asks for the commit and the files of a revision, with their sizes if query is "?blobs=true".
-func (c *client) info(ctx context.Context, revision, query string, waiting func(time.Duration, error)) (info, error) {
-	address := c.endpoint.JoinPath("api", "models", c.id, "revision").String() + "/" + url.PathEscape(revision) + query
+// info asks for the commit and the files of a revision. Sizes come with the query "?blobs=true".
+func (c *client) info(ctx context.Context, revision, query string,
+	waiting func(time.Duration, error)) (info, error) {
+	address := c.endpoint.JoinPath("api", "models", c.id, "revision").String() +
+		"/" + url.PathEscape(revision) + query
 	var in info
 	err := c.retry(ctx, infoAttempts, waiting, func() (bool, error) {
 		r, err := c.do(ctx, http.MethodGet, address, nil)
@@ -298,7 +322,7 @@ func (c *client) info(ctx context.Context, revision, query string, waiting func(
 	return in, err
 }
 
-// fileURL is the address of a file at a commit.
+// fileURL returns the address of a file at a commit.
 func (c *client) fileURL(commit, name string) string {
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
@@ -308,7 +332,8 @@ func (c *client) fileURL(commit, name string) string {
 }
 
 // head asks for the hash and the size of a file.
-func (c *client) head(ctx context.Context, commit, name string, waiting func(time.Duration, error)) (etag string, size int64, err error) {
+func (c *client) head(ctx context.Context, commit, name string,
+	waiting func(time.Duration, error)) (etag string, size int64, err error) {
 	err = c.retry(ctx, fileAttempts, waiting, func() (bool, error) {
 		r, err := c.do(ctx, http.MethodHead, c.fileURL(commit, name), nil)
 		if err != nil {
@@ -319,11 +344,14 @@ func (c *client) head(ctx context.Context, commit, name string, waiting func(tim
 		case r.StatusCode >= 400:
 			return false, c.statusError(r, name)
 		case r.commit != "" && r.commit != commit:
-			return false, errorf(BadReply, c.name, "the hub answers with commit %q where %s was asked for: pull again", r.commit, commit)
+			return false, errorf(BadReply, c.name,
+				"the hub answers with commit %q where %s was asked for: pull again", r.commit, commit)
 		case newHash(r.etag, 0) == nil:
-			return false, errorf(BadReply, c.name, "the hub gives no hash for %s (%q), so it could not be checked: choose another hub endpoint", name, r.etag)
+			return false, errorf(BadReply, c.name, "the hub gives no hash for %s (%q), "+
+				"so it could not be checked: choose another hub endpoint", name, r.etag)
 		case r.size < 0:
-			return false, errorf(BadReply, c.name, "the hub gives no size for %s: choose another hub endpoint", name)
+			return false, errorf(BadReply, c.name,
+				"the hub gives no size for %s: choose another hub endpoint", name)
 		}
 		etag, size = r.etag, r.size
 		return false, nil
@@ -331,8 +359,8 @@ func (c *client) head(ctx context.Context, commit, name string, waiting func(tim
 	return etag, size, err
 }
 
-// contentRange reads the start and the whole size out of "bytes 5-9/10"; the size is -1 if it says
-// *.
+// contentRange parses the start and the whole size out of "bytes 5-9/10". The size of "bytes 5-9/*"
+// is -1.
 func contentRange(s string) (start, size int64, err error) {
 	s, ok := strings.CutPrefix(s, "bytes ")
 	span, whole, ok2 := strings.Cut(s, "/")

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// Discard deletes what pulls of a model have fetched and did not bring to an end: of the given
-// blobs, whose names [Options].Began told, those that no snapshot links to, whole or in parts. With
-// the last of them the model's folder goes, if nothing else is in it. It returns the bytes that
-// this freed. Errors: [Invalid], [Busy] if a program is downloading one of them now, [Disk].
+// Discard deletes what unfinished pulls of a model have fetched, and returns the bytes that this
+// freed. It deletes the given blobs, whose names [Options].Began told, whole or in parts. Blobs
+// that a snapshot links to stay. If nothing else is left in the model's folder, the folder goes
+// too. Errors: [Invalid], [Busy] if a program is downloading one of the blobs now, [Disk].
 func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 	if _, _, err := Parse(id); err != nil {
 		return 0, err
@@ -23,7 +23,7 @@ func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 	}
 	for _, etag := range blobs {
 		if newHash(etag, 0) == nil || linked[etag] {
-			continue // no name of a blob, or a snapshot's own
+			continue // not the name of a blob, or part of a snapshot
 		}
 		n, err := r.discard(etag)
 		freed += n
@@ -37,7 +37,7 @@ func Discard(cacheDir, id string, blobs []string) (freed int64, err error) {
 	return freed, nil
 }
 
-// discard deletes one blob and the part of it.
+// discard deletes one blob, whole or in part.
 func (r repo) discard(etag string) (freed int64, err error) {
 	unlock, err := r.tryLock(etag)
 	switch {
@@ -76,7 +76,7 @@ func (r repo) linked() (map[string]bool, error) {
 	return all, nil
 }
 
-// Freed returns the bytes that [Remove] would free. Errors: those of Remove.
+// Freed returns the bytes that [Remove] would free. Its errors are those of Remove.
 func Freed(dir string) (int64, error) {
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
@@ -84,7 +84,8 @@ func Freed(dir string) (int64, error) {
 	}
 	r := repo{cache: cacheDir, id: id}
 	if _, err := os.Stat(dir); err != nil {
-		return 0, errorf(NotFound, id, "the cache has no such snapshot, so there is nothing to delete (%w)", err)
+		return 0, errorf(NotFound, id,
+			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
 	}
 	plan, err := r.removal(commit)
 	if err != nil {
@@ -98,7 +99,7 @@ func Freed(dir string) (int64, error) {
 	if err != nil || !slices.Equal(commits, []string{commit}) {
 		return n, nil
 	}
-	// The model's folder goes, with what nothing refers to.
+	// The model's folder goes, with the blobs that no snapshot links to.
 	entries, err := os.ReadDir(filepath.Join(r.dir(), "blobs"))
 	if err = ignoreMissing(err); err != nil {
 		return n, diskError(id, err)

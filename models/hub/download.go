@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 )
 
-// errChanged means that a file became another between the question for its hash and its content.
+// errChanged means that the file changed after the hub gave its hash.
 var errChanged = errors.New("the file changed at the hub")
 
 // A file is one file of a pull.
@@ -27,19 +27,19 @@ type file struct {
 	slot int   // in the meter
 }
 
-// A download is the writing of one blob, by whoever holds its lock.
+// A download writes one blob, while this program holds its lock.
 type download struct {
 	p       *pull
 	f       *file
 	out     *os.File // blobs/ETAG.incomplete, written at the end
 	hash    hash.Hash
 	have    int64 // bytes in out, all of them in hash
-	best    int64 // the most that have has been, less what is too little to count
-	resumed bool  // some of the bytes are from an earlier pull, perhaps by another program
+	best    int64 // have when an attempt last counted as a gain
+	resumed bool  // some of the bytes are from an earlier pull, perhaps of another program
 }
 
-// newHash returns the hash that an ETag is of: SHA-256, or SHA-1 of a git blob of that size. Nil if
-// it is neither.
+// newHash returns the hash that an ETag is of: SHA-256, or SHA-1 of a git blob of that size. It
+// returns nil if it is neither.
 func newHash(etag string, size int64) hash.Hash {
 	switch {
 	case isHex(etag, sha256.Size*2):
@@ -52,8 +52,8 @@ func newHash(etag string, size int64) hash.Hash {
 	return nil
 }
 
-// fetch makes the blob of a file, unless it is there: it continues what an earlier pull left,
-// checks the whole against the hash, and only then gives the file its name.
+// fetch makes the blob of a file, unless it is there. It continues what an earlier pull left and
+// checks the whole against the hash. Only then does the file get its name.
 func (p *pull) fetch(ctx context.Context, f *file) error {
 	unlock, err := p.repo.lock(ctx, f.etag, func() {
 		p.meter.wait("another program downloads " + f.name)
@@ -87,13 +87,13 @@ func (p *pull) fetch(ctx context.Context, f *file) error {
 	return p.fileError(ctx, d.finish(ctx))
 }
 
-// has is true if the blob is there and of the right size; its hash was checked by whoever wrote it.
+// has reports whether the blob is there with the right size. Its writer has checked its hash.
 func (r repo) has(f *file) bool {
 	st, err := os.Stat(r.blob(f.etag))
 	return err == nil && st.Mode().IsRegular() && st.Size() == f.size
 }
 
-// fileError gives an error of the file system its sentence; others have theirs.
+// fileError turns an error of the file system into an [*Error]. Others are returned as they are.
 func (p *pull) fileError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errChanged) {
 		return err
@@ -104,8 +104,8 @@ func (p *pull) fileError(ctx context.Context, err error) error {
 	return diskError(p.name, err)
 }
 
-// resume takes over what an earlier pull left. It is hashed again, because the hash of a part is
-// kept nowhere.
+// resume takes over what an earlier pull left. The part is hashed again, because its hash is kept
+// nowhere.
 func (d *download) resume(ctx context.Context) error {
 	d.hash = newHash(d.f.etag, d.f.size)
 	st, err := d.out.Stat()
@@ -121,7 +121,7 @@ func (d *download) resume(ctx context.Context) error {
 	return err
 }
 
-// restart throws away what has arrived.
+// restart drops what has arrived.
 func (d *download) restart() error {
 	d.hash, d.have, d.resumed = newHash(d.f.etag, d.f.size), 0, false
 	d.p.meter.set(d.f, 0, 0)
@@ -132,19 +132,19 @@ func (d *download) restart() error {
 	return err
 }
 
-// get fetches what is missing, in as many attempts as it takes while each of them wins something.
+// get fetches what is missing. It tries on while attempts gain something.
 func (d *download) get(ctx context.Context) error {
 	return d.p.client.retry(ctx, fileAttempts, d.p.waiting, func() (bool, error) {
 		if d.have == d.f.size {
 			return false, nil
 		}
 		err := d.attempt(ctx)
-		// A thousandth of the file at least, so that the number of attempts is bounded.
-		won := d.have > d.best+d.f.size/1000
-		if won {
+		// A gain is more than a thousandth of the file, so that the number of attempts is bounded.
+		gained := d.have > d.best+d.f.size/1000
+		if gained {
 			d.best = d.have
 		}
-		return won, err
+		return gained, err
 	})
 }
 
@@ -165,7 +165,8 @@ func (d *download) attempt(ctx context.Context) error {
 		if err := d.restart(); err != nil {
 			return err
 		}
-		return &transient{err: errorf(BadReply, c.name, "the hub does not continue %s where it broke off (%s): pull again", d.f.name, r.Status)}
+		return &transient{err: errorf(BadReply, c.name,
+			"the hub does not continue %s where it broke off (%s): pull again", d.f.name, r.Status)}
 	case r.StatusCode != http.StatusOK && r.StatusCode != http.StatusPartialContent:
 		return c.statusError(r, d.f.name)
 	case r.etag != "" && r.etag != d.f.etag:
@@ -181,13 +182,15 @@ func (d *download) attempt(ctx context.Context) error {
 			if err := d.restart(); err != nil {
 				return err
 			}
-			return &transient{err: errorf(BadReply, c.name, "the hub sends another part of %s than it was asked for (%q): pull again", d.f.name, r.Header.Get("Content-Range"))}
+			return &transient{err: errorf(BadReply, c.name,
+				"the hub sends another part of %s than it was asked for (%q): pull again",
+				d.f.name, r.Header.Get("Content-Range"))}
 		}
 	}
 	return d.copy(r.Body)
 }
 
-// copy writes a body after what is there.
+// copy appends a body to what has arrived.
 func (d *download) copy(body io.Reader) error {
 	name := d.p.name
 	buf := make([]byte, 256<<10)
@@ -197,7 +200,9 @@ func (d *download) copy(body io.Reader) error {
 			if err := d.restart(); err != nil {
 				return err
 			}
-			return &transient{err: errorf(BadReply, name, "the hub sends more of %s than the %d bytes it announced: pull again", d.f.name, d.f.size)}
+			return &transient{err: errorf(BadReply, name,
+				"the hub sends more of %s than the %d bytes it announced: pull again",
+				d.f.name, d.f.size)}
 		}
 		if n > 0 {
 			if _, err := d.p.write(d.out, buf[:n]); err != nil {
@@ -214,18 +219,21 @@ func (d *download) copy(body io.Reader) error {
 			continue
 		}
 		if e, ok := errors.AsType[*Error](err); err == io.EOF || ok && e.Code == Offline {
-			err = &transient{err: errorf(Truncated, name, "the connection ended after %d of the %d bytes of %s: pull again, what has arrived is kept (%w)", d.have, d.f.size, d.f.name, err)}
+			err = &transient{err: errorf(Truncated, name,
+				"the connection ended after %d of the %d bytes of %s: "+
+					"pull again, what has arrived is kept (%w)", d.have, d.f.size, d.f.name, err)}
 		}
 		return err
 	}
 }
 
-// finish checks the hash and gives the blob its name. What an earlier pull left may be at fault;
-// then the file is fetched once more from the start.
+// finish checks the hash and gives the blob its name. If the hash of a resumed file is wrong, the
+// file is fetched once more from the start: what an earlier pull left may be at fault.
 func (d *download) finish(ctx context.Context) error {
 	sum := hex.EncodeToString(d.hash.Sum(nil))
 	if sum != d.f.etag && d.resumed {
-		d.p.client.log.Warn("a resumed file has the wrong hash; fetching it again", "model", d.p.name, "file", d.f.name)
+		d.p.client.log.Warn("a resumed file has the wrong hash; fetching it again",
+			"model", d.p.name, "file", d.f.name)
 		if err := d.restart(); err != nil {
 			return err
 		}
@@ -238,7 +246,10 @@ func (d *download) finish(ctx context.Context) error {
 		if err := os.Remove(d.out.Name()); err != nil {
 			return err
 		}
-		return errorf(HashMismatch, d.p.name, "%s is not what the hub announced (hash %s instead of %s), so it was removed: pull again, and if that does not help, something on the way changes files", d.f.name, sum, d.f.etag)
+		return errorf(HashMismatch, d.p.name,
+			"%s is not what the hub announced (hash %s instead of %s), so it was removed: "+
+				"pull again, and if that does not help, something on the way changes files",
+			d.f.name, sum, d.f.etag)
 	}
 	if err := errors.Join(d.out.Sync(), d.out.Close()); err != nil {
 		return err

@@ -34,7 +34,7 @@ const (
 type Error struct {
 	Code    Code
 	Name    string // the model, as the caller named it; empty if it is not about that
-	Message string // one sentence for a person, saying what to do
+	Message string // for a person: what happened, and what to do
 	Err     error  // the cause, may be nil
 
 	what string // of Incomplete: the message without what to do
@@ -54,18 +54,21 @@ func errorf(code Code, name, format string, args ...any) *Error {
 	return &Error{Code: code, Name: name, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// incomplete is the error of a model of which only a part is on disk, and of that, as far as is
-// known, some files missing.
+// incomplete returns the error of a model that is only partly on disk. missing lists the files that
+// it lacks, as far as they are known.
 func incomplete(name string, missing []string) *Error {
 	what := "the model is only half downloaded"
 	if len(missing) > 0 {
 		what += ", " + lacking(missing)
 	}
-	return &Error{Code: Incomplete, Name: name, Message: fmt.Sprintf("%s: run `tandem pull %s` to complete it", what, name), what: what}
+	return &Error{
+		Code: Incomplete, Name: name, what: what,
+		Message: fmt.Sprintf("%s: run `tandem pull %s` to complete it", what, name),
+	}
 }
 
-// offlineError tells why a model is not to be had while downloads are switched off; err is
-// [Resolve]'s.
+// offlineError says why a model cannot be used while downloads are switched off. err is the error
+// of [Resolve].
 func offlineError(name, cacheDir string, err error) error {
 	var what string
 	switch e, _ := errors.AsType[*Error](err); {
@@ -79,13 +82,15 @@ func offlineError(name, cacheDir string, err error) error {
 		return err // the cache itself is at fault
 	}
 	return &Error{Code: Offline, Name: name, Err: err,
-		Message: what + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again"}
+		Message: what + ", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again"}
 }
 
-// diskError is the error of a file operation in the cache.
+// diskError returns the error of a file operation in the cache.
 func diskError(name string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return errorf(DiskFull, name, "the disk is full: free some space and pull again, what has arrived is kept (%w)", err)
+		return errorf(DiskFull, name,
+			"the disk is full: free some space and pull again, what has arrived is kept (%w)", err)
 	}
-	return errorf(Disk, name, "the cache folder cannot be used: check its permissions and its disk (%w)", err)
+	return errorf(Disk, name,
+		"the cache folder cannot be used: check its permissions and its disk (%w)", err)
 }

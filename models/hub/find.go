@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Resolve returns the folder of a model in the cache without asking the hub. Name is org/name,
-// which means the snapshot of main if it is complete, otherwise the newest that is, or
-// org/name@revision. Errors: [Invalid], [NotFound], [Incomplete] naming what is missing, [Damaged],
+// Resolve returns the folder of a model in the cache without asking the hub. name is org/name or
+// org/name@revision. org/name means the snapshot of main if it is complete, otherwise the newest
+// complete one. Errors: [Invalid], [NotFound], [Incomplete] with what is missing, [Damaged],
 // [Disk].
 func Resolve(cacheDir, name string) (dir string, err error) {
 	id, revision, err := Parse(name)
@@ -37,8 +37,8 @@ func Resolve(cacheDir, name string) (dir string, err error) {
 	return "", errorf(NotFound, name, "the model is not on this computer: run `tandem pull %s`", name)
 }
 
-// List returns the ids of the models that have a folder in the cache, sorted, complete or not. A
-// cache that is not there has none. Error: [Disk].
+// List returns the ids of the models that have a folder in the cache, sorted, complete or not. It
+// returns none if there is no cache. Error: [Disk].
 func List(cacheDir string) ([]string, error) {
 	entries, err := os.ReadDir(cacheDir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -56,6 +56,7 @@ func List(cacheDir string) ([]string, error) {
 	return ids, nil
 }
 
+// lacking says which files are missing, the first three by name.
 func lacking(missing []string) string {
 	const most = 3
 	s := strings.Join(missing[:min(most, len(missing))], ", ")
@@ -69,14 +70,14 @@ func lacking(missing []string) string {
 }
 
 // pick chooses the snapshot that a revision means: its own, or for main the newest complete one if
-// its own is not complete. Without a complete one it returns what the likeliest lacks. An empty
-// commit means that there is none.
+// its own is not complete. If none is complete, it returns the likeliest one and what that lacks.
+// An empty commit means that there is none.
 func (r repo) pick(revision string) (commit string, missing []string, err error) {
 	if commit, err = r.commit(revision); err != nil {
 		return "", nil, err
 	}
 	if commit != "" {
-		missing, err = Missing(r.snapshot(commit))
+		missing, err = missingFiles(r.snapshot(commit))
 		if errors.Is(err, fs.ErrNotExist) {
 			commit, missing, err = "", nil, nil
 		}
@@ -108,7 +109,7 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 		if !isCommit(e.Name()) || e.Name() == commit {
 			continue
 		}
-		m, err := Missing(r.snapshot(e.Name()))
+		m, err := missingFiles(r.snapshot(e.Name()))
 		st, err2 := e.Info()
 		if err != nil || err2 != nil {
 			continue
@@ -134,11 +135,11 @@ func (r repo) pick(revision string) (commit string, missing []string, err error)
 	return commit, missing, nil
 }
 
-// Missing returns the files that a model's folder lacks, as far as the folder itself tells:
-// config.json, weights, the shards that the index or the name of another shard speaks of, and links
-// that lead nowhere. None means complete. Errors are those of the file system as they are, and
-// [Damaged] if the index makes no sense or names files elsewhere.
-func Missing(dir string) ([]string, error) {
+// missingFiles returns the files that a model's folder lacks, as far as the folder tells. None
+// means complete. It looks for config.json, weights, the shards that the index or the name of
+// another shard speaks of, and links that lead nowhere. Errors are those of the file system as they
+// are, and [Damaged] if the index makes no sense or names files elsewhere.
+func missingFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,8 @@ func Missing(dir string) ([]string, error) {
 		}
 		named, err := shards(index)
 		if err != nil {
-			return nil, errorf(Damaged, "", "%w: delete the model and fetch it again from a source you trust", err)
+			return nil, errorf(Damaged, "",
+				"%w: delete the model and fetch it again from a source you trust", err)
 		}
 		for _, name := range named {
 			if !there[name] {
@@ -185,7 +187,8 @@ func Missing(dir string) ([]string, error) {
 		}
 		return missing, nil
 	}
-	if len(weights) == 0 && !slices.ContainsFunc(missing, func(f string) bool { return strings.HasSuffix(f, ".safetensors") }) {
+	isWeights := func(name string) bool { return strings.HasSuffix(name, ".safetensors") }
+	if len(weights) == 0 && !slices.ContainsFunc(missing, isWeights) {
 		lacks("model.safetensors")
 	}
 	sets := make(map[shardSet]bool)
@@ -201,7 +204,8 @@ func Missing(dir string) ([]string, error) {
 			}
 		}
 		if len(weights)+len(missing) > maxShards {
-			return nil, errorf(Damaged, "", "%s is one of more than the %d files that a model may have: delete the model and fetch it again from a source you trust", name, maxShards)
+			return nil, errorf(Damaged, "", "%s is one of more than the %d files that a model may have: "+
+				"delete the model and fetch it again from a source you trust", name, maxShards)
 		}
 	}
 	return missing, nil

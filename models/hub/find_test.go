@@ -54,7 +54,7 @@ func TestMissing(t *testing.T) {
 	for _, test := range tests {
 		dir := t.TempDir()
 		lay(t, dir, test.files)
-		got, err := Missing(dir)
+		got, err := missingFiles(dir)
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("%s: missing %q, %v, want %q", test.name, got, err, test.want)
 		}
@@ -68,12 +68,12 @@ func TestMissing(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		lay(t, dir, map[string]string{"config.json": "{}", "model.safetensors": "w", indexName: index})
-		_, err := Missing(dir)
+		_, err := missingFiles(dir)
 		if e, ok := errors.AsType[*Error](err); !ok || e.Code != Damaged || !strings.Contains(e.Message, indexName) {
 			t.Errorf("an index with %s gives %v", name, err)
 		}
 	}
-	if _, err := Missing(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := missingFiles(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder gives %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestHostileShards(t *testing.T) {
 		for _, name := range names {
 			lay(t, dir, map[string]string{name + ".safetensors": "w"})
 		}
-		_, err := Missing(dir)
+		_, err := missingFiles(dir)
 		wantCode(t, err, Damaged, "4096 files")
 	}
 	// Each of a set names all of it, which must not be spelled out once for each.
@@ -111,7 +111,7 @@ func TestHostileShards(t *testing.T) {
 		lay(t, dir, map[string]string{shardSet{"model", n + 1}.name(i + 1): ""})
 	}
 	allocs := testing.AllocsPerRun(1, func() {
-		if missing, err := Missing(dir); err != nil || !slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
+		if missing, err := missingFiles(dir); err != nil || !slices.Equal(missing, []string{"model-01001-of-01001.safetensors"}) {
 			t.Errorf("missing %q, %v", missing, err)
 		}
 	})
@@ -212,7 +212,7 @@ func TestPullOffline(t *testing.T) {
 		"org/none":  "the model is not in the cache ",
 	} {
 		_, err := Pull(t.Context(), name, Options{CacheDir: cache, Offline: true}, nil)
-		want := name + ": " + what + cache + ", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again"
+		want := name + ": " + what + cache + ", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again"
 		if wantCode(t, err, Offline); err.Error() != want {
 			t.Errorf("%q, want %q", err, want)
 		}

@@ -14,7 +14,7 @@ const indexName = "model.safetensors.index.json"
 // maxIndexBytes bounds an index: the largest known have some 100,000 tensors in 10 MiB.
 const maxIndexBytes = 64 << 20
 
-// maxShards bounds the weights of one model, as loading does.
+// maxShards bounds the weights of one model. Loading a model has the same bound.
 const maxShards = 4096
 
 // shards returns the names of the files in an index, sorted.
@@ -38,11 +38,13 @@ func shards(index []byte) ([]string, error) {
 		return nil, errors.New(indexName + " names no files")
 	}
 	if len(names) > maxShards {
-		return nil, fmt.Errorf("%s names %d files, more than the %d that a model may have", indexName, len(names), maxShards)
+		return nil, fmt.Errorf("%s names %d files, more than the %d that a model may have",
+			indexName, len(names), maxShards)
 	}
 	for _, name := range names {
 		if !safeFile(name) || strings.Contains(name, "/") || !strings.HasSuffix(name, ".safetensors") {
-			return nil, fmt.Errorf("%s names %q, which is no safetensors file beside it", indexName, name)
+			return nil, fmt.Errorf("%s names %q, which is no safetensors file beside it",
+				indexName, name)
 		}
 	}
 	return names, nil
@@ -54,7 +56,7 @@ type shardSet struct {
 	n    int    // 3
 }
 
-// shardSetOf returns the set that a file is one of, if its name says so.
+// shardSetOf returns the set that a file belongs to, if its name tells.
 func shardSetOf(name string) (shardSet, bool) {
 	stem, ok := strings.CutSuffix(name, ".safetensors")
 	if !ok || len(stem) < len("-00001-of-00003") {
@@ -64,7 +66,8 @@ func shardSetOf(name string) (shardSet, bool) {
 	var set shardSet
 	cut := len(stem) - len("-00001-of-00003")
 	set.stem = stem[:cut]
-	if _, err := fmt.Sscanf(stem[cut:], "-%05d-of-%05d", &i, &set.n); err != nil || i < 1 || i > set.n || set.name(i) != name {
+	_, err := fmt.Sscanf(stem[cut:], "-%05d-of-%05d", &i, &set.n)
+	if err != nil || i < 1 || i > set.n || set.name(i) != name {
 		return shardSet{}, false
 	}
 	return set, true

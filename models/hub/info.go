@@ -14,10 +14,11 @@ const maxFiles = 20_000
 type info struct {
 	commit string
 	files  []string         // every file of the repository, sorted
-	sizes  map[string]int64 // of those whose size the hub told
+	sizes  map[string]int64 // of the files whose size the hub gave
 }
 
-// parseInfo reads the answer of /api/models/ID/revision/REV. One hostile name refuses it all.
+// parseInfo parses the answer of /api/models/ID/revision/REV. One hostile file name refuses all of
+// it.
 func parseInfo(name string, data []byte) (info, error) {
 	var reply struct {
 		SHA      string `json:"sha"`
@@ -27,21 +28,25 @@ func parseInfo(name string, data []byte) (info, error) {
 		} `json:"siblings"`
 	}
 	if len(data) > maxInfoBytes {
-		return info{}, errorf(BadReply, name, "the hub's list of files is larger than %d MiB: check the hub endpoint", maxInfoBytes>>20)
+		return info{}, errorf(BadReply, name,
+			"the hub's list of files is larger than %d MiB: check the hub endpoint", maxInfoBytes>>20)
 	}
 	if err := json.Unmarshal(data, &reply); err != nil {
-		return info{}, errorf(BadReply, name, "the hub's answer is not what a hub answers: check the hub endpoint (%w)", err)
+		return info{}, errorf(BadReply, name,
+			"the hub's answer is not what a hub answers: check the hub endpoint (%w)", err)
 	}
 	if !isCommit(reply.SHA) {
 		return info{}, errorf(BadReply, name, "the hub's answer has no commit: check the hub endpoint")
 	}
 	if len(reply.Siblings) > maxFiles {
-		return info{}, errorf(Unsupported, name, "the repository has more than %d files, which no model has", maxFiles)
+		return info{}, errorf(Unsupported, name,
+			"the repository has more than %d files, which no model has", maxFiles)
 	}
 	in := info{commit: reply.SHA, sizes: map[string]int64{}}
 	for _, s := range reply.Siblings {
 		if !safeFile(s.Name) {
-			return info{}, errorf(Unsafe, name, "the repository names a file outside its own folder, %q: nothing was downloaded, do not trust it", s.Name)
+			return info{}, errorf(Unsafe, name, "the repository names a file outside its own folder, %q: "+
+				"nothing was downloaded, do not trust it", s.Name)
 		}
 		in.files = append(in.files, s.Name)
 		if s.Size != nil && *s.Size >= 0 {
@@ -53,8 +58,8 @@ func parseInfo(name string, data []byte) (info, error) {
 	return in, nil
 }
 
-// choose returns the files to fetch. The index, if the model has one, says which of the weights are
-// the model's.
+// choose returns the files to fetch. The index, if there is one, says which weights are the
+// model's.
 func (in info) choose(name string, index []byte) ([]string, error) {
 	var chosen, weights []string
 	for _, f := range in.files {
@@ -67,7 +72,8 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 		}
 	}
 	if !slices.Contains(chosen, "config.json") || len(weights) == 0 {
-		return nil, errorf(Unsupported, name, "the repository %s: choose one with MLX or safetensors weights", in.lacks())
+		return nil, errorf(Unsupported, name,
+			"the repository %s: choose one with MLX or safetensors weights", in.lacks())
 	}
 	switch {
 	case index != nil:
@@ -81,25 +87,29 @@ func (in info) choose(name string, index []byte) ([]string, error) {
 		}
 		for _, f := range named {
 			if !there[f] {
-				return nil, errorf(Unsupported, name, "%s names %s, which the repository does not have: choose another revision", indexName, f)
+				return nil, errorf(Unsupported, name,
+					"%s names %s, which the repository does not have: choose another revision",
+					indexName, f)
 			}
 		}
 		weights = named
 	case slices.ContainsFunc(weights, func(f string) bool { return strings.HasPrefix(f, "model") }):
-		// Some repositories hold the same weights once more in their maker's own format.
-		weights = slices.DeleteFunc(weights, func(f string) bool { return strings.HasPrefix(f, "consolidated") })
+		// Some repositories hold the same weights again in their maker's own format.
+		weights = slices.DeleteFunc(weights,
+			func(f string) bool { return strings.HasPrefix(f, "consolidated") })
 	}
 	return append(chosen, weights...), nil
 }
 
-// lacks says what keeps a repository from being a model that can be loaded.
+// lacks says why a repository holds no model that can be loaded.
 func (in info) lacks() string {
 	for _, f := range in.files {
 		switch path.Ext(f) {
 		case ".gguf":
 			return "holds GGUF files"
 		case ".bin", ".pt", ".pth":
-			if !slices.ContainsFunc(in.files, func(f string) bool { return path.Ext(f) == ".safetensors" }) {
+			isWeights := func(f string) bool { return path.Ext(f) == ".safetensors" }
+			if !slices.ContainsFunc(in.files, isWeights) {
 				return "holds pickled weights only, which can run code when they are read"
 			}
 		}

@@ -17,30 +17,36 @@ const (
 )
 
 // Parse splits a model's name, "org/name" or "org/name@revision", at the @. The revision is a
-// branch, a tag or a commit, "main" if the name has none. Error: [Invalid].
+// branch, a tag or a commit, and "main" if the name has none. Error: [Invalid].
 func Parse(name string) (id, revision string, err error) {
 	id, revision, found := strings.Cut(name, "@")
 	if !found {
 		revision = "main"
 	}
 	parts := strings.Split(id, "/")
-	ok := len(parts) <= 2 && len(id) <= maxNameLength && !strings.Contains(id, "--") && !strings.Contains(id, "..")
+	ok := len(parts) <= 2 && len(id) <= maxNameLength &&
+		!strings.Contains(id, "--") && !strings.Contains(id, "..")
 	for _, part := range parts {
-		ok = ok && part != "" && strings.Trim(part, "-.") == part && !strings.ContainsFunc(part, notWord)
+		ok = ok && part != "" && strings.Trim(part, "-.") == part &&
+			!strings.ContainsFunc(part, notWord)
 	}
 	if !ok {
-		return "", "", errorf(Invalid, "", "%q is not the name of a model at the hub: it looks like org/name, or org/name@revision", name)
+		return "", "", errorf(Invalid, "", "%q is not the name of a model at the hub: "+
+			"it looks like org/name, or org/name@revision", name)
 	}
-	if revision == "" || len(revision) > maxRevisionLength || !filepath.IsLocal(revision) || path.Clean(revision) != revision ||
-		revision == "." || strings.ContainsFunc(revision, func(r rune) bool { return r != '/' && notWord(r) }) {
-		return "", "", errorf(Invalid, "", "%q in %q is not a revision: it is a branch, a tag or a commit", revision, name)
+	odd := func(r rune) bool { return r != '/' && notWord(r) }
+	if revision == "" || len(revision) > maxRevisionLength || revision == "." ||
+		!filepath.IsLocal(revision) || path.Clean(revision) != revision ||
+		strings.ContainsFunc(revision, odd) {
+		return "", "", errorf(Invalid, "",
+			"%q in %q is not a revision: it is a branch, a tag or a commit", revision, name)
 	}
 	return id, revision, nil
 }
 
-// FromPage returns the name of the model whose page an address is, at the public hub or the one at
-// endpoint, with the revision that the page shows if it is not the newest. What is no such address
-// stays as it is.
+// FromPage returns the name of the model whose page an address is, at the public hub or at
+// endpoint. The name has the revision that the page shows, unless that is main. Any other text is
+// returned as it is.
 func FromPage(address, endpoint string) string {
 	hosts := []string{"huggingface.co", "www.huggingface.co", "hf.co"}
 	host, _, _ := strings.Cut(address, "/")
@@ -68,41 +74,45 @@ func FromPage(address, endpoint string) string {
 		return address
 	}
 	name := parts[0] + "/" + parts[1]
-	if len(parts) > 3 && slices.Contains([]string{"tree", "blob", "resolve", "commit"}, parts[2]) && parts[3] != "main" {
+	views := []string{"tree", "blob", "resolve", "commit"}
+	if len(parts) > 3 && slices.Contains(views, parts[2]) && parts[3] != "main" {
 		name += "@" + parts[3]
 	}
 	return name
 }
 
-// ParsePull splits the name of a model that is to be pulled, as [Parse] does, but not without an
+// ParsePull splits the name of a model to be pulled, as [Parse] does. It refuses a name without an
 // organization. Error: [Invalid].
 func ParsePull(name string) (id, revision string, err error) {
 	if id, revision, err = Parse(name); err == nil && !strings.Contains(id, "/") {
-		return "", "", errorf(Invalid, "", "%q names no model at the hub: write the organization too, ORG/NAME, as the model's page shows it", name)
+		return "", "", errorf(Invalid, "", "%q names no model at the hub: "+
+			"write the organization too, ORG/NAME, as the model's page shows it", name)
 	}
 	return id, revision, err
 }
 
-// notWord is true of what has no place in a name or a revision.
+// notWord reports whether a name or a revision must not contain r.
 func notWord(r rune) bool {
-	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_.", r))
+	return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' ||
+		strings.ContainsRune("-_.", r))
 }
 
-// isCommit is true of a full commit hash.
+// isCommit reports whether s is a full commit hash.
 func isCommit(s string) bool { return isHex(s, 40) }
 
 func isHex(s string, n int) bool {
 	return len(s) == n && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// safeFile is true of a path that stays inside the folder that it is relative to, on any system.
+// safeFile reports whether a path stays inside the folder that it is relative to, on any system.
 func safeFile(name string) bool {
-	return len(name) <= maxFileLength && filepath.IsLocal(name) && path.Clean(name) == name && name != "." &&
+	return len(name) <= maxFileLength && name != "." &&
+		filepath.IsLocal(name) && path.Clean(name) == name &&
 		!strings.ContainsAny(name, `\:`) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
-// wanted is true of the files that a model needs. Weights count at the top only: folders hold them
-// in other formats.
+// wanted reports whether a model needs a file. Weights count at the top only: folders hold them in
+// other formats.
 func wanted(name string) bool {
 	switch path.Ext(name) {
 	case ".json", ".jinja", ".model", ".txt":

@@ -8,21 +8,21 @@ import (
 
 const (
 	progressEvery = 100 * time.Millisecond
-	progressIdle  = time.Second      // when nothing moves, so that the rate falls in sight
-	stalledAfter  = 10 * time.Second // that nothing moved, it is said so
-	rateWindow    = 10 * time.Second // over which the rate is taken, so that a time left taken from it does not jump
+	progressIdle  = time.Second      // between reports when nothing moves, so that the rate is seen to fall
+	stalledAfter  = 10 * time.Second // without a byte, after which Waiting says so
+	rateWindow    = 10 * time.Second // that the rate is averaged over, so that a time left does not jump
 )
 
-// A Progress is where a [Pull] stands. It is the callback's to keep.
+// A Progress says how far a [Pull] is. The callback may keep it.
 type Progress struct {
-	Done    int64   // bytes on disk of all files, those there before included
+	Done    int64   // bytes on disk of all files, with those that were there before
 	Total   int64   // bytes of all files; 0 until it is known
 	Rate    float64 // bytes per second over the last ten seconds
-	Waiting string  // why nothing moves, e.g. a pause between attempts; one clause, "" while something does
+	Waiting string  // why nothing moves, such as a pause between attempts; "" while something moves
 }
 
-// A meter collects progress from the workers and hands it on, from one goroutine and at most ten
-// times a second.
+// A meter collects progress from the workers. It reports from one goroutine, at most ten times a
+// second.
 type meter struct {
 	report func(Progress)
 
@@ -31,7 +31,7 @@ type meter struct {
 	waiting string
 	changed bool
 	last    time.Time // of the last report
-	moved   time.Time // the last time that something arrived, or was planned
+	moved   time.Time // when something last arrived or was planned
 	marks   []mark    // bytes that arrived, for the rate
 	arrived int64
 
@@ -47,7 +47,7 @@ type mark struct {
 	bytes int64
 }
 
-// newMeter starts a meter; close it.
+// newMeter starts a meter. The caller closes it.
 func newMeter(report func(Progress)) *meter {
 	m := &meter{report: report, stop: make(chan struct{})}
 	if report == nil {
@@ -102,7 +102,7 @@ func (m *meter) flush() {
 	m.report(p)
 }
 
-// plan sets the files, all at once when their sizes are known.
+// plan sets the files, all at once, when their sizes are known.
 func (m *meter) plan(files []*file) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *meter) plan(files []*file) {
 	m.changed = true
 }
 
-// set notes how much of a file is on disk; arrived of it came over the network just now.
+// set says how many bytes of a file are on disk. arrived of them have just come over the network.
 func (m *meter) set(f *file, done, arrived int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +129,7 @@ func (m *meter) set(f *file, done, arrived int64) {
 	m.changed = true
 }
 
-// wait says why nothing moves; "" takes it back.
+// wait says why nothing moves; "" takes that back.
 func (m *meter) wait(why string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

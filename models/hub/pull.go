@@ -23,19 +23,26 @@ const (
 	defaultStall = 30 * time.Second
 )
 
-// Options of [Pull]. CacheDir must be set; otherwise the zero value is useful.
+// Options of [Pull]. CacheDir must be set; the zero value of all others is useful.
 type Options struct {
-	CacheDir  string                                  // the folder that holds models--ORG--NAME
-	Endpoint  string                                  // DefaultEndpoint if empty
-	Token     string                                  // sent to the endpoint's host, never to another
-	Client    *http.Client                            // http.DefaultClient if nil; its Timeout and CheckRedirect are not used
-	Offline   bool                                    // use what is on disk, or fail
-	Logger    *slog.Logger                            // discards if nil
-	FreeSpace func(dir string) (bytes int64, _ error) // of the folder's disk; asks the system if nil
-	Stall     time.Duration                           // without a byte, after which a request is given up; 30 s if 0
-	Began     func(blob string)                       // is told, before its first byte is written, of each blob that this pull begins, rather than continues; may be nil
+	CacheDir string       // the folder that holds models--ORG--NAME
+	Endpoint string       // DefaultEndpoint if empty
+	Token    string       // sent to the endpoint's host, never to another
+	Client   *http.Client // http.DefaultClient if nil; its Timeout and CheckRedirect are not used
+	Offline  bool         // use what is on disk, or fail
+	Logger   *slog.Logger // discards if nil
 
-	write func(f *os.File, p []byte) (int, error) // (*os.File).Write if nil; tests fill the disk by it
+	// FreeSpace returns the free bytes on the disk of a folder. If nil, the system is asked.
+	FreeSpace func(dir string) (bytes int64, _ error)
+
+	// Stall ends a request after so long without a byte; 30 s if 0.
+	Stall time.Duration
+
+	// Began hears of each blob that this pull begins, before its first byte is written. It does not
+	// hear of blobs that the pull continues. May be nil.
+	Began func(blob string)
+
+	write func(f *os.File, p []byte) (int, error) // (*os.File).Write if nil; tests fill the disk
 }
 
 // A pull is one call of Pull.
@@ -53,23 +60,25 @@ type pull struct {
 type Snapshot struct {
 	Dir    string // the folder of config.json
 	Commit string
-	Added  bool // the pull put files into it; otherwise all were there, whoever fetched them
+	Added  bool // the pull put files into it; else all were there already
 
-	Unchecked error // why the hub could not say whether the revision has moved on; nil if it was asked, or offline
+	// Unchecked says why the hub could not tell whether the revision has moved on. It is nil if the
+	// hub answered, and if Options.Offline is set.
+	Unchecked error
 }
 
-// Pull makes a model of the hub complete on disk and returns its snapshot. Name is org/name or
-// org/name@revision; a name without org is refused before anything is asked of the hub. What is
-// there already is not fetched again, whoever fetched it; what an earlier pull left half done is
-// continued. If the hub cannot be reached, a snapshot of the revision that is complete on disk is
-// returned as it is, with Unchecked set. Progress, if not nil, is called from one goroutine, at
-// most ten times a second, and for the last time before Pull returns.
+// Pull makes a model of the hub complete on disk and returns its snapshot. name is org/name or
+// org/name@revision; a name without org is refused before the hub is asked.
+//
+// Files in the cache are not fetched again, whoever fetched them. Files that an earlier pull left
+// half done are continued. If the hub cannot be reached and the revision is complete on disk, Pull
+// returns that snapshot with Unchecked set. progress may be nil. It is called from one goroutine,
+// at most ten times a second, and for the last time before Pull returns.
 //
 // Cancelling ctx ends the pull with ctx's error and keeps what has arrived. Failures that may pass
-// are tried again, with growing pauses, as long as each attempt brings something, and up to eight
-// times in a row if not. Codes of errors: [Invalid], [BadOption], [NotFound], [Gated],
-// [Unsupported], [Unsafe], [Offline], [RateLimited], [Unavailable], [BadReply], [Truncated],
-// [HashMismatch], [DiskFull], [Disk].
+// are tried again after growing pauses, up to eight times in a row without a byte gained. Codes of
+// errors: [Invalid], [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline],
+// [RateLimited], [Unavailable], [BadReply], [Truncated], [HashMismatch], [DiskFull], [Disk].
 func Pull(ctx context.Context, name string, opts Options, progress func(Progress)) (Snapshot, error) {
 	id, revision, err := ParsePull(name)
 	if err != nil {
@@ -117,7 +126,7 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	if free == nil {
 		free = freeSpace
 	}
-	if err := p.room(files, free); err != nil {
+	if err := p.checkSpace(files, free); err != nil {
 		return Snapshot{}, err
 	}
 	if err := p.each(ctx, files, p.fetchCurrent); err != nil {
@@ -130,8 +139,8 @@ func Pull(ctx context.Context, name string, opts Options, progress func(Progress
 	return Snapshot{Dir: p.repo.snapshot(p.commit), Commit: p.commit, Added: added}, nil
 }
 
-// cached returns what the cache has of a revision when the hub does not answer, as the Python
-// libraries do. Every other answer of the hub stands.
+// cached returns what the cache has of a revision if err says that the hub does not answer, as the
+// Python libraries do. Any other error is returned as it is.
 func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Code != Offline && e.Code != Unavailable && e.Code != RateLimited {
@@ -139,14 +148,14 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 	}
 	if commit, _ := p.repo.commit(revision); commit != "" {
 		dir := p.repo.snapshot(commit)
-		if missing, err := Missing(dir); err == nil && len(missing) == 0 {
+		if missing, err := missingFiles(dir); err == nil && len(missing) == 0 {
 			return Snapshot{Dir: dir, Commit: commit, Unchecked: e}, nil
 		}
 	}
 	if dir, err := Resolve(p.repo.cache, p.repo.id); err == nil {
 		hint := *e
-		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, which is complete in the cache",
-			p.repo.id, filepath.Base(dir))
+		hint.Message += fmt.Sprintf("; with HF_HUB_OFFLINE=1 `tandem pull %s` takes the revision %s, "+
+			"which is complete in the cache", p.repo.id, filepath.Base(dir))
 		return Snapshot{}, &hint
 	}
 	return Snapshot{}, err
@@ -156,12 +165,12 @@ func (p *pull) cached(revision string, err error) (Snapshot, error) {
 func (p *pull) waiting(d time.Duration, err error) {
 	why := err.Error()
 	if e, ok := errors.AsType[*Error](err); ok {
-		why, _, _ = strings.Cut(e.Message, ": ") // what to do is said when all attempts have failed
+		why, _, _ = strings.Cut(e.Message, ": ") // the advice comes when all attempts have failed
 	}
 	p.meter.wait(fmt.Sprintf("trying again in %s: %s", d.Round(time.Second), why))
 }
 
-// present is true if a file is in the snapshot already, and how large it is.
+// present reports whether a file is in the snapshot already, and its size.
 func (p *pull) present(name string) (int64, bool) {
 	st, err := os.Stat(filepath.Join(p.repo.snapshot(p.commit), filepath.FromSlash(name)))
 	if err != nil || !st.Mode().IsRegular() {
@@ -170,8 +179,8 @@ func (p *pull) present(name string) (int64, bool) {
 	return st.Size(), true
 }
 
-// plan chooses the files and learns the hash and size of those that are missing; a file that is in
-// the snapshot has no etag. The index is fetched at once, because it says which weights are the
+// plan chooses the files and learns hash and size of those that are missing. A file that is in the
+// snapshot has no etag. The index is fetched at once, because it says which weights are the
 // model's.
 func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	var index []byte
@@ -196,7 +205,7 @@ func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {
 	return files, nil
 }
 
-// look fills in what is known of a file, on disk or else at the hub.
+// look fills in what the disk, or else the hub, knows of a file.
 func (p *pull) look(ctx context.Context, f *file) error {
 	f.etag, f.have = "", 0
 	if size, ok := p.present(f.name); ok {
@@ -215,14 +224,15 @@ func (p *pull) look(ctx context.Context, f *file) error {
 	return nil
 }
 
-// index returns the content of the index, fetching it if it is missing.
+// index returns the content of the index, and fetches it if it is missing.
 func (p *pull) index(ctx context.Context) ([]byte, error) {
 	f := &file{name: indexName}
 	if err := p.each(ctx, []*file{f}, p.look); err != nil {
 		return nil, err
 	}
 	if f.size > maxIndexBytes {
-		return nil, errorf(Unsupported, p.name, "%s is larger than %d MiB, which no model needs", indexName, maxIndexBytes>>20)
+		return nil, errorf(Unsupported, p.name, "%s is larger than %d MiB, which no model needs",
+			indexName, maxIndexBytes>>20)
 	}
 	path := filepath.Join(p.repo.snapshot(p.commit), indexName)
 	if f.etag != "" {
@@ -238,8 +248,8 @@ func (p *pull) index(ctx context.Context) ([]byte, error) {
 	return data, nil
 }
 
-// room fails if the disk cannot hold what is missing.
-func (p *pull) room(files []*file, free func(string) (int64, error)) error {
+// checkSpace fails if the disk cannot hold what is missing.
+func (p *pull) checkSpace(files []*file, free func(string) (int64, error)) error {
 	var need int64
 	for _, f := range files {
 		need += f.size - f.have
@@ -249,13 +259,14 @@ func (p *pull) room(files []*file, free func(string) (int64, error)) error {
 		return diskError(p.name, err)
 	}
 	if need > 0 && need+diskReserve > have {
-		return errorf(DiskFull, p.name, "%s are still to come and the disk of %s has %s free, of which %s stay free: free %s and pull again",
-			gigabytes(need), p.repo.cache, gigabytes(have), gigabytes(diskReserve), gigabytes(need+diskReserve-have))
+		return errorf(DiskFull, p.name, "%s are still to come, and the disk of %s has %s free, "+
+			"%s for the system included: free %s and pull again", gigabytes(need), p.repo.cache,
+			gigabytes(have), gigabytes(diskReserve), gigabytes(need+diskReserve-have))
 	}
 	return nil
 }
 
-// gigabytes is a size as the Finder shows it, in powers of ten.
+// gigabytes writes a size as the Finder does, in powers of ten.
 func gigabytes(n int64) string {
 	if n < 100e6 {
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
@@ -263,7 +274,7 @@ func gigabytes(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// each calls f for every file, some at a time, and returns the first error, which ends the rest.
+// each calls f for every file, some at a time. The first error ends the rest and is returned.
 func (p *pull) each(ctx context.Context, files []*file, f func(context.Context, *file) error) error {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -294,8 +305,8 @@ feed:
 	return context.Cause(inner)
 }
 
-// fetchCurrent fetches a file that the snapshot lacks, looking again if it turns out to have
-// changed.
+// fetchCurrent fetches a file that the snapshot lacks. It looks again if the file has changed at
+// the hub meanwhile.
 func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 	for range 3 {
 		if f.etag == "" {
@@ -309,11 +320,12 @@ func (p *pull) fetchCurrent(ctx context.Context, f *file) error {
 			return err
 		}
 	}
-	return errorf(BadReply, p.name, "%s changes at the hub while it is fetched: pull again later", f.name)
+	return errorf(BadReply, p.name, "%s changes at the hub while it is fetched: pull again later",
+		f.name)
 }
 
-// publish makes the links of the snapshot, config.json last, so that a snapshot with it is whole,
-// and then the ref. It reports whether a link is new.
+// publish makes the links of the snapshot and then the ref. config.json comes last, so that a
+// snapshot with it is whole. added reports whether a link is new.
 func (p *pull) publish(files []*file, revision string) (added bool, err error) {
 	dir := p.repo.snapshot(p.commit)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// A removal is what is to go with a snapshot.
+// A removal lists what is deleted with a snapshot.
 type removal struct {
 	blobs []string // names
 	plain int64    // bytes in files of the snapshot that are no links
 }
 
-// Remove deletes the snapshot in a folder that [Pull] returned: its refs, the blobs that no other
-// snapshot refers to, and the snapshot itself; with the last snapshot the model's folder goes, with
-// what earlier pulls left half done. It returns the bytes that this freed. Whether the snapshot is
-// ours to delete is for the caller to know: one that another program fetched must not be passed
-// here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program is
-// downloading the model, [Disk].
+// Remove deletes the snapshot in a folder that [Pull] returned, and returns the bytes that this
+// freed. It deletes the refs of the snapshot and the blobs that no other snapshot links to. With
+// the last snapshot it deletes the model's folder, half-finished downloads included.
+//
+// The caller knows whether the snapshot may be deleted: one that another program fetched must not
+// be passed here. Errors: [Invalid], [NotFound] if the folder does not exist, [Busy] if a program
+// is downloading the model, [Disk].
 func Remove(dir string) (freed int64, err error) {
 	cacheDir, id, commit, err := ParseDir(dir)
 	if err != nil {
@@ -29,7 +30,8 @@ func Remove(dir string) (freed int64, err error) {
 	r := repo{cache: cacheDir, id: id}
 	switch _, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, errorf(NotFound, id, "the cache has no such snapshot, so there is nothing to delete (%w)", err)
+		return 0, errorf(NotFound, id,
+			"the cache has no such snapshot, so there is nothing to delete (%w)", err)
 	case err != nil:
 		return 0, diskError(id, err)
 	}
@@ -43,8 +45,8 @@ func Remove(dir string) (freed int64, err error) {
 	return freed + n, err
 }
 
-// removeSnapshot deletes a snapshot and what is its own, while nothing of the model is being
-// downloaded.
+// removeSnapshot deletes a snapshot and the blobs that are its alone. It fails while the model is
+// being downloaded.
 func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 	unlock, busy, err := r.lockPartials()
 	if err != nil {
@@ -69,7 +71,9 @@ func (r repo) removeSnapshot(commit string) (freed int64, err error) {
 			return freed, diskError(r.id, err)
 		}
 	}
-	err = errors.Join(os.RemoveAll(r.snapshot(commit)), os.RemoveAll(filepath.Join(r.dir(), ".no_exist", commit)),
+	err = errors.Join(
+		os.RemoveAll(r.snapshot(commit)),
+		os.RemoveAll(filepath.Join(r.dir(), ".no_exist", commit)),
 		ignoreMissing(os.Remove(filepath.Join(r.dir(), "trees", commit+".json"))))
 	if err != nil {
 		return freed, diskError(r.id, err)
@@ -114,7 +118,7 @@ func (r repo) blobsOf(commit string) (names []string, plain int64, err error) {
 	return slices.Compact(names), plain, err
 }
 
-// removal finds the blobs that only this snapshot refers to.
+// removal finds the blobs that only this snapshot links to.
 func (r repo) removal(commit string) (removal, error) {
 	names, plain, err := r.blobsOf(commit)
 	if err != nil {
@@ -146,8 +150,8 @@ func (r repo) removal(commit string) (removal, error) {
 	return plan, nil
 }
 
-// payload is the bytes that go with a blob: none if it is a link into the store that other models
-// share.
+// payload returns the bytes that deleting a blob frees: none if it is a link into the store that
+// models share.
 func payload(blob string) int64 {
 	if st, err := os.Lstat(blob); err == nil && st.Mode().IsRegular() {
 		return st.Size()
@@ -178,8 +182,8 @@ func (r repo) dropRefs(commit string) error {
 	}))
 }
 
-// lockPartials takes the locks of everything half downloaded, so that no download runs meanwhile;
-// busy if one does.
+// lockPartials takes the locks of all partial files, so that no download runs meanwhile. busy
+// reports that one runs.
 func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 	var held []func()
 	unlock = func() {
@@ -201,7 +205,7 @@ func (r repo) lockPartials() (unlock func(), busy bool, err error) {
 	return unlock, false, nil
 }
 
-// etags returns the ETags of the parts in a blobs folder. Newer Python names them
+// etags returns the ETags of the partial files in a blobs folder. Newer Python names them
 // ETAG.RANDOM.incomplete.
 func etags(entries []fs.DirEntry) []string {
 	var all []string
@@ -215,8 +219,8 @@ func etags(entries []fs.DirEntry) []string {
 	return slices.Compact(all)
 }
 
-// sweep deletes the blobs and parts that no snapshot refers to and nobody is writing, and the
-// folder once nothing is left.
+// sweep deletes the blobs and partial files that no snapshot links to and no program is writing. It
+// deletes the folder if nothing is left.
 func (r repo) sweep() (freed int64, err error) {
 	commits, err := r.snapshots()
 	if err != nil {

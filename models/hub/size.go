@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. Name is as for
-// [Pull]. Nothing is written. Where a model has the same weights in several sets of files the
-// answer may be too large: the index that tells them apart is not fetched. Errors: [Invalid],
+// Size asks the hub how many bytes a pull of a model would fetch onto an empty disk. name is as for
+// [Pull]. Nothing is written. The answer may be too large for a model that has its weights in
+// several sets of files, because the index that tells them apart is not fetched. Errors: [Invalid],
 // [BadOption], [NotFound], [Gated], [Unsupported], [Unsafe], [Offline], [RateLimited],
 // [Unavailable], [BadReply].
 func Size(ctx context.Context, name string, opts Options) (bytes int64, err error) {
@@ -18,7 +18,7 @@ func Size(ctx context.Context, name string, opts Options) (bytes int64, err erro
 		return 0, err
 	}
 	if opts.Offline {
-		return 0, errorf(Offline, name, "HF_HUB_OFFLINE forbids to ask the hub: unset it to see sizes")
+		return 0, errorf(Offline, name, "HF_HUB_OFFLINE forbids asking the hub: unset it to see sizes")
 	}
 	c, err := newClient(name, id, opts)
 	if err != nil {

@@ -193,7 +193,7 @@ func TestPullOffline(t *testing.T) {
 	}
 	cache := c.env["HF_HUB_CACHE"]
 	refused("1", "tandem: lab/tiny: the model is not in the cache "+cache+
-		", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again\n")
+		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
 	c.env["HF_HUB_OFFLINE"] = "0"
 	c.must(t, "pull", "lab/tiny")
 	c.env["HF_HUB_OFFLINE"] = "1"
@@ -201,7 +201,7 @@ func TestPullOffline(t *testing.T) {
 	must(t, os.Remove(filepath.Join(cache, "models--lab--tiny", "snapshots", hubCommit, "model.safetensors")))
 	// As the Hugging Face libraries spell it.
 	refused("True", "tandem: lab/tiny: the model is only half downloaded, model.safetensors is missing in the cache "+cache+
-		", and HF_HUB_OFFLINE forbids to download it: unset HF_HUB_OFFLINE and pull again\n")
+		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
 }
 
 // TestPullUnreachable: a model that is complete on disk is used while the hub
