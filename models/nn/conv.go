@@ -6,15 +6,16 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Conv is a causal convolution over rows, of each channel by itself. It adds up shifted rows in
-// float32, by elementwise operations: the result for a row does not depend on how many come with
-// it.
+// Conv is a causal convolution over rows, each channel by itself. It adds up shifted rows in
+// float32, by elementwise operations, so that the result for a row does not depend on how many rows
+// come with it.
 type Conv struct {
 	taps   *mlx.Array // (K, C) float32, the row's own last
 	kernel int
 }
 
-// Conv reads the module at path, stored as (C, K, 1) or, as PyTorch has it, (C, 1, K).
+// Conv reads the module at path. The checkpoint stores it as (C, K, 1) or, like PyTorch, as (C, 1,
+// K).
 func (w *Weights) Conv(path string, channels, kernel int) *Conv {
 	s, name := w.scope, path+".weight"
 	shape := []int{channels, kernel, 1}
@@ -28,7 +29,7 @@ func (w *Weights) Conv(path string, channels, kernel int) *Conv {
 	return &Conv{taps, kernel}
 }
 
-// Forward maps x (K-1+n, C), the rows with those before them, to (n, C).
+// Forward maps x (K-1+n, C), n rows after the K-1 before them, to (n, C).
 func (c *Conv) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	n, d := x.Dim(0)-(c.kernel-1), x.Dtype()
 	x = s.AsType(x, mlx.Float32)

@@ -1,17 +1,29 @@
-// Package nn holds the layers that architectures are made of: linear, embedding, norm, rope,
-// attention, convolution, experts and gated activations, each with the tensors it reads from a
-// checkpoint.
+// Package nn holds the layers that architectures are made of, each with the tensors that it reads
+// from a checkpoint: linear, embedding, norm, rope, attention, convolution, experts and gated
+// activations. [Decoder] puts them together.
 //
-// A row is one token. Layers take the rows of a whole batch, (rows, H), except for [Heads.Attend],
-// which treats each sequence by itself. Weights are read once, through [Weights], which knows every
-// name that was asked for.
+// A row is one token. Layers take the rows of a whole batch, (rows, H). Only [Heads.Attend] treats
+// each sequence by itself. Weights are read once, through [Weights], which knows every name that
+// was asked for.
 //
-// Everything here runs on the MLX thread. Graph errors go to the scope; errors about a checkpoint
+// A family of models is a package of its own. It turns a config.json into an [Architecture] and
+// builds a [Model], for most families a Decoder with layers of its own:
+//
+//	func (a *args) New(w *nn.Weights) nn.Model {
+//	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+//	return w.Decoder(nn.DecoderSpec{
+//	Args:     &a.Args,
+//	NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+//	Tied:     a.TieWordEmbeddings,
+//	})
+//	}
+//
+// Everything here runs on the MLX thread. Graph errors go to the scope. Errors about a checkpoint
 // come from [Weights.Err].
 //
 // # Stacked projections
 //
 // Projections of the same input (q, k, v; gate, up) are stacked into one matrix when they are
-// loaded: one product instead of three is what a decode step gains most from, on the CPU and on
+// loaded. One product instead of three is what a decode step gains most from, on the CPU and on
 // Metal alike. Parts that are quantized differently stay apart and are joined after the product.
 package nn

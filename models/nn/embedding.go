@@ -2,10 +2,10 @@ package nn
 
 import "tandem/engine/mlx"
 
-// An Embedding maps token ids to rows, and where the head is tied to it, rows to logits.
+// An Embedding maps token ids to rows. If the head is tied to it, it also maps rows to logits.
 type Embedding struct {
 	rows matrix // weight (V, H), plain or packed
-	head matrix // the same, as a product wants it
+	head matrix // the same, laid out for products
 }
 
 // Embedding reads the module at path.
@@ -35,7 +35,7 @@ func (e *Embedding) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	return e.head.matmul(s, hidden)
 }
 
-// Dtype is the type of the rows.
+// Dtype returns the type of the rows.
 func (e *Embedding) Dtype() mlx.Dtype {
 	if e.rows.packed() {
 		return e.rows.scales.Dtype()

@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// MoE is the MLP of a layer with experts: each row goes to the TopK that a router likes best, and
-// to one that all rows share.
+// MoE is the MLP of a layer with experts. A router sends each row to TopK experts. One more expert
+// takes all rows.
 type MoE struct {
 	Gate             *Linear // the router: (E)
 	GateUp, Down     experts
@@ -20,29 +20,30 @@ type MoE struct {
 // A MoEShape says how many experts there are and how wide they are.
 type MoEShape struct {
 	Experts, TopK        int
-	Intermediate, Shared int  // of each expert, of the shared one
-	Normalize            bool // the weights of the chosen add up to 1
+	Intermediate, Shared int  // width of each expert, and of the shared one
+	Normalize            bool // the weights of the chosen experts add up to 1
 }
 
-// MoE reads the module at path, whose experts are stacked under switch_mlp, gate and up in one
-// tensor or in two.
+// MoE reads the module at path. Experts are stacked under switch_mlp, gate and up in one tensor or
+// in two.
 func (w *Weights) MoE(path string, hidden int, of MoEShape) *MoE {
-	gateUp := []Part{{path + ".switch_mlp.gate_proj", of.Intermediate}, {path + ".switch_mlp.up_proj", of.Intermediate}}
-	if both := path + ".switch_mlp.gate_up_proj"; w.Has(both + ".weight") {
+	experts := path + ".switch_mlp"
+	gateUp := []Part{{experts + ".gate_proj", of.Intermediate}, {experts + ".up_proj", of.Intermediate}}
+	if both := experts + ".gate_up_proj"; w.Has(both + ".weight") {
 		gateUp = []Part{{both, 2 * of.Intermediate}}
 	}
 	return &MoE{
 		Gate:             w.Linear(path+".gate", hidden, of.Experts, false),
 		GateUp:           w.experts(of.Experts, hidden, gateUp...),
-		Down:             w.experts(of.Experts, of.Intermediate, Part{path + ".switch_mlp.down_proj", hidden}),
+		Down:             w.experts(of.Experts, of.Intermediate, Part{experts + ".down_proj", hidden}),
 		SharedExpert:     w.MLP(path+".shared_expert", hidden, of.Shared, false, SwiGLU),
 		SharedExpertGate: w.Linear(path+".shared_expert_gate", hidden, 1, false),
 		of:               of,
 	}
 }
 
-// Forward maps rows x (rows, H). What a row gets does not depend on the others: every product is of
-// one row with one expert.
+// Forward maps rows x (rows, H). The result for a row does not depend on the other rows: every
+// product is of one row with one expert.
 func (m *MoE) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	rows, hidden, e, k := x.Dim(0), x.Dim(1), m.of.Experts, m.of.TopK
 	gates := s.Softmax(m.Gate.Forward(s, x), -1) // (rows, E)
@@ -93,7 +94,7 @@ func (w *Weights) experts(n, in int, parts ...Part) experts {
 			continue
 		}
 		if !s.Thread().GPU() {
-			m.weight = s.AsType(m.weight, mlx.Float32) // the CPU multiplies no other
+			m.weight = s.AsType(m.weight, mlx.Float32) // the only type that the CPU multiplies
 		}
 		m.weight = s.Transpose(m.weight, 0, 2, 1)
 		arrays = append(arrays, m.weight)
@@ -102,7 +103,7 @@ func (w *Weights) experts(n, in int, parts ...Part) experts {
 	return x
 }
 
-// stackedExperts reads (E, out, in) as the checkpoint has it, not yet kept.
+// stackedExperts reads (E, out, in) as the checkpoint has it. It is not kept yet.
 func (w *Weights) stackedExperts(path string, n, out, in int) stackedExperts {
 	w.parameters += int64(n) * int64(out) * int64(in)
 	weight, scales := w.Shape(path+".weight"), w.Shape(path+".scales")
@@ -125,7 +126,7 @@ func (w *Weights) stackedExperts(path string, n, out, in int) stackedExperts {
 	}
 }
 
-// matmul maps x (rows, k or 1, 1, in) by the experts chosen (rows, k): (rows, k, 1, out).
+// matmul maps x (rows, k or 1, 1, in) by the chosen experts (rows, k): (rows, k, 1, out).
 func (x *experts) matmul(s *mlx.Scope, rows, chosen *mlx.Array) *mlx.Array {
 	outs := make([]*mlx.Array, len(x.parts))
 	for i, m := range x.parts {

@@ -6,17 +6,17 @@ import (
 	"tandem/engine/mlx"
 )
 
-// fewRows multiplies a few rows with packed matrices by a kernel of its own, on the GPU: the seam
-// for what `tandem bench verify` shows to be worth writing. It reads a matrix once for all rows of
-// a verify block. It is used only if asked for, see Weights.FewRows; without it, and for shapes it
-// does not take, MLX's own product does the work.
+// fewRows multiplies a few rows with packed matrices on the GPU, by a kernel of its own. It reads a
+// matrix once for all rows of a verify block. `tandem bench verify` shows whether that gains. It is
+// used only if Weights.FewRows is set. Otherwise, and for shapes that it does not take, MLX's own
+// product does the work.
 type fewRows struct{ kernel *mlx.Kernel }
 
 //go:embed fewrows.metal
 var fewRowsBody string
 
-// What a simdgroup and a threadgroup of the kernel compute. With more rows than fewRowsMost the
-// sums do not fit the registers of a lane.
+// Sizes of what a simdgroup and a threadgroup of the kernel compute. The sums of more than
+// fewRowsMost rows do not fit the registers of a lane.
 const (
 	fewRowsMost       = 16
 	fewRowsColumns    = 4 // outputs of a simdgroup
@@ -32,8 +32,8 @@ func newFewRows(s *mlx.Scope) *fewRows {
 	})}
 }
 
-// takes reports whether the kernel can multiply this many rows with m. One row is left to MLX,
-// whose product is made for it.
+// takes reports whether the kernel can multiply so many rows with m. One row is left to MLX, whose
+// product is made for it.
 func (f *fewRows) takes(m *matrix, rows int) bool {
 	if f == nil {
 		return false
@@ -44,11 +44,12 @@ func (f *fewRows) takes(m *matrix, rows int) bool {
 		m.weight.Dim(0)%fewRowsColumns == 0 && q.GroupSize%pack == 0
 }
 
-// constants of the kernel for x (rows, in) and m.
+// constants returns the constants of the kernel for x (rows, in) and m.
 func (f *fewRows) constants(m *matrix, rows int) map[string]int {
 	q := m.quantization
 	return map[string]int{
-		"ROWS": rows, "IN": m.weight.Dim(1) * 32 / q.Bits, "OUT": m.weight.Dim(0), "BITS": q.Bits, "GROUP": q.GroupSize,
+		"ROWS": rows, "IN": m.weight.Dim(1) * 32 / q.Bits, "OUT": m.weight.Dim(0),
+		"BITS": q.Bits, "GROUP": q.GroupSize,
 		"COLUMNS": fewRowsColumns, "SIMDGROUPS": fewRowsSimdgroups,
 	}
 }

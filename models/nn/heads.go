@@ -13,8 +13,8 @@ type Heads struct {
 	Scale      float32 // of the scores
 }
 
-// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together, (1, Q+KV, rows, D), for
-// norm and rope treat them alike, and those of v (1, KV, rows, D).
+// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together, (1, Q+KV, rows, D), and
+// the heads of v, (1, KV, rows, D). Norm and rope treat q and k alike.
 func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
 	rows, heads := qkv.Dim(0), h.Q+2*h.KV
 	var x *mlx.Array // (1, Q+2KV, rows, D)
@@ -37,8 +37,8 @@ func (h Heads) splitGates(s *mlx.Scope, x *mlx.Array) (qkv, gate *mlx.Array) {
 	return s.Concat(1, part(0), s.Slice(x, 1, 2*width, x.Dim(1))), part(h.Dim)
 }
 
-// Attend rotates the heads of each sequence at its position, appends k and v to its cache of the
-// given layer, and returns what its queries attend to, (rows, Q D) for the whole batch.
+// Attend rotates the heads of each sequence at its position and appends k and v to its cache of the
+// given layer. It returns what the queries attend to, (rows, Q D) for the whole batch.
 func (h Heads) Attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, b lm.Batch, layer int) *mlx.Array {
 	rows := b.Rows()
 	var out *mlx.Array // (1, Q, rows, D)
@@ -72,8 +72,9 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 	return ScaledDotProductAttention(s, queries, view.K, view.V, h.Scale, view.Mask)
 }
 
-// apart attends q (1, Q, n, D), which stand at pos and behind, row by row: the keys of a row are
-// those there would be if it came alone, so that it does not matter with how many others it comes.
+// apart attends q (1, Q, n, D), whose first row stands at pos, row by row. Each row sees the keys
+// that it would see if it came alone, so that its result does not depend on the rows that come with
+// it.
 func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
 	outs := make([]*mlx.Array, q.Dim(2))
 	for i := range outs {
@@ -82,18 +83,18 @@ func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.
 		if mask != nil {
 			mask = s.Slice(s.Slice(mask, 0, i, i+1), 1, 0, keys)
 		}
-		outs[i] = ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1), s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
+		outs[i] = ScaledDotProductAttention(s, s.Slice(q, 2, i, i+1),
+			s.Slice(view.K, 2, 0, keys), s.Slice(view.V, 2, 0, keys), h.Scale, mask)
 	}
 	return s.Concat(2, outs...)
 }
 
-// causalRows is how many queries of a prompt the CPU attends at a time. It materialises the scores
-// of all of them against every key, and one thread works through the half that lies in the future:
-// in blocks most of that half is never computed (measured in engine/LOG.md).
+// causalRows is how many queries of a prompt the CPU attends at a time. The CPU computes the scores
+// of all of them against every key, the half that lies in the future included. Blocks leave out
+// most of that half (measured in engine/LOG.md).
 const causalRows = 64
 
-// causal attends q (1, Q, n, D), the last n of the positions of k and v (1, KV, T, D): (1, Q, n,
-// D).
+// causal attends q (1, Q, n, D), the last n positions of k and v (1, KV, T, D): (1, Q, n, D).
 func (h Heads) causal(s *mlx.Scope, q, k, v *mlx.Array) *mlx.Array {
 	n, past := q.Dim(2), k.Dim(2)-q.Dim(2)
 	if s.Thread().GPU() || n <= causalRows {

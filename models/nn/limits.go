@@ -2,15 +2,15 @@ package nn
 
 import "fmt"
 
-// Largest sizes a config.json may ask for, an order of magnitude above any published model. A
-// config beyond them is refused before anything is allocated.
+// Largest sizes that a config.json may ask for, ten times the sizes of any published model. A
+// larger config is refused before anything is allocated.
 const (
 	MaxLayers       = 1 << 10
 	MaxHidden       = 1 << 16
 	MaxIntermediate = 1 << 20
 	MaxHeads        = 1 << 10
 	MaxHeadDim      = 1 << 11
-	MaxVocab        = 1 << 22
+	maxVocab        = 1 << 22
 	MaxPositions    = 1 << 26
 )
 
@@ -31,7 +31,8 @@ func CheckSizes(sizes ...Size) error {
 	return nil
 }
 
-// An UnsupportedError names something valid that this program can't compute.
+// An UnsupportedError names a valid request of a config.json or a checkpoint that this program
+// can't compute.
 type UnsupportedError struct{ Message string }
 
 func (e *UnsupportedError) Error() string { return e.Message }
@@ -40,8 +41,8 @@ func unsupported(format string, args ...any) error {
 	return &UnsupportedError{fmt.Sprintf(format, args...)}
 }
 
-// CheckActivation refuses a config whose activation is not the one the architecture computes. An
-// empty name means that one.
+// CheckActivation refuses a config whose activation is not one of the known ones. An empty name is
+// accepted.
 func CheckActivation(field, name string, known ...string) error {
 	for _, k := range known {
 		if name == k || name == "" {

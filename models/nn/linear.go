@@ -13,9 +13,9 @@ type matrix struct {
 
 	// blocks is another view of a plain float32 weight on the CPU, (out/blockOut, in, blockOut), or
 	// nil. For a few rows OpenBLAS repacks the whole matrix before it multiplies, unless the
-	// product is small: a batch of small products reads it once. Measured with one thread and 768 x
-	// 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead of 5.2, sixteen no faster than
-	// both threads on the whole.
+	// product is small. A batch of small products reads the matrix once. Measured with one thread
+	// and 768 x 4608: one row at 12.6 instead of 5.4 GB/s, four at 8.6 instead of 5.2, sixteen no
+	// faster than both threads on the whole.
 	blocks *mlx.Array
 
 	scales, biases *mlx.Array // packed: (out, in/group), else nil
@@ -30,7 +30,7 @@ const (
 
 func (m *matrix) packed() bool { return m.scales != nil }
 
-// matmul returns x (rows, in) times the matrix (rows, out).
+// matmul multiplies x (rows, in): (rows, out).
 func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	if m.packed() {
 		if m.few.takes(m, x.Dim(0)) {
@@ -49,7 +49,8 @@ func (m *matrix) matmul(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.Reshape(y, rows, -1)
 }
 
-// matrix reads the weight of the module at path, (out, in) as the checkpoint has it, not yet kept.
+// matrix reads the weight of the module at path, (out, in) as the checkpoint has it. It is not kept
+// yet.
 func (w *Weights) matrix(path string, out, in int) matrix {
 	w.parameters += int64(out) * int64(in)
 	if !w.Has(path + ".scales") {
@@ -60,12 +61,13 @@ func (w *Weights) matrix(path string, out, in int) matrix {
 	if !ok {
 		return matrix{weight: w.float(path+".weight", out, in)}
 	}
-	if len(weight.Shape) != 2 || len(scales.Shape) != 2 || !slices.Contains(packedTypes, weight.Dtype) || !slices.Contains(floatTypes, scales.Dtype) {
-		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales); only affine is",
-			path, weight.Dtype, scales.Dtype))
+	if len(weight.Shape) != 2 || len(scales.Shape) != 2 ||
+		!slices.Contains(packedTypes, weight.Dtype) || !slices.Contains(floatTypes, scales.Dtype) {
+		w.fail(unsupported("%s is quantized in a way that is not supported (%s weight, %s scales); "+
+			"only affine is", path, weight.Dtype, scales.Dtype))
 		return matrix{weight: w.float(path+".weight", out, in)}
 	}
-	// The config goes by the checkpoint's own path.
+	// The config names modules by the checkpoint's own paths.
 	stored := strings.TrimSuffix(w.names[path+".scales"], ".scales")
 	q, err := w.config.of(stored, in, weight.Shape[1], scales.Shape[1])
 	if err != nil {
@@ -86,7 +88,7 @@ func (w *Weights) matrix(path string, out, in int) matrix {
 	}
 }
 
-// stack puts the rows of b under those of m if both are packed alike.
+// stack puts the rows of b under the rows of m. It reports false if they are not packed alike.
 func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	if m.packed() != b.packed() || m.quantization != b.quantization {
 		return false
@@ -99,7 +101,7 @@ func (m *matrix) stack(s *mlx.Scope, b matrix) bool {
 	return true
 }
 
-// layout brings the arrays into the form that matmul wants and returns them, and views of them.
+// layout brings the arrays into the form that matmul needs. It returns them, and views of them.
 func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 	if m.packed() {
 		return []*mlx.Array{m.weight, m.scales, m.biases}, nil
@@ -114,7 +116,7 @@ func (m *matrix) layout(s *mlx.Scope) (arrays, views []*mlx.Array) {
 	return []*mlx.Array{m.weight}, []*mlx.Array{m.blocks}
 }
 
-// out returns the number of outputs of a matrix that is laid out.
+// out returns the number of outputs. The matrix is laid out.
 func (m *matrix) out() int {
 	if m.packed() {
 		return m.weight.Dim(0)
@@ -122,7 +124,7 @@ func (m *matrix) out() int {
 	return m.weight.Dim(1)
 }
 
-// outputs returns views of the outputs [from, to) of a matrix that is laid out.
+// outputs returns views of the outputs [from, to). The matrix is laid out.
 func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	v := matrix{quantization: m.quantization, few: m.few}
 	if m.packed() {
@@ -138,9 +140,10 @@ func (m *matrix) outputs(s *mlx.Scope, from, to int) matrix {
 	return v
 }
 
-// arrays returns what the matrix consists of.
+// arrays returns all arrays of the matrix.
 func (m *matrix) arrays() []*mlx.Array {
-	return slices.DeleteFunc([]*mlx.Array{m.weight, m.blocks, m.scales, m.biases}, func(a *mlx.Array) bool { return a == nil })
+	all := []*mlx.Array{m.weight, m.blocks, m.scales, m.biases}
+	return slices.DeleteFunc(all, func(a *mlx.Array) bool { return a == nil })
 }
 
 // Linear is x W^T + b, for one module or for several stacked ones that share their input.
@@ -160,7 +163,7 @@ func (w *Weights) Linear(path string, in, out int, bias bool) *Linear {
 	return w.Stacked(in, bias, Part{path, out})
 }
 
-// Stacked reads modules with a common input as one, whose outputs are joined in the given order.
+// Stacked reads modules with a common input as one. Their outputs are joined in the given order.
 func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 	l := &Linear{}
 	var biases []*mlx.Array
@@ -174,7 +177,7 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 			w.parameters += int64(p.Out)
 		}
 	}
-	var arrays, views []*mlx.Array // kept at once: that frees the rest of the scope
+	var arrays, views []*mlx.Array // kept in one go, because keep frees the rest of the scope
 	for i := range l.parts {
 		a, v := l.parts[i].layout(w.scope)
 		arrays, views = append(arrays, a...), append(views, v...)
@@ -190,8 +193,8 @@ func (w *Weights) Stacked(in int, bias bool, parts ...Part) *Linear {
 	return l
 }
 
-// Outputs returns a Linear that computes the outputs [from, to) of l alone. It
-// shares the memory of l, which has no bias.
+// Outputs returns a Linear that computes the outputs [from, to) of l alone. It shares the memory of
+// l. l has no bias.
 func (w *Weights) Outputs(l *Linear, from, to int) *Linear {
 	s, out := w.scope, &Linear{}
 	var views []*mlx.Array

@@ -2,14 +2,14 @@ package nn
 
 import "tandem/engine/mlx"
 
-// RMSNorm scales rows to unit root mean square, then by its weight.
+// RMSNorm scales rows to a root mean square of 1, then by its weight.
 type RMSNorm struct {
 	weight *mlx.Array
 	eps    float32
 }
 
-// RMSNorm reads the module at path. offset is added to the weight: 1 where the checkpoint stores it
-// around zero, as Gemma's do.
+// RMSNorm reads the module at path, of dim elements. offset is added to the weight: 1 for
+// checkpoints that store it around zero, such as Gemma's.
 func (w *Weights) RMSNorm(path string, dim int, eps, offset float64) *RMSNorm {
 	w.parameters += int64(dim)
 	weight := w.shifted(path, dim, offset)
@@ -31,7 +31,7 @@ func (n *RMSNorm) Forward(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	return s.RMSNorm(x, n.weight, n.eps)
 }
 
-// Dtype is the type of the weight.
+// Dtype returns the type of the weight.
 func (n *RMSNorm) Dtype() mlx.Dtype { return n.weight.Dtype() }
 
 // HeadNorm is the pair of norms that some models apply to each head of q and of k before the rotary

@@ -5,30 +5,30 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Parts are what most of a forward's time goes into, to be timed by themselves: the linear layers,
-// and attention without its projections, or what a layer has in its place. Norms, activations,
-// residuals and embeddings are not among them, nor is the head.
+// Parts are what takes most of the time of a forward, to be timed one by one: the linear layers,
+// and the mixers without their projections. Norms, activations, residuals, embeddings and the head
+// are left out.
 //
-// The numbers that go in mean nothing, and so do those that come out; shapes, weights and caches
-// are the model's own. Each layer waits for the one before, as in a forward.
+// Inputs and results mean nothing. Shapes, weights and caches are the model's own. Each layer waits
+// for the one before, as in a forward.
 type Parts struct {
 	linears []product
 	mixers  []Mixer
 }
 
-// AddMixer adds a mixer to the parts of the model.
+// AddMixer adds a mixer to the [Parts] of the model.
 func (w *Weights) AddMixer(m Mixer) { w.parts.mixers = append(w.parts.mixers, m) }
 
-// headPath is what all models call the head that is not tied to the embedding.
+// headPath is what all checkpoints call a head that is not tied to the embedding.
 const headPath = "lm_head"
 
-// A product is a linear layer and what it takes.
+// A product is a linear layer with the width of its input.
 type product struct {
 	linear *Linear
 	in     int
 }
 
-// Parts returns what was asked for so far.
+// Parts returns the layers that were read so far.
 func (w *Weights) Parts() Parts { return w.parts }
 
 // Linears evaluates every linear layer but the head on n rows of the type d. Its result (1, 1)
@@ -41,8 +41,8 @@ func (p Parts) Linears(s *mlx.Scope, n int, d mlx.Dtype) *mlx.Array {
 	return last
 }
 
-// Attention rotates and attends the heads of a batch in every layer, and appends to its caches,
-// which are to be evaluated with the result (1, 1). The batch needs no tokens.
+// Attention runs the mixer of every layer on a batch, which needs no tokens. It appends to the
+// batch's caches. They are to be evaluated together with the result (1, 1).
 func (p Parts) Attention(s *mlx.Scope, b lm.Batch, d mlx.Dtype) *mlx.Array {
 	last := s.Zeros(d, 1, 1)
 	for _, t := range p.mixers {

@@ -8,12 +8,12 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Quantization is the section of that name in config.json: how matrices were packed, and by module
-// path what differs. A module is quantized if the checkpoint has scales for it; the section only
+// Quantization is the section of that name in config.json: how matrices are packed, and by module
+// path what differs. A module is quantized if the checkpoint has scales for it. The section only
 // says how.
 type Quantization struct {
 	module
-	modules map[string]*module // nil module = false, not quantized
+	modules map[string]*module // nil = config.json says false, not quantized
 }
 
 // module is what config.json says of one module, or of all.
@@ -28,8 +28,8 @@ var (
 	quantizedGroups = []int{32, 64, 128}
 )
 
-// UnmarshalJSON reads {"group_size", "bits", "mode"} and, under any other key, an object of the
-// same form or false.
+// UnmarshalJSON parses {"group_size", "bits", "mode"}. Any other key is a module path, with an
+// object of the same form or false.
 func (q *Quantization) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &q.module); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (q *Quantization) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Packing names the quantization for a person, such as "4-bit": what the config says of all
-// modules, or else bits.
+// Packing names the quantization for a person, such as "4-bit". It takes what the config says of
+// all modules, or else bits.
 func (q *Quantization) Packing(bits int) string {
 	if q != nil && q.Bits > 0 {
 		bits = q.Bits
@@ -63,10 +63,10 @@ func (q *Quantization) Packing(bits int) string {
 	return fmt.Sprintf("%d-bit", bits)
 }
 
-// Elements returns the bits of one element of the packed module at path and how many elements there
-// are in each of its rows, from the columns of its weight and the groups of its scales. Headers
-// alone leave it open whether columns are of 4 bits or of 8: what the config says of the module
-// decides, then what it says of all, then the first that is supported.
+// Elements returns the bits of one element of the packed module at path, and the elements of each
+// row. columns are those of its weight, groups those of its scales. The shapes alone fit both 4 and
+// 8 bits. What the config says of the module decides, then what it says of all modules, then the
+// first supported packing that fits.
 func (q *Quantization) Elements(path string, columns, groups int) (bits, in int) {
 	var candidates []module
 	if q != nil {
@@ -88,9 +88,8 @@ func (q *Quantization) Elements(path string, columns, groups int) (bits, in int)
 	return 0, 0
 }
 
-// of returns how the module at path is packed, whose weight has the given columns and whose scales
-// have the given groups per row of in elements. What the config does not say follows from the
-// shapes.
+// of returns how the module at path is packed. Each row has in elements; its weight has the given
+// columns, its scales the given groups. What the config leaves open follows from the shapes.
 func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantization, error) {
 	var none mlx.Quantization
 	if columns == 0 || groups == 0 {
@@ -100,7 +99,8 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 	if q != nil {
 		said, ok := q.modules[path]
 		if ok && said == nil {
-			return none, fmt.Errorf("config.json says that %s is not quantized, but the checkpoint has its scales", path)
+			return none, fmt.Errorf(
+				"config.json says that %s is not quantized, but the checkpoint has its scales", path)
 		}
 		m.Mode = q.Mode
 		if ok {
@@ -114,11 +114,13 @@ func (q *Quantization) of(path string, in, columns, groups int) (mlx.Quantizatio
 		return none, unsupported("%s is quantized as %s; only affine is supported", path, m.Mode)
 	}
 	if !slices.Contains(quantizedBits, m.Bits) || !slices.Contains(quantizedGroups, m.GroupSize) {
-		return none, unsupported("%s is quantized to %d bits in groups of %d; supported are %v bits and groups of %v",
+		return none, unsupported("%s is quantized to %d bits in groups of %d; "+
+			"supported are %v bits and groups of %v",
 			path, m.Bits, m.GroupSize, quantizedBits, quantizedGroups)
 	}
 	if columns*32 != in*m.Bits || groups*m.GroupSize != in {
-		return none, fmt.Errorf("%s has %d columns and %d groups, which is not %d elements of %d bits in groups of %d",
+		return none, fmt.Errorf("%s has %d columns and %d groups, "+
+			"which is not %d elements of %d bits in groups of %d",
 			path, columns, groups, in, m.Bits, m.GroupSize)
 	}
 	return mlx.Quantization{GroupSize: m.GroupSize, Bits: m.Bits, Mode: m.Mode}, nil

@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// RopeScaling is rope_scaling or rope_parameters of config.json.
+// RopeScaling is rope_scaling or rope_parameters of config.json. Comments give the default.
 type RopeScaling struct {
 	Type                          string   `json:"rope_type"`
 	OldType                       string   `json:"type"` // its name before transformers 4.45
@@ -21,7 +21,7 @@ type RopeScaling struct {
 	BetaSlow                      *float64 `json:"beta_slow"`                        // yarn, 1
 	Mscale                        *float64 `json:"mscale"`                           // yarn, 1
 	MscaleAllDim                  float64  `json:"mscale_all_dim"`                   // yarn
-	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // of a head that is rotated, 1
+	PartialRotaryFactor           *float64 `json:"partial_rotary_factor"`            // rotated part of a head, 1
 }
 
 // Kind returns the type of scaling, "default" for none.
@@ -34,9 +34,9 @@ func (c *RopeScaling) Kind() string {
 
 // Rope is a rotary embedding of heads, or of their first elements.
 //
-// MLX has a kernel for it on Metal. On the CPU it computes sines and cosines anew in every layer,
-// from some twenty small operations: there a table per forward, shared by all layers, rotates in
-// half the time.
+// MLX has a kernel for it on Metal. On the CPU, MLX computes sines and cosines again in every
+// layer, by some twenty small operations. A table for each forward, shared by all layers, rotates
+// in half the time there.
 type Rope struct {
 	rope   mlx.Rope
 	mscale float32 // of the rotated rows, 1 = none
@@ -44,12 +44,16 @@ type Rope struct {
 	inverse *mlx.Array // (D/2) float32, radians per position; nil = use the kernel
 }
 
-// Rope prepares the embedding of the first dims elements of heads. It rotates pairs of neighbours
-// if traditional, else the halves of these against each other. scaling may be nil.
+// Rope prepares the embedding of the first dims elements of heads. If traditional, it rotates pairs
+// of neighbours, otherwise the two halves against each other. scaling may be nil.
 func (w *Weights) Rope(dims int, base float64, traditional bool, scaling *RopeScaling) *Rope {
-	r := &Rope{rope: mlx.Rope{Dims: dims, Traditional: traditional, Base: float32(base), Scale: 1}, mscale: 1}
+	r := &Rope{
+		rope:   mlx.Rope{Dims: dims, Traditional: traditional, Base: float32(base), Scale: 1},
+		mscale: 1,
+	}
 	if dims%2 != 0 || !(base > 1) || math.IsInf(base, 0) {
-		w.fail(fmt.Errorf("config.json: no rotary embedding with rope_theta %v and heads of %d", base, dims))
+		w.fail(fmt.Errorf("config.json: no rotary embedding with rope_theta %v and heads of %d",
+			base, dims))
 		return r
 	}
 	if err := r.rescale(w, base, scaling); err != nil {
@@ -69,7 +73,8 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 	}
 	kind := scaling.Kind()
 	if kind != "default" && !(scaling.Factor > 0) {
-		return fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v", kind, scaling.Factor)
+		return fmt.Errorf("config.json: rope type %s needs a factor above 0, not %v",
+			kind, scaling.Factor)
 	}
 	var freqs []float32
 	switch kind {
@@ -82,16 +87,19 @@ func (r *Rope) rescale(w *Weights, base float64, scaling *RopeScaling) error {
 		freqs = scaling.llama3(r.rope.Dims, base)
 	case "yarn":
 		freqs = scaling.yarn(r.rope.Dims, base)
-		r.mscale = float32(yarnMscale(scaling.Factor, or(scaling.Mscale, 1)) / yarnMscale(scaling.Factor, scaling.MscaleAllDim))
+		r.mscale = float32(yarnMscale(scaling.Factor, or(scaling.Mscale, 1)) /
+			yarnMscale(scaling.Factor, scaling.MscaleAllDim))
 	default:
-		return unsupported("config.json: rope type %q is not supported; supported are default, linear, llama3 and yarn", kind)
+		return unsupported("config.json: rope type %q is not supported; "+
+			"supported are default, linear, llama3 and yarn", kind)
 	}
 	r.rope.Freqs = mlx.New(w.scope, freqs, len(freqs))
 	w.keep([]*mlx.Array{r.rope.Freqs})
 	return nil
 }
 
-// frequencies returns the inverse of the wavelengths, as the kernel has them.
+// frequencies returns the inverse of the wavelengths, in radians per position, as the kernel has
+// them.
 func (r *Rope) frequencies(s *mlx.Scope) *mlx.Array {
 	if r.rope.Freqs != nil {
 		return s.Div(s.Scalar(1, mlx.Float32), r.rope.Freqs)
@@ -108,7 +116,7 @@ func or(v *float64, fallback float64) float64 {
 	return *v
 }
 
-// wavelengths returns base^(2i/dims): MLX wants the inverse of frequencies.
+// wavelengths returns base^(2i/dims). MLX takes the inverse of frequencies.
 func wavelengths(dims int, base float64) []float64 {
 	out := make([]float64, dims/2)
 	for i := range out {
@@ -117,8 +125,8 @@ func wavelengths(dims int, base float64) []float64 {
 	return out
 }
 
-// llama3 stretches long wavelengths by factor, leaves short ones, and interpolates between (Llama
-// 3.1's config).
+// llama3 stretches long wavelengths by factor, keeps short ones, and interpolates between them, as
+// Llama 3.1's config does.
 func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 	low, high := or(c.LowFreqFactor, 1), or(c.HighFreqFactor, 4)
 	context := or(c.OriginalMaxPositionEmbeddings, 8192)
@@ -140,7 +148,7 @@ func (c *RopeScaling) llama3(dims int, base float64) []float32 {
 // 23).
 func (c *RopeScaling) yarn(dims int, base float64) []float32 {
 	context := or(c.OriginalMaxPositionEmbeddings, 4096)
-	// dimension whose wavelength makes the given turns within the context
+	// dimension returns the dimension whose wavelength makes the given turns within the context.
 	dimension := func(turns float64) float64 {
 		return float64(dims) * math.Log(context/(turns*2*math.Pi)) / (2 * math.Log(base))
 	}
@@ -173,7 +181,7 @@ func (r *Rope) Forward(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	return r.rotate(s, x, pos)
 }
 
-// rotate rotates x, whose D is the elements that are.
+// rotate rotates all of x.
 func (r *Rope) rotate(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if r.mscale != 1 {
 		x = s.Mul(x, constant(s, float64(r.mscale), x.Dtype()))
@@ -194,8 +202,8 @@ type tableKey struct {
 	sin    bool
 }
 
-// table returns the cosines of n positions and the sines, negated for the first half, both (n, D),
-// that all layers of a forward share.
+// table returns the cosines and the sines of n positions, both (n, D). The sines of the first half
+// are negated. All layers of a forward share them.
 func (r *Rope) table(s *mlx.Scope, pos, n int, d mlx.Dtype) (cos, sin *mlx.Array) {
 	key := tableKey{rope: r, pos: pos, n: n, dtype: d}
 	angles := func() *mlx.Array { // (n, D/2)

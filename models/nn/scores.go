@@ -6,8 +6,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// ScaledDotProductAttention returns what q (1, Q, n, D) attends of k and v (1, KV, T, D): (1, Q, n,
-// D). mask (n, T) is bool, true = attend; nil attends all.
+// ScaledDotProductAttention attends k and v (1, KV, T, D) with q (1, Q, n, D): (1, Q, n, D). mask
+// (n, T) is bool, true = attend; nil = attend all.
 func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32, mask *mlx.Array) *mlx.Array {
 	if !plainOnCPU(s, q) {
 		return s.Attention(q, k, v, scale, mask)
@@ -18,8 +18,8 @@ func ScaledDotProductAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32, 
 	return attendScores(s, q, k, v, scale, mask)
 }
 
-// CausalAttention is ScaledDotProductAttention with the queries at the last n of the T positions,
-// each of which attends those up to its own.
+// CausalAttention is [ScaledDotProductAttention] with the queries at the last n of the T positions.
+// Each query attends the positions up to its own.
 func CausalAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array {
 	n, t := q.Dim(2), k.Dim(2)
 	if !plainOnCPU(s, q) {
@@ -37,25 +37,26 @@ func CausalAttention(s *mlx.Scope, q, k, v *mlx.Array, scale float32) *mlx.Array
 // A causalKey names a mask that the layers of a forward share.
 type causalKey struct{ n, t int }
 
-// plainOnCPU reports whether x is float32 on the CPU, where MLX's functions take e and tanh number
-// by number and powers of two three times as fast (measured in engine/LOG.md).
+// plainOnCPU reports whether x is float32 on the CPU. MLX's functions there take e and tanh number
+// by number, and powers of two three times as fast (measured in engine/LOG.md).
 func plainOnCPU(s *mlx.Scope, x *mlx.Array) bool {
 	return x.Dtype() == mlx.Float32 && !s.Thread().GPU()
 }
 
-// scoreBias turns a mask into what is added to scores.
+// scoreBias turns a mask into a term that is added to scores.
 func scoreBias(s *mlx.Scope, mask *mlx.Array) *mlx.Array {
 	return s.Where(mask, constant(s, 0, mlx.Float32), constant(s, -1e30, mlx.Float32))
 }
 
-// attendScores multiplies the queries of all heads that share keys at once, and divides by the sum
-// of the powers last, where there are D numbers a query instead of T. bias (n, T) is added to the
-// scores.
+// attendScores is attention in plain operations. It multiplies the queries of all heads that share
+// keys at once. It divides by the sum of the powers last, when a query has D numbers instead of T.
+// bias (n, T) is added to the scores.
 func attendScores(s *mlx.Scope, q, k, v *mlx.Array, scale float32, bias *mlx.Array) *mlx.Array {
 	heads, n, kv, t := q.Dim(1), q.Dim(2), k.Dim(1), k.Dim(2)
 	group := heads / kv
 	q = s.Mul(q, constant(s, float64(scale)*math.Log2E, mlx.Float32))
-	scores := s.MatMul(s.Reshape(q, 1, kv, group*n, q.Dim(3)), s.Transpose(k, 0, 1, 3, 2)) // (1, KV, group n, T)
+	q = s.Reshape(q, 1, kv, group*n, q.Dim(3))
+	scores := s.MatMul(q, s.Transpose(k, 0, 1, 3, 2)) // (1, KV, group n, T)
 	if bias != nil {
 		scores = s.Reshape(s.Add(s.Reshape(scores, 1, kv, group, n, t), bias), 1, kv, group*n, t)
 	}

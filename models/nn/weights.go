@@ -17,11 +17,11 @@ type Source interface {
 	Load(s *mlx.Scope, name string) *mlx.Array
 }
 
-// Weights hands a checkpoint's tensors to the layers of a model. It notes which were asked for, so
-// that what is missing and what is left over come out by themselves, and it owns what it loaded.
+// Weights hands a checkpoint's tensors to the layers of a model and owns what it loaded. It notes
+// each name that is asked for, so that [Weights.Err] can name missing and unexpected tensors.
 type Weights struct {
 	Dtype   mlx.Dtype // of floating weights in memory; zero = as stored
-	FewRows bool      // use the kernel for few rows with packed matrices; the thread must have a GPU
+	FewRows bool      // use the kernel for few rows with packed matrices; takes a GPU
 	NoHead  bool      // an embedding model: its head is not read and may be missing
 
 	scope   *mlx.Scope // while loading
@@ -40,18 +40,20 @@ type Weights struct {
 	bytes      int64
 }
 
-// NewWeights reads from src with the arrays of s, on the thread. q is the section of that name in
-// config.json, or nil.
+// NewWeights returns the weights of src, read on the thread with arrays of s. q is the section
+// quantization of config.json, or nil.
 func NewWeights(s *mlx.Scope, src Source, q *Quantization) *Weights {
-	w := &Weights{scope: s, src: src, config: q, names: map[string]string{}, asked: map[string]bool{}}
+	w := &Weights{
+		scope: s, src: src, config: q, names: map[string]string{}, asked: map[string]bool{},
+	}
 	for _, name := range src.Names() {
 		w.names[name] = name
 	}
 	return w
 }
 
-// Sanitize renames the checkpoint's tensors to what the model calls them. It drops tensors that are
-// known and not needed: keep is false for them, or they are the head and NoHead is set.
+// Sanitize renames the checkpoint's tensors to what the model calls them. It drops the tensors for
+// which keep is false, and the head if NoHead is set.
 func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 	names := make(map[string]string, len(w.names))
 	for name, stored := range w.names {
@@ -70,8 +72,8 @@ func (w *Weights) Sanitize(rename func(name string) (to string, keep bool)) {
 // Has reports whether the checkpoint holds a tensor.
 func (w *Weights) Has(name string) bool { return w.names[name] != "" }
 
-// Shape returns the shape of a tensor of the checkpoint, nil if it has none of that name. It does
-// not count as asking for it.
+// Shape returns the shape of a tensor, nil if the checkpoint has none of that name. It does not
+// count as asking for the tensor.
 func (w *Weights) Shape(name string) []int {
 	info, _ := w.src.Info(w.names[name])
 	return info.Shape
@@ -85,20 +87,21 @@ func (w *Weights) Vector(name string, dim int) *mlx.Array {
 	return a
 }
 
-// fail records err unless an earlier failure stands.
+// fail records the first error.
 func (w *Weights) fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// Err returns the first failure, or else an error that names missing and unexpected tensors. It is
-// asked once everything was requested.
+// Err returns the first failure, or else an error that names missing and unexpected tensors. Call
+// it after everything was asked for.
 func (w *Weights) Err() error {
 	if err := cmp.Or(w.err, w.scope.Err()); err != nil {
 		return err
 	}
-	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)), func(name string) bool { return w.asked[name] })
+	unexpected := slices.DeleteFunc(slices.Sorted(maps.Keys(w.names)),
+		func(name string) bool { return w.asked[name] })
 	var parts []string
 	for _, list := range []struct {
 		what  string
@@ -109,7 +112,8 @@ func (w *Weights) Err() error {
 		}
 	}
 	if parts != nil {
-		return fmt.Errorf("the checkpoint %s, so it does not fit its config.json", strings.Join(parts, " and "))
+		return fmt.Errorf("the checkpoint %s, so it does not fit its config.json",
+			strings.Join(parts, " and "))
 	}
 	return nil
 }
@@ -123,13 +127,13 @@ func some(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Parameters returns the number of weights asked for so far, each quantized one counted as one.
+// Parameters returns the number of weights asked for so far. A quantized weight counts as one.
 func (w *Weights) Parameters() int64 { return w.parameters }
 
-// Bytes returns the memory of what was kept so far.
+// Bytes returns the memory of the arrays kept so far.
 func (w *Weights) Bytes() int64 { return w.bytes }
 
-// Packing names the quantization, such as "4-bit"; it is empty if no matrix is packed.
+// Packing names the quantization, such as "4-bit". It is empty if no matrix is packed.
 func (w *Weights) Packing() string {
 	if w.packing.Bits == 0 {
 		return ""
@@ -149,7 +153,7 @@ func (w *Weights) Free() {
 	}
 }
 
-// info returns the shape of a tensor, noting that it was asked for.
+// info returns type and shape of a tensor, and notes that it was asked for.
 func (w *Weights) info(name string) (mlx.TensorInfo, bool) {
 	info, ok := w.src.Info(w.names[name])
 	if !ok && !w.asked[name] {
@@ -165,8 +169,8 @@ var (
 	packedTypes = []string{"U32"}
 )
 
-// float returns a floating tensor of the given shape in the type to compute in, as an array of the
-// scope.
+// float returns a floating tensor of the given shape as an array of the scope, in the type to
+// compute in.
 func (w *Weights) float(name string, shape ...int) *mlx.Array {
 	a := w.load(name, floatTypes, shape)
 	if w.Dtype != 0 && a.Dtype() != w.Dtype {
@@ -176,14 +180,15 @@ func (w *Weights) float(name string, shape ...int) *mlx.Array {
 }
 
 // load returns a tensor of one of the given types and of the given shape. After any failure it
-// returns zeros, which are never computed: only names, types and shapes are looked at from then on.
+// returns zeros: from then on only names, types and shapes matter, and nothing is computed.
 func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 	info, ok := w.info(name)
 	switch {
 	case ok && !slices.Equal(info.Shape, shape):
 		w.fail(fmt.Errorf("%s has shape %v, config.json asks for %v", name, info.Shape, shape))
 	case ok && !slices.Contains(types, info.Dtype):
-		w.fail(unsupported("%s is of type %s; supported is %s", name, info.Dtype, strings.Join(types, ", ")))
+		w.fail(unsupported("%s is of type %s; supported is %s",
+			name, info.Dtype, strings.Join(types, ", ")))
 	}
 	if w.err != nil || w.missing != nil {
 		return w.scope.Zeros(mlx.Float32, shape...)
@@ -192,7 +197,7 @@ func (w *Weights) load(name string, types []string, shape []int) *mlx.Array {
 }
 
 // keep makes arrays outlive the scope, and views of them, whose memory counts once. It evaluates
-// them now, so that no more than one layer is held twice, and frees all others of the scope.
+// them now, so that no more than one layer is held twice, and frees all other arrays of the scope.
 func (w *Weights) keep(arrays []*mlx.Array, views ...*mlx.Array) {
 	if w.err != nil || w.missing != nil {
 		return
