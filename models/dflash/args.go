@@ -11,18 +11,18 @@ import (
 	"tandem/models/nn"
 )
 
-// What config.json calls the drafters this package computes.
+// Architectures of config.json that this package computes.
 const (
-	Architecture = "DFlashDraftModel"
-	Laguna       = "DFlashLagunaForCausalLM" // rows of context pass each layer's input norm
+	flashArchitecture  = "DFlashDraftModel"
+	lagunaArchitecture = "DFlashLagunaForCausalLM" // context rows pass each layer's input norm
 )
 
-// MaxBlockSize is the largest block_size a config.json may ask for.
-const MaxBlockSize = 1 << 10
+// maxBlockSize is the largest block_size that a config.json may ask for.
+const maxBlockSize = 1 << 10
 
-// Args is config.json. Not read are final_logit_softcapping and tie_word_embeddings: they speak of
-// the head, which is the target's, as its own config says.
-type Args struct {
+// args is config.json. final_logit_softcapping and tie_word_embeddings are not read: they speak of
+// the head, and the head is the target's.
+type args struct {
 	nn.Args
 	nn.RopeArgs
 
@@ -38,18 +38,18 @@ type Args struct {
 	HiddenAct        string   `json:"hidden_act"`
 }
 
-// config is the section dflash_config. Two of its fields may stand outside.
+// config is the section dflash_config. BlockSize and NumTargetLayers may stand outside of it.
 type config struct {
 	BlockSize       int   `json:"block_size"`
 	NumTargetLayers int   `json:"num_target_layers"`
 	MaskTokenID     *int  `json:"mask_token_id"`
-	TargetLayerIDs  []int `json:"target_layer_ids"` // id i = the output of layer i, counted from 0
-	Causal          *bool `json:"causal"`           // of all layers, inside a block
+	TargetLayerIDs  []int `json:"target_layer_ids"` // i = the output of layer i, counted from 0
+	Causal          *bool `json:"causal"`           // inside a block, in all layers
 }
 
-func parseArgs(text []byte) (*Args, error) {
+func parseArgs(text []byte) (*args, error) {
 	// Positions are the target's.
-	a := &Args{Args: nn.Args{MaxPositionEmbeddings: nn.MaxPositions}}
+	a := &args{Args: nn.Args{MaxPositionEmbeddings: nn.MaxPositions}}
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, fmt.Errorf("config.json: %w", err)
 	}
@@ -63,7 +63,7 @@ func parseArgs(text []byte) (*Args, error) {
 	return a, a.check()
 }
 
-// lift moves a field of dflash_config to where it may stand as well.
+// lift moves a field of dflash_config to the top, where it may stand too.
 func lift(name string, top *int, nested int) error {
 	if *top != 0 && nested != 0 && *top != nested {
 		return fmt.Errorf("config.json: %s is %d, but %d in dflash_config", name, *top, nested)
@@ -72,14 +72,16 @@ func lift(name string, top *int, nested int) error {
 	return nil
 }
 
-func (a *Args) check() error {
+func (a *args) check() error {
 	switch {
 	case len(a.Architectures) == 0:
-		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s", Architecture)
-	case len(a.Architectures) > 1 || a.Architectures[0] != Architecture && !a.laguna():
-		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q is not supported, only %s and %s", a.Architectures, Architecture, Laguna)}
+		return fmt.Errorf("config.json: architectures is missing; that of a DFlash drafter is %s",
+			flashArchitecture)
+	case len(a.Architectures) > 1 || a.Architectures[0] != flashArchitecture && !a.laguna():
+		return &nn.UnsupportedError{Message: fmt.Sprintf("config.json: a drafter of architecture %q "+
+			"is not supported, only %s and %s", a.Architectures, flashArchitecture, lagunaArchitecture)}
 	}
-	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: MaxBlockSize}}
+	more := []nn.Size{{Name: "block_size", Value: a.BlockSize, Max: maxBlockSize}}
 	if a.NumTargetLayers != 0 {
 		more = append(more, nn.Size{Name: "num_target_layers", Value: a.NumTargetLayers, Max: nn.MaxLayers})
 	}
@@ -100,20 +102,23 @@ func (a *Args) check() error {
 	case mask == nil:
 		return errors.New("config.json: dflash_config.mask_token_id is missing")
 	case *mask < 0 || *mask >= a.VocabSize:
-		return fmt.Errorf("config.json: dflash_config.mask_token_id is %d, outside the vocabulary of %d", *mask, a.VocabSize)
+		return fmt.Errorf("config.json: dflash_config.mask_token_id is %d, outside the vocabulary of %d",
+			*mask, a.VocabSize)
 	case a.RopeTheta == nil:
 		return errors.New("config.json: rope_theta is missing")
 	case a.UseSlidingWindow != nil && *a.UseSlidingWindow && a.LayerTypes == nil:
-		return &nn.UnsupportedError{Message: "config.json: use_sliding_window is not supported without layer_types"}
+		return &nn.UnsupportedError{
+			Message: "config.json: use_sliding_window is not supported without layer_types"}
 	case a.AttentionBias:
-		return &nn.UnsupportedError{Message: "config.json: attention_bias is not supported for a DFlash drafter"}
+		return &nn.UnsupportedError{
+			Message: "config.json: attention_bias is not supported for a DFlash drafter"}
 	}
 	return nil
 }
 
-func (a *Args) laguna() bool { return a.Architectures[0] == Laguna }
+func (a *args) laguna() bool { return a.Architectures[0] == lagunaArchitecture }
 
-func (a *Args) checkTaps() error {
+func (a *args) checkTaps() error {
 	ids := a.DFlashConfig.TargetLayerIDs
 	for i, id := range ids {
 		if id < 0 || i > 0 && id <= ids[i-1] {
@@ -123,28 +128,29 @@ func (a *Args) checkTaps() error {
 	return nil
 }
 
-// slides reports whether layer_types is to be believed where it names sliding layers:
-// use_sliding_window turns them all into full ones if it is false.
-func (a *Args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSlidingWindow }
+// slides reports whether layer_types names sliding layers rightly. A use_sliding_window of false
+// turns them all into full layers.
+func (a *args) slides() bool { return a.UseSlidingWindow == nil || *a.UseSlidingWindow }
 
-// window returns how many positions a layer attends, its own included; 0 means all.
-func (a *Args) window(layer int) int {
+// window returns how many positions a layer attends, its own included; 0 = all.
+func (a *args) window(layer int) int {
 	if a.LayerTypes == nil || !a.slides() || a.LayerTypes[layer] != nn.SlidingAttention {
 		return 0
 	}
 	return a.SlidingWindow
 }
 
-// taps returns the layers of a target of n layers whose outputs the drafter reads. Where the config
-// is silent they are the middle one for a drafter of one layer, else one per layer of the drafter,
-// evenly from 1 to n-3, halves rounded to even.
-func (a *Args) taps(n int) ([]int, error) {
+// taps returns the layers whose outputs the drafter reads, of a target of n layers. If the config
+// names none, a drafter of one layer reads the middle one. Other drafters read as many as they have
+// layers, evenly from 1 to n-3, halves rounded to even.
+func (a *args) taps(n int) ([]int, error) {
 	ids := a.DFlashConfig.TargetLayerIDs
 	if len(ids) == 0 {
 		ids = []int{n / 2}
 		if many := a.NumHiddenLayers; many > 1 {
 			if n-4 < many-1 {
-				return nil, fmt.Errorf("config.json: dflash_config.target_layer_ids is missing, and %d of the target's %d layers can't be chosen by rule", many, n)
+				return nil, fmt.Errorf("config.json: dflash_config.target_layer_ids is missing, "+
+					"and %d of the target's %d layers can't be chosen by rule", many, n)
 			}
 			ids = make([]int, many)
 			step := float64(n-4) / float64(many-1)
@@ -154,7 +160,8 @@ func (a *Args) taps(n int) ([]int, error) {
 		}
 	}
 	if last := ids[len(ids)-1]; last >= n {
-		return nil, fmt.Errorf("the drafter reads layer %d of its target, and this one has layers 0 to %d: it was made for another model", last, n-1)
+		return nil, fmt.Errorf("the drafter reads layer %d of its target, "+
+			"and this one has layers 0 to %d: it was made for another model", last, n-1)
 	}
 	return ids, nil
 }

@@ -112,7 +112,7 @@ func TestDefaultTaps(t *testing.T) {
 		{2, 4, nil},
 		{5, 7, nil},
 	} {
-		a := &Args{}
+		a := &args{}
 		a.NumHiddenLayers = c.layers
 		got, err := a.taps(c.target)
 		if !slices.Equal(got, c.want) || (err == nil) != (c.want != nil) {

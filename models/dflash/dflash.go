@@ -1,27 +1,27 @@
-// Package dflash is the DFlash drafter (architecture DFlashDraftModel): a few Qwen3-shaped layers
-// that guess a whole block of tokens in one forward, from what layers of the target said about the
-// text so far.
+// Package dflash is the DFlash drafter (architecture DFlashDraftModel). A few layers with Qwen3's
+// shape guess a whole block of tokens in one forward. They read what layers of the target said
+// about the text so far.
 //
-// What is unusual in it:
+// Unusual in it:
 //
-//   - It has no embedding and no head: it borrows the target's.
-//   - Its context is not text. For each position the target has evaluated, the outputs of some of
-//     its layers (the taps) are joined, mapped by fc to one row and normed. Keys and values of
+//   - It has no embedding and no head. It borrows the target's.
+//   - Its context is not text. For each position that the target has evaluated, the outputs of some
+//     of its layers (the taps) are joined, mapped by fc to one row, and normed. Keys and values of
 //     every layer come from that row alone, so they are computed once and never change. Context
 //     rows have no query and pass no layer.
-//   - A block is the newest token, the anchor, whose taps do not exist yet, and mask tokens behind
+//   - A block is the newest token, the anchor, whose taps do not exist yet, and mask tokens after
 //     it. The row of a mask guesses the token at its own position, not the next one.
-//   - The rows of a block see each other in both directions in full layers. In sliding ones the
-//     window lies over the context, and inside the block a row sees those before it, unless config
-//     or [Settings] say otherwise.
-//   - A bidirectional sliding layer sees its whole block, and of the context what its window
-//     reaches. It keeps all rows: a ring hands out its rows with a causal mask.
-//   - The guess must not be the mask token; whoever reads the logits forbids it.
+//   - In full layers the rows of a block see each other in both directions. In sliding layers the
+//     window lies over the context, and a row sees the rows of its block before it. config.json or
+//     [Settings] can change this.
+//   - A bidirectional sliding layer sees its whole block, and the context that its window reaches.
+//     It keeps all rows, because a ring hands out its rows with a causal mask.
+//   - The guess must not be the mask token. Whoever reads the logits forbids it.
 //
-// Variants: norms per tap before fc (aux_hidden_norms), gates on the heads' outputs (g_proj), and
-// rows of context that pass each layer's input norm (architecture [Laguna]); the formulas of the
-// three were checked against vLLM's DFlashLagunaModel and sglang's DFlashLagunaAttention. Other
-// architecture strings are refused by name.
+// There are three variants: norms per tap before fc (aux_hidden_norms), gates on the outputs of
+// heads (g_proj), and context rows that pass each layer's input norm (architecture
+// DFlashLagunaForCausalLM). Their formulas were checked against vLLM's DFlashLagunaModel and
+// sglang's DFlashLagunaAttention. Other architectures are refused by name.
 package dflash
 
 import (
@@ -35,21 +35,21 @@ import (
 	"tandem/models/nn"
 )
 
-// Target is what a drafter borrows of the model it drafts for.
+// Target is what a drafter borrows of the model that it drafts for.
 type Target interface {
 	lm.Embedder
 	Config() lm.Config
 }
 
-// Model is a drafter for one target. It is used on the MLX thread only; errors go to the scope.
+// Model is a drafter for one target. It is used on the MLX thread only. Errors go to the scope.
 type Model struct {
 	AuxHiddenNorms []*nn.RMSNorm // one per tap, or none
 	FC             *nn.Linear
 	HiddenNorm     *nn.RMSNorm
-	Layers         []*Layer
+	Layers         []*layer
 	Norm           *nn.RMSNorm
 
-	args     *Args
+	args     *args
 	heads    nn.Heads
 	rope     *nn.Rope
 	target   Target
@@ -58,9 +58,9 @@ type Model struct {
 	weights  *nn.Weights
 }
 
-// New builds the drafter of a config.json on its weights, which it owns from then on, for a target,
-// which must outlive it. A target that the drafter was not made for is refused. The caller asks
-// w.Err.
+// New builds the drafter of a config.json on its weights and takes them over. The target must
+// outlive it. A target that the drafter was not made for is refused. Errors about the checkpoint
+// come from w.Err.
 func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model, error) {
 	a, err := parseArgs(config)
 	if err != nil {
@@ -87,7 +87,8 @@ func New(w *nn.Weights, config []byte, target Target, settings Settings) (*Model
 	}
 	if w.Has("aux_hidden_norms.0.weight") {
 		for k := range taps {
-			m.AuxHiddenNorms = append(m.AuxHiddenNorms, w.RMSNorm(fmt.Sprintf("aux_hidden_norms.%d", k), a.HiddenSize, a.RMSNormEps, 0))
+			norm := w.RMSNorm(fmt.Sprintf("aux_hidden_norms.%d", k), a.HiddenSize, a.RMSNormEps, 0)
+			m.AuxHiddenNorms = append(m.AuxHiddenNorms, norm)
 		}
 	}
 	for i := range a.NumHiddenLayers {
@@ -110,7 +111,7 @@ func sanitize(w *nn.Weights) {
 }
 
 // With returns the same drafter under other settings. It shares the weights, which are freed with
-// m; caches belong to the one that made them.
+// m. Caches belong to the drafter that made them.
 func (m *Model) With(settings Settings) (*Model, error) {
 	if err := settings.check(); err != nil {
 		return nil, err
@@ -120,18 +121,19 @@ func (m *Model) With(settings Settings) (*Model, error) {
 	return &other, nil
 }
 
-// Taps lists the target's layers whose outputs Context wants, ascending.
+// Taps returns the layers of the target whose outputs Context takes, ascending.
 func (m *Model) Taps() []int { return m.taps }
 
 // BlockSize returns the most rows of a block, its anchor included: what the drafter was trained
 // for, as far as caches can drop it again.
 func (m *Model) BlockSize() int { return min(m.args.BlockSize, cache.MaxBlock) }
 
-// MaskToken is the id that stands where a token is to be guessed. It must not be guessed itself.
+// MaskToken returns the id that stands where a token is to be guessed. It must not be guessed
+// itself.
 func (m *Model) MaskToken() int32 { return int32(*m.args.DFlashConfig.MaskTokenID) }
 
-// NewCaches makes the empty caches of one request, one per layer. Their offsets count context rows,
-// which need not begin at position 0.
+// NewCaches makes the empty caches of one request, one for each layer. Their offsets count context
+// rows. The first row need not stand at position 0.
 func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	caches := make([]cache.Cache, len(m.Layers))
 	for i := range caches {
@@ -144,8 +146,8 @@ func (m *Model) NewCaches(opts cache.Options) []cache.Cache {
 	return caches
 }
 
-// Layers returns what each layer of a drafter keeps of a text, at most: how far one looks back is
-// also a matter of settings.
+// Layers returns the most that each layer of a drafter keeps of a text. Settings can make a layer
+// look back less far.
 func Layers(config []byte) ([]nn.Kept, error) {
 	a, err := parseArgs(config)
 	if err != nil {
@@ -154,11 +156,11 @@ func Layers(config []byte) ([]nn.Kept, error) {
 	return slices.Repeat([]nn.Kept{a.KeptRows(0)}, a.NumHiddenLayers), nil
 }
 
-// Context appends rows to the caches: taps holds the outputs (n, H) of the layers Taps names for n
-// adjacent positions from pos on, which follow those of the last call. n is bounded by the chunk
-// that the caches were made for.
+// Context appends rows to the caches. taps holds the outputs (n, H) of the layers that Taps names,
+// for n adjacent positions from pos on, which follow the positions of the last call. n is at most
+// the chunk that the caches were made for.
 func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
-	x := m.context(s, taps)
+	x := m.contextRows(s, taps)
 	if s.Err() != nil {
 		return
 	}
@@ -169,8 +171,8 @@ func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache
 	}
 }
 
-// context returns the rows (n, H) that taps are to every layer's attention.
-func (m *Model) context(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
+// contextRows returns the rows (n, H) that the attention of every layer sees in place of taps.
+func (m *Model) contextRows(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
 	if len(taps) != len(m.taps) {
 		s.Fail(fmt.Errorf("dflash: %d taps, not those of layers %v", len(taps), m.taps))
 		return nil
@@ -186,8 +188,8 @@ func (m *Model) context(s *mlx.Scope, taps []*mlx.Array) *mlx.Array {
 	return m.HiddenNorm.Forward(s, m.FC.Forward(s, x))
 }
 
-// source returns what a layer makes keys and values of, from the rows (n, H) of context.
-func (m *Model) source(s *mlx.Scope, l *Layer, context *mlx.Array) *mlx.Array {
+// source returns the rows that a layer makes keys and values of, from the rows (n, H) of context.
+func (m *Model) source(s *mlx.Scope, l *layer, context *mlx.Array) *mlx.Array {
 	if m.args.laguna() {
 		return l.InputLayernorm.Forward(s, context)
 	}
@@ -195,16 +197,18 @@ func (m *Model) source(s *mlx.Scope, l *Layer, context *mlx.Array) *mlx.Array {
 }
 
 // Forward computes the block of an anchor (1) int32 at position pos, right after the context, and n
-// < BlockSize masks behind it. It returns the normed rows of the masks (n, H) in the target's type,
-// for its Unembed: row j guesses the token at pos+1+j. The caches hold the context alone again when
-// it returns; what of the block was written there is overwritten by the next rows.
+// < BlockSize masks after it. It returns the normed rows of the masks (n, H) in the target's type,
+// for its Unembed. Row j guesses the token at pos+1+j. When Forward returns, the caches hold the
+// context alone again. The next rows overwrite what the block left there.
 //
-// taps are the last rows of the context if the caches do not hold them yet, as for Context, which
-// they then do; else nil. They go through a layer beside the block's rows, a dozen operations less
-// a layer than by themselves. There are at most cache.MaxBlock rows of both together.
-func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array {
+// taps are the last rows of the context, as for Context, if the caches do not hold them yet; else
+// nil. Forward appends them. They pass a layer beside the rows of the block, which saves a dozen
+// operations a layer. taps and block together have at most cache.MaxBlock rows.
+func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int,
+	caches []cache.Cache) *mlx.Array {
 	if n < 1 || n >= m.BlockSize() {
-		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d", n, m.BlockSize()-1))
+		s.Fail(fmt.Errorf("dflash: a block of %d drafts; this drafter makes 1 to %d",
+			n, m.BlockSize()-1))
 		return anchor
 	}
 	masks := mlx.New(s, slices.Repeat([]int32{m.MaskToken()}, n), n)
@@ -215,7 +219,7 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	x = s.AsType(x, m.Dtype())
 	var context *mlx.Array
 	if taps != nil {
-		if context = m.context(s, taps); s.Err() != nil {
+		if context = m.contextRows(s, taps); s.Err() != nil {
 			return anchor
 		}
 	}
@@ -234,10 +238,10 @@ func (m *Model) Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, p
 	return s.AsType(m.Norm.Forward(s, s.Slice(x, 0, 1, 1+n)), m.target.Config().Dtype)
 }
 
-// Architecture is what its config.json calls it.
+// Architecture returns what its config.json calls it.
 func (m *Model) Architecture() string { return m.args.Architectures[0] }
 
-// Dtype is the type it computes in.
+// Dtype returns the type that it computes in.
 func (m *Model) Dtype() mlx.Dtype { return m.HiddenNorm.Dtype() }
 
 // Free releases the weights.

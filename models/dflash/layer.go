@@ -6,8 +6,8 @@ import (
 	"tandem/models/nn"
 )
 
-// Layer is one layer.
-type Layer struct {
+// layer is one layer.
+type layer struct {
 	QKVProj                *nn.Linear
 	KVProj                 *nn.Linear // the same memory without q, for context rows
 	GProj                  *nn.Linear // one gate a head, or nil
@@ -18,23 +18,29 @@ type Layer struct {
 	PostAttentionLayernorm *nn.RMSNorm
 }
 
-func newLayer(w *nn.Weights, path string, a *Args) *Layer {
+// newLayer reads one layer.
+func newLayer(w *nn.Weights, path string, a *args) *layer {
 	h := a.Heads(float64(a.HeadDim))
 	q, kv := h.Q*h.Dim, h.KV*h.Dim
 	attn := path + ".self_attn"
-	parts := []nn.Part{{Path: attn + ".q_proj", Out: q}, {Path: attn + ".k_proj", Out: kv}, {Path: attn + ".v_proj", Out: kv}}
+	parts := []nn.Part{
+		{Path: attn + ".q_proj", Out: q},
+		{Path: attn + ".k_proj", Out: kv},
+		{Path: attn + ".v_proj", Out: kv},
+	}
 	if w.Has(attn + ".qkv_proj.weight") {
 		parts = []nn.Part{{Path: attn + ".qkv_proj", Out: q + 2*kv}}
 	}
 	qkv := w.Stacked(a.HiddenSize, false, parts...)
-	l := &Layer{
+	norm := func(name string) *nn.RMSNorm { return w.RMSNorm(path+name, a.HiddenSize, a.RMSNormEps, 0) }
+	l := &layer{
 		QKVProj:                qkv,
 		KVProj:                 w.Outputs(qkv, q, q+2*kv),
 		OProj:                  w.Linear(attn+".o_proj", q, a.HiddenSize, false),
 		QKNorm:                 w.HeadNorm(attn, h, a.RMSNormEps, 0),
 		MLP:                    w.MLP(path+".mlp", a.HiddenSize, a.IntermediateSize, false, nn.SwiGLU),
-		InputLayernorm:         w.RMSNorm(path+".input_layernorm", a.HiddenSize, a.RMSNormEps, 0),
-		PostAttentionLayernorm: w.RMSNorm(path+".post_attention_layernorm", a.HiddenSize, a.RMSNormEps, 0),
+		InputLayernorm:         norm(".input_layernorm"),
+		PostAttentionLayernorm: norm(".post_attention_layernorm"),
 	}
 	if w.Has(attn + ".g_proj.weight") {
 		l.GProj = w.Linear(attn+".g_proj", a.HiddenSize, h.Q, false)
@@ -42,10 +48,10 @@ func newLayer(w *nn.Weights, path string, a *Args) *Layer {
 	return l
 }
 
-// attend returns what the rows x (rows, H) of a block at pos attend to in a layer, its context and
-// each other. context are the last rows before pos that c lacks, or nil.
-func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c cache.Cache) *mlx.Array {
-	l, h, rows, more := m.Layers[layer], m.heads, x.Dim(0), 0
+// attend returns what the rows x (rows, H) of a block at pos attend to in a layer: the context and
+// each other. context holds the last rows before pos, which c lacks, or is nil.
+func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, i, pos int, c cache.Cache) *mlx.Array {
+	l, h, rows, more := m.Layers[i], m.heads, x.Dim(0), 0
 	joined := x
 	if context != nil {
 		more = context.Dim(0)
@@ -58,13 +64,13 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	view := c.(cache.Attention).Update(s, k, v)
 	mask := view.Mask
 	switch {
-	case !m.causal(layer):
-		mask = blockMask(s, m.args.window(layer), past, rows)
+	case !m.causal(i):
+		mask = blockMask(s, m.args.window(i), past, rows)
 	case mask != nil:
 		mask = s.Slice(mask, 0, more, more+rows)
 	}
 	var out *mlx.Array // (1, Q, rows, D)
-	if m.causal(layer) && view.Causal {
+	if m.causal(i) && view.Causal {
 		out = nn.CausalAttention(s, q, view.K, view.V, h.Scale)
 	} else {
 		out = nn.ScaledDotProductAttention(s, q, view.K, view.V, h.Scale, mask)
@@ -76,8 +82,8 @@ func (m *Model) attend(s *mlx.Scope, context, x *mlx.Array, layer, pos int, c ca
 	return l.OProj.Forward(s, s.Reshape(out, rows, h.Q*h.Dim))
 }
 
-// gate returns the factors (rows, Q) of the heads' outputs: softplus, taken in float32.
-func (l *Layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
+// gate returns the factors (rows, Q) of the heads' outputs: softplus, computed in float32.
+func (l *layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	g := s.AsType(l.GProj.Forward(s, x), mlx.Float32)
 	return s.AsType(s.LogAddExp(g, s.Scalar(0, mlx.Float32)), x.Dtype())
 }
@@ -85,7 +91,7 @@ func (l *Layer) gate(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 type maskKey struct{ window, past, rows int }
 
 // blockMask returns the mask (rows, past+rows), true = attend, of a block that sees itself whole
-// and of the context what lies within the window; nil if that is everything.
+// and the context within the window. It returns nil if that is everything.
 func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
 	if window == 0 || past+rows <= window {
 		return nil
@@ -94,7 +100,7 @@ func blockMask(s *mlx.Scope, window, past, rows int) *mlx.Array {
 		size := past + rows
 		mask := make([]bool, rows*size)
 		for i := range rows {
-			// A block longer than the window is seen whole all the same.
+			// A block is seen whole even if it is longer than the window.
 			for j := min(past, max(0, past+i-window+1)); j < size; j++ {
 				mask[i*size+j] = true
 			}

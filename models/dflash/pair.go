@@ -6,7 +6,7 @@ import (
 	"tandem/engine/lm"
 )
 
-// Pair checks the config.json of a drafter against the target it is to draft for, without its
+// Pair checks the config.json of a drafter against the target that it is to draft for, without its
 // weights.
 func Pair(config []byte, target lm.Config) error {
 	a, err := parseArgs(config)
@@ -18,7 +18,7 @@ func Pair(config []byte, target lm.Config) error {
 }
 
 // pair returns the target's layers that the drafter reads.
-func (a *Args) pair(target lm.Config) ([]int, error) {
+func (a *args) pair(target lm.Config) ([]int, error) {
 	for _, c := range []struct {
 		what         string
 		mine, theirs int
@@ -28,14 +28,15 @@ func (a *Args) pair(target lm.Config) ([]int, error) {
 		{"tokens of vocabulary", a.VocabSize, target.VocabSize},
 	} {
 		if c.mine != c.theirs && c.mine != 0 {
-			return nil, fmt.Errorf("the drafter is made for a target with %d %s, and this one has %d: take the drafter published for this model", c.mine, c.what, c.theirs)
+			return nil, fmt.Errorf("the drafter is made for a target with %d %s, and this one has %d: "+
+				"take the drafter published for this model", c.mine, c.what, c.theirs)
 		}
 	}
 	return a.taps(target.Layers)
 }
 
-// Settings choose between two readings of a checkpoint each: published ones do not say which they
-// were trained under, and a wrong one costs acceptance, not correctness. The zero value means what
+// Settings choose between two readings of a checkpoint each. Published checkpoints do not say how
+// they were trained. A wrong reading costs acceptance, not correctness. The zero value means what
 // config.json says, or else the default.
 type Settings struct {
 	Embedding Embedding `json:"embedding,omitzero"`
@@ -72,8 +73,8 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Variants lists the settings among which the checkpoint leaves the choice, spelt out, the default
-// first; it is one where nothing is left open.
+// Variants returns the settings that the checkpoint leaves open, spelt out, the default first. It
+// returns one if nothing is open.
 func (m *Model) Variants() []Settings {
 	embeddings, directions := []Embedding{Scaled}, []Direction{""}
 	if m.target.EmbedScale() != 1 {
@@ -93,7 +94,7 @@ func (m *Model) Variants() []Settings {
 	return all
 }
 
-// causal reports whether the rows of a block see only those up to their own in a layer.
+// causal reports whether the rows of a block see only the rows up to their own in a layer.
 func (m *Model) causal(layer int) bool {
 	sliding := m.args.window(layer) > 0
 	switch said := m.args.DFlashConfig.Causal; {
