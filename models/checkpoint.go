@@ -22,27 +22,28 @@ const (
 	indexFile  = "model.safetensors.index.json"
 )
 
-// MaxShards bounds the files of one checkpoint.
-const MaxShards = 4096
+// maxShards bounds the files of one checkpoint.
+const maxShards = 4096
 
-// lendEvery is for how long weights are read until others have the thread again: often enough that
-// an answer goes on, and not so often that a load takes as long as they like.
+// lendEvery is how long weights are read before others get the thread. Answers go on in between,
+// and a load still makes progress.
 const lendEvery = 30 * time.Millisecond
 
-// checkpoint is the tensors of all shards. It implements nn.Source.
+// checkpoint holds the tensors of all shards. It implements nn.Source.
 type checkpoint struct {
 	ctx      context.Context
 	files    []fs.File
 	tensors  map[string]*mlx.Tensors // by tensor name
 	bytes    int64                   // of all tensors
 	loaded   int64
-	lent     time.Time // when others had the thread last
+	lent     time.Time // when others last had the thread
 	progress func(done, total int64)
 }
 
 // openCheckpoint opens model.safetensors, or else the shards of the index, and checks their
 // headers. The caller closes it.
-func openCheckpoint(ctx context.Context, fsys fs.FS, progress func(done, total int64)) (_ *checkpoint, err error) {
+func openCheckpoint(ctx context.Context, fsys fs.FS,
+	progress func(done, total int64)) (_ *checkpoint, err error) {
 	c := &checkpoint{ctx: ctx, tensors: map[string]*mlx.Tensors{}, progress: progress}
 	defer func() {
 		if err != nil {
@@ -70,7 +71,9 @@ func openCheckpoint(ctx context.Context, fsys fs.FS, progress func(done, total i
 	}
 	for _, name := range slices.Sorted(maps.Keys(index)) {
 		if c.tensors[name] == nil {
-			return nil, errorf(CodeInvalid, "%s lacks tensor %s, which %s says is there; download the model again", index[name], name, indexFile)
+			return nil, errorf(CodeInvalid,
+				"%s lacks tensor %s, which %s says is there; download the model again",
+				index[name], name, indexFile)
 		}
 	}
 	return c, nil
@@ -101,7 +104,8 @@ func (c *checkpoint) open(fsys fs.FS, name string) error {
 	}
 	for _, tensor := range tensors.Names() {
 		if c.tensors[tensor] != nil {
-			return errorf(CodeInvalid, "%s has tensor %s, which another shard has too; download the model again", name, tensor)
+			return errorf(CodeInvalid,
+				"%s has tensor %s, which another shard has too; download the model again", name, tensor)
 		}
 		c.tensors[tensor] = tensors
 		t, _ := tensors.Info(tensor)
@@ -127,9 +131,8 @@ func (c *checkpoint) Info(name string) (mlx.TensorInfo, bool) {
 	return mlx.TensorInfo{}, false
 }
 
-// Load implements nn.Source. Before a tensor the thread is lent to one who waits for it, every
-// lendEvery. It fails once the context is done; after a failure nothing is read and no progress
-// told.
+// Load implements nn.Source. Every lendEvery it lends the thread to others before it reads. It
+// fails once the context is done. After a failure it reads nothing and reports no progress.
 func (c *checkpoint) Load(s *mlx.Scope, name string) *mlx.Array {
 	if time.Since(c.lent) >= lendEvery {
 		s.Yield()
@@ -166,8 +169,8 @@ func readIndex(fsys fs.FS) (map[string]string, error) {
 	return index, nil
 }
 
-// parseIndex reads {"weight_map": {tensor: shard}} and refuses shards that do not lie beside the
-// index. It goes by tokens, to see a tensor named twice.
+// parseIndex parses {"weight_map": {tensor: shard}} and refuses shards that do not lie beside the
+// index. It goes by JSON tokens, to see a tensor that is named twice.
 func parseIndex(text []byte) (map[string]string, error) {
 	var file struct {
 		WeightMap json.RawMessage `json:"weight_map"`
@@ -197,12 +200,15 @@ func parseIndex(text []byte) (map[string]string, error) {
 			return nil, fmt.Errorf("tensor %q has no file name", tensor)
 		case index[tensor] != "":
 			return nil, fmt.Errorf("tensor %q is named twice", tensor)
-		case path.Base(shard) != shard || strings.ContainsAny(shard, `/\:`) || !strings.HasSuffix(shard, ".safetensors"):
-			return nil, fmt.Errorf("tensor %q is said to be in %q, which is no safetensors file in the model's folder", tensor, shard)
+		case path.Base(shard) != shard || strings.ContainsAny(shard, `/\:`),
+			!strings.HasSuffix(shard, ".safetensors"):
+			return nil, fmt.Errorf(
+				"tensor %q is said to be in %q, which is no safetensors file in the model's folder",
+				tensor, shard)
 		}
 		index[tensor] = shard
-		if shards[shard] = true; len(shards) > MaxShards {
-			return nil, fmt.Errorf("more than %d files", MaxShards)
+		if shards[shard] = true; len(shards) > maxShards {
+			return nil, fmt.Errorf("more than %d files", maxShards)
 		}
 	}
 	if len(index) == 0 {

@@ -14,31 +14,32 @@ import (
 	"tandem/models/pocket"
 )
 
-// MaxFileBytes bounds every file of a model except its weights.
-const MaxFileBytes = 256 << 20
+// maxFileBytes bounds every file of a model except its weights.
+const maxFileBytes = 256 << 20
 
-// readFile reads a small file whole. An error wraps fs.ErrNotExist where it is not there.
+// readFile returns the whole of a small file. The error wraps fs.ErrNotExist if there is none.
 func readFile(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
 	if err != nil {
 		return nil, errorf(CodeInvalid, "can't read %s: %w", name, err)
 	}
-	if len(text) > MaxFileBytes {
-		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, MaxFileBytes>>20)
+	if len(text) > maxFileBytes {
+		return nil, errorf(CodeInvalid, "%s is larger than %d MiB", name, maxFileBytes>>20)
 	}
 	return text, nil
 }
 
 func missingFile(name string) error {
-	return errorf(CodeIncomplete, "%s is missing; copy it into the folder, or run `tandem pull` if the model is the hub's", name)
+	return errorf(CodeIncomplete, "%s is missing; copy it into the folder, "+
+		"or run `tandem pull` if the model comes from the hub", name)
 }
 
-// config is what is common to the config.json of all architectures.
+// config is what the config.json of all architectures have in common.
 type config struct {
 	ModelType          string           `json:"model_type"`
 	Architectures      []string         `json:"architectures"`
@@ -48,12 +49,13 @@ type config struct {
 	EOS                tokenIDs         `json:"eos_token_id"`
 }
 
-// isDrafter tells a drafter without embedding and head, supported or not, from a model. Drafters
-// carry the model_type of what they are shaped like.
+// isDrafter reports whether it is a drafter without embedding and head, supported or not. The
+// model_type of a drafter is that of the model whose layers it has.
 func (c *config) isDrafter() bool {
 	return len(c.DFlashConfig) > 0 && string(c.DFlashConfig) != "null" ||
 		slices.ContainsFunc(c.Architectures, func(name string) bool {
-			return strings.Contains(name, "DFlash") || strings.HasSuffix(name, "DraftModel") || strings.HasSuffix(name, "AssistantModel")
+			return strings.Contains(name, "DFlash") ||
+				strings.HasSuffix(name, "DraftModel") || strings.HasSuffix(name, "AssistantModel")
 		})
 }
 
@@ -70,7 +72,8 @@ func parseConfig(text []byte) (*config, error) {
 			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
 		}
 		if hf.Method != "" {
-			return nil, errorf(CodeUnsupported, "its weights are quantized by %q; supported is MLX's affine form (look for an mlx-community version of this model)", hf.Method)
+			return nil, errorf(CodeUnsupported, "its weights are quantized by %q; supported is MLX's "+
+				"affine form (look for an mlx-community version of this model)", hf.Method)
 		}
 		if err := json.Unmarshal(c.QuantizationConfig, &c.Quantization); err != nil {
 			return nil, errorf(CodeInvalid, "config.json: quantization_config: %w", err)
@@ -79,14 +82,15 @@ func parseConfig(text []byte) (*config, error) {
 	return &c, nil
 }
 
-// readConfig reads config.json and refuses architectures that are not in the table.
+// readConfig reads config.json. It refuses drafters, and architectures that are not in the table.
 func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, cfg, err = readAnyConfig(fsys)
 	if err != nil {
 		return nil, nil, err
 	}
 	if cfg.isDrafter() {
-		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is none itself; load the model it was made for, and see `tandem models drafter`",
+		return nil, nil, errorf(CodeUnsupported, "is a drafter (%s), which guesses for a model and is "+
+			"none itself; load the model it was made for, and see `tandem models drafter`",
 			strings.Join(cfg.Architectures, ", "))
 	}
 	if _, ok := architectures[cfg.ModelType]; !ok {
@@ -95,10 +99,12 @@ func readConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	return text, cfg, nil
 }
 
+// readAnyConfig reads the config.json of a model or a drafter.
 func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 	text, err = readFile(fsys, "config.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errorf(CodeIncomplete, "has no config.json, so it is not a model folder or its download did not finish")
+		return nil, nil, errorf(CodeIncomplete,
+			"has no config.json, so it is not a model folder or its download did not finish")
 	}
 	if err != nil {
 		return nil, nil, err
@@ -112,7 +118,7 @@ func readAnyConfig(fsys fs.FS) (text []byte, cfg *config, err error) {
 // tokenIDs is one id or a list.
 type tokenIDs []int32
 
-// UnmarshalJSON reads 2, [2, 3] or null.
+// UnmarshalJSON parses 2, [2, 3] or null.
 func (t *tokenIDs) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '[' {
 		return json.Unmarshal(text, (*[]int32)(t))
@@ -127,8 +133,8 @@ func (t *tokenIDs) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Defaults are the sampling parameters the model's authors recommend, from generation_config.json;
-// nil where they name none.
+// Defaults are the sampling parameters that the model's authors recommend, from
+// generation_config.json. A field is nil if they name none.
 type Defaults struct {
 	Temperature       *float64 `json:"temperature"`
 	TopP              *float64 `json:"top_p"`
@@ -139,8 +145,8 @@ type Defaults struct {
 	eos tokenIDs
 }
 
-// ReadDefaults reads those of the model in a folder, of the pocket model for an empty one. Errors
-// are of type *Error.
+// ReadDefaults reads the defaults of the model in a folder; an empty dir means the pocket model.
+// Errors are of type *Error.
 func ReadDefaults(dir string) (Defaults, error) {
 	if dir == "" {
 		return readDefaults(pocket.Files())
@@ -168,9 +174,9 @@ func readDefaults(fsys fs.FS) (Defaults, error) {
 	return file.Defaults, nil
 }
 
-// eos merges the ids that end a generation: those of generation_config.json, or else of
-// config.json, and the tokenizer's own. Ids outside the vocabulary can't be generated and are
-// dropped.
+// eos returns the ids that end a generation: those of generation_config.json, or else of
+// config.json, and the tokenizer's own. Ids outside the vocabulary are dropped, because they can't
+// be generated.
 func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []int32 {
 	ids := slices.Clone([]int32(generation))
 	if len(ids) == 0 {
@@ -182,9 +188,8 @@ func eos(generation, config tokenIDs, tokenizer int32, has bool, vocab int) []in
 	return slices.DeleteFunc(ids, func(id int32) bool { return id < 0 || int(id) >= vocab })
 }
 
-// chatTemplate returns the source of the model's chat template: the file chat_template.jinja, or
-// the one in tokenizer_config.json, which is a text or a list of named ones. It is empty if there
-// is none.
+// chatTemplate returns the source of the model's chat template, empty if there is none. It is the
+// file chat_template.jinja, or else the text or the list of named texts in tokenizer_config.json.
 func chatTemplate(fsys fs.FS, tokenizerConfig []byte) (string, error) {
 	text, err := readFile(fsys, "chat_template.jinja")
 	if err == nil {

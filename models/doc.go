@@ -1,45 +1,47 @@
 // Package models loads a model folder in the form of Hugging Face and mlx-lm: config.json,
-// safetensors in one file or in shards, tokenizer.json, and where they are there
+// safetensors in one file or in shards, tokenizer.json, and if they are there
 // generation_config.json and a chat template.
 //
-// [Load] takes a folder, [LoadFS] any file system, such as the embedded pocket model; both read
-// through the same path. What comes back is a [Bundle].
+// [Load] takes a folder, [LoadFS] any file system, such as the embedded pocket model. Both read
+// through the same path and return a [Bundle]. README.md lists the families.
 //
-// Nothing in a folder is trusted: sizes in config.json have limits (models/nn), file names in an
-// index must lie beside it, safetensors headers are checked against the file's size before any
-// tensor is read, and a tensor that is missing, left over or of the wrong shape is an error that
-// names it.
+// Nothing in a folder is trusted:
 //
-// Architectures are one package each below this one, listed in the table in architectures.go. They
-// all have the same order inside: args, Attention, MLP, Block, Model, sanitize, with the
-// checkpoint's names.
+//   - Sizes in config.json have limits (models/nn).
+//   - Files that an index names must lie beside it.
+//   - safetensors headers are checked against the size of the file before any tensor is read.
+//   - A tensor that is missing, left over or of the wrong shape is an error that names it.
 //
-// [LoadDrafter] takes the folder of a drafter and the [Bundle] it is to draft for: a block network
-// (models/dflash) borrows embedding and head from it, and any other model drafts if it has the same
-// tokens. [Outline] is a model without weights, for which a drafter can be checked before the model
-// is read.
+// Each family is one package below this one, with a row in the table in architectures.go. Its file
+// has this order: args, block, what is unusual. Names are the checkpoint's. The plumbing that all
+// decoders share is nn.Decoder.
+//
+// [LoadDrafter] takes the folder of a drafter and the [Bundle] that it is to draft for. A block
+// network (models/dflash) borrows embedding and head from the target. Any other model drafts if it
+// has the same tokens. [Outline] returns a model without weights. With it a drafter can be checked
+// before the model is read.
 //
 // # What a model is for
 //
-// Embedding models and rerankers have the layers of models that generate, and config.json tells
-// none from the other (Qwen3-Embedding and Qwen3-Reranker say Qwen3ForCausalLM). [Bundle].Purpose
-// is told from, in this order:
+// Embedding models and rerankers have the layers of models that generate, and config.json does not
+// tell them apart: Qwen3-Embedding and Qwen3-Reranker say Qwen3ForCausalLM. [Bundle].Purpose comes
+// from the first of these that tells:
 //
-//   - modules.json, where sentence-transformers lists what follows the layers: Pooling (its
-//     config.json names the mode, or sets one of the flags of older versions) and Normalize make an
-//     embedding model, LogitScore (two token ids) a reranker. Pooling is by last token, by mean or
-//     cls; other modes, other modules, and layers that see what follows a token are refused by
-//     name.
-//   - the post-processor of tokenizer.json, for conversions to MLX that lack the files above: a
-//     qwen3 whose tokenizer ends each text with a token is Qwen3-Embedding, whose vector is the
+//   - modules.json, in which sentence-transformers lists what follows the layers. Pooling and
+//     Normalize make an embedding model. LogitScore, with two token ids, makes a reranker. The
+//     config.json of Pooling names the mode, or sets a flag in older versions. Pooling is by last
+//     token, mean or cls. Other modes and other modules are refused by name, and so are layers that
+//     see what follows a token.
+//   - The post-processor of tokenizer.json, for conversions to MLX, which lack the files above. A
+//     qwen3 whose tokenizer ends each text with a token is Qwen3-Embedding. Its vector is the
 //     hidden state of that token, normalised.
-//   - the name of the folder or of the hub: a qwen3 called Qwen3-Reranker is one.
+//   - The name of the folder or of the repository. A qwen3 called Qwen3-Reranker is a reranker.
 //
-// What instructs an embedding model stands in front of a text, and is the client's to put there.
-// The prompt of a reranker is [Bundle.RerankPrompt]. Sources: the module classes of
+// The text that instructs an embedding model stands in front of the input. The client puts it
+// there. The prompt of a reranker is [Bundle.RerankPrompt]. Sources: the module classes of
 // sentence-transformers (Pooling, Normalize, LogitScore), the model cards of Qwen3-Embedding and
 // Qwen3-Reranker.
 //
-// Package hub below this one downloads models and knows their places on disk. It is apart because
-// it needs neither MLX nor an architecture, and its tests a fake network only.
+// Package hub downloads models and knows their places on disk. It is apart, because it needs
+// neither MLX nor an architecture, and its tests need a fake network only.
 package models

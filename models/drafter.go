@@ -22,38 +22,40 @@ import (
 type DrafterSettings = dflash.Settings
 
 // A Drafter is a loaded drafter of one model: a block network that borrows embedding and head from
-// it, or a smaller model with the same tokens.
+// the model, or a smaller model with the same tokens.
 type Drafter struct {
 	Block *dflash.Model // nil if it is a model of its own
 	Model lm.Model      // nil if it is a block network
-	Info  Info          // of a block network ContextLength is zero: its positions are the target's
+	Info  Info          // ContextLength is 0 for a block network: its positions are the target's
 
 	thread *mlx.Thread
 	bundle *Bundle // of Model
 }
 
-// IsDrafter reports whether a folder holds a block network, which is no model of its own.
+// IsDrafter reports whether a folder holds a block network, which is no model by itself.
 func IsDrafter(dir string) bool {
 	_, cfg, err := readAnyConfig(os.DirFS(dir))
 	return err == nil && cfg.isDrafter()
 }
 
-// LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it:
-// a DFlash drafter by its config.json, else any model that could be loaded by itself. Settings are
-// a block network's. A drafter made for another model, or one with other tokens, is refused before
-// its weights are read. Errors about the drafter are of type *Error.
-func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings, opts Options) (*Drafter, error) {
+// LoadDrafter loads the drafter in a folder for a target on the same thread, which must outlive it.
+// A DFlash drafter is known by its config.json; any other folder is a smaller model. settings are
+// for a block network. A drafter that was made for another model, or that has other tokens, is
+// refused before its weights are read. Errors about the drafter are of type *Error.
+func LoadDrafter(ctx context.Context, target *Bundle, dir string, settings DrafterSettings,
+	opts Options) (*Drafter, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
 	}
 	if err := checkFolder(dir); err != nil {
 		return nil, named(err, opts)
 	}
-	return LoadDrafterFS(ctx, target, os.DirFS(dir), settings, opts)
+	return loadNamedDrafter(ctx, target, os.DirFS(dir), settings, opts)
 }
 
-// LoadDrafterFS loads the drafter at the root of a file system, as LoadFS does.
-func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings, opts Options) (*Drafter, error) {
+// loadNamedDrafter loads the drafter at the root of a file system, and puts its name into errors.
+func loadNamedDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,
+	opts Options) (*Drafter, error) {
 	d, err := loadDrafter(ctx, target, fsys, settings, opts)
 	if err != nil {
 		return nil, named(err, opts)
@@ -61,8 +63,8 @@ func LoadDrafterFS(ctx context.Context, target *Bundle, fsys fs.FS, settings Dra
 	return d, nil
 }
 
-// CopyPocketWeights writes the weights of the pocket model, and those of its drafter: what tells
-// one program's from another's.
+// CopyPocketWeights writes the weights of the pocket model and of its drafter. They tell the builds
+// of this program apart.
 func CopyPocketWeights(w io.Writer) error {
 	folders := []fs.FS{pocket.Files()}
 	if d := pocket.DrafterFiles(pocket.Drafter); d != nil {
@@ -84,23 +86,26 @@ func CopyPocketWeights(w io.Writer) error {
 // HasPocketDrafter reports whether a drafter is embedded beside the pocket model.
 func HasPocketDrafter() bool { return pocket.DrafterFiles(pocket.Drafter) != nil }
 
-// What the drafters that are embedded beside the pocket model go by where a folder could stand.
+// Names of the drafters that are embedded beside the pocket model, in place of a folder.
 const (
 	PocketDrafter        = PocketID + "/" + pocket.Drafter // served with it
 	PocketSlidingDrafter = PocketID + "/" + pocket.SlidingDrafter
 )
 
-// LoadPocketDrafter loads one of these for that model. Error: CodeNotFound if it is not embedded.
-func LoadPocketDrafter(ctx context.Context, target *Bundle, id string, opts Options) (*Drafter, error) {
+// LoadPocketDrafter loads an embedded drafter for the pocket model. Error: CodeNotFound if it is
+// not embedded.
+func LoadPocketDrafter(ctx context.Context, target *Bundle, id string,
+	opts Options) (*Drafter, error) {
 	opts.Name = id
 	fsys := pocket.DrafterFiles(strings.TrimPrefix(id, PocketID+"/"))
 	if fsys == nil {
 		return nil, named(errorf(CodeNotFound, "this program was built without it"), opts)
 	}
-	return LoadDrafterFS(ctx, target, fsys, DrafterSettings{}, opts)
+	return loadNamedDrafter(ctx, target, fsys, DrafterSettings{}, opts)
 }
 
-func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings, opts Options) (*Drafter, error) {
+func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings DrafterSettings,
+	opts Options) (*Drafter, error) {
 	text, cfg, err := readAnyConfig(fsys)
 	if err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func loadDrafter(ctx context.Context, target *Bundle, fsys fs.FS, settings Draft
 	return d, nil
 }
 
-// loadSmaller loads a model of its own as a drafter.
+// loadSmaller loads a smaller model as a drafter.
 func loadSmaller(ctx context.Context, target *Bundle, fsys fs.FS, opts Options) (*Drafter, error) {
 	tokens := &Bundle{}
 	if _, err := tokens.loadTokenizer(fsys); err != nil {
@@ -158,14 +163,15 @@ func loadSmaller(ctx context.Context, target *Bundle, fsys fs.FS, opts Options) 
 	return &Drafter{Model: b.Model, Info: b.Info, thread: target.thread, bundle: b}, nil
 }
 
-// sameTokens refuses a tokenizer that gives an id another meaning than the target's does: what is
-// drafted are ids.
+// sameTokens refuses a tokenizer in which an id means another token than in the target's. Drafts
+// are ids.
 func sameTokens(mine, target *tokenizer.Tokenizer) error {
 	for i := range max(mine.Size(), target.Size()) {
 		id := int32(i)
 		a, b := mine.Token(id), target.Token(id)
 		if a != b || mine.IsSpecial(id) != target.IsSpecial(id) {
-			return errorf(CodeInvalid, "its tokens are not the model's: id %d is %s here and %s there; take a smaller model of the same family",
+			return errorf(CodeInvalid, "its tokens are not the model's: id %d is %s here and %s there; "+
+				"take a smaller model of the same family",
 				id, describeToken(mine, id), describeToken(target, id))
 		}
 	}
@@ -183,17 +189,17 @@ func describeToken(t *tokenizer.Tokenizer, id int32) string {
 	return quote(text)
 }
 
-// quote shortens a token for a message.
+// quote quotes a token for a message, cut to 40 runes.
 func quote(text string) string {
-	const most = 40 // runes
+	const most = 40
 	if r := []rune(text); len(r) > most {
 		text = string(r[:most]) + "..."
 	}
 	return strconv.Quote(text)
 }
 
-// Outline returns the model in a folder without its weights, empty for the pocket model: enough for
-// LoadDrafter to say whether a drafter pairs with it, and for nothing else.
+// Outline returns the model in a folder without its weights; an empty dir means the pocket model.
+// LoadDrafter can check a drafter against it. It is good for nothing else.
 func Outline(ctx context.Context, t *mlx.Thread, dir string) (*Bundle, error) {
 	opts := Options{Name: PocketID}
 	fsys := pocket.Files()
@@ -231,8 +237,7 @@ func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
 	})
 }
 
-// noTensors is a checkpoint with nothing in it, of which an architecture makes a model that can
-// tell its sizes.
+// noTensors is an empty checkpoint. An architecture makes a model of it that knows its sizes alone.
 type noTensors struct{}
 
 func (noTensors) Names() []string                        { return nil }
@@ -241,7 +246,7 @@ func (noTensors) Load(*mlx.Scope, string) *mlx.Array {
 	panic("models: a tensor of an empty checkpoint")
 }
 
-// Thread returns the thread it is on.
+// Thread returns the thread that the drafter is on.
 func (d *Drafter) Thread() *mlx.Thread { return d.thread }
 
 // Close releases the weights. The drafter must not be in use.

@@ -17,7 +17,7 @@ const (
 	CodeUnsupported Code = "model_unsupported" // a valid model this program can't run
 )
 
-// Error is what Load returns about a model. Message is one sentence that says what to do.
+// Error is what Load returns about a model. Message says in one line what is wrong and what to do.
 type Error struct {
 	Code    Code
 	Model   string // the folder or name it was loaded by
@@ -39,7 +39,7 @@ func errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
-// invalid gives an error about files its code, unless it has one.
+// invalid turns an error about files into an *Error. One that is an *Error already stays as it is.
 func invalid(err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -13,25 +13,24 @@ import (
 	"tandem/models/pocket"
 )
 
-// A Footprint is what a model takes of memory, as far as its files tell before it is loaded.
+// A Footprint is the memory that a model takes, as far as its files tell before it is loaded.
 type Footprint struct {
-	Packed        int64 // bytes of weights that stay as they are stored: integers, packed ones among them
-	Floats        int64 // bytes of the others as stored
-	Elements      int64 // of the others
-	ContextLength int   // positions the model was made for; 0 where config.json is silent
+	Packed        int64 // bytes of integer weights, packed ones included; they stay as stored
+	Floats        int64 // bytes of floating weights as stored
+	Elements      int64 // elements of floating weights
+	ContextLength int   // positions that the model was made for; 0 if config.json is silent
 
 	layers []nn.Kept
-	wide   bool // stored so that it computes in float32 whatever is chosen
+	wide   bool // stored so that keys and values are float32 whatever type is chosen
 }
 
-// ringSlack is by how many rows the buffer of a sliding layer exceeds its window, and rowStep is
-// what the rows of others are a multiple of: see engine/cache.
+// Sizes of buffers in engine/cache.
 const (
-	ringSlack = 511
-	rowStep   = 256
+	ringSlack = 511 // rows that a sliding layer has beyond its window
+	rowStep   = 256 // the rows of other layers are a multiple of this
 )
 
-// Measure reads the headers of the model in a folder, the pocket model's for an empty one. Errors
+// Measure reads the headers of the model in a folder; an empty dir means the pocket model. Errors
 // are of type *Error.
 func Measure(dir string) (Footprint, error) {
 	fsys, opts := fs.FS(pocket.Files()), Options{Name: PocketID}
@@ -54,7 +53,7 @@ func measure(fsys fs.FS) (Footprint, error) {
 	if err != nil {
 		return Footprint{}, err
 	}
-	f := Footprint{ContextLength: contextLength(text)}
+	f := Footprint{ContextLength: readContextLength(text)}
 	arch, err := architectures[cfg.ModelType](text)
 	if err != nil {
 		return f, err
@@ -63,7 +62,7 @@ func measure(fsys fs.FS) (Footprint, error) {
 	return f, f.addWeights(fsys, arch.Sanitize)
 }
 
-// addWeights adds the tensors that are loaded.
+// addWeights adds the tensors that the model uses.
 func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, keep bool)) error {
 	c, err := openCheckpoint(context.Background(), fsys, nil)
 	if err != nil {
@@ -86,15 +85,16 @@ func (f *Footprint) addWeights(fsys fs.FS, names func(name string) (to string, k
 	return nil
 }
 
-// widens reports whether keys and values are float32 where that tensor is: it is what embeds, or is
-// on the way to them. Others are float32 in many a checkpoint of 16 bits.
+// widens reports whether keys and values are float32 if the named tensor is. Such a tensor embeds,
+// or lies on the way to keys and values. Other tensors are float32 in many checkpoints of 16 bits.
 func widens(name string) bool {
-	return slices.ContainsFunc([]string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."},
-		func(part string) bool { return strings.Contains(name, part) })
+	parts := []string{"embed_tokens.", "layernorm.", ".k_norm.", ".k_proj.", ".v_proj."}
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// MeasureDrafter reads the headers of the drafter in a folder, of which all tensors count. Of one
-// that cannot be used it returns the weights, with the reason. Errors are of type *Error.
+// MeasureDrafter reads the headers of the drafter in a folder. All its tensors count. If the
+// drafter cannot be used, the weights are returned together with the reason. Errors are of type
+// *Error.
 func MeasureDrafter(dir string) (Footprint, error) {
 	f, err := measureDrafter(os.DirFS(dir))
 	if err != nil {
@@ -104,7 +104,8 @@ func MeasureDrafter(dir string) (Footprint, error) {
 }
 
 func measureDrafter(fsys fs.FS) (f Footprint, err error) {
-	if err := f.addWeights(fsys, func(name string) (string, bool) { return name, true }); err != nil {
+	all := func(name string) (string, bool) { return name, true }
+	if err := f.addWeights(fsys, all); err != nil {
 		return f, err
 	}
 	text, cfg, err := readAnyConfig(fsys)
@@ -127,8 +128,7 @@ func measureDrafter(fsys fs.FS) (f Footprint, err error) {
 	return f, nil
 }
 
-// Weights returns the bytes of the weights in memory; wide says that floating ones are float32
-// there.
+// Weights returns the bytes of the weights in memory. wide: floating weights are float32 there.
 func (f Footprint) Weights(wide bool) int64 {
 	if wide {
 		return f.Packed + 4*f.Elements
@@ -136,8 +136,8 @@ func (f Footprint) Weights(wide bool) int64 {
 	return f.Packed + f.Floats
 }
 
-// Text returns the bytes of a text of so many tokens in memory; wide says that the model computes
-// in float32, otherwise in the type that it is stored in.
+// Text returns the bytes that a text of so many tokens takes in memory. wide: the model computes in
+// float32, otherwise in the type that it is stored in.
 func (f Footprint) Text(tokens int, wide bool) int64 {
 	element := int64(2)
 	if wide || f.wide {

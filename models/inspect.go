@@ -15,14 +15,14 @@ import (
 // PocketID is the id of the embedded model.
 const PocketID = "pocket"
 
-// A Summary is what can be said of a model folder from its headers.
+// A Summary is what the headers tell of a model folder.
 type Summary struct {
 	Architecture  string // model_type of config.json
 	Quantization  string // such as "4-bit", empty if none
 	Dtype         string // of the floating weights, as safetensors spells it
-	Parameters    int64  // that the model uses, each quantized one counted as one
+	Parameters    int64  // that the model uses; a quantized one counts as one
 	Bytes         int64  // of all tensors as stored
-	ContextLength int    // zero where config.json is silent
+	ContextLength int    // 0 if config.json is silent
 	Kind          Kind
 }
 
@@ -31,7 +31,9 @@ type Summary struct {
 func Inspect(dir string) (Summary, error) {
 	opts := Options{Name: filepath.Clean(dir)}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return Summary{}, named(errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model"), opts)
+		err := errorf(CodeNotFound,
+			"there is no such folder; check the path, or run `tandem pull` to download a model")
+		return Summary{}, named(err, opts)
 	}
 	s, err := inspect(os.DirFS(dir), opts.Name)
 	if err != nil {
@@ -70,7 +72,10 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		return Summary{}, err
 	}
 	defer c.close()
-	s := Summary{Architecture: cfg.ModelType, Bytes: c.bytes, ContextLength: contextLength(text), Kind: purpose.Kind}
+	s := Summary{
+		Architecture: cfg.ModelType, Bytes: c.bytes,
+		ContextLength: readContextLength(text), Kind: purpose.Kind,
+	}
 	floats := map[string]int64{}
 	for _, name := range c.Names() {
 		if _, keep := arch.Sanitize(name); !keep {
@@ -82,7 +87,8 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		case strings.HasSuffix(name, ".scales") || strings.HasSuffix(name, ".biases"):
 		case packed && len(info.Shape) >= 2 && len(scales.Shape) == len(info.Shape):
 			last := len(info.Shape) - 1 // before it rows, or experts and rows
-			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"), info.Shape[last], scales.Shape[last])
+			bits, in := cfg.Quantization.Elements(strings.TrimSuffix(name, ".weight"),
+				info.Shape[last], scales.Shape[last])
 			rows := int64(1)
 			for _, n := range info.Shape[:last] {
 				rows *= int64(n)
@@ -92,15 +98,16 @@ func inspect(fsys fs.FS, name string) (Summary, error) {
 		default:
 			s.Parameters += info.Size()
 		}
-		if floats[info.Dtype] += info.Bytes; info.Dtype != "U32" && floats[info.Dtype] > floats[s.Dtype] {
+		floats[info.Dtype] += info.Bytes
+		if info.Dtype != "U32" && floats[info.Dtype] > floats[s.Dtype] {
 			s.Dtype = info.Dtype
 		}
 	}
 	return s, nil
 }
 
-// contextLength reads max_position_embeddings, which multimodal configs keep one level down.
-func contextLength(config []byte) int {
+// readContextLength returns max_position_embeddings, which multimodal configs keep in text_config.
+func readContextLength(config []byte) int {
 	var c struct {
 		Positions int `json:"max_position_embeddings"`
 		Text      struct {

@@ -32,20 +32,20 @@ type Options struct {
 	Dtype DtypePolicy // zero means DtypeAuto
 
 	// FewRows has a kernel of our own multiply the rows of a verify block with packed matrices, on
-	// a GPU. It is an experiment: `tandem bench verify` tells whether it gains.
+	// a GPU. It is an experiment: `tandem bench verify` shows whether it gains.
 	FewRows bool
 
-	// Progress, if set, hears how many bytes of weights are loaded, on the MLX thread.
+	// Progress, if set, gets how many bytes of weights are loaded. It is called on the MLX thread.
 	Progress func(done, total int64)
 }
 
-// A Bundle is a loaded model with what belongs to it.
+// A Bundle is a loaded model, with everything in its folder.
 type Bundle struct {
 	Model     lm.Model
 	Tokenizer *tokenizer.Tokenizer
 
-	// Template is the chat template, nil if there is none or it does not compile; then TemplateErr
-	// says which. TemplateSource is what it is made of.
+	// Template is the chat template. It is nil if there is none or if it does not compile.
+	// TemplateErr says which. TemplateSource is its text.
 	Template       *native.Template
 	TemplateErr    error
 	TemplateSource string
@@ -58,10 +58,10 @@ type Bundle struct {
 	thread *mlx.Thread
 }
 
-// Parts are what a model's forward is made of, for benches.
+// Parts are the parts of a model's forward, for benches.
 type Parts = nn.Parts
 
-// Info are facts about a loaded model.
+// Info holds facts about a loaded model.
 type Info struct {
 	Architecture  string // model_type of config.json
 	Parameters    int64
@@ -72,11 +72,13 @@ type Info struct {
 	Dtype         mlx.Dtype // that it computes in
 }
 
-// Load loads the model in a folder. Errors about the model are of type *Error. A vocabulary larger
-// than the tokenizer's is usual; one that is smaller is refused, except that added tokens may lie
-// beyond it: checkpoints have those of a sibling that also sees images. The thread is held while
-// weights are read, but between tensors whoever waits for it has a turn now and then; cancelling
-// ctx stops between any two.
+// Load loads the model in a folder. Errors about the model are of type *Error.
+//
+// A vocabulary larger than the tokenizer's is usual. A smaller one is refused. Added tokens alone
+// may lie beyond it: checkpoints have those of a sibling that also sees images.
+//
+// Load holds the thread while it reads weights, and lends it to others now and then between
+// tensors. Cancelling ctx stops it between two tensors.
 func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle, error) {
 	if opts.Name == "" {
 		opts.Name = filepath.Clean(dir)
@@ -84,17 +86,18 @@ func Load(ctx context.Context, t *mlx.Thread, dir string, opts Options) (*Bundle
 	if err := checkFolder(dir); err != nil {
 		return nil, named(err, opts)
 	}
-	// Not os.Root: the files of a Hugging Face cache are links to another folder. Names that come
-	// from inside the model are checked instead.
+	// An os.Root would refuse the files of a Hugging Face cache, which are links to another folder.
+	// Names that come from inside the model are checked instead.
 	return LoadFS(ctx, t, os.DirFS(dir), opts)
 }
 
-// checkFolder refuses what is no folder.
+// checkFolder refuses a path that is not a folder.
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errorf(CodeNotFound, "there is no such folder; check the path, or run `tandem pull` to download a model")
+		return errorf(CodeNotFound,
+			"there is no such folder; check the path, or run `tandem pull` to download a model")
 	case err != nil:
 		return errorf(CodeNotFound, "can't open the folder: %w", err)
 	case !info.IsDir():
@@ -103,7 +106,7 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// LoadFS loads the model at the root of a file system, whose weights must be readable at any offset
+// LoadFS loads the model at the root of a file system. Its weights must be readable at any offset
 // (io.ReaderAt).
 func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle, error) {
 	b, err := load(ctx, t, fsys, opts)
@@ -113,9 +116,11 @@ func LoadFS(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bund
 	return b, nil
 }
 
-// named puts the model's name into its error.
+// named puts the model's name into its error. Errors of a context and of a closed thread stay as
+// they are.
 func named(err error, opts Options) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, mlx.ErrClosed) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, mlx.ErrClosed) {
 		return err
 	}
 	e := *invalid(err).(*Error)
@@ -157,8 +162,8 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 		}
 		conf := m.Config()
 		if n := b.Tokenizer.BaseSize(); n > conf.VocabSize {
-			return errorf(CodeInvalid, "tokenizer.json has ids up to %d, but the model's vocab_size is %d: they do not belong together; download both again, from one place",
-				n-1, conf.VocabSize)
+			return errorf(CodeInvalid, "tokenizer.json has ids up to %d, but the model's vocab_size is %d: "+
+				"they do not belong together; download both again, from one place", n-1, conf.VocabSize)
 		}
 		if err := b.Purpose.resolve(b.Tokenizer, conf.VocabSize); err != nil {
 			return err
@@ -185,8 +190,9 @@ func load(ctx context.Context, t *mlx.Thread, fsys fs.FS, opts Options) (*Bundle
 	return b, nil
 }
 
-// build hands the weights to fn on the thread. They are freed if it fails.
-func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn func(w *nn.Weights) error) error {
+// build hands the weights to fn on the thread. They are freed if fn fails.
+func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options,
+	fn func(w *nn.Weights) error) error {
 	return t.Do(c.ctx, func(s *mlx.Scope) error {
 		w := nn.NewWeights(s, c, q)
 		if opts.Dtype == DtypeFloat32 || opts.Dtype != DtypeCheckpoint && !t.GPU() {
@@ -195,7 +201,7 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn f
 		w.FewRows = opts.FewRows && t.GPU()
 		ok := false
 		defer func() {
-			if !ok { // a panic too
+			if !ok { // also after a panic
 				w.Free()
 			}
 		}()
@@ -205,13 +211,12 @@ func (c *checkpoint) build(t *mlx.Thread, q *nn.Quantization, opts Options, fn f
 	})
 }
 
-// LoadTokenizer reads the tokenizer of the model in a folder, and nothing else of it. Errors are of
-// type *Error.
+// LoadTokenizer reads only the tokenizer of the model in a folder. Errors are of type *Error.
 func LoadTokenizer(dir string) (*tokenizer.Tokenizer, error) {
 	return onlyTokenizer(os.DirFS(dir), filepath.Clean(dir))
 }
 
-// LoadPocketTokenizer reads that of the embedded model.
+// LoadPocketTokenizer reads the tokenizer of the embedded model.
 func LoadPocketTokenizer() (*tokenizer.Tokenizer, error) {
 	return onlyTokenizer(pocket.Files(), PocketID)
 }
@@ -224,13 +229,13 @@ func onlyTokenizer(fsys fs.FS, name string) (*tokenizer.Tokenizer, error) {
 	return b.Tokenizer, nil
 }
 
-// LoadChatTemplate reads the source of the chat template of the model in a folder, and nothing else
-// of it; it is empty if there is none. Errors are of type *Error.
+// LoadChatTemplate reads only the source of the chat template of the model in a folder, empty if
+// there is none. Errors are of type *Error.
 func LoadChatTemplate(dir string) (string, error) {
 	return onlyTemplate(os.DirFS(dir), filepath.Clean(dir))
 }
 
-// LoadPocketChatTemplate reads that of the embedded model.
+// LoadPocketChatTemplate reads the source of the chat template of the embedded model.
 func LoadPocketChatTemplate() (string, error) { return onlyTemplate(pocket.Files(), PocketID) }
 
 func onlyTemplate(fsys fs.FS, name string) (string, error) {
@@ -245,7 +250,7 @@ func onlyTemplate(fsys fs.FS, name string) (string, error) {
 	return source, nil
 }
 
-// loadTokenizer returns tokenizer_config.json too, empty if there is none.
+// loadTokenizer reads the tokenizer. It also returns tokenizer_config.json, empty if there is none.
 func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	text, err := readFile(fsys, "tokenizer.json")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -264,15 +269,16 @@ func (b *Bundle) loadTokenizer(fsys fs.FS) (config []byte, err error) {
 	return config, nil
 }
 
-// loadTemplate compiles the chat template. It comes last, when nothing can fail any more: a
-// template has to be closed.
+// loadTemplate compiles the chat template. It is called last, when nothing can fail any more,
+// because a template has to be closed.
 func (b *Bundle) loadTemplate(fsys fs.FS, tokenizerConfig []byte) {
 	source, err := chatTemplate(fsys, tokenizerConfig)
 	switch {
 	case err != nil:
 		b.TemplateErr = err
 	case source == "":
-		b.TemplateErr = errors.New("the model has no chat template; use /v1/completions, or a model made for chat")
+		b.TemplateErr = errors.New(
+			"the model has no chat template; use /v1/completions, or a model made for chat")
 	default:
 		b.TemplateSource = source
 		b.Template, b.TemplateErr = native.NewTemplate(source)

@@ -18,12 +18,12 @@ import (
 type Kind string
 
 const (
-	KindText      Kind = ""          // it goes on with texts
-	KindEmbedding Kind = "embedding" // it makes vectors of them
-	KindReranker  Kind = "reranker"  // it says whether they answer a query; it goes on with texts too
+	KindText      Kind = ""          // generates text
+	KindEmbedding Kind = "embedding" // makes vectors of texts
+	KindReranker  Kind = "reranker"  // says whether texts answer a query; generates text too
 )
 
-// A Purpose is what a model is for, and how: see the package comment.
+// A Purpose says what a model is for, and how. The package comment says where it comes from.
 type Purpose struct {
 	Kind Kind
 
@@ -45,11 +45,14 @@ const (
 // maxModules bounds the modules of sentence-transformers.
 const maxModules = 16
 
-// readPurpose tells what a model is for. name is its folder's. Yes and No are negative where the
-// tokenizer has to say them.
+// readPurpose finds out what a model is for. name is the folder's. Yes and No are negative if the
+// tokenizer has to give them.
 func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, error) {
-	if i := slices.IndexFunc(cfg.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") }); i >= 0 {
-		return Purpose{}, errorf(CodeUnsupported, "is a classifier (%s), which is not supported; of rerankers Qwen3-Reranker is, in the form its authors publish", cfg.Architectures[i])
+	for _, name := range cfg.Architectures {
+		if strings.HasSuffix(name, "ForSequenceClassification") {
+			return Purpose{}, errorf(CodeUnsupported, "is a classifier (%s), which is not supported; "+
+				"a supported reranker is Qwen3-Reranker, in the form that its authors publish", name)
+		}
 	}
 	p, told, err := readModules(fsys, config)
 	if err != nil {
@@ -66,7 +69,8 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 		}
 	}
 	if p.Kind == KindReranker && cfg.ModelType != "qwen3" {
-		return p, errorf(CodeUnsupported, "is a reranker of the type %q; supported are those with the layers and the prompt of Qwen3-Reranker", cfg.ModelType)
+		return p, errorf(CodeUnsupported, "is a reranker of the type %q; "+
+			"supported are rerankers with the layers and the prompt of Qwen3-Reranker", cfg.ModelType)
 	}
 	if p.Kind == KindEmbedding {
 		err = checkCausal(config)
@@ -74,17 +78,22 @@ func readPurpose(fsys fs.FS, config []byte, cfg *config, name string) (Purpose, 
 	return p, err
 }
 
-// modelName is the name of the model in a folder, which may be a snapshot in a hub's cache:
-// models--ORG--NAME/snapshots/COMMIT.
+// modelName returns the name of the model in a folder. The folder may be a snapshot in a hub's
+// cache: models--ORG--NAME/snapshots/COMMIT.
 func modelName(dir string) string {
 	if above := filepath.Dir(dir); filepath.Base(above) == "snapshots" {
-		_, name, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(above)), "models--"), "--")
+		folder := strings.TrimPrefix(filepath.Base(filepath.Dir(above)), "models--")
+		_, name, _ := strings.Cut(folder, "--")
 		return name
 	}
 	return filepath.Base(dir)
 }
 
-// checkCausal refuses models that see what follows a token: the layers here do not.
+// causalOnly is the advice about models whose tokens see what follows them.
+const causalOnly = "take an embedding model whose tokens see only what precedes them, " +
+	"such as Qwen3-Embedding"
+
+// checkCausal refuses models whose tokens see what follows them. The layers here do not.
 func checkCausal(config []byte) error {
 	var c struct {
 		Bidirectional bool  `json:"use_bidirectional_attention"`
@@ -95,14 +104,14 @@ func checkCausal(config []byte) error {
 	}
 	switch {
 	case c.Bidirectional:
-		return errorf(CodeUnsupported, "config.json: use_bidirectional_attention is not supported; embedding models are those whose tokens see what precedes them, such as Qwen3-Embedding")
+		return errorf(CodeUnsupported, "config.json: use_bidirectional_attention is not supported; %s", causalOnly)
 	case c.Causal != nil && !*c.Causal:
-		return errorf(CodeUnsupported, "config.json: is_causal false is not supported; embedding models are those whose tokens see what precedes them, such as Qwen3-Embedding")
+		return errorf(CodeUnsupported, "config.json: is_causal false is not supported; %s", causalOnly)
 	}
 	return nil
 }
 
-// readModules reads modules.json; told is false where there is none.
+// readModules reads modules.json. told is false if there is none.
 func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
 	const name = "modules.json"
 	text, err := readFile(fsys, name)
@@ -123,7 +132,7 @@ func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
 		return p, false, errorf(CodeInvalid, "%s names more than %d modules", name, maxModules)
 	}
 	for i, m := range modules {
-		// Packages have changed their names between versions, classes have not.
+		// The names of packages have changed between versions, the names of classes have not.
 		class := m.Type[strings.LastIndexByte(m.Type, '.')+1:]
 		switch {
 		case i == 0 && class == "Transformer" && m.Path == "":
@@ -136,7 +145,9 @@ func readModules(fsys fs.FS, config []byte) (p Purpose, told bool, err error) {
 		case i == 2 && class == "Normalize" && p.Kind == KindEmbedding:
 			p.Normalize = true
 		default:
-			return p, false, errorf(CodeUnsupported, "%s: module %d (%s) is not supported; supported are Transformer, Pooling and Normalize of embedding models, and Transformer and LogitScore of rerankers, in this order", name, i, m.Type)
+			return p, false, errorf(CodeUnsupported, "%s: module %d (%s) is not supported; "+
+				"supported are Transformer, Pooling and Normalize of embedding models, "+
+				"and Transformer and LogitScore of rerankers, in this order", name, i, m.Type)
 		}
 		if err != nil {
 			return p, false, err
@@ -166,7 +177,7 @@ func readModule(fsys fs.FS, name string, v any) error {
 // poolingModes is one mode or a list.
 type poolingModes []string
 
-// UnmarshalJSON reads "mean", ["mean", "max"] or null.
+// UnmarshalJSON parses "mean", ["mean", "max"] or null.
 func (m *poolingModes) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '[' {
 		return json.Unmarshal(text, (*[]string)(m))
@@ -181,8 +192,7 @@ func (m *poolingModes) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// readPooling reads the config.json of a Pooling, in which a mode is named or, by older versions,
-// flags are set.
+// readPooling reads the config.json of a Pooling. It names a mode, or sets flags in older versions.
 func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 	var c struct {
 		Modes         poolingModes `json:"pooling_mode"`
@@ -204,7 +214,10 @@ func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 		for _, flag := range []struct {
 			set  bool
 			name string
-		}{{c.CLS, "cls"}, {c.Max, "max"}, {c.Mean, "mean"}, {c.MeanSqrt, "mean_sqrt_len_tokens"}, {c.Weighted, "weightedmean"}, {c.Last, "lasttoken"}} {
+		}{
+			{c.CLS, "cls"}, {c.Max, "max"}, {c.Mean, "mean"},
+			{c.MeanSqrt, "mean_sqrt_len_tokens"}, {c.Weighted, "weightedmean"}, {c.Last, "lasttoken"},
+		} {
 			if flag.set {
 				modes = append(modes, flag.name)
 			}
@@ -220,14 +233,17 @@ func readPooling(fsys fs.FS, name string, config []byte) (lm.Pooling, error) {
 		return "", errorf(CodeInvalid, "config.json: %w", err)
 	}
 	if n := max(c.Dimension, c.OldDimension); n != 0 && args.HiddenSize != 0 && n != args.HiddenSize {
-		return "", errorf(CodeInvalid, "%s speaks of %d dimensions, config.json has a hidden_size of %d: they do not belong together; download both again, from one place", name, n, args.HiddenSize)
+		return "", errorf(CodeInvalid, "%s speaks of %d dimensions, config.json has a hidden_size of %d: "+
+			"they do not belong together; download both again, from one place", name, n, args.HiddenSize)
 	}
 	pooling := lm.Pooling(strings.Join(modes, " and "))
 	switch {
 	case !slices.Contains([]lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}, pooling):
-		return "", errorf(CodeUnsupported, "%s: the pooling %s is not supported; supported are lasttoken, mean and cls", name, pooling)
+		return "", errorf(CodeUnsupported,
+			"%s: the pooling %s is not supported; supported are lasttoken, mean and cls", name, pooling)
 	case c.IncludePrompt != nil && !*c.IncludePrompt && pooling != lm.PoolLast:
-		return "", errorf(CodeUnsupported, "%s: include_prompt false is not supported: where a prompt ends is not known here", name)
+		return "", errorf(CodeUnsupported, "%s: include_prompt false is not supported, "+
+			"because Tandem does not know where a prompt ends", name)
 	}
 	return pooling, nil
 }
@@ -245,17 +261,18 @@ func readLogitScore(fsys fs.FS, name string) (yes, no int32, err error) {
 	case c.True == nil || *c.True < 0 || c.False != nil && *c.False < 0:
 		return 0, 0, errorf(CodeInvalid, "%s names no true_token_id; download the model again", name)
 	case c.False == nil:
-		return 0, 0, errorf(CodeUnsupported, "%s: a score of one token alone is not supported; Qwen3-Reranker's is of yes against no", name)
+		return 0, 0, errorf(CodeUnsupported, "%s: a score of one token alone is not supported; "+
+			"Qwen3-Reranker scores yes against no", name)
 	}
 	return *c.True, *c.False, nil
 }
 
-// endsTexts reports whether the tokenizer puts a token of its own behind each text, as only those
-// of embedding models do: conversions to MLX keep it, and drop the files of sentence-transformers.
+// endsTexts reports whether the tokenizer puts a token of its own after each text. Only tokenizers
+// of embedding models do. Conversions to MLX keep it, and drop the files of sentence-transformers.
 func endsTexts(fsys fs.FS) (bool, error) {
 	text, err := readFile(fsys, "tokenizer.json")
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil // somebody else says so
+		return false, nil // loading the tokenizer reports it
 	}
 	if err != nil {
 		return false, err
@@ -276,7 +293,7 @@ func endsTexts(fsys fs.FS) (bool, error) {
 		} `json:"post_processor"`
 	}
 	if json.Unmarshal(text, &file) != nil || file.PostProcessor == nil {
-		return false, nil // package tokenizer says what is wrong
+		return false, nil // package tokenizer reports what is wrong
 	}
 	for _, p := range append(file.PostProcessor.Processors, file.PostProcessor.processor) {
 		if n := len(p.Single); p.Type == "TemplateProcessing" && n > 0 && p.Single[n-1].SpecialToken != nil {
@@ -286,7 +303,7 @@ func endsTexts(fsys fs.FS) (bool, error) {
 	return false, nil
 }
 
-// resolve looks up what no file names and checks the rest against a vocabulary.
+// resolve looks up the token ids that no file names, and checks them against the vocabulary.
 func (p *Purpose) resolve(t *tokenizer.Tokenizer, vocab int) error {
 	if p.Kind != KindReranker {
 		return nil
@@ -295,13 +312,14 @@ func (p *Purpose) resolve(t *tokenizer.Tokenizer, vocab int) error {
 		yes, hasYes := t.ID(yesToken)
 		no, hasNo := t.ID(noToken)
 		if !hasYes || !hasNo {
-			*p = Purpose{} // it only goes by the name of one
+			*p = Purpose{} // it has the name of a reranker and is none
 			return nil
 		}
 		p.Yes, p.No = yes, no
 	}
 	if int(max(p.Yes, p.No)) >= vocab {
-		return errorf(CodeInvalid, "it decides between the tokens %d and %d, but its vocab_size is %d: its files do not belong together; download them again, from one place", p.Yes, p.No, vocab)
+		return errorf(CodeInvalid, "it decides between the tokens %d and %d, but its vocab_size is %d: "+
+			"its files do not belong together; download them again, from one place", p.Yes, p.No, vocab)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package pocket holds the model that is built into every binary: a small code model in Gemma 3's
-// form, so that the first run, the tests and the benches need no network. README.md is its model
-// card; build/pocket is the recipe that made it.
+// form. The first run, the tests and the benches need no network with it. README.md is its model
+// card. build/pocket is the recipe that made it.
 package pocket
 
 import (
@@ -11,20 +11,20 @@ import (
 //go:embed README.md *.json *.jinja *.safetensors all:drafter all:drafter-sliding
 var files embed.FS
 
-// Files returns the model's folder as a read-only file system, in the layout of a Hugging Face
+// Files returns the model's folder as a read-only file system in the layout of a Hugging Face
 // checkpoint: config.json, tokenizer.json, tokenizer_config.json, chat_template.jinja,
-// generation_config.json and model.safetensors (bfloat16), with the model card beside them. It is
-// safe for concurrent use.
+// generation_config.json, model.safetensors (bfloat16) and the model card. It is safe for
+// concurrent use.
 func Files() fs.FS { return files }
 
 // The DFlash drafters of the model.
 const (
 	Drafter        = "drafter"
-	SlidingDrafter = "drafter-sliding" // whose first layer sees a window; it guesses a little less well
+	SlidingDrafter = "drafter-sliding" // its first layer sees a window; it guesses a little worse
 )
 
-// DrafterFiles returns the folder of a drafter, config.json and model.safetensors, or nil if this
-// program was built without it.
+// DrafterFiles returns the folder of a drafter, config.json and model.safetensors. It returns nil
+// if this program was built without it.
 func DrafterFiles(name string) fs.FS {
 	if _, err := fs.Stat(files, name+"/config.json"); err != nil {
 		return nil
