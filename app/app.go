@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"tandem/app/connect"
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/home"
 	"tandem/app/server"
 	"tandem/app/settings"
@@ -97,7 +98,6 @@ type App struct {
 	end  context.CancelFunc
 
 	mu         sync.Mutex
-	address    string    // of the endpoint, once bound
 	choice     string    // model id
 	drafterFor string    // model id that Options.Drafter counts for; empty = none any more
 	resident   []*loaded // the models in memory
@@ -108,18 +108,17 @@ type App struct {
 	welcome    bool           // the first steps are to be shown
 	leaving    bool           // Serve takes no more work but has not begun to drain
 	failure    string         // why the choice could not be loaded
-	noPort     error          // why no endpoint is open, such as *portTakenError; nil if one is
 	server     *server.Server // while Serve runs, and after
-	listeners  *listeners     // of Serve; nil if it serves the socket alone
 
-	listen   func(place) ([]net.Listener, error) // of the endpoint
-	patience time.Duration                       // of a load with texts that are in its way, see lull
+	patience time.Duration // of a load with texts that are in its way, see lull
 
 	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
 	benchProgress *control.BenchProgress  // what it said last; nil before that
 	benchFailure  string                  // why the last one found out nothing, unless a person ended it
 	benchPlan     shortPlan
 
+	endpoint  *endpoint.Endpoint
+	connect   *connect.Connections
 	settings  *settings.Store
 	keys      *settings.Keys
 	downloads downloads
@@ -139,8 +138,12 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	ring := newLogRing()
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), listen: listen, patience: lullMost, lines: ring, benchPlan: twoMinutes}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), patience: lullMost, lines: ring, benchPlan: twoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
+	a.endpoint = endpoint.New(endpoint.Options{
+		Logger: a.log, Server: server.HTTP, Refuse: server.Refuse,
+		Announce: func(address string) error { return a.home.Announce(address) },
+	})
 	// Undone in reverse if a later step fails.
 	defer func() {
 		if err != nil {
@@ -172,6 +175,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if err := a.openSettings(ctx); err != nil {
 		return nil, err
 	}
+	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
 	if err := errors.Join(a.openDownloads(ctx), a.openWelcome(ctx), a.openUpdates(ctx)); err != nil {
 		return nil, err
 	}
@@ -271,9 +275,9 @@ func (a *App) State() control.State {
 	mem, foremost := a.thread.Memory(), a.foremost()
 	st := control.State{
 		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
-		Address: a.address, StartedAt: a.started,
-		Welcome: a.welcome,
-		Phase:   control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
+		StartedAt: a.started,
+		Welcome:   a.welcome,
+		Phase:     control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
 		ContextLimit: a.opts.ContextLength,
 		Models:       choosable, Downloads: downloading,
 		ActiveBytes: mem.Active, PeakBytes: mem.Most,
@@ -299,12 +303,7 @@ func (a *App) State() control.State {
 	if a.endBench != nil {
 		st.Measuring = cmp.Or(a.benchProgress, &control.BenchProgress{})
 	}
-	if a.noPort != nil {
-		st.Error, st.EndpointClosed = fmt.Sprintf("the endpoint is closed: %v", a.noPort), true
-	}
-	if p, ok := errors.AsType[*portTakenError](a.noPort); ok {
-		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.port, Owner: cmp.Or(p.owner, otherProgram), Next: p.next}
-	}
+	a.endpoint.Describe(&st)
 	switch {
 	case a.draining, a.leaving:
 		st.Phase = control.PhaseDraining

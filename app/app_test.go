@@ -104,7 +104,8 @@ func TestRequestLeavesARun(t *testing.T) {
 	}
 	// Both loopback families, one port.
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(r.url, "http://"))
-	if hasIPv6() {
+	if probe, err := net.Listen("tcp6", "[::1]:0"); err == nil { // the machine has IPv6
+		probe.Close()
 		resp, err := http.Get("http://[::1]:" + port + "/health")
 		if err != nil {
 			t.Fatal(err)
@@ -208,14 +209,6 @@ func TestTakenPortLeavesTheSocket(t *testing.T) {
 	}
 	if state.Address != "" || !strings.Contains(state.Error, "is taken by ") {
 		t.Errorf("state %+v", state)
-	}
-}
-
-func TestAddressesThatAreRefused(t *testing.T) {
-	for _, addr := range []string{"127.0.0.2:0", "[::ffff:127.0.0.1]:0", "0.0.0.0:0", "192.0.2.1:80", "8263", "127.0.0.1:70000", "127.0.0.1:x", "example.org:80"} {
-		if port, err := loopbackPort(addr); err == nil {
-			t.Errorf("%s is port %d", addr, port)
-		}
 	}
 }
 

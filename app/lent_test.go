@@ -4,6 +4,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"tandem/app/endpoint"
 )
 
 // A lent listener is one at a port that the test has for itself: nobody else can
@@ -31,9 +33,9 @@ func (l *lent) Close() error {
 
 // lendPort takes a port of this machine until the test ends, and returns what
 // listens there, however often and wherever it is asked to.
-func lendPort(t *testing.T) (port int, listens func(place) ([]net.Listener, error)) {
+func lendPort(t *testing.T) (port int, listens func(endpoint.Place) ([]net.Listener, error)) {
 	t.Helper()
-	own, err := listen(place{})
+	own, err := endpoint.Listen(endpoint.Place{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func lendPort(t *testing.T) (port int, listens func(place) ([]net.Listener, erro
 			l.Close()
 		}
 	})
-	return own[0].Addr().(*net.TCPAddr).Port, func(place) (list []net.Listener, err error) {
+	return own[0].Addr().(*net.TCPAddr).Port, func(endpoint.Place) (list []net.Listener, err error) {
 		for _, l := range own {
 			list = append(list, &lent{Listener: l, arrived: arrived[l], closed: make(chan struct{})})
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/home"
 )
 
@@ -20,8 +21,8 @@ func TestNetworkSwitch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []place
-	a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+	var asked []endpoint.Place
+	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) { // on this machine alone, whatever is asked
 		asked = append(asked, at)
 		return listens(at)
 	}
@@ -40,7 +41,7 @@ func TestNetworkSwitch(t *testing.T) {
 	if _, err := r.change(t, `{"network": true}`); err != nil {
 		t.Fatal(err)
 	}
-	if last := asked[len(asked)-1]; !last.network || last.port != port {
+	if last := asked[len(asked)-1]; !last.Network || last.Port != port {
 		t.Errorf("listens at %+v, then %+v", asked[0], last)
 	}
 	if status, err := health(t, port); err != nil {
@@ -52,7 +53,7 @@ func TestNetworkSwitch(t *testing.T) {
 	if _, err := r.change(t, `{"network": false}`); err != nil {
 		t.Fatal(err)
 	}
-	if last := asked[len(asked)-1]; last.network || last.port != port {
+	if last := asked[len(asked)-1]; last.Network || last.Port != port {
 		t.Errorf("listens at %+v when it is off", last)
 	}
 	if err := c.DeleteKey(t.Context(), key.Key.ID); err != nil {
@@ -68,8 +69,8 @@ func TestSwitchFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.listen = func(at place) ([]net.Listener, error) {
-		if at.network {
+	a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+		if at.Network {
 			return nil, errors.New("not on this machine")
 		}
 		return listens(at)
@@ -98,7 +99,7 @@ func TestSwitchFailsBothWays(t *testing.T) {
 		back  func(port int) error
 		taken bool
 	}{
-		"taken":  {func(port int) error { return &portTakenError{port: port} }, true},
+		"taken":  {func(port int) error { return &endpoint.TakenError{Port: port} }, true},
 		"closed": {func(int) error { return errors.New("no sockets are left") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,11 +110,11 @@ func TestSwitchFailsBothWays(t *testing.T) {
 			}
 			opened, well := 0, false
 			var again error
-			a.listen = func(at place) ([]net.Listener, error) {
+			a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
 				if opened++; opened == 1 || well {
 					return listens(at)
 				}
-				return nil, cmp.Or(again, c.back(at.port))
+				return nil, cmp.Or(again, c.back(at.Port))
 			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
 			client := r.client(t)
@@ -161,7 +162,7 @@ func TestSwitchOpens(t *testing.T) {
 		opens bool
 	}{
 		"closed": {errors.New("no sockets are left"), true},
-		"taken":  {&portTakenError{port: 8263}, false},
+		"taken":  {&endpoint.TakenError{Port: 8263}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			port, listens := lendPort(t)
@@ -169,20 +170,19 @@ func TestSwitchOpens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.listen = listens
+			why, opened := error(nil), false
+			a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) {
+				if opened && why != nil {
+					return nil, why
+				}
+				opened = true
+				return listens(at)
+			}
 			r := serving(t, a, ServeOptions{Endpoint: true})
 			if _, err := r.client(t).AddKey(t.Context(), control.KeyRequest{Name: "phone"}); err != nil {
 				t.Fatal(err)
 			}
-			why := c.why
-			r.listeners.mu.Lock()
-			r.listeners.listen = func(at place) ([]net.Listener, error) {
-				if why != nil {
-					return nil, why
-				}
-				return listens(at)
-			}
-			r.listeners.mu.Unlock()
+			why = c.why
 			if _, err := r.change(t, `{"network": true}`); err == nil || r.State().Address != "" {
 				t.Fatalf("it is open: %v", err)
 			}
@@ -196,7 +196,7 @@ func TestSwitchOpens(t *testing.T) {
 			if err != nil || !st.Settings.Network || (r.State().Address != "") != c.opens {
 				t.Errorf("%+v %v", r.State(), err)
 			}
-			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" || !r.listeners.where().network {
+			if s, err := r.client(t).SetPort(t.Context(), 0); err != nil || s.Address == "" || !r.endpoint.Place().Network {
 				t.Errorf("tried again: %+v %v", s, err)
 			}
 		})

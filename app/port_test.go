@@ -8,13 +8,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/home"
 )
 
@@ -27,7 +25,7 @@ type another struct {
 
 func holdPort(t *testing.T, port int) *another {
 	t.Helper()
-	list, err := listen(place{port: port})
+	list, err := endpoint.Listen(endpoint.Place{Port: port})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,68 +44,6 @@ func holdPort(t *testing.T, port int) *another {
 func (o *another) close() {
 	for _, l := range o.list {
 		l.Close()
-	}
-}
-
-// TestPortErrors: only a port that is in use is told as taken.
-func TestPortErrors(t *testing.T) {
-	port := holdPort(t, 0).port
-	for _, network := range []bool{false, true} {
-		_, err := listenPort(place{port, network})
-		e, ok := errors.AsType[*portTakenError](err)
-		if !ok || e.port != port || !strings.Contains(e.Error(), fmt.Sprintf("port %d is taken", port)) {
-			t.Errorf("a port in use: %v", err)
-		}
-	}
-	const none = 70000 // refused before anybody is asked who has it
-	_, err := listenPort(place{port: none})
-	if _, ok := errors.AsType[*portTakenError](err); err == nil || ok || !strings.Contains(err.Error(), "port 70000 cannot be opened") {
-		t.Errorf("a port that cannot be opened: %v", err)
-	}
-}
-
-// TestAddresses: other machines reach the endpoint only where that is asked for.
-func TestAddresses(t *testing.T) {
-	for at, want := range map[place][2]address{
-		{8263, false}: {{"tcp4", "127.0.0.1:8263"}, {"tcp6", "[::1]:8263"}},
-		{9000, true}:  {{"tcp4", "0.0.0.0:9000"}, {"tcp6", "[::]:9000"}},
-	} {
-		if got := at.addresses(); got != want {
-			t.Errorf("%+v: %v, want %v", at, got, want)
-		}
-	}
-}
-
-// TestReached: other machines are told the addresses that they can call.
-func TestReached(t *testing.T) {
-	var own []net.Addr
-	for _, cidr := range []string{"127.0.0.1/8", "192.168.7.5/24", "169.254.1.2/16", "::1/128", "fe80::1/64", "fd00::5/64"} {
-		ip, n, err := net.ParseCIDR(cidr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		own = append(own, &net.IPNet{IP: ip, Mask: n.Mask})
-	}
-	if got, want := urlsOf(own, 8263), []string{"http://192.168.7.5:8263", "http://[fd00::5]:8263"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestOtherPort: what is proposed was free, and is a port.
-func TestOtherPort(t *testing.T) {
-	first := holdPort(t, 0)
-	e := &portTakenError{port: first.port}
-	e.look(t.Context(), false)
-	if e.next <= e.port || e.next > 65535 || !strings.HasSuffix(e.Error(), fmt.Sprintf("or use port %d", e.next)) {
-		t.Errorf("%+v: %v", e, e)
-	}
-	self := filepath.Base(os.Args[0])
-	if want := fmt.Sprintf("%s (pid %d)", self[:min(len(self), 15)], os.Getpid()); e.owner != want {
-		t.Errorf("the owner is %q, want %q", e.owner, want)
-	}
-	last := &portTakenError{port: 65535}
-	if last.look(t.Context(), false); last.next != 0 || !strings.HasSuffix(last.Error(), "try again") {
-		t.Errorf("behind the last port: %v", last)
 	}
 }
 
@@ -271,13 +207,13 @@ func TestAddrIsLoopback(t *testing.T) {
 	port, listens := lendPort(t)
 	home := t.TempDir()
 	o := Options{Home: home, Settings: control.Settings{Port: port, KeepRequests: control.KeepNone}}
-	serveAt := func(t *testing.T, addr string) (*running, *place) {
+	serveAt := func(t *testing.T, addr string) (*running, *endpoint.Place) {
 		a, err := Open(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var asked place
-		a.listen = func(at place) ([]net.Listener, error) { // on this machine alone, whatever is asked
+		var asked endpoint.Place
+		a.endpoint.Listen = func(at endpoint.Place) ([]net.Listener, error) { // on this machine alone, whatever is asked
 			asked = at
 			return listens(at)
 		}
@@ -295,7 +231,7 @@ func TestAddrIsLoopback(t *testing.T) {
 	t.Run("flag", func(t *testing.T) {
 		r, asked := serveAt(t, fmt.Sprintf("127.0.0.1:%d", port))
 		st, err := r.client(t).Settings(t.Context())
-		if err != nil || st.Settings.Network || asked.network || sourceOf(st, "network").By != "--addr" || st.Reached != nil {
+		if err != nil || st.Settings.Network || asked.Network || sourceOf(st, "network").By != "--addr" || st.Reached != nil {
 			t.Errorf("listens at %+v: %+v %v", *asked, st, err)
 		}
 		if _, err := r.change(t, `{"network": true}`); err == nil || !strings.Contains(err.Error(), "decided by --addr") {
@@ -311,7 +247,7 @@ func TestAddrIsLoopback(t *testing.T) {
 		}
 	})
 	r, asked := serveAt(t, "")
-	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network || !asked.network {
+	if st, err := r.client(t).Settings(t.Context()); err != nil || !st.Settings.Network || !asked.Network {
 		t.Errorf("without the flag it listens at %+v: %+v %v", *asked, st.Settings, err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/home"
 	"tandem/app/settings"
 )
@@ -127,57 +128,41 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	}
 }
 
-// TestBoundToThisMachine: without the switch no address is listened at that others
-// could call.
-func TestBoundToThisMachine(t *testing.T) {
-	r := start(t, Options{}, "127.0.0.1:0")
-	r.listeners.mu.Lock()
-	open := slices.Clone(r.listeners.open)
-	r.listeners.mu.Unlock()
+// Without the setting network, no address is opened that other machines could call.
+func TestWithoutTheSettingOnlyThisMachineIsServed(t *testing.T) {
+	a, err := Open(t.Context(), Options{Home: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open []net.Listener
+	a.endpoint.Listen = func(at endpoint.Place) (list []net.Listener, err error) {
+		list, err = endpoint.Listen(at)
+		open = append(open, list...)
+		return list, err
+	}
+	serving(t, a, ServeOptions{Addr: "127.0.0.1:0"})
 	if len(open) == 0 {
 		t.Fatal("nothing is listened at")
 	}
 	for _, l := range open {
-		if ip := l.Listener.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
-			t.Errorf("it listens at %s", l.Listener.Addr())
+		if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+			t.Errorf("it listens at %s", l.Addr())
 		}
 	}
 	own, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, address := range urlsOf(own, r.listeners.where().port) {
-		if resp, err := http.Get(address + "/health"); err == nil {
+	for _, address := range own {
+		n, ok := address.(*net.IPNet)
+		if !ok || !n.IP.IsGlobalUnicast() {
+			continue
+		}
+		url := fmt.Sprintf("http://%s/health", net.JoinHostPort(n.IP.String(), fmt.Sprint(a.endpoint.Place().Port)))
+		if resp, err := http.Get(url); err == nil {
 			resp.Body.Close()
-			t.Errorf("%s answers", address)
+			t.Errorf("%s answers", url)
 		}
-	}
-}
-
-// TestWildcardIsProbed: a port that another program has at an address where we do not
-// listen is taken too: some clients would reach that program, some us.
-func TestWildcardIsProbed(t *testing.T) {
-	held := 0
-	for _, a := range []address{{"tcp4", "127.0.0.2:0"}, {"tcp4", "0.0.0.0:0"}, {"tcp6", "[::]:0"}} {
-		other, err := net.Listen(a.family, a.addr)
-		if err != nil {
-			continue // there is no such address on this machine
-		}
-		held++
-		port := other.Addr().(*net.TCPAddr).Port
-		list, err := listenPort(place{port: port})
-		if err == nil {
-			t.Errorf("beside %s port %d was opened", a.addr, port)
-		}
-		for _, l := range list {
-			l.Close()
-		}
-		if err := other.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	if held == 0 {
-		t.Error("no address could be held")
 	}
 }
 

@@ -17,7 +17,7 @@ func (a *App) services() server.Services {
 		Chats:       a,
 		Settings:    a,
 		Keys:        a.keys,
-		Connections: a,
+		Connections: a.connect,
 		Benches:     a,
 		Machine:     a,
 		Help:        a,

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tandem/app/control"
+	"tandem/app/endpoint"
 	"tandem/app/home"
 	"tandem/app/settings"
 )
@@ -13,7 +14,7 @@ import (
 // Settings implements server.Settings.
 func (a *App) Settings(context.Context) (control.SettingsState, error) {
 	out := a.settings.State(a.settingsLater())
-	out.Automatic, out.Reached = a.automatic(), a.reached()
+	out.Automatic, out.Reached = a.automatic(), a.endpoint.Reached()
 	return out, nil
 }
 
@@ -78,11 +79,11 @@ func (a *App) changeSettings(ctx context.Context, change control.SettingsChange)
 		}
 		undo = append(undo, back)
 	}
-	if a.hasEndpoint() && (c.Asks("port") || next.Port != before.Port || next.Network != before.Network && a.networkMoves()) {
-		if err := a.move(ctx, place{next.Port, next.Network}); err != nil {
-			return failed(a.portError(err))
+	if a.endpoint.HasTCP() && (c.Asks("port") || next.Port != before.Port || next.Network != before.Network && a.endpoint.MovesWithNetwork()) {
+		if err := a.endpoint.Move(ctx, endpoint.Place{Port: next.Port, Network: next.Network}); err != nil {
+			return failed(a.endpoint.MoveError(err))
 		}
-		undo = append(undo, func() error { return a.move(ctx, place{before.Port, before.Network}) })
+		undo = append(undo, func() error { return a.endpoint.Move(ctx, endpoint.Place{Port: before.Port, Network: before.Network}) })
 	}
 	now, err := c.Commit(ctx)
 	if err != nil {

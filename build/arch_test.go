@@ -30,6 +30,8 @@ var arrows = []struct {
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
 	{"app/server", []string{"engine", "app/model", "app/control", "app/dialect"}}, // engine's types only
 	{"app/model", []string{"app/control", "app/dialect", "engine"}},               // engine's types only
+	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
+	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}}, // engine's codes only
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
 	{"app/home", []string{"app/control"}},
 	{"app/control", nil},

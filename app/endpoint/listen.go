@@ -1,4 +1,4 @@
-package app
+package endpoint
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"tandem/app/control"
 )
 
-// loopbackPort reads the port of a loopback address.
-func loopbackPort(addr string) (int, error) {
+// LoopbackPort reads the port of a loopback address, written HOST:PORT.
+func LoopbackPort(addr string) (int, error) {
 	host, portText, err := net.SplitHostPort(addr)
 	if err != nil {
 		return 0, fmt.Errorf("address %q: write HOST:PORT, for example 127.0.0.1:%d", addr, control.DefaultPort)
@@ -21,22 +21,24 @@ func loopbackPort(addr string) (int, error) {
 	if err != nil || port < 0 || port > 65535 {
 		return 0, fmt.Errorf("address %q: the port is a number from 0 to 65535", addr)
 	}
-	// Both families are opened whichever is named, and no other address.
+	// Both families are opened, whichever is named.
 	if !slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, host) {
-		return 0, fmt.Errorf("address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; use 127.0.0.1:%d, or leave it out and let other machines in by Network access in the settings", addr, port)
+		return 0, fmt.Errorf("address %q: --addr chooses the port on this machine, 127.0.0.1 and ::1; "+
+			"use 127.0.0.1:%d, or leave it out and let other machines in by Network access in the settings", addr, port)
 	}
 	return port, nil
 }
 
-// listen opens a place in both families. Error: *portTakenError.
-func listen(at place) ([]net.Listener, error) {
-	if at.port != 0 {
+// Listen opens a place in both address families. Port 0 picks a port that is free in both. Error:
+// *TakenError if another program has the port.
+func Listen(at Place) ([]net.Listener, error) {
+	if at.Port != 0 {
 		return listenPort(at)
 	}
 	// A port that is free in one family may be taken in the other.
 	for range 20 {
 		if probe, err := net.Listen("tcp4", "127.0.0.1:0"); err == nil {
-			at.port = probe.Addr().(*net.TCPAddr).Port
+			at.Port = probe.Addr().(*net.TCPAddr).Port
 			probe.Close()
 			if list, err := listenPort(at); err == nil {
 				return list, nil
@@ -49,29 +51,28 @@ func listen(at place) ([]net.Listener, error) {
 // An address of a listener, as net.Listen takes it. IPv4 comes first.
 type address struct{ family, addr string }
 
-// addresses are where a place is listened at: this machine's own two, or all it
-// has.
-func (p place) addresses() [2]address {
+// addresses returns where a place is listened at: the loopback addresses, or the wildcard ones.
+func (p Place) addresses() [2]address {
 	v4, v6 := "127.0.0.1", "::1"
-	if p.network {
+	if p.Network {
 		v4, v6 = "0.0.0.0", "::"
 	}
-	port := strconv.Itoa(p.port)
+	port := strconv.Itoa(p.Port)
 	return [2]address{{"tcp4", net.JoinHostPort(v4, port)}, {"tcp6", net.JoinHostPort(v6, port)}}
 }
 
-// listenPort opens one port. The addresses that are not opened are probed first:
-// macOS would let us bind the loopback address of a port that another program has
-// on all addresses, or the other way round, and clients would reach either.
-func listenPort(at place) ([]net.Listener, error) {
+// listenPort opens one port. It probes the addresses that it does not open first. macOS would let us
+// bind the loopback address of a port that another program has on all addresses, or the other way
+// round, and clients would reach either.
+func listenPort(at Place) ([]net.Listener, error) {
 	taken := func(err error) ([]net.Listener, error) {
 		if !errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("port %d cannot be opened: %w", at.port, err)
+			return nil, fmt.Errorf("port %d cannot be opened: %w", at.Port, err)
 		}
-		return nil, &portTakenError{port: at.port, err: err}
+		return nil, &TakenError{Port: at.Port, Err: err}
 	}
 	v6 := hasIPv6()
-	for _, a := range (place{at.port, !at.network}).addresses() {
+	for _, a := range (Place{at.Port, !at.Network}).addresses() {
 		if a.family == "tcp6" && !v6 {
 			continue
 		}

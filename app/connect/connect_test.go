@@ -1,8 +1,9 @@
-package app
+package connect
 
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,7 +15,62 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tandem/app/control"
+	"tandem/app/home"
+	"tandem/app/settings"
+	"tandem/storage"
 )
+
+// A fixture is the Connections of a home folder whose endpoint is at an address.
+type fixture struct {
+	*Connections
+	address string
+}
+
+func open(t *testing.T, dir string) *fixture {
+	t.Helper()
+	h, err := home.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	db, err := storage.Open("", storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	store, keys, err := settings.Open(t.Context(), db, h, slog.New(slog.DiscardHandler), settings.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{}
+	f.Connections = New(db, h, store, keys, func() control.State { return control.State{Address: f.address} })
+	return f
+}
+
+// requireKey sets require_key, to true or false.
+func (f *fixture) requireKey(t *testing.T, value string) {
+	t.Helper()
+	c, err := f.settings.Begin(control.SettingsChange{"require_key": json.RawMessage(value)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.End()
+	if err := errors.Join(c.Check(), c.Prepare()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readText(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
 
 // at walks a parsed text by names and, in lists, by "0".
 func at(v any, path ...string) any {
@@ -31,9 +87,8 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// TestConnections: what each client is given is of the form it reads, and names
-// the endpoint, the model and the key.
-func TestConnections(t *testing.T) {
+// Each client's text has the form that the client reads, and names the endpoint, the model and the key.
+func TestEachClientReadsItsText(t *testing.T) {
 	parseJSON := func(text string) (v any, err error) { err = json.Unmarshal([]byte(text), &v); return v, err }
 	parseYAML := func(text string) (v any, err error) { err = yaml.Unmarshal([]byte(text), &v); return v, err }
 	parseTOML := func(text string) (any, error) {
@@ -119,14 +174,9 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestWriteConnection: files are written below the home folder alone, and what
-// was written for another port is stale.
-func TestWriteConnection(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: filepath.Join(t.TempDir(), "it's home")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+// Files are written below the home folder alone, and a file for another port is stale.
+func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
+	a := open(t, filepath.Join(t.TempDir(), "it's home"))
 	of := func(id string) control.Connection {
 		t.Helper()
 		c, err := a.Connect(t.Context())
@@ -136,9 +186,7 @@ func TestWriteConnection(t *testing.T) {
 		i := slices.IndexFunc(c.Connections, func(c control.Connection) bool { return c.ID == id })
 		return c.Connections[i]
 	}
-	a.mu.Lock()
 	a.address = "http://127.0.0.1:8263"
-	a.mu.Unlock()
 	if c := of("aider"); c.Written != control.WrittenNot {
 		t.Errorf("before it is written: %+v", c)
 	}
@@ -161,9 +209,7 @@ func TestWriteConnection(t *testing.T) {
 	}
 
 	// The port changes.
-	a.mu.Lock()
 	a.address = "http://127.0.0.1:8264"
-	a.mu.Unlock()
 	if c := of("aider"); c.Written != control.WrittenStale || c.Endpoint != "http://127.0.0.1:8263" {
 		t.Errorf("for another port: %+v", c)
 	}
@@ -195,25 +241,16 @@ func TestWriteConnection(t *testing.T) {
 	}
 }
 
-// TestWriteConnectionKeepsKey: a file into which a person has filled their key is
-// no other for it, and has it still when it is written for another port.
-func TestWriteConnectionKeepsKey(t *testing.T) {
-	a, err := Open(t.Context(), Options{Home: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+// A key that a person filled in does not make a file stale, and stays when the file is written again.
+func TestFilledInKeyStays(t *testing.T) {
+	a := open(t, t.TempDir())
 	key, err := a.keys.AddKey(t.Context(), control.KeyRequest{Name: "aider"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"require_key": json.RawMessage("true")}); err != nil {
-		t.Fatal(err)
-	}
+	a.requireKey(t, "true")
 	for _, id := range []string{"aider", "opencode", "curl", "python"} { // by a line, in quotes, in a header, in a call
-		a.mu.Lock()
 		a.address = "http://127.0.0.1:8263"
-		a.mu.Unlock()
 		written := func() control.Connection {
 			t.Helper()
 			all, err := a.Connect(t.Context())
@@ -234,9 +271,7 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 		if c := written(); c.Written != control.WrittenCurrent || strings.Contains(c.Text, key.Secret) {
 			t.Errorf("%s: with a key it is %q", id, c.Written)
 		}
-		a.mu.Lock()
 		a.address = "http://127.0.0.1:8264"
-		a.mu.Unlock()
 		if c := written(); c.Written != control.WrittenStale {
 			t.Errorf("%s: for another port it is %q", id, c.Written)
 		}
@@ -249,9 +284,7 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 	}
 	set := func(change string) {
 		t.Helper()
-		if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"require_key": json.RawMessage(change)}); err != nil {
-			t.Fatal(err)
-		}
+		a.requireKey(t, change)
 	}
 	again := func() string {
 		t.Helper()
@@ -286,9 +319,9 @@ func TestWriteConnectionKeepsKey(t *testing.T) {
 	}
 }
 
-// TestZedSettings: Zed refuses a model of which a number or an ability is missing that has no default, and passes over
-// what it does not know, which is then a mistake of ours. The names and kinds are those of its settings of late 2026.
-func TestZedSettings(t *testing.T) {
+// Zed refuses a model that lacks a number or an ability without a default. It ignores names that it
+// does not know; such a name is then our mistake. Names and kinds are from its settings of late 2026.
+func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 	type abilities struct {
 		Tools             *bool `json:"tools"`
 		Images            *bool `json:"images"`

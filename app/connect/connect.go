@@ -1,4 +1,4 @@
-package app
+package connect
 
 import (
 	"cmp"
@@ -16,38 +16,54 @@ import (
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/app/settings"
+	"tandem/storage"
 )
 
 const (
-	// ownKey stands for a key that a person has to fill in.
+	// ownKey stands for a key that a person fills in.
 	ownKey = "YOUR-TANDEM-KEY"
 
-	// mostWritten is how much of a client's file is compared; ours are smaller.
-	mostWritten = 64 << 10
+	// maxCompared bounds, in bytes, how much of a client's file is compared; ours are smaller.
+	maxCompared = 64 << 10
 )
 
-// Connect implements server.Connections.
-func (a *App) Connect(ctx context.Context) (control.Connect, error) {
-	c, o, err := a.offer(ctx)
+// Connections are the clients and their files. Its methods may be called by many goroutines.
+type Connections struct {
+	db       *storage.DB
+	home     *home.Home
+	settings *settings.Store
+	keys     *settings.Keys
+	state    func() control.State
+}
+
+// New returns the Connections of a home folder. state tells where the endpoint is and what it
+// serves.
+func New(db *storage.DB, dir *home.Home, store *settings.Store, keys *settings.Keys, state func() control.State) *Connections {
+	return &Connections{db: db, home: dir, settings: store, keys: keys, state: state}
+}
+
+// Connect lists the clients, each with its text and the state of its file.
+func (n *Connections) Connect(ctx context.Context) (control.Connect, error) {
+	c, o, err := n.offer(ctx)
 	if err != nil {
 		return c, err
 	}
 	for _, x := range clients() {
-		c.Connections = append(c.Connections, a.connection(x, o))
+		c.Connections = append(c.Connections, n.connection(x, o))
 	}
 	return c, nil
 }
 
-// offer returns what clients are told, before any of them is named.
-func (a *App) offer(ctx context.Context) (control.Connect, offer, error) {
-	st, settings := a.State(), a.settings.Current()
-	rows, err := a.db.Models(ctx)
+// offer returns what every client is told.
+func (n *Connections) offer(ctx context.Context) (control.Connect, offer, error) {
+	st, set := n.state(), n.settings.Current()
+	rows, err := n.db.Models(ctx)
 	if err != nil {
 		return control.Connect{}, offer{}, err
 	}
 	c := control.Connect{
-		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d", cmp.Or(settings.Port, control.DefaultPort))) + "/v1",
-		Model:   st.Choice, NeedsKey: settings.RequireKey, Longer: []control.LongerModel{},
+		BaseURL: cmp.Or(st.Address, fmt.Sprintf("http://127.0.0.1:%d", cmp.Or(set.Port, control.DefaultPort))) + "/v1",
+		Model:   st.Choice, NeedsKey: set.RequireKey, Longer: []control.LongerModel{},
 	}
 	limited := func(n int) int {
 		if st.ContextLimit > 0 {
@@ -76,18 +92,18 @@ func (a *App) offer(ctx context.Context) (control.Connect, offer, error) {
 	return c, o, nil
 }
 
-// connection describes a client, and looks at its file.
-func (a *App) connection(x client, o offer) control.Connection {
+// connection describes a client and compares its file.
+func (n *Connections) connection(x client, o offer) control.Connection {
 	c := control.Connection{ID: x.id, Name: x.name, Where: x.where, Text: x.text(o), Context: x.context}
 	if x.file == "" {
 		return c
 	}
-	c.File = a.home.Path(home.ConnectFolder, x.id, x.file)
+	c.File = n.home.Path(home.ConnectFolder, x.id, x.file)
 	c.Use = x.use(quoted(c.File), quoted(filepath.Dir(c.File)))
-	text, err := readStart(c.File, mostWritten)
+	text, err := readStart(c.File, maxCompared)
 	switch {
-	case err != nil: // there is none, or none that can be read, which writing again tells
-	case text == a.textBehind(x, o, text):
+	case err != nil: // it is missing or cannot be read; writing it tells which
+	case text == n.textFor(x, o, text):
 		c.Written = control.WrittenCurrent
 	default:
 		c.Written = control.WrittenStale
@@ -98,12 +114,11 @@ func (a *App) connection(x client, o offer) control.Connection {
 	return c
 }
 
-// textBehind is what a client's file is to have where it had a text before. A key
-// that counts stays, whether one is asked for or not, as nobody can be told it
-// again; one that was deleted goes.
-func (a *App) textBehind(x client, o offer, before string) string {
+// textFor returns what a client's file should have, given what it had before. A key that is valid
+// stays, even where none is asked for, since it is shown only once. A deleted key goes.
+func (n *Connections) textFor(x client, o offer, before string) string {
 	for _, key := range writtenKey.FindAllString(before, -1) {
-		if _, ok := a.keys.Find(key); ok {
+		if _, ok := n.keys.Find(key); ok {
 			o.key = key
 			break
 		}
@@ -111,10 +126,10 @@ func (a *App) textBehind(x client, o offer, before string) string {
 	return x.text(o)
 }
 
-// writtenKey finds the keys that a person filled into a file, see AddKey.
+// writtenKey finds the keys that a person filled into a file; see settings.Keys.
 var writtenKey = regexp.MustCompile(`\b` + settings.KeyPrefix + `[a-z2-7]{26,}\b`)
 
-// endpointIn finds the address that a file names.
+// endpointIn finds the address in a file.
 var endpointIn = regexp.MustCompile(`http://[A-Za-z0-9.\[\]:-]+:[0-9]+`)
 
 func readStart(path string, most int64) (string, error) {
@@ -127,13 +142,14 @@ func readStart(path string, most int64) (string, error) {
 	return string(b), err
 }
 
-// quoted is a path as a word of a shell.
+// quoted returns a path as one word of a shell.
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// WriteConnection implements server.Connections. The file is replaced whole or
-// not at all; a key in it stays if it counts.
-func (a *App) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
-	_, o, err := a.offer(ctx)
+// WriteConnection writes the file of the client with that id, and returns its new state. The file is
+// replaced completely or not at all; a valid key in it stays. Errors: CodeInvalid for an id without a
+// file, CodeFolder if the file cannot be written.
+func (n *Connections) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
+	_, o, err := n.offer(ctx)
 	if err != nil {
 		return control.Connection{}, err
 	}
@@ -142,12 +158,12 @@ func (a *App) WriteConnection(ctx context.Context, id string) (control.Connectio
 	if i < 0 {
 		return control.Connection{}, control.Errorf(control.CodeInvalid, "There is no client %q; GET /app/connect lists them.", id)
 	}
-	c := a.connection(all[i], o)
+	c := n.connection(all[i], o)
 	if c.File == "" {
 		return c, control.Errorf(control.CodeInvalid, "%s reads no such file; copy its settings instead.", c.Name)
 	}
-	before, _ := readStart(c.File, mostWritten) // nothing of what cannot be read
-	text := a.textBehind(all[i], o, before)
+	before, _ := readStart(c.File, maxCompared) // empty where it cannot be read
+	text := n.textFor(all[i], o, before)
 	if err := home.WriteOwn(c.File, text); err != nil {
 		reason := err
 		if e, ok := errors.AsType[*fs.PathError](err); ok {

@@ -1,4 +1,4 @@
-package app
+package endpoint
 
 import (
 	"errors"
@@ -10,29 +10,29 @@ import (
 	"sync"
 
 	"tandem/app/control"
-	"tandem/app/server"
 )
 
-// A place is where the endpoint listens.
-type place struct {
-	port    int  // 0 = any
-	network bool // for other machines too
+// A Place is where the endpoint listens.
+type Place struct {
+	Port    int  // 0 = any
+	Network bool // other machines too
 }
 
-// listeners are what Serve has of TCP. They can be moved while it serves;
-// requests of before end as they end.
+// listeners are an endpoint's TCP listeners. They can be moved while they serve; requests on the
+// former ones end as they end.
 type listeners struct {
 	handler http.Handler
-	state   func(net.Conn, http.ConnState) // of connections
+	note    func(net.Conn, http.ConnState)
 	log     *slog.Logger
-	listen  func(place) ([]net.Listener, error)
-	running *sync.WaitGroup // Serve's, which waits for what is started here
-	failed  chan<- error    // why a listener ended by itself; Serve takes the first
+	server  func(http.Handler, *slog.Logger, func(net.Conn, http.ConnState)) *http.Server
+	listen  func(Place) ([]net.Listener, error)
+	running *sync.WaitGroup // the endpoint's; it waits for the goroutines started here
+	failed  func(error)     // told why a listener ended by itself
 
 	mu      sync.Mutex
-	at      place // of open; what was asked for last if there are none
+	at      Place // where they are open, or where somebody asked for them last
 	open    []accepting
-	former  []*http.Server // with connections of before
+	former  []*http.Server // of listeners that were retired, with their connections
 	stopped bool
 }
 
@@ -42,10 +42,9 @@ type accepting struct {
 	*http.Server
 }
 
-// move listens at another place, and no more at the one before. Error: such as
-// *portTakenError. It listens where it did then, or nowhere if the way back was
-// closed too, see address.
-func (l *listeners) move(to place) error {
+// move listens at another place, and then no longer at the former one. Error: such as *TakenError.
+// After an error it listens where it did, or nowhere if the way back failed too; see address.
+func (l *listeners) move(to Place) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -53,7 +52,7 @@ func (l *listeners) move(to place) error {
 		return control.ErrDraining
 	case l.open != nil && to == l.at:
 		return nil
-	case l.open == nil || to.port != l.at.port:
+	case l.open == nil || to.Port != l.at.Port:
 		list, err := l.listen(to)
 		if err != nil {
 			return err
@@ -62,7 +61,7 @@ func (l *listeners) move(to place) error {
 		l.serve(list, to)
 		return nil
 	}
-	// The same port: the wildcard address and the loopback ones exclude each other.
+	// It is the same port, where wildcard and loopback addresses exclude each other.
 	l.retire()
 	list, err := l.listen(to)
 	if err != nil {
@@ -77,11 +76,11 @@ func (l *listeners) move(to place) error {
 }
 
 // serve starts a server for each listener. The caller holds l.mu.
-func (l *listeners) serve(list []net.Listener, at place) {
-	at.port = list[0].Addr().(*net.TCPAddr).Port
+func (l *listeners) serve(list []net.Listener, at Place) {
+	at.Port = list[0].Addr().(*net.TCPAddr).Port
 	l.at = at
 	for _, x := range list {
-		h := server.HTTP(l.handler, l.log, l.state)
+		h := l.server(l.handler, l.log, l.note)
 		s := accepting{x, h}
 		l.open = append(l.open, s)
 		l.running.Go(func() {
@@ -89,10 +88,7 @@ func (l *listeners) serve(list []net.Listener, at place) {
 			if errors.Is(err, http.ErrServerClosed) || errors.Is(err, net.ErrClosed) && !l.has(s) {
 				return
 			}
-			select {
-			case l.failed <- fmt.Errorf("serve %s: %w", x.Addr(), err):
-			default: // another was first
-			}
+			l.failed(fmt.Errorf("serve %s: %w", x.Addr(), err))
 		})
 	}
 }
@@ -118,7 +114,7 @@ func (l *listeners) retire() {
 	l.open = nil
 }
 
-// stop lets it move no more, and returns the servers it has or had.
+// stop ends moving, and returns the servers of all listeners, former ones too.
 func (l *listeners) stop() []*http.Server {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,20 +126,19 @@ func (l *listeners) stop() []*http.Server {
 	return list
 }
 
-// where says where they listen, or were asked to.
-func (l *listeners) where() place {
+// place returns where they listen, or were asked to listen last.
+func (l *listeners) place() Place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.at
 }
 
-// address is where programs on this machine call it; empty while it listens
-// nowhere.
+// address returns where programs on this machine call; empty while they listen nowhere.
 func (l *listeners) address() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open == nil {
 		return ""
 	}
-	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(l.at.port))
+	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(l.at.Port))
 }

@@ -1,4 +1,4 @@
-package app
+package connect
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"tandem/app/control"
 )
 
-// An offer is what a client has to be told.
+// An offer is what a client needs to know.
 type offer struct {
 	base    string // with /v1
 	key     string
@@ -19,21 +19,19 @@ type offer struct {
 // root is the base without /v1.
 func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
 
-// A client is a program that can use the endpoint. The forms of settings are those
-// of late 2026, by the programs' own pages; the contexts are what is advised there,
-// or for other local servers.
+// A client is a program that can use the endpoint. The forms of its settings are from the program's
+// own pages, late 2026. Its context is what these pages advise, or the pages of other local servers.
 type client struct {
 	id, name string
-	where    string // the text goes, a sentence
+	where    string // a sentence: where the text goes
 	text     func(offer) string
-	context  int // tokens it needs; 0 = it takes what there is
+	context  int // tokens it needs; 0 = any
 
 	file string                        // name of its file; empty if it reads none
 	use  func(path, dir string) string // command that uses the file; both are quoted for a shell
 }
 
-// clients lists them as the page shows them: editors, agents, programs of one's
-// own.
+// clients lists them in the order of the page: editors, agents, a person's own programs.
 func clients() []client {
 	return []client{
 		{
@@ -108,7 +106,7 @@ func clients() []client {
 	}
 }
 
-// tokens writes the context for a person.
+// tokens returns the context as words for a person.
 func (o offer) tokens() string {
 	if o.context == 0 {
 		return "the model's"
@@ -116,7 +114,7 @@ func (o offer) tokens() string {
 	return fmt.Sprint(o.context)
 }
 
-// An object is written as JSON whose keys are in order of the alphabet.
+// An object is written as JSON with its keys in alphabetical order.
 type object = map[string]any
 
 func jsonText(v any) string {

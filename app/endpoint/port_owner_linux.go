@@ -1,4 +1,4 @@
-package app
+package endpoint
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// portOwner names the program that listens on a port, empty where that is not
-// known: of other users' programs it is not.
+// portOwner names the program that listens on a port. It is empty where that is not known, as for
+// the programs of other users.
 func portOwner(_ context.Context, port int) string {
 	sockets := map[string]bool{}
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

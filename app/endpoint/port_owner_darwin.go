@@ -1,4 +1,4 @@
-package app
+package endpoint
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// portOwner names the program that listens on a port, empty where that is not
-// known: of other users' programs it is not.
+// portOwner names the program that listens on a port. It is empty where that is not known, as for
+// the programs of other users.
 func portOwner(ctx context.Context, port int) string {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	// -F: a line for the pid, which begins with p, and one for the command, with c.
+	// -F prints a line that begins with p for the pid, and one that begins with c for the command.
 	out, err := exec.CommandContext(ctx, "/usr/sbin/lsof", "-nP", fmt.Sprintf("-iTCP:%d", port), "-sTCP:LISTEN", "-Fpc").Output()
 	if err != nil {
 		return ""

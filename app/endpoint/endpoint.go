@@ -1,0 +1,213 @@
+package endpoint
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"tandem/app/control"
+)
+
+// Options of an Endpoint. All fields are needed.
+type Options struct {
+	Logger *slog.Logger
+
+	// Announce writes the address where other processes of this home folder find it; empty means
+	// that none is open.
+	Announce func(address string) error
+
+	// Server makes the http.Server of one listener. note is to be its ConnState.
+	Server func(h http.Handler, log *slog.Logger, note func(net.Conn, http.ConnState)) *http.Server
+
+	// Refuse answers a request with an error.
+	Refuse func(http.ResponseWriter, *http.Request, error)
+}
+
+// An Endpoint listens for HTTP. Its methods may be called by many goroutines.
+type Endpoint struct {
+	// Listen opens a place in both address families. Error: *TakenError if another program has
+	// the port. Tests replace it before Serve.
+	Listen func(Place) ([]net.Listener, error)
+
+	opts    Options
+	inside  gate
+	fresh   freshConns
+	running sync.WaitGroup // the goroutines that accept
+	failed  chan error     // why a listener ended by itself
+
+	mu      sync.Mutex
+	address string       // empty = none is open
+	closed  error        // why no address is open, such as *TakenError; nil if one is
+	tcp     *listeners   // nil if the socket alone is served
+	control *http.Server // of the socket; nil before Serve
+}
+
+// New returns an Endpoint that listens nowhere yet.
+func New(o Options) *Endpoint {
+	return &Endpoint{Listen: Listen, opts: o, failed: make(chan error, 1)}
+}
+
+// Serving says what an Endpoint serves, and where.
+type Serving struct {
+	Socket  net.Listener // of the control socket
+	Control http.Handler // for the socket
+	TCP     http.Handler // nil serves the socket alone
+	At      Place        // of TCP
+}
+
+// Serve opens the TCP listeners and answers there and on the socket until Drain. A taken port is no
+// error: see Describe. After another error the socket is closed. The caller calls Serve once.
+func (e *Endpoint) Serve(ctx context.Context, s Serving) error {
+	door := e.opts.Server(e.inside.guard(s.Control, e.opts.Refuse), e.opts.Logger, e.fresh.note)
+	e.mu.Lock()
+	e.control = door
+	if s.TCP != nil {
+		e.tcp = &listeners{
+			handler: e.inside.guard(s.TCP, e.opts.Refuse), note: e.fresh.note, log: e.opts.Logger,
+			server: e.opts.Server, listen: e.Listen, running: &e.running, failed: e.fail, at: s.At,
+		}
+	}
+	e.mu.Unlock()
+	if s.TCP != nil {
+		err := e.Move(ctx, s.At)
+		if _, taken := errors.AsType[*TakenError](err); err != nil && !taken {
+			return errors.Join(err, s.Socket.Close())
+		}
+	}
+	e.running.Go(func() {
+		if err := door.Serve(s.Socket); !errors.Is(err, http.ErrServerClosed) {
+			e.fail(fmt.Errorf("serve %s: %w", s.Socket.Addr(), err))
+		}
+	})
+	return nil
+}
+
+// fail keeps the first reason for which a listener ended.
+func (e *Endpoint) fail(err error) {
+	select {
+	case e.failed <- err:
+	default:
+	}
+}
+
+// Failed delivers why a listener ended by itself. It delivers once at most.
+func (e *Endpoint) Failed() <-chan error { return e.failed }
+
+// listening returns the TCP listeners; nil if the socket alone is served.
+func (e *Endpoint) listening() *listeners {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.tcp
+}
+
+// HasTCP reports whether TCP is served beside the socket, though it may be closed now.
+func (e *Endpoint) HasTCP() bool { return e.listening() != nil }
+
+// Place returns where TCP is served, or was asked to be served last. HasTCP must hold.
+func (e *Endpoint) Place() Place { return e.listening().place() }
+
+// Address returns where programs on this machine call; empty while no port is open.
+func (e *Endpoint) Address() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.address
+}
+
+// Move serves TCP at another place; requests that came in before end as they end. Error:
+// *TakenError, which names the owner. If nothing is open after an error, Describe says why: about
+// the port that is set, not about another that somebody tried since. HasTCP must hold.
+func (e *Endpoint) Move(ctx context.Context, to Place) error {
+	tcp := e.listening()
+	err := tcp.move(to)
+	if taken, ok := errors.AsType[*TakenError](err); ok {
+		taken.explore(ctx, to.Network)
+		err = taken
+	}
+	address := tcp.address()
+	e.mu.Lock()
+	moved := err == nil || e.address != address
+	switch {
+	case err == nil:
+		e.closed = nil
+	case address == "" && (e.closed == nil || to.Port == tcp.place().Port):
+		e.closed = err
+	}
+	e.address = address
+	e.mu.Unlock()
+	if moved {
+		if err := e.opts.Announce(address); err != nil {
+			e.opts.Logger.Warn("writing the address into the lock", "error", err)
+		}
+	}
+	return err
+}
+
+// MovesWithNetwork reports whether a change of network access opens the listeners again. It does
+// for those that are closed too, except where another program has the port: then they open as they
+// are set once somebody tries again.
+func (e *Endpoint) MovesWithNetwork() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, taken := errors.AsType[*TakenError](e.closed)
+	return !taken
+}
+
+// MoveError tells a client why Move failed. Error: CodePortTaken.
+func (e *Endpoint) MoveError(err error) error {
+	if _, ok := errors.AsType[*control.Error](err); ok || err == nil {
+		return err
+	}
+	what := "Nothing was changed"
+	if e.Address() == "" {
+		what = "The endpoint is closed"
+	}
+	return &control.Error{
+		Code: control.CodePortTaken, Param: "port", Err: err,
+		Message: fmt.Sprintf("%s: %v.", what, err),
+	}
+}
+
+// Describe fills in what the state shows about the endpoint.
+func (e *Endpoint) Describe(st *control.State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	st.Address = e.address
+	if e.closed != nil {
+		st.Error, st.EndpointClosed = fmt.Sprintf("the endpoint is closed: %v", e.closed), true
+	}
+	if p, ok := errors.AsType[*TakenError](e.closed); ok {
+		owner := cmp.Or(p.Owner, otherProgram)
+		st.Error, st.PortTaken = p.Error(), &control.PortTaken{Port: p.Port, Owner: owner, Next: p.Next}
+	}
+}
+
+// Reached returns the addresses at which other machines call the endpoint, none unless they may.
+func (e *Endpoint) Reached() []string {
+	tcp := e.listening()
+	if tcp == nil || tcp.address() == "" || !tcp.place().Network {
+		return nil
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	return urlsOf(own, tcp.place().Port)
+}
+
+// urlsOf returns the endpoint's addresses at those of a machine that others can call: neither
+// loopback addresses nor link-local ones.
+func urlsOf(own []net.Addr, port int) (urls []string) {
+	for _, a := range own {
+		n, ok := a.(*net.IPNet)
+		if ok && n.IP.IsGlobalUnicast() {
+			urls = append(urls, "http://"+net.JoinHostPort(n.IP.String(), strconv.Itoa(port)))
+		}
+	}
+	return urls
+}
