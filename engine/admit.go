@@ -8,14 +8,14 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		active, e.readers = append(active, e.waiting.list...), append(e.readers, e.unread.list...)
-		e.waiting.list, e.unread.list = nil, nil
+		active, e.readers = append(active, e.waiting.list...), append(e.readers, e.waitingReadings.list...)
+		e.waiting.list, e.waitingReadings.list = nil, nil
 		return active, true
 	}
-	e.waiting.list = slices.DeleteFunc(e.waiting.list, e.gone)
-	e.unread.list = slices.DeleteFunc(e.unread.list, e.goneReading)
+	e.waiting.list = slices.DeleteFunc(e.waiting.list, e.ended)
+	e.waitingReadings.list = slices.DeleteFunc(e.waitingReadings.list, e.readingEnded)
 	for {
-		t, r := e.next(active)
+		t, r := e.nextAdmitted(active)
 		switch {
 		case t != nil:
 			active = append(active, t)
@@ -29,17 +29,17 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 }
 
 // gone reports whether a task has ended, and ends one that was cancelled.
-func (e *Engine) gone(t *task) bool {
+func (e *Engine) ended(t *task) bool {
 	if err := t.ctx.Err(); err != nil {
-		e.leave(t, err)
+		e.finish(t, err)
 	}
 	return t.finished
 }
 
 // goneReading is gone for readings.
-func (e *Engine) goneReading(t *reader) bool {
+func (e *Engine) readingEnded(t *reader) bool {
 	if err := t.ctx.Err(); err != nil {
-		e.leaveReading(t, err)
+		e.finishReading(t, err)
 	}
 	return t.finished
 }
@@ -52,7 +52,7 @@ func (e *Engine) goneReading(t *reader) bool {
 // and the first reading needs no place, so that answers without end do not keep it
 // waiting. Readings take half of the places at most: more of them would be no faster, and
 // keep answers waiting.
-func (e *Engine) next(active []*task) (*task, *reader) {
+func (e *Engine) nextAdmitted(active []*task) (*task, *reader) {
 	if e.queued() == 0 {
 		return nil, nil
 	}
@@ -63,8 +63,8 @@ func (e *Engine) next(active []*task) (*task, *reader) {
 	for _, r := range e.readers {
 		inFlight[r.client()]++
 	}
-	taken := e.takes(active)
-	tasks, readings := e.waiting.order(inFlight), e.unread.order(inFlight)
+	taken := e.usageOf(active)
+	tasks, readings := e.waiting.order(inFlight), e.waitingReadings.order(inFlight)
 	if len(e.readers) >= max(1, e.opts.Active/2) {
 		readings = nil
 	}
@@ -74,26 +74,26 @@ func (e *Engine) next(active []*task) (*task, *reader) {
 	entersTask, entersReading := false, false
 	if len(tasks) > 0 {
 		t = e.waiting.list[tasks[0]]
-		need := e.text(t.most())
+		need := e.textBytes(t.maxPositions())
 		both += need
-		entersTask = taken.places < e.opts.Active && taken.fits(need) || e.beside(taken, t)
+		entersTask = taken.places < e.opts.Active && taken.fits(need) || e.admitsShort(taken, t)
 	}
 	if len(readings) > 0 {
-		r = e.unread.list[readings[0]]
-		need := e.text(r.longest())
+		r = e.waitingReadings.list[readings[0]]
+		need := e.textBytes(r.longestText())
 		both += need
 		entersReading = (len(e.readers) == 0 || taken.places < e.opts.Active) && taken.fits(need)
 	}
 	switch {
-	case entersReading && (t == nil || e.reads || !entersTask && taken.fits(both)):
-		e.reads = false
-		return nil, e.unread.remove(readings[0])
-	case entersTask && (r == nil || !e.reads):
-		e.reads = true
+	case entersReading && (t == nil || e.readingNext || !entersTask && taken.fits(both)):
+		e.readingNext = false
+		return nil, e.waitingReadings.remove(readings[0])
+	case entersTask && (r == nil || !e.readingNext):
+		e.readingNext = true
 		return e.waiting.remove(tasks[0]), nil
 	}
 	for _, i := range tasks {
-		if e.beside(taken, e.waiting.list[i]) {
+		if e.admitsShort(taken, e.waiting.list[i]) {
 			return e.waiting.remove(i), nil
 		}
 	}
@@ -101,7 +101,7 @@ func (e *Engine) next(active []*task) (*task, *reader) {
 }
 
 // A taking is what those in flight take, or may come to take.
-type taking struct {
+type usage struct {
 	alone  bool  // nobody is
 	places int   // without those of short requests
 	shorts int   // short requests
@@ -111,13 +111,13 @@ type taking struct {
 	room   int64 // for all
 }
 
-func (e *Engine) takes(active []*task) taking {
-	u := taking{
+func (e *Engine) usageOf(active []*task) usage {
+	u := usage{
 		alone: len(active)+len(e.readers) == 0, room: e.opts.Room,
-		kept: min(e.text(e.opts.Short), max(0, e.opts.Room-e.text(e.opts.ContextLength))),
+		kept: min(e.textBytes(e.opts.Short), max(0, e.opts.Room-e.textBytes(e.opts.ContextLength))),
 	}
 	for _, t := range active {
-		if n := e.text(t.most()); t.most() <= e.opts.Short {
+		if n := e.textBytes(t.maxPositions()); t.maxPositions() <= e.opts.Short {
 			u.short += n
 			u.shorts++
 		} else {
@@ -125,7 +125,7 @@ func (e *Engine) takes(active []*task) taking {
 		}
 	}
 	for _, r := range e.readers {
-		u.all += e.text(r.longest())
+		u.all += e.textBytes(r.longestText())
 	}
 	// Nobody waits for the short ones: those in their room, and in their places, do not
 	// count against others.
@@ -135,19 +135,47 @@ func (e *Engine) takes(active []*task) taking {
 }
 
 // fits reports whether there is room for so much more. One that is alone has room.
-func (u taking) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room }
+func (u usage) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room }
 
 // beside reports whether a request may go ahead of others, as a short one: there is a
 // place for it, be it one of theirs, and it fits into their room.
-func (e *Engine) beside(u taking, t *task) bool {
-	return t.most() <= e.opts.Short && (u.shorts < MaxShort || u.places < e.opts.Active) && u.short+e.text(t.most()) <= u.kept
+func (e *Engine) admitsShort(u usage, t *task) bool {
+	return t.maxPositions() <= e.opts.Short && (u.shorts < MaxShort || u.places < e.opts.Active) && u.short+e.textBytes(t.maxPositions()) <= u.kept
 }
 
 // text returns the bytes that a text takes of so many positions, 0 where nothing is
 // bounded.
-func (e *Engine) text(positions int) int64 {
+func (e *Engine) textBytes(positions int) int64 {
 	if e.opts.Text == nil {
 		return 0
 	}
 	return e.opts.Text(positions)
+}
+
+// SetRoom changes Options.Room. What is in flight goes on.
+func (e *Engine) SetRoom(bytes int64) {
+	e.mu.Lock()
+	e.opts.Room = bytes
+	e.mu.Unlock()
+	e.signal()
+}
+
+// Reserved returns the bytes that what is in flight may come to take, see
+// Options.Text. It is 0 as soon as nothing is.
+func (e *Engine) Reserved() int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reserved
+}
+
+// reserve notes what is in flight. The caller holds e.mu.
+func (e *Engine) reserve(active []*task) {
+	e.reserved = 0
+	for _, t := range active {
+		e.reserved += e.textBytes(t.maxPositions())
+	}
+	for _, t := range e.readers {
+		e.reserved += e.textBytes(t.longestText())
+	}
+	e.notify()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/engine/enginetest"
 )
@@ -35,9 +34,7 @@ func stopped(t *testing.T, o Options) (f *fixture, started <-chan struct{}, rele
 func begin(f *fixture, ctx context.Context, r Request, queued int) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- drain(f, ctx, r) }()
-	for f.Queued() < queued {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(queued)
 	return done
 }
 
@@ -125,7 +122,7 @@ func TestAloneThereIsRoom(t *testing.T) {
 func TestRoomCountsWhatIsLeft(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
-	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit, f.tok).most(); err != nil || most != 16 {
+	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit, f.tok).maxPositions(); err != nil || most != 16 {
 		t.Errorf("it may come to have %d positions, %v", most, err)
 	}
 }

@@ -10,17 +10,17 @@ import (
 // and the drafts behind it. Its arrays are the scope's.
 type block struct {
 	*task
-	carried int     // tokens
-	n       int     // drafts
-	before  *origin // nil where the block is trimmed
-	undone  bool    // and its accepted tokens are carried
+	carried int           // tokens
+	n       int           // drafts
+	before  *restorePoint // nil where the block is trimmed
+	undone  bool          // and its accepted tokens are carried
 
 	draw     *draw      // (n+1): of what follows
 	accepted *mlx.Array // () int32, nil without drafts
 }
 
 // judge builds the graph of a block with drafts p, up to the verdict.
-func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
+func (e *Engine) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	t, last := b.task, len(b.tokens)-1
 	b.n = p.N
 	tokens := mlx.New(s, t.tokens[t.fed:], b.carried+1)
@@ -28,14 +28,14 @@ func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 		tokens = s.Concat(0, tokens, p.Tokens)
 	}
 	if t.req.Speculation.Rollback == Undo {
-		if b.before, err = t.origin(s); err != nil {
+		if b.before, err = t.restorePoint(s); err != nil {
 			return err
 		}
 	}
 	layers, rows := e.taps(t), b.carried+1+b.n
-	out := e.block(s, t, tokens, rows, layers)
+	out := e.forwardBlock(s, t, tokens, rows, layers)
 	logits := e.logits(s, t, out.Hidden, b.carried, rows) // (n+1, V)
-	allowed, err := b.permit(s, p, logits, out.Taps)
+	allowed, err := b.allowedTokens(s, p, logits, out.Taps)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (e *Engine) judge(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	} else {
 		v.Tokens = t.sampler.Choose(s, x, last+1)
 	}
-	b.draw, b.accepted = t.drawn(s, logits, v.Tokens), v.Accepted
+	b.draw, b.accepted = t.drawOf(s, logits, v.Tokens), v.Accepted
 	b.draw.layers, b.draw.taps = layers, out.Taps
 	return nil
 }
@@ -57,7 +57,7 @@ func (b *block) arrays() []*mlx.Array {
 	if b.accepted != nil {
 		list = append(list, b.accepted)
 	}
-	return append(list, b.live()...)
+	return append(list, b.liveArrays()...)
 }
 
 // read waits for the block and returns the tokens that follow: the drafts that
@@ -80,7 +80,7 @@ func (b *block) read(s *mlx.Scope) ([]Token, error) {
 
 // settle rolls back what does not stand, and returns the tokens whose rows
 // were evaluated for good: the newest one and the drafts that stand.
-func (b *block) settle(s *mlx.Scope, read []Token) (kept []int32, err error) {
+func (b *block) commit(s *mlx.Scope, read []Token) (kept []int32, err error) {
 	accepted := len(read) - 1
 	if b.undone = b.before != nil && accepted < b.n; b.undone {
 		err = b.before.restore(s)
@@ -101,7 +101,7 @@ func (b *block) settle(s *mlx.Scope, read []Token) (kept []int32, err error) {
 }
 
 // end lets go of what was held for the round.
-func (b *block) end() {
+func (b *block) release() {
 	b.before.free()
 	b.sampler.Release()
 }

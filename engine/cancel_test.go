@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -65,9 +64,7 @@ func TestCancelAnywhere(t *testing.T) {
 			c.r.Done = func(s Stats) { stats = s }
 			mine := begin(f, ctx, c.r, 0)
 			if c.shared {
-				for f.Queued() == 0 {
-					time.Sleep(time.Millisecond)
-				}
+				f.waitQueued(1)
 				middle.free()
 			}
 			err := <-mine
@@ -112,9 +109,7 @@ func TestCancelledReading(t *testing.T) {
 			_, _, err := f.Read(ctx, Reading{Texts: [][]int32{make([]int32, 3)}, Pooling: lm.PoolLast})
 			second <- err
 		}()
-		for f.Queued() == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		f.waitQueued(1)
 		if waits {
 			cancel()
 		}

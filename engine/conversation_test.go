@@ -178,7 +178,7 @@ func TestGivenUpAnywhere(t *testing.T) {
 				f := recalling(t, layout, Options{Chunk: chunk, Drafters: []draft.Drafter{d}})
 				before := f.thread.Memory().Active
 				for at := range 24 {
-					f.forget() // by nobody else: no request is in flight
+					f.dropCheckpoints() // by nobody else: no request is in flight
 					var seen Stats
 					n := f.cut(t, Request{Prompt: script[:prompt], Speculation: way, Done: func(s Stats) { seen = s }}, at)
 					if n > seen.CompletionTokens {

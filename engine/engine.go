@@ -88,24 +88,26 @@ type Engine struct {
 	tok    *tokenizer.Tokenizer
 	opts   Options
 
-	mu       sync.Mutex
-	waiting  queue[*task]
-	unread   queue[*reader] // readings that wait
-	errands  []func()       // for the scheduler, between two rounds
-	reserved int64          // see Reserved
-	era      int            // counts what Forget forgot; written by the scheduler
-	closed   bool
+	mu              sync.Mutex
+	waiting         queue[*task]
+	waitingReadings queue[*reader]
+	jobs            []func() // for the scheduler, between two rounds
+	reserved        int64    // bytes, see Reserved
+	forgets         int      // calls of Forget so far; the scheduler writes it
+	closed          bool
+	changed         func() // set by tests: called, with mu held, when one of the above changes
+
 	// The scheduler's:
-	selector     *draft.Selector            // of requests decoded as most are
-	others       map[manner]*draft.Selector // of others; what they teach is not kept
-	arms         []draft.Arm
-	batchPolicy  batchPolicy
-	contexts     contexts
-	readers      []*reader // readings in flight
-	reads        bool      // a reading is let in next, where a request waits too
-	promptShares fairShares
-	readShares   fairShares
-	trie         *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
+	selector       *draft.Selector                // of requests decoded as most are
+	otherSelectors map[decodeMode]*draft.Selector // of others; what they learn is not stored
+	arms           []draft.Arm
+	batchPolicy    batchPolicy
+	contexts       contexts
+	readers        []*reader // readings in flight
+	readingNext    bool      // where both wait, a reading is admitted next
+	promptShares   fairShares
+	readShares     fairShares
+	trie           *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended
@@ -140,7 +142,7 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 		e.arms = append(e.arms, draft.Arm{Name: d.Name(), Limit: d.MaxDrafts(), Own: own})
 	}
 	e.selector = draft.NewSelector(opts.Name, e.arms, opts.Policies)
-	e.others = map[manner]*draft.Selector{}
+	e.otherSelectors = map[decodeMode]*draft.Selector{}
 	go e.schedule()
 	return e
 }
@@ -156,7 +158,7 @@ func (e *Engine) Queued() int {
 }
 
 // queued is Queued for those who hold e.mu.
-func (e *Engine) queued() int { return len(e.waiting.list) + len(e.unread.list) }
+func (e *Engine) queued() int { return len(e.waiting.list) + len(e.waitingReadings.list) }
 
 // Close ends all requests with CodeClosed, waits for the running round and
 // frees their caches. What goes wrong with that is logged: nobody who closes
@@ -164,49 +166,10 @@ func (e *Engine) queued() int { return len(e.waiting.list) + len(e.unread.list) 
 func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
+	e.notify()
 	e.mu.Unlock()
 	e.signal()
 	<-e.stopped
-}
-
-// Forget gives up all that is kept in memory of texts, and calls remove, which
-// may delete what is kept on disk, while nothing is restored from there or
-// written there. Requests in flight, waiting ones too, go on and leave nothing.
-func (e *Engine) Forget(remove func() error) error {
-	done := make(chan error, 1)
-	e.mu.Lock()
-	closed := e.closed
-	if !closed {
-		e.errands = append(e.errands, func() {
-			e.forget()
-			e.mu.Lock()
-			e.era++
-			e.mu.Unlock()
-			if e.opts.Store != nil {
-				e.opts.Store.Settle()
-				defer e.opts.Store.Refresh()
-			}
-			done <- remove()
-		})
-	}
-	e.mu.Unlock()
-	if closed {
-		<-e.stopped
-		return remove()
-	}
-	e.signal()
-	return <-done
-}
-
-// run runs the errands that wait.
-func (e *Engine) run() {
-	e.mu.Lock()
-	list := e.errands
-	e.errands = nil
-	e.mu.Unlock()
-	for _, f := range list {
-		f()
-	}
 }
 
 // Generate continues r.Prompt. Nothing happens before the result is ranged
@@ -279,7 +242,7 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	t.arrived = time.Now()
 	over := false
 	for _, id := range r.Generated {
-		if over, err = e.take(t, Token{ID: id}, true); err != nil {
+		if over, err = e.addToken(t, Token{ID: id}, true); err != nil {
 			return nil, err
 		}
 		if over {
@@ -289,12 +252,12 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t.era = e.era
+	t.forgets = e.forgets
 	switch {
 	case e.closed:
 		return nil, errClosed
 	case over: // nothing is left to generate
-		e.leave(t, nil)
+		e.finish(t, nil)
 		return t, nil
 	case len(r.Generated) > 0: // it was let in when it began
 		e.waiting.list = slices.Insert(e.waiting.list, 0, t)
@@ -303,6 +266,7 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	default:
 		e.waiting.list = append(e.waiting.list, t)
 	}
+	e.notify()
 	e.signal()
 	return t, nil
 }
@@ -311,6 +275,13 @@ var (
 	errClosed    = &Error{Code: CodeClosed, Message: "the model was unloaded; send the request again"}
 	errQueueFull = &Error{Code: CodeQueueFull, Message: "the model is busy and its queue is full; try again in a second"}
 )
+
+// notify tells a test that what mu guards has changed. The caller holds mu.
+func (e *Engine) notify() {
+	if e.changed != nil {
+		e.changed()
+	}
+}
 
 // signal wakes the scheduler.
 func (e *Engine) signal() {
@@ -322,6 +293,6 @@ func (e *Engine) signal() {
 
 // caches are the options of every cache of a request whose text has so many
 // positions at most; 0 = not known.
-func (e *Engine) caches(positions int) cache.Options {
+func (e *Engine) cacheOptions(positions int) cache.Options {
 	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk, Rows: positions}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
-	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -18,8 +18,28 @@ import (
 // fixture is an engine over a chain model, on a CPU thread.
 type fixture struct {
 	*Engine
-	chain  *enginetest.Chain
-	thread *mlx.Thread
+	chain   *enginetest.Chain
+	thread  *mlx.Thread
+	changes *sync.Cond // of what the engine's mu guards
+}
+
+// waitUntil waits until the engine is in a state. is is called with mu held.
+func (f *fixture) waitUntil(is func() bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for !is() {
+		f.changes.Wait()
+	}
+}
+
+// waitQueued waits until n requests and readings are in the queue.
+func (f *fixture) waitQueued(n int) {
+	f.waitUntil(func() bool { return f.queued() >= n })
+}
+
+// waitForJob waits until a job waits for the round under way.
+func (f *fixture) waitForJob() {
+	f.waitUntil(func() bool { return len(f.jobs) > 0 })
 }
 
 func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fixture {
@@ -36,6 +56,10 @@ func newFixture(t *testing.T, table [][]float32, opts Options, eos ...int32) *fi
 		t.Fatal(err)
 	}
 	f.Engine = New(th, f.chain, enginetest.ByteTokenizer(t), opts)
+	f.changes = sync.NewCond(&f.mu)
+	f.mu.Lock()
+	f.changed = f.changes.Broadcast
+	f.mu.Unlock()
 	t.Cleanup(func() {
 		f.Close()
 		th.Do(context.Background(), func(*mlx.Scope) error { f.chain.Free(); return nil })
@@ -141,9 +165,7 @@ func TestRequestsShareForwards(t *testing.T) {
 			results <- ""
 		}()
 	}
-	for f.Queued() < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(3)
 	close(release)
 	for range 4 {
 		if r := <-results; r != "" {

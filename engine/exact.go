@@ -27,7 +27,7 @@ func (t *task) maxRows() int {
 // block evaluates the task's n tokens from t.fed on, which its caches hold from
 // then on, and returns the outputs of its layers with those of layers. Of an
 // exact request the outputs have ExactRows rows, the caches none of the padding.
-func (e *Engine) block(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
+func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
 	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
 	if t.req.Speculation.Exact {
 		q.N, q.Pad, q.Apart = ExactRows, ExactRows-n, true
@@ -35,7 +35,7 @@ func (e *Engine) block(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers [
 	if q.Pad > 0 {
 		q.Tokens = s.Concat(0, tokens, s.Zeros(mlx.Int32, q.Pad))
 	}
-	t.stand(s, t.fed)
+	t.checkOffsets(s, t.fed)
 	out := e.model.Forward(s, lm.Batch{q}, layers)
 	if s.Err() == nil {
 		if err := t.trim(q.Pad); err != nil {

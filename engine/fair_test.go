@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/enginetest"
@@ -41,9 +40,7 @@ func beginReading(f *fixture, client string, tokens, queued int) <-chan error {
 		_, _, err := f.Read(context.Background(), Reading{Client: client, Texts: [][]int32{make([]int32, tokens)}, Pooling: lm.PoolLast})
 		done <- err
 	}()
-	for f.Queued() < queued {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(queued)
 	return done
 }
 

@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/engine/cache"
 )
@@ -37,9 +36,7 @@ func TestForgetWaiting(t *testing.T) {
 	go ask(counting(7, 60))
 	<-reached
 	go ask(prompt)
-	for f.Queued() < 1 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(1)
 	failed := make(chan error)
 	go func() {
 		failed <- f.Forget(func() error {
@@ -51,11 +48,7 @@ func TestForgetWaiting(t *testing.T) {
 			return nil
 		})
 	}()
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
-		f.mu.Lock()
-		waits = len(f.errands) > 0
-		f.mu.Unlock()
-	}
+	f.waitForJob()
 	close(release)
 	if err := <-failed; err != nil {
 		t.Error(err)

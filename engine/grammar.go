@@ -38,23 +38,23 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 	if t.req.Grammar == nil {
 		return nil, nil
 	}
-	bits, err := walk(t.req.Grammar, nil)
+	bits, err := masks(t.req.Grammar, nil)
 	if err != nil {
 		return nil, err
 	}
-	return unpack(s, bits, 1, vocab), nil
+	return unpackMasks(s, bits, 1, vocab), nil
 }
 
 // permit returns which tokens may follow the newest one and each draft, (n+1, V)
 // bool, nil if all may. The target's forward is dispatched first, so that masks are
 // made while the device computes: logits are of it, and the round's own. Only the
 // draft is waited for.
-func (b *block) permit(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
+func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
 	t := b.task
 	if t.req.Grammar == nil {
 		return nil, nil
 	}
-	keep := slices.Concat([]*mlx.Array{logits}, taps, t.sampler.Arrays(), t.sampler.Held(), t.live())
+	keep := slices.Concat([]*mlx.Array{logits}, taps, t.sampler.Arrays(), t.sampler.Held(), t.liveArrays())
 	var drafts []int32
 	if b.n > 0 {
 		keep = append(keep, p.Tokens)
@@ -71,17 +71,17 @@ func (b *block) permit(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps [
 			return nil, err
 		}
 	}
-	bits, err := walk(t.req.Grammar, drafts)
+	bits, err := masks(t.req.Grammar, drafts)
 	if err != nil {
 		return nil, err
 	}
-	return unpack(s, bits, b.n+1, logits.Dim(1)), nil
+	return unpackMasks(s, bits, b.n+1, logits.Dim(1)), nil
 }
 
 // walk returns the masks of what may follow the text of m and each draft, one after
 // the other. Behind a draft that may not be there everything may: no such row is
 // read. m is left as it was, unless it fails: then it may fail for good.
-func walk(m Matcher, drafts []int32) ([]uint32, error) {
+func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	words := m.Words()
 	bits := make([]uint32, words*(len(drafts)+1))
 	for i := range bits {
@@ -102,7 +102,7 @@ func walk(m Matcher, drafts []int32) ([]uint32, error) {
 		err = errors.Join(err, m.Rollback(walked))
 	}
 	if err != nil {
-		return nil, ungrammatical(err)
+		return nil, grammarError(err)
 	}
 	return bits, nil
 }
@@ -110,34 +110,34 @@ func walk(m Matcher, drafts []int32) ([]uint32, error) {
 // follows returns the mask of what may follow the text of m and a token that was drawn
 // behind it. Behind the end of a text everything may: nothing is made of that. m is
 // left as it was, unless it fails.
-func follows(m Matcher, id int32) ([]uint32, error) {
+func maskAfter(m Matcher, id int32) ([]uint32, error) {
 	bits := make([]uint32, m.Words())
 	for i := range bits {
 		bits[i] = ^uint32(0)
 	}
 	if err := m.Accept(id); err != nil {
-		return nil, ungrammatical(err)
+		return nil, grammarError(err)
 	}
 	var err error
 	if !m.Stopped() {
 		err = m.Mask(bits)
 	}
 	if err = errors.Join(err, m.Rollback(1)); err != nil {
-		return nil, ungrammatical(err)
+		return nil, grammarError(err)
 	}
 	return bits, nil
 }
 
 // constrain has tasks under a grammar draw from logits that the device computes
 // meanwhile. read are the tokens that their grammars have not been told of. It returns what is wrong with those that cannot go on.
-func (e *Engine) constrain(s *mlx.Scope, tasks []*task, next []*draw, read map[*task]Token) map[*task]error {
+func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw, read map[*task]Token) map[*task]error {
 	failed := map[*task]error{}
 	for i, t := range tasks {
 		if t.req.Grammar == nil {
 			continue
 		}
 		if err := s.Try(func() error {
-			allowed, err := e.permitted(s, t, read)
+			allowed, err := e.allowedAfter(s, t, read)
 			if err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (e *Engine) constrain(s *mlx.Scope, tasks []*task, next []*draw, read map[*
 			next[i] = d
 			return s.Err()
 		}); err != nil {
-			failed[t] = e.failure(err)
+			failed[t] = e.roundError(err)
 		}
 	}
 	return failed
@@ -154,7 +154,7 @@ func (e *Engine) constrain(s *mlx.Scope, tasks []*task, next []*draw, read map[*
 
 // permitted returns which tokens may follow the text and the token that was read, (1, V)
 // bool, nil where that is the end.
-func (e *Engine) permitted(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Array, error) {
+func (e *Engine) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Array, error) {
 	tok, ok := read[t]
 	if !ok {
 		return t.allowed(s, e.config.VocabSize)
@@ -162,15 +162,15 @@ func (e *Engine) permitted(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Ar
 	if slices.Contains(e.config.EOS, tok.ID) {
 		return nil, nil
 	}
-	bits, err := follows(t.req.Grammar, tok.ID)
+	bits, err := maskAfter(t.req.Grammar, tok.ID)
 	if err != nil {
 		return nil, err
 	}
-	return unpack(s, bits, 1, e.config.VocabSize), nil
+	return unpackMasks(s, bits, 1, e.config.VocabSize), nil
 }
 
 // unpack turns n masks into (n, vocab) bool.
-func unpack(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
+func unpackMasks(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
 	words := len(bits) / n
 	x := mlx.New(s, bits, n, words, 1)
 	x = s.ShiftRight(x, s.Reshape(s.Arange(0, maskWord, mlx.Uint32), 1, 1, maskWord))
@@ -180,17 +180,17 @@ func unpack(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
 
 // follow tells the request's grammar of a token that was emitted, and reports
 // whether the text is complete with it.
-func (t *task) follow(id int32) (complete bool, err error) {
+func (t *task) advanceGrammar(id int32) (complete bool, err error) {
 	g := t.req.Grammar
 	if g == nil {
 		return false, nil
 	}
 	if err := g.Accept(id); err != nil {
-		return false, ungrammatical(err)
+		return false, grammarError(err)
 	}
 	return g.Stopped(), nil
 }
 
-func ungrammatical(err error) error {
+func grammarError(err error) error {
 	return &Error{Code: CodeInvalid, Message: "The answer cannot go on as its grammar has it: simplify the schema or the grammar.", Err: err}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"tandem/engine/cache"
 	"tandem/engine/draft"
@@ -48,9 +47,7 @@ func (f *fixture) together(list []Request) []ending {
 		}
 		go func() { out[i] = f.end(r); done <- i }()
 	}
-	for f.Queued() < len(list)-1 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(len(list) - 1)
 	close(release)
 	for range list {
 		<-done

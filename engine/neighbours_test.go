@@ -2,7 +2,6 @@ package engine
 
 import (
 	"testing"
-	"time"
 
 	"tandem/engine/draft"
 	"tandem/engine/enginetest"
@@ -28,9 +27,7 @@ func TestSetRoom(t *testing.T) {
 		if at := f.forward(3); at < 8 != grows {
 			t.Errorf("grows %t: the second prompt was read in forward %d: %v", grows, at, f.chain.Forwards)
 		}
-		for f.Reserved() != 0 {
-			time.Sleep(time.Millisecond)
-		}
+		f.waitUntil(func() bool { return f.reserved == 0 })
 	}
 }
 

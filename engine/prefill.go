@@ -31,14 +31,14 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	var scored []Token
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) (err error) {
 		if t.caches == nil {
-			e.recall(s, t)
+			e.restore(s, t)
 			t.sampler = sample.New(s, t.req.Sampling, t.seed, e.config.VocabSize, t.req.Prompt)
 			if g := t.req.Generated; len(g) > 0 {
 				t.sampler.Observe(s, mlx.New(s, g, len(g)))
 			}
-			e.open(s, t)
+			e.openDrafts(s, t)
 		}
-		if old, ok := e.limit(s); ok {
+		if old, ok := e.limitMemory(s); ok {
 			defer s.SetMemoryLimit(old)
 		}
 		from, n := t.fed, min(e.opts.Chunk, t.remaining())
@@ -47,8 +47,8 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			Tokens: mlx.New(s, t.tokens[from:from+n], n), N: n, Pos: from, Caches: t.caches,
 		}}, layers)
 		hidden := out.Hidden // (n, H)
-		e.committed(s, t, t.tokens[from:from+n], from, layers, out.Taps, 0)
-		pending := t.live()
+		e.tellDrafts(s, t, committed{tokens: t.tokens[from : from+n], from: from, layers: layers, outputs: out.Taps})
+		pending := t.liveArrays()
 		if t.req.PromptLogprobs {
 			// Evaluated first and kept, so that scoring in pieces does not
 			// evaluate the chunk again.
@@ -57,7 +57,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 				return err
 			}
 			pending = nil
-			if scored, err = e.score(s, t, hidden, from, n); err != nil {
+			if scored, err = e.scorePrompt(s, t, hidden, from, n); err != nil {
 				return err
 			}
 		}
@@ -70,7 +70,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			first := t.draw(s, e.model.Unembed(s, last), allowed, from+n)
 			if err = s.AsyncEval(append(pending, first.arrays()...)...); err == nil {
 				first.keep(s)
-				t.flight = first
+				t.inFlight = first
 			}
 		} else if pending != nil {
 			err = s.Eval(pending...)
@@ -86,7 +86,7 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 		return err
 	}
 	t.fed = min(t.fed+e.opts.Chunk, t.given)
-	e.remember(t)
+	e.saveCheckpoints(t)
 	for _, tok := range scored {
 		t.mail.post(tok)
 	}
@@ -94,14 +94,14 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	if !t.prefilling() && t.limit == 0 {
 		t.stats.Prefill = time.Since(t.begun)
 		t.stats.Finish = FinishLength
-		e.leave(t, nil)
+		e.finish(t, nil)
 	}
 	return nil
 }
 
 // limit bounds the memory of one forward of many rows, where that is needed. The
 // caller sets the old limit again if ok.
-func (e *Engine) limit(s *mlx.Scope) (old int64, ok bool) {
+func (e *Engine) limitMemory(s *mlx.Scope) (old int64, ok bool) {
 	if e.thread.GPU() {
 		return 0, false
 	}
@@ -113,7 +113,7 @@ func (e *Engine) limit(s *mlx.Scope) (old int64, ok bool) {
 }
 
 // live lists the arrays that carry the task from round to round.
-func (t *task) live() []*mlx.Array {
+func (t *task) liveArrays() []*mlx.Array {
 	list := t.caches.Arrays()
 	for _, d := range t.drafts {
 		if d != nil {
@@ -126,7 +126,7 @@ func (t *task) live() []*mlx.Array {
 // score returns the prompt tokens that rows [from, from+n) predict, with their
 // log-probabilities. The first chunk also brings the very first token, which
 // nothing predicts. hidden (n, H) is kept by the caller.
-func (e *Engine) score(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
+func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
 	prompt := t.tokens // nothing is generated yet
 	var out []Token
 	if from == 0 {

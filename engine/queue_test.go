@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/engine/enginetest"
 	"tandem/engine/sample"
@@ -81,9 +80,7 @@ func TestQueueLimit(t *testing.T) {
 	<-started
 	start(Request{MaxTokens: new(2)}, 3)
 	start(Request{MaxTokens: new(2)}, 3)
-	for f.Queued() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(2)
 	var got error
 	for _, err := range f.Generate(t.Context(), Request{Prompt: []int32{0}}) {
 		got = err
@@ -93,9 +90,7 @@ func TestQueueLimit(t *testing.T) {
 	}
 	// One that goes on with what it said before was let in then, and comes next.
 	start(Request{Generated: []int32{1}, MaxTokens: new(3)}, 4)
-	for f.Queued() < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(3)
 	close(release)
 	for range 4 {
 		if err := <-done; err != nil {
@@ -211,9 +206,7 @@ func TestCancelInTheQueue(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	second := make(chan error, 1)
 	go func() { second <- drain(f, ctx, Request{Prompt: []int32{5, 5, 5}, MaxTokens: new(2)}) }()
-	for f.Queued() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(1)
 	cancel()
 	close(release)
 	if err := <-second; !errors.Is(err, context.Canceled) {

@@ -100,7 +100,8 @@ func (e *Engine) admitReading(t *reader) error {
 	case e.queued() >= e.opts.Queue:
 		return errQueueFull
 	}
-	e.unread.list = append(e.unread.list, t)
+	e.waitingReadings.list = append(e.waitingReadings.list, t)
+	e.notify()
 	e.signal()
 	return nil
 }
@@ -136,7 +137,7 @@ func (e *Engine) checkReading(r Reading) error {
 }
 
 // longest returns the positions that the reading may come to hold at once.
-func (t *reader) longest() int {
+func (t *reader) longestText() int {
 	n := 0
 	for _, text := range t.Texts {
 		n = max(n, len(text))
@@ -145,21 +146,21 @@ func (t *reader) longest() int {
 }
 
 // endReadings ends the readings in flight.
-func (e *Engine) endReadings(err error) {
+func (e *Engine) finishReadings(err error) {
 	for _, t := range e.readers {
-		e.leaveReading(t, err)
+		e.finishReading(t, err)
 	}
 	e.readers = nil
 }
 
 // readRound works on a reading. One that fails is given up; the others go on.
 func (e *Engine) readRound(t *reader) {
-	err := e.read(t)
+	err := e.readPieces(t)
 	switch {
 	case err != nil:
-		e.leaveReading(t, e.failure(err))
+		e.finishReading(t, e.roundError(err))
 	case t.next == len(t.Texts):
-		e.leaveReading(t, nil)
+		e.finishReading(t, nil)
 	}
 	e.readers = slices.DeleteFunc(e.readers, func(t *reader) bool { return t.finished })
 }
@@ -197,7 +198,7 @@ func (t *reader) pieces(chunk int) []piece {
 }
 
 // wants returns the rows [from, to) of a piece whose hidden states count.
-func (t *reader) wants(p piece) (from, to int) {
+func (t *reader) wantedRows(p piece) (from, to int) {
 	switch {
 	case len(t.Logits) > 0 || t.Pooling == lm.PoolLast:
 		if p.last {
@@ -214,7 +215,7 @@ func (t *reader) wants(p piece) (from, to int) {
 }
 
 // read evaluates the next chunk of a reading.
-func (e *Engine) read(t *reader) error {
+func (e *Engine) readPieces(t *reader) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
 		t.stats.Queue = t.begun.Sub(t.arrived)
@@ -233,7 +234,7 @@ func (e *Engine) read(t *reader) error {
 				p.caches.Free(s)
 			}
 		}()
-		if old, ok := e.limit(s); ok {
+		if old, ok := e.limitMemory(s); ok {
 			defer s.SetMemoryLimit(old)
 		}
 		rows, width, err = e.evaluate(s, t, list)
@@ -245,9 +246,9 @@ func (e *Engine) read(t *reader) error {
 		return err
 	}
 	for _, p := range list {
-		from, to := t.wants(p)
+		from, to := t.wantedRows(p)
 		n := (to - from) * width
-		t.take(p, rows[:n], width)
+		t.addPiece(p, rows[:n], width)
 		rows = rows[n:]
 	}
 	if t.Progress != nil {
@@ -265,7 +266,7 @@ func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32
 		p := &list[i]
 		text := t.Texts[p.text]
 		if p.caches == nil {
-			p.caches = e.model.NewCaches(e.caches(len(text)))
+			p.caches = e.model.NewCaches(e.cacheOptions(len(text)))
 		}
 		b = append(b, lm.Sequence{Tokens: mlx.New(s, text[p.from:p.from+p.n], p.n), N: p.n, Pos: p.from, Caches: p.caches})
 	}
@@ -277,7 +278,7 @@ func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32
 		} else {
 			pending = append(pending, p.caches.Arrays()...)
 		}
-		if from, to := t.wants(p); from < to {
+		if from, to := t.wantedRows(p); from < to {
 			wanted = append(wanted, s.Slice(hidden, 0, from, to))
 		}
 	}
@@ -299,7 +300,7 @@ func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32
 
 // take takes in what a round gave of a piece. Means are added up row by row, so
 // that they do not depend on how a text was cut.
-func (t *reader) take(p piece, rows []float32, width int) {
+func (t *reader) addPiece(p piece, rows []float32, width int) {
 	t.done += p.n
 	if p.from == 0 {
 		t.sum = nil
@@ -330,7 +331,7 @@ func (t *reader) take(p piece, rows []float32, width int) {
 }
 
 // leaveReading ends a reading: it frees what it holds and completes its stats.
-func (e *Engine) leaveReading(t *reader, err error) {
+func (e *Engine) finishReading(t *reader, err error) {
 	if t.finished {
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"tandem/engine/enginetest"
 	"tandem/engine/lm"
@@ -224,9 +223,7 @@ func TestReadingTakesTurns(t *testing.T) {
 		_, _, err := f.Read(t.Context(), Reading{Texts: [][]int32{make([]int32, 3)}, Pooling: lm.PoolLast})
 		return err
 	})
-	for f.Queued() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(2)
 	close(release)
 	for _, want := range []string{"short", "prompt", "reading"} {
 		if got := <-done; got != want {
@@ -254,15 +251,7 @@ func TestReadingEnds(t *testing.T) {
 		}},
 		{"closed", func(f *fixture, _ context.CancelFunc) {
 			go f.Close()
-			for { // until it has begun
-				f.mu.Lock()
-				closed := f.closed
-				f.mu.Unlock()
-				if closed {
-					return
-				}
-				time.Sleep(time.Millisecond)
-			}
+			f.waitUntil(func() bool { return f.closed })
 		}, func(err error) bool { return err == errClosed }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -316,9 +305,7 @@ func TestReadingQueue(t *testing.T) {
 	cancelled := make(chan error, 1)
 	go func() { cancelled <- read(ctx, 5) }()
 	go func() { done <- drain(f, t.Context(), Request{Prompt: []int32{0}, MaxTokens: new(2)}) }()
-	for f.Queued() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(2)
 	for _, err := range []error{read(t.Context(), 1), drain(f, t.Context(), Request{Prompt: []int32{0}})} {
 		if err != errQueueFull {
 			t.Errorf("beyond the queue: %v", err)
@@ -365,13 +352,9 @@ func TestReadingRoom(t *testing.T) {
 	go read("large", 80)
 	<-started
 	go read("too large beside it", 30)
-	for f.Queued() < 1 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(1)
 	go read("behind it", 8)
-	for f.Queued() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	f.waitQueued(2)
 	close(release)
 	for range 3 {
 		if err := <-done; err != nil {

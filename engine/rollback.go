@@ -25,14 +25,14 @@ func (t *task) trim(n int) error {
 // An origin is the state before a block, to which Undo goes back. Caches that
 // can go back to any row need nothing for it; of the others it holds a capture,
 // which costs no bytes unless the block overwrites rows of it.
-type origin struct {
+type restorePoint struct {
 	task     *task
 	captures []*cache.Snapshot // by cache, nil where not needed
 }
 
 // origin captures the state at t.fed, which is where the caches stand.
-func (t *task) origin(s *mlx.Scope) (*origin, error) {
-	p := &origin{t, make([]*cache.Snapshot, len(t.caches))}
+func (t *task) restorePoint(s *mlx.Scope) (*restorePoint, error) {
+	p := &restorePoint{t, make([]*cache.Snapshot, len(t.caches))}
 	for i, c := range t.caches {
 		if !c.NeedsExact() {
 			continue
@@ -47,7 +47,7 @@ func (t *task) origin(s *mlx.Scope) (*origin, error) {
 }
 
 // restore takes the block back whole.
-func (p *origin) restore(s *mlx.Scope) error {
+func (p *restorePoint) restore(s *mlx.Scope) error {
 	for i, c := range p.task.caches {
 		var err error
 		if capture := p.captures[i]; capture != nil {
@@ -59,11 +59,11 @@ func (p *origin) restore(s *mlx.Scope) error {
 			return err
 		}
 	}
-	return p.task.reschedule(true)
+	return p.task.scheduleCaptures(true)
 }
 
 // free lets go of the captures. It does nothing to nil.
-func (p *origin) free() {
+func (p *restorePoint) free() {
 	if p == nil {
 		return
 	}
@@ -81,7 +81,7 @@ func (e *Engine) flush(s *mlx.Scope, t *task) error {
 	if n == 0 {
 		return nil
 	}
-	e.block(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
+	e.forwardBlock(s, t, mlx.New(s, t.tokens[t.fed:t.fed+n], n), n, nil)
 	t.fed += n
-	return s.Eval(t.live()...)
+	return s.Eval(t.liveArrays()...)
 }

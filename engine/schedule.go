@@ -23,18 +23,18 @@ func (e *Engine) schedule() {
 		}
 	}()
 	for turn := 0; ; turn++ {
-		active = slices.DeleteFunc(active, e.gone)
-		e.readers = slices.DeleteFunc(e.readers, e.goneReading)
+		active = slices.DeleteFunc(active, e.ended)
+		e.readers = slices.DeleteFunc(e.readers, e.readingEnded)
 		closed := false
 		active, closed = e.admit(active)
-		e.run()
+		e.runJobs()
 		if closed {
-			e.endReadings(errClosed)
+			e.finishReadings(errClosed)
 			for _, t := range active {
-				e.leave(t, errClosed)
+				e.finish(t, errClosed)
 			}
-			e.save() // nobody idled between the last round and Close
-			e.forget()
+			e.savePolicies() // nobody idled between the last round and Close
+			e.dropCheckpoints()
 			return
 		}
 		if len(active)+len(e.readers) == 0 {
@@ -42,7 +42,7 @@ func (e *Engine) schedule() {
 				e.opts.Neighbours.end()
 			}
 			idle = true
-			e.save()
+			e.savePolicies()
 			<-e.wake
 			continue
 		}
@@ -51,12 +51,12 @@ func (e *Engine) schedule() {
 			e.opts.Neighbours.begin()
 			e.resetPeak()
 		}
-		e.chunk(active, turn)
+		e.readChunk(active, turn)
 		sole := len(active) == 1 && len(e.readers) == 0
 		if sole {
 			clear(e.batchPolicy.costs) // other requests, other lengths
 		}
-		followed := e.follow(active)
+		followed := e.catchUpDraft(active)
 		alone := sole && !followed && !e.opts.Neighbours.others()
 		e.plan(active, alone)
 		var plain []*task
@@ -64,14 +64,14 @@ func (e *Engine) schedule() {
 			if !t.decoding() {
 				continue
 			}
-			if t.flight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
-				e.round([]*task{t}, e.verify, alone)
+			if t.inFlight == nil && (t.choice.Depth > 0 || t.carried() > 0 || !t.pipelined()) {
+				e.runRound([]*task{t}, e.verify, alone)
 			} else {
 				plain = append(plain, t)
 			}
 		}
 		if len(plain) > 0 {
-			e.round(plain, e.step, alone)
+			e.runRound(plain, e.step, alone)
 		}
 		active = slices.DeleteFunc(active, func(t *task) bool { return t.finished })
 	}
@@ -90,7 +90,7 @@ func (e *Engine) resetPeak() {
 
 // chunk evaluates the next chunk of a prompt or of a reading. The two kinds take turns, so
 // that neither waits for a long one of the other.
-func (e *Engine) chunk(active []*task, turn int) {
+func (e *Engine) readChunk(active []*task, turn int) {
 	var tasks []*task
 	var prompts, texts []pending
 	for _, t := range active {
@@ -106,12 +106,12 @@ func (e *Engine) chunk(active []*task, turn int) {
 	case len(texts) > 0 && (!both || turn%2 == 1):
 		e.readRound(e.readers[e.readShares.next(texts)])
 	case len(prompts) > 0:
-		e.round([]*task{tasks[e.promptShares.next(prompts)]}, e.prefill, false)
+		e.runRound([]*task{tasks[e.promptShares.next(prompts)]}, e.prefill, false)
 	}
 }
 
 // save keeps what was learned of drafting.
-func (e *Engine) save() {
+func (e *Engine) savePolicies() {
 	if err := e.selector.Save(); err != nil {
 		e.opts.Logger.Warn("keeping what was learned of drafting", "error", err)
 	}
@@ -119,21 +119,21 @@ func (e *Engine) save() {
 
 // round runs one piece of work. If it fails or panics, all tasks that shared
 // it do; the others and the next round go on.
-func (e *Engine) round(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
+func (e *Engine) runRound(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
 	err := work(tasks, alone)
 	if err == nil {
 		return
 	}
-	failed := e.failure(err)
-	e.forget() // some lie in the caches of these tasks
+	failed := e.roundError(err)
+	e.dropCheckpoints() // some lie in the caches of these tasks
 	for _, t := range tasks {
 		t.broken = true
-		e.leave(t, failed)
+		e.finish(t, failed)
 	}
 }
 
 // failure is what a request hears whose round failed.
-func (e *Engine) failure(err error) *Error {
+func (e *Engine) roundError(err error) *Error {
 	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
 		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
 	}
@@ -145,7 +145,7 @@ func (e *Engine) failure(err error) *Error {
 
 // leave ends a task: it frees what it holds, completes its stats and closes
 // its mailbox. err is nil for a generation that came to its end.
-func (e *Engine) leave(t *task, err error) {
+func (e *Engine) finish(t *task, err error) {
 	if t.finished {
 		return
 	}
@@ -161,10 +161,10 @@ func (e *Engine) leave(t *task, err error) {
 			if err := e.flush(s, t); err != nil || t.path == nil {
 				return err
 			}
-			if t.flight != nil && t.fed == len(t.tokens) {
-				e.report(s, t) // cancelled, its row stays
+			if t.inFlight != nil && t.fed == len(t.tokens) {
+				e.tellNewest(s, t) // cancelled, its row stays
 			}
-			return e.keep(s, t)
+			return e.keepState(s, t)
 		})
 		// Apart, so that a failed rollback still frees.
 		freed = errors.Join(freed, e.thread.Do(context.Background(), func(s *mlx.Scope) error {
@@ -191,7 +191,7 @@ func (e *Engine) leave(t *task, err error) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	if t.stats.Drafted == 0 && t.stats.NoDrafter == "" {
-		t.stats.NoDrafter = e.plainly(t)
+		t.stats.NoDrafter = e.whyPlain(t)
 	}
 	t.stats.PeakBytes = e.thread.Memory().Peak
 	t.mail.close()

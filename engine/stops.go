@@ -56,7 +56,7 @@ func overlap(text, stop string) int {
 
 // hear takes in the next piece of the text. It returns what of it is certain, and
 // whether a stop text ends the generation there.
-func (t *task) hear(text string) (certain string, hit bool) {
+func (t *task) findStop(text string) (certain string, hit bool) {
 	if t.stop == nil {
 		return t.stops.Push(text)
 	}

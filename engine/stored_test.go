@@ -207,15 +207,7 @@ func TestForgetInFlight(t *testing.T) {
 							return nil
 						})
 					}()
-					for { // until it waits for the round under way
-						f.mu.Lock()
-						n := len(f.errands)
-						f.mu.Unlock()
-						if n > 0 {
-							break
-						}
-						time.Sleep(time.Millisecond)
-					}
+					f.waitForJob()
 					close(release)
 					if err := <-failed; err != nil {
 						t.Error(err)
@@ -247,15 +239,30 @@ func TestForgetInFlight(t *testing.T) {
 	}
 }
 
-// TestForgetBeforeTheFirst: what was found on disk and is deleted before anybody
-// asks for it is not looked for.
-func TestForgetBeforeTheFirst(t *testing.T) {
+// A census is an index that knows no files and is told of each that a store finds.
+type census chan struct{}
+
+func (census) Known() ([]checkpoint.Entry, error)                { return nil, nil }
+func (c census) Add(checkpoint.Entry) error                      { c <- struct{}{}; return nil }
+func (census) Use(checkpoint.Use) error                          { return nil }
+func (census) Lose(string, string) error                         { return nil }
+func (census) ByWorth() (list, stay []checkpoint.Entry, _ error) { return nil, nil, nil }
+
+// TestForgottenFilesAreNotLookedFor deletes files that the store has found already, before
+// the first request.
+func TestForgottenFilesAreNotLookedFor(t *testing.T) {
 	dir, prompt := t.TempDir(), counting(0, 100)
 	f := recalling(t, cache.Ring, Options{Store: newStore(t, dir)})
 	f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)})
 	f.Close()
-	f = recalling(t, cache.Ring, Options{Store: newStore(t, dir)})
-	time.Sleep(100 * time.Millisecond) // the files are found by then
+	files := storedFiles(t, dir)
+	found := make(census, 2*len(files)+8)
+	store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "k", Budget: 1 << 30, Index: found})
+	t.Cleanup(store.Close)
+	f = recalling(t, cache.Ring, Options{Store: store})
+	for range files {
+		<-found
+	}
 	if err := f.Forget(func() error {
 		for _, path := range storedFiles(t, dir) {
 			if err := os.Remove(path); err != nil {

@@ -36,17 +36,17 @@ type task struct {
 	caches cache.Stack
 
 	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
-	era     int              // in which it came: behind a Forget it leaves nothing
+	forgets int              // in which it came: behind a Forget it leaves nothing
 	offsets []int            // of captures to come, ascending
 
 	sampler  *sample.Sampler
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
-	flight   *draw // the token being computed, nil before the prompt is evaluated and between verify rounds
+	inFlight *draw // the token being computed, nil before the prompt is evaluated and between verify rounds
 
 	drafts []draft.Draft // as the engine's drafters; nil until the prompt's first chunk, not asked for, or failed
 	choice draft.Choice  // of the next round
 
-	offered bool // a draft had something to propose
+	hadDrafts bool // a draft had something to propose
 
 	stream *tokenizer.Stream
 	stops  Stops
@@ -99,7 +99,7 @@ func (t *task) pipelined() bool { return !t.req.Speculation.Exact }
 func (t *task) constrained() bool { return t.req.Grammar != nil }
 
 // shares reports whether plain steps of the task could be shared.
-func (t *task) shares() bool {
+func (t *task) sharesSteps() bool {
 	r := t.req.Speculation
 	return t.decoding() && t.pipelined() && (r.Depth == nil || *r.Depth == 0)
 }
@@ -115,7 +115,7 @@ func (t *task) carried() int {
 
 // stand fails s if the next row of the caches is not that of position pos: what
 // came of it would look like a text.
-func (t *task) stand(s *mlx.Scope, pos int) {
+func (t *task) checkOffsets(s *mlx.Scope, pos int) {
 	for _, c := range t.caches {
 		if at := c.Offset(); at != pos {
 			s.Fail(fmt.Errorf("a cache holds %d rows before position %d", at, pos))
@@ -139,7 +139,7 @@ func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
 }
 
 // most returns how many positions the text can come to have.
-func (t *task) most() int { return len(t.req.Prompt) + t.limit }
+func (t *task) maxPositions() int { return len(t.req.Prompt) + t.limit }
 
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
@@ -147,11 +147,11 @@ func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 // draw samples the token at position pos from the logits (1, V) before it, of those
 // that are allowed. Its arrays belong to s, unevaluated.
 func (t *task) draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *draw {
-	return t.drawn(s, logits, t.sampler.Draw(s, logits, allowed, pos))
+	return t.drawOf(s, logits, t.sampler.Draw(s, logits, allowed, pos))
 }
 
 // drawn is the draw of tokens (n) from logits (n, V).
-func (t *task) drawn(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
+func (t *task) drawOf(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 	d := &draw{token: tokens}
 	if t.req.Logprobs {
 		d.chosen, d.topIDs, d.topLogprob = sample.Logprobs(s, logits, d.token, t.req.TopLogprobs)
@@ -167,11 +167,11 @@ func (t *task) free(s *mlx.Scope) {
 	}
 	t.caches.Free(s)
 	t.caches = nil
-	t.flight.free()
-	t.flight = nil
+	t.inFlight.free()
+	t.inFlight = nil
 	for i, d := range t.drafts {
 		if d != nil {
-			t.foretold(d)
+			t.countPrediction(d)
 			d.Free(s)
 			t.drafts[i] = nil
 		}

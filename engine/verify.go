@@ -24,7 +24,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	var read []Token
 	var cost time.Duration
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
-		defer b.end()
+		defer b.release()
 		syncs, start, inC := e.thread.Syncs(), time.Now(), s.TimeInC()
 		current := mlx.New(s, t.tokens[len(t.tokens)-1:], 1)
 		t.observe(s, current, len(t.tokens))
@@ -42,7 +42,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			proposed = time.Now()
 		}
 		inC = s.TimeInC()
-		if err := e.judge(s, b, p); err != nil {
+		if err := e.buildVerify(s, b, p); err != nil {
 			return err
 		}
 		t.stats.Build += time.Since(proposed) - (s.TimeInC() - inC)
@@ -60,12 +60,12 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 			t.stats.Verify += readAt.Sub(proposed)
 		}
 		inC = s.TimeInC()
-		kept, err := b.settle(s, read)
+		kept, err := b.commit(s, read)
 		if err != nil {
 			return err
 		}
 		cost = time.Since(start)
-		e.committed(s, t, kept, len(t.tokens)-1, b.draw.layers, b.draw.taps, b.carried)
+		e.tellDrafts(s, t, committed{kept, len(t.tokens) - 1, b.draw.layers, b.draw.taps, b.carried})
 		t.stats.Host += time.Since(readAt) - (s.TimeInC() - inC)
 		t.stats.Syncs += int(e.thread.Syncs() - syncs)
 		return nil
@@ -76,14 +76,14 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	if err != nil {
 		return err
 	}
-	e.emit(b, read, cost, alone)
+	e.emitBlock(b, read, cost, alone)
 	return nil
 }
 
 // emit takes the tokens of a block that was read, and what it cost.
-func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
+func (e *Engine) emitBlock(b *block, read []Token, cost time.Duration, alone bool) {
 	t, accepted := b.task, len(read)-1
-	t.record(b.n)
+	t.countRound(b.n)
 	if b.n > 0 {
 		t.stats.Blocks.add(cost)
 		t.stats.Drafter = e.opts.Drafters[t.choice.Arm].Name()
@@ -96,7 +96,7 @@ func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
 		}
 		if i < accepted {
 			tok.Draft = true
-			t.stands(i)
+			t.countAccepted(i)
 		}
 		if b.n > 0 {
 			t.stats.Blocks.Tokens++
@@ -106,7 +106,7 @@ func (e *Engine) emit(b *block, read []Token, cost time.Duration, alone bool) {
 			return
 		}
 	}
-	e.remember(t)
+	e.saveCheckpoints(t)
 	if b.n > 0 || b.carried == 0 { // else it cost what it took to catch up
 		e.learn(t, alone, draft.Round{Depth: b.n, Accepted: accepted, Cost: cost})
 	}
@@ -125,7 +125,7 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 	if t.req.Speculation.Rule != Rejection {
 		noise = t.sampler.Hold(s, len(t.tokens), n+1)
 	}
-	if e.guard(s, t, i, func() error {
+	if e.tryDraft(s, t, i, func() error {
 		p = t.drafts[i].Propose(s, t.tokens, n)
 		if p.N == 0 || t.req.Speculation.Fused {
 			return s.Err()
@@ -143,7 +143,7 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 }
 
 // record counts a round in the task's figures.
-func (t *task) record(drafted int) {
+func (t *task) countRound(drafted int) {
 	t.stats.Rounds++
 	t.stats.Depths = append(t.stats.Depths, drafted)
 	t.stats.Accepts = append(t.stats.Accepts, 0)
@@ -151,7 +151,7 @@ func (t *task) record(drafted int) {
 }
 
 // stands counts the draft at index i of the last round, which is emitted.
-func (t *task) stands(i int) {
+func (t *task) countAccepted(i int) {
 	t.stats.Accepted++
 	t.stats.Accepts[len(t.stats.Accepts)-1]++
 	if i == len(t.stats.AcceptedAt) {

@@ -154,24 +154,24 @@ func (c *Controller) round(r Round) {
 			c.probe.wait = min(c.probe.wait, probeFirst)
 		}
 	}
-	c.turn()
+	c.lookAhead()
 }
 
 func (c *Controller) plain(cost time.Duration) {
 	before := c.curve.at(0)
 	c.curve.record(0, cost, c.last == 0)
 	if c.curve.at(0)*(1+costClamp) < before {
-		c.budget.doubt()
+		c.budget.dropGains()
 	}
 	c.last = 0
 	if c.probe.depth == 0 && (c.probe.rounds > 1 || c.probe.rounds == 1 && !c.curve.unsure(0)) {
 		c.probe.rounds--
 	}
-	c.turn()
+	c.lookAhead()
 }
 
 // other takes in a round of another drafter.
-func (c *Controller) other() {
+func (c *Controller) otherRound() {
 	c.last = -1
 	if c.probe.depth == 0 {
 		c.probe.rounds = 0 // not for this one to ask any more
@@ -185,11 +185,11 @@ func (c *Controller) other() {
 // tryBest starts a probe of what would be best if this drafter were to propose.
 func (c *Controller) tryBest() {
 	depth, _ := c.best(c.limit)
-	c.try(depth)
+	c.startProbe(depth)
 }
 
 // try starts a probe of a depth.
-func (c *Controller) try(depth int) {
+func (c *Controller) startProbe(depth int) {
 	rounds := 1
 	if !c.curve.measured(depth) {
 		rounds = probeRounds
@@ -198,7 +198,7 @@ func (c *Controller) try(depth int) {
 }
 
 // turn looks ahead after a round: at what is best now, and whether to probe.
-func (c *Controller) turn() {
+func (c *Controller) lookAhead() {
 	if c.curve.points[0].samples < settling {
 		return
 	}
@@ -233,11 +233,11 @@ func (c *Controller) turn() {
 			if deeper := min(2*c.curve.frontier(), c.limit); c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
 				depth = deeper
 			}
-			c.try(depth)
+			c.startProbe(depth)
 			c.probe.turn++
 			tokens := c.rates.expected()
 			lost := c.curve.at(depth)/c.curve.at(0) - tokens[depth]
-			c.probe.next(min(max(lossless(lost+restart), parkedLimit), probeLimit))
+			c.probe.next(min(max(spreadOver(lost+restart), parkedLimit), probeLimit))
 			c.probe.stretch(lost)
 		}
 	case c.probe.tick():
@@ -255,6 +255,6 @@ func (c *Controller) turn() {
 		lost := 1 - tokens[depth]/c.curve.at(depth)/(tokens[c.chosen]/c.curve.at(c.chosen))
 		c.probe.start(depth, probeRounds)
 		c.probe.next(probeLimit)
-		c.probe.wait = max(c.probe.wait, lossless(probeRounds*lost))
+		c.probe.wait = max(c.probe.wait, spreadOver(probeRounds*lost))
 	}
 }

@@ -169,12 +169,12 @@ func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 
 // flush turns what waits into context.
 func (t *dflash) flush(s *mlx.Scope) {
-	taps, n := t.take(s)
+	taps, n := t.takeWaiting(s)
 	t.write(s, taps, n)
 }
 
 // take hands over what waits: taps (n, H), nil if nothing does.
-func (t *dflash) take(s *mlx.Scope) (taps []*mlx.Array, n int) {
+func (t *dflash) takeWaiting(s *mlx.Scope) (taps []*mlx.Array, n int) {
 	if t.rows == 0 {
 		return nil, 0
 	}
@@ -225,7 +225,7 @@ func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	if t.rows+1+n > cache.MaxBlock {
 		t.flush(s)
 	}
-	taps, rows := t.take(s)
+	taps, rows := t.takeWaiting(s)
 	hidden := t.block.Forward(s, taps, mlx.New(s, history[pos:], 1), n, pos, t.caches)
 	t.end += rows
 	logits := s.Add(s.AsType(t.target.Unembed(s, hidden), mlx.Float32), t.forbid)

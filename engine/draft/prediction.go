@@ -32,11 +32,11 @@ func (Prediction) Open(_ *mlx.Scope, o Options) (Draft, error) {
 // A PredictionDraft is the Prediction's draft of one request.
 type PredictionDraft struct {
 	prediction *prediction
-	offer      offer
+	proposed   proposed
 }
 
 // An offer is a proposal not yet compared with what came.
-type offer struct {
+type proposed struct {
 	at     int // length of the history when it was made
 	tokens []int32
 
@@ -59,19 +59,19 @@ func (d *PredictionDraft) propose(history []int32, n int) []int32 {
 	if n == 0 {
 		return nil
 	}
-	d.offer.settle(history)
-	d.offer.at, d.offer.tokens = len(history), d.prediction.next()[:n:n]
-	return d.offer.tokens
+	d.proposed.count(history)
+	d.proposed.at, d.proposed.tokens = len(history), d.prediction.next()[:n:n]
+	return d.proposed.tokens
 }
 
 // Predicted returns how many tokens of the prediction were proposed and are in
 // history, the request's tokens so far, and how many were proposed in vain.
 func (d *PredictionDraft) Predicted(history []int32) (accepted, rejected int) {
-	d.offer.settle(history)
-	return d.offer.accepted, d.offer.rejected
+	d.proposed.count(history)
+	return d.proposed.accepted, d.proposed.rejected
 }
 
-func (o *offer) settle(history []int32) {
+func (o *proposed) count(history []int32) {
 	came := history[min(o.at, len(history)):]
 	n := 0
 	for n < min(len(came), len(o.tokens)) && came[n] == o.tokens[n] {

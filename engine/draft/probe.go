@@ -69,4 +69,4 @@ func (p *probe) next(limit int) {
 
 // lossless returns over how many rounds a probe has to be spread that loses
 // the time of lost rounds.
-func lossless(lost float64) int { return int(min(max(lost, 0)/probeShare, 1e6)) }
+func spreadOver(lost float64) int { return int(min(max(lost, 0)/probeShare, 1e6)) }

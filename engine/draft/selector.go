@@ -129,7 +129,7 @@ func (s *Selector) Round(choice Choice, r Round) {
 		if i == choice.Arm {
 			c.Round(r) // earns for all
 		} else {
-			c.other()
+			c.otherRound()
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 	s.last = bucket
 	if arms, ok := s.buckets[bucket]; ok {
 		if moved {
-			s.take(arms, before)
+			s.moveOwnRates(arms, before)
 		}
 		return arms, nil
 	}
@@ -173,14 +173,14 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 			c.inherit(before[i])
 		}
 	}
-	s.take(arms, before)
+	s.moveOwnRates(arms, before)
 	s.buckets[bucket] = arms
 	return arms, errors.Join(errs...)
 }
 
 // take has the drafters whose acceptance is the request's own go on with what
 // they have in another bucket, nil if there is none.
-func (s *Selector) take(arms, from []*Controller) {
+func (s *Selector) moveOwnRates(arms, from []*Controller) {
 	for i, a := range s.arms {
 		if !a.Own {
 			continue

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"runtime/debug"
+	"slices"
+	"time"
+)
+
+// accept takes the token that was read: it is recorded, then emitted, and may
+// end the task. A panic on the way, in a tokenizer's decoder say, ends this
+// task only. Of followed see take.
+func (e *Engine) accept(t *task, tok Token, followed bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.opts.Logger.Error("panic while taking a token", "token", tok.ID, "panic", v, "stack", string(debug.Stack()))
+			e.finish(t, &Error{Code: CodeInternal, Message: "a generated token could not be decoded; the request was given up"})
+		}
+	}()
+	now := time.Now()
+	if t.first.IsZero() {
+		t.first = now
+		t.stats.FirstToken = now.Sub(t.arrived)
+		t.stats.Prefill = now.Sub(t.begun)
+	}
+	t.last = now
+	if last, err := e.addToken(t, tok, followed); last || err != nil {
+		e.finish(t, err)
+	}
+}
+
+// take records and emits a token, and reports whether it is the last one. The grammar of
+// a task hears of it if it is followed: one that has failed refuses everything, but what
+// it allowed before it failed stands.
+func (e *Engine) addToken(t *task, tok Token, followed bool) (last bool, err error) {
+	t.tokens = append(t.tokens, tok.ID)
+	eos := (!t.req.IgnoreEOS || t.req.Grammar != nil) && slices.Contains(e.config.EOS, tok.ID)
+	hit, complete := false, false
+	if !eos {
+		if followed {
+			if complete, err = t.advanceGrammar(tok.ID); err != nil {
+				return false, err
+			}
+		}
+		tok.Text, hit = t.findStop(t.stream.Push(tok.ID))
+	}
+	switch {
+	case eos || hit || complete:
+		tok.Finish = FinishStop
+	case t.generated() >= t.limit:
+		tok.Finish = FinishLength
+	}
+	if tok.Finish != "" && !hit {
+		// What was held back is certain now; it may itself complete a stop.
+		rest, late := t.findStop(t.stream.Flush())
+		tok.Text += rest
+		if late {
+			tok.Finish = FinishStop
+		} else {
+			tok.Text += t.stops.Flush()
+		}
+	}
+	tok.Stop = t.stops.Found
+	t.mail.post(tok)
+	t.stats.Finish = tok.Finish
+	return tok.Finish != "", nil
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+)
+
+// contexts says of which drafter contexts are kept beside the target's state.
+type contexts struct {
+	draft.Keeper // nil if of none
+	index        int
+	like         cache.Stack // what of one is kept, empty
+}
+
+// choose finds the first drafter of whose context something can be kept.
+func (c *contexts) find(drafters []draft.Drafter, o cache.Options) {
+	*c = contexts{}
+	for i, d := range drafters {
+		k, ok := d.(draft.Keeper)
+		if !ok {
+			continue
+		}
+		if like := k.NewContext(o).Rewindable(); len(like) > 0 {
+			*c = contexts{k, i, like}
+			return
+		}
+	}
+}
+
+// context returns what a task's draft has of the positions [from, to), a nil
+// for each cache of a context that is not there.
+func (e *Engine) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot {
+	c := &e.contexts
+	none := make([]*cache.Snapshot, len(c.like))
+	if c.Keeper == nil || t.drafts == nil || t.drafts[c.index] == nil {
+		return none
+	}
+	var kept []*cache.Snapshot
+	e.tryDraft(s, t, c.index, func() (err error) {
+		kept, err = t.drafts[c.index].(draft.Kept).Keep(s, from, to)
+		return err
+	})
+	if kept == nil {
+		return none
+	}
+	return kept
+}
+
+// recallContext returns the restored context of a task's draft of the i-th
+// drafter, nil if there is none.
+func (e *Engine) restoreContext(s *mlx.Scope, t *task, i int) cache.Stack {
+	c := &e.contexts
+	if t.path == nil || c.Keeper == nil || i != c.index {
+		return nil
+	}
+	context, ok := c.NewContext(e.cacheOptions(t.maxPositions())), false
+	err := s.Try(func() (err error) {
+		ok, err = t.path.RestoreContext(s, context.Rewindable())
+		return err
+	})
+	if err != nil {
+		e.opts.Logger.Warn("restoring the context of a draft, which begins anew", "error", err)
+	}
+	if !ok || err != nil {
+		context.Free(s)
+		return nil
+	}
+	return context
+}

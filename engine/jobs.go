@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+
+	"tandem/engine/mlx"
+)
+
+// addJob has the scheduler run f between two rounds. It reports false if the engine is
+// closed: then f never runs.
+func (e *Engine) addJob(f func()) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	e.jobs = append(e.jobs, f)
+	e.notify()
+	e.signal()
+	return true
+}
+
+// runJobs runs the jobs that wait.
+func (e *Engine) runJobs() {
+	e.mu.Lock()
+	list := e.jobs
+	e.jobs = nil
+	e.mu.Unlock()
+	for _, f := range list {
+		f()
+	}
+}
+
+// Forget gives up all texts that are kept in memory. Then it calls remove, which may delete
+// what is on disk: until remove returns nothing is restored from there or written there.
+// Requests in flight and in the queue go on and leave nothing. The error is remove's.
+func (e *Engine) Forget(remove func() error) error {
+	done := make(chan error, 1)
+	added := e.addJob(func() {
+		e.dropCheckpoints()
+		e.mu.Lock()
+		e.forgets++
+		e.mu.Unlock()
+		if e.opts.Store != nil {
+			e.opts.Store.Settle()
+			defer e.opts.Store.Refresh()
+		}
+		done <- remove()
+	})
+	if !added {
+		<-e.stopped
+		return remove()
+	}
+	return <-done
+}
+
+// SetCheckpoints changes Options.Checkpoints, in bytes, between two rounds. What is beyond
+// the new bound leaves the memory.
+func (e *Engine) SetCheckpoints(bytes int64) {
+	e.addJob(func() {
+		same := e.opts.Checkpoints == bytes
+		e.opts.Checkpoints = bytes
+		if same || e.trie == nil {
+			return
+		}
+		err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { return e.trie.Resize(s, bytes) })
+		if err != nil {
+			e.opts.Logger.Error("giving checkpoints another budget", "error", err)
+			e.dropCheckpoints() // what was moved may be in two places, or in none
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"tandem/engine/draft"
+)
+
+// plan chooses the next round of every task that decodes: how many tokens it drafts, 0 for
+// a plain step, and which drafter proposes them. alone says that there is one request and
+// nothing else, on another engine neither.
+func (e *Engine) plan(active []*task, alone bool) {
+	sharing := 0 // tasks whose plain steps are shared
+	var bids []bid
+	for _, t := range active {
+		if !t.decoding() {
+			continue
+		}
+		if t.sharesSteps() {
+			sharing++
+		}
+		if o, ok := e.chooseRound(t, alone); ok {
+			bids = append(bids, bid{t, o})
+		}
+	}
+	if len(active) == 1 && len(e.readers) == 0 { // its steps are its own; another engine has work
+		for _, b := range bids {
+			if b.Beats {
+				b.task.choice = b.Choice
+			}
+		}
+		return
+	}
+	for _, b := range e.batchPolicy.choose(bids, sharing) {
+		b.task.choice = b.Choice
+	}
+}
+
+// offer chooses the next round of a task that is alone, or whose depth the request fixes.
+// For a task among others it returns the round with drafts that it could have; plan then
+// decides.
+func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
+	t.choice = draft.Choice{Arm: -1}
+	if !t.drafting() {
+		return o, false
+	}
+	asked := -1 // a draft
+	defer func() {
+		if v := recover(); v != nil {
+			t.choice, o, ok = draft.Choice{Arm: -1}, draft.Offer{}, false
+			e.opts.Logger.Error("panic while choosing how to draft", "panic", v, "stack", string(debug.Stack()))
+			e.dropPanicked(t, asked, fmt.Errorf("%v", v))
+		}
+	}()
+	limits := make([]int, len(t.drafts))
+	for i := range t.drafts {
+		asked = i
+		limits[i] = e.maxDrafts(t, i)
+		t.hadDrafts = t.hadDrafts || limits[i] > 0
+	}
+	asked = -1
+	r := t.req.Speculation
+	if r.Depth == nil && !r.Exact {
+		var err error
+		if alone {
+			t.choice, err = e.selectorFor(t).Next(len(t.tokens), limits)
+		} else {
+			o, ok, err = e.selectorFor(t).Among(len(t.tokens), limits)
+		}
+		if err != nil {
+			e.opts.Logger.Warn("choosing how to draft", "error", err)
+		}
+		return o, ok
+	}
+	for i, n := range limits {
+		if n > 0 {
+			if r.Depth != nil {
+				n = min(n, *r.Depth)
+			}
+			t.choice = draft.Choice{Arm: i, Depth: n}
+			return o, false
+		}
+	}
+	return o, false
+}
+
+// room returns how many tokens a draft of the task could propose now.
+func (e *Engine) maxDrafts(t *task, i int) int {
+	if t.drafts[i] == nil {
+		return 0
+	}
+	// The last allowed token is the target's own.
+	n := min(e.opts.Drafters[i].MaxDrafts(), t.maxRows()-1, t.limit-t.generated()-1)
+	if p, ok := t.drafts[i].(draft.Peeker); ok && n > 0 {
+		n = min(n, p.Peek(t.tokens, n))
+	}
+	return max(n, 0)
+}
+
+// learn takes what a round cost into account, if nothing else ran beside it
+// and the depth was chosen by what is known.
+func (e *Engine) learn(t *task, alone bool, r draft.Round) {
+	if chosen := t.req.Speculation; !alone || chosen.Depth != nil || chosen.Exact || !t.drafting() {
+		return
+	}
+	if r.Depth == 0 {
+		e.selectorFor(t).Plain(t.choice, r.Cost)
+	} else {
+		e.selectorFor(t).Round(t.choice, r)
+	}
+}
+
+// A manner is what makes rounds of the same depth cost or gain otherwise. The
+// zero value is how requests are decoded that ask for nothing.
+type decodeMode struct{ undo, rejection, fused, timed, grammar bool }
+
+func (t *task) mode() decodeMode {
+	r := t.req.Speculation
+	return decodeMode{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed, t.req.Grammar != nil}
+}
+
+// selects returns what chooses drafters and depths for a task.
+func (e *Engine) selectorFor(t *task) *draft.Selector {
+	m := t.mode()
+	if m == (decodeMode{}) {
+		return e.selector
+	}
+	if e.otherSelectors[m] == nil {
+		e.otherSelectors[m] = draft.NewSelector(e.opts.Name, e.arms, nil)
+	}
+	return e.otherSelectors[m]
+}
+
+// plainly says why no round of a task that ends had drafts.
+func (e *Engine) whyPlain(t *task) string {
+	r := t.req.Speculation
+	switch {
+	case r.Drafter == None || r.Depth != nil && *r.Depth == 0:
+		return "speculation is off for this request"
+	case len(e.opts.Drafters) == 0:
+		return "the model has no drafter"
+	case t.generated() < 2:
+		return "" // the first token is the prompt's
+	case t.hadDrafts && r.Depth == nil:
+		return "plain decoding was chosen: it was the faster one, by what rounds cost and how many guesses were accepted"
+	}
+	return "no drafter had anything to propose"
+}

@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
+	"tandem/engine/mlx"
+)
+
+// maxRestores is how many restores may fail until a request begins with nothing.
+const maxRestores = 16
+
+// restore gives a task its caches: with the deepest state that is kept of its text, or
+// empty. Where less is restored than could be, Stats.Miss says why.
+func (e *Engine) restore(s *mlx.Scope, t *task) {
+	if fresh, miss := e.beginsFresh(t); fresh {
+		t.caches, t.stats.Miss = e.newCaches(t), miss
+		return
+	}
+	if e.trie == nil {
+		e.openTrie(s, t)
+	}
+	start := time.Now()
+	text := t.tokens[:t.given]
+	e.restorePath(s, t, text)
+	if t.caches == nil {
+		t.path.Leave()
+		t.path, t.caches = nil, e.newCaches(t)
+		return
+	}
+	t.caches.Expect(t.maxPositions()) // they may come from a request of another length
+	t.fed = t.path.Restored
+	t.stats.CachedTokens, t.stats.Restore = min(t.fed, len(t.req.Prompt)), time.Since(start)
+	if t.stats.Miss == "" {
+		t.stats.Miss = missed(t.path, len(text))
+	}
+	t.offsets = captureOffsets(t, len(text))
+	if err := t.scheduleCaptures(false); err != nil {
+		s.Fail(err)
+	}
+}
+
+// newCaches makes the empty caches of a task.
+func (e *Engine) newCaches(t *task) cache.Stack {
+	return e.model.NewCaches(e.cacheOptions(t.maxPositions()))
+}
+
+// beginsFresh reports whether a task takes nothing from others, and why where that is
+// worth a word.
+func (e *Engine) beginsFresh(t *task) (fresh bool, miss string) {
+	switch {
+	case t.req.Fresh || t.forgets != e.forgets:
+		return true, ""
+	case e.opts.Checkpoints <= 0:
+		return true, "checkpoints are off"
+	case t.req.PromptLogprobs:
+		return true, "the prompt is scored, token by token"
+	case t.req.Speculation.Exact:
+		// What others computed differs in its last bits.
+		return true, "exact requests evaluate their whole text"
+	}
+	return false, ""
+}
+
+// openTrie makes the trie of checkpoints at the first request, with what is on disk.
+func (e *Engine) openTrie(s *mlx.Scope, t *task) {
+	e.contexts.find(e.opts.Drafters, e.cacheOptions(0))
+	e.trie = checkpoint.New(e.newCaches(t), e.contexts.like, e.opts.Checkpoints)
+	if e.opts.Store == nil {
+		return
+	}
+	if err := e.trie.Load(s, e.opts.Store); err != nil {
+		e.opts.Logger.Error("bringing back checkpoints", "error", err)
+	}
+}
+
+// restorePath finds a task's place among the checkpoints and restores the caches there.
+// They stay nil if that fails too often.
+func (e *Engine) restorePath(s *mlx.Scope, t *task, text []int32) {
+	label := checkpoint.Label{Run: t.req.Run, Prompt: len(t.req.Prompt)}
+	fresh := func() cache.Stack { return e.newCaches(t) }
+	t.path = e.trie.Begin(text, label)
+	t.stats.Matched = min(t.path.Matched, len(t.req.Prompt))
+	if p := t.path.Parted; p != nil {
+		t.stats.Parted = &Parting{p.Kept, p.Given, p.Kind == checkpoint.KindAnswer}
+	}
+	for range maxRestores {
+		var err error
+		if t.caches, err = t.path.Restore(s, fresh); err == nil {
+			return
+		}
+		// An earlier checkpoint may do.
+		e.opts.Logger.Warn("restoring a checkpoint", "error", err)
+		t.stats.Miss = fmt.Sprintf("a checkpoint could not be restored: %v", err)
+		t.path.Leave()
+		t.path = e.trie.Begin(text, label)
+	}
+}
+
+// missed says why less was restored than matched of a text of n tokens, empty if that is
+// not so.
+func missed(p *checkpoint.Path, n int) string {
+	switch {
+	case p.Gone != "":
+		return fmt.Sprintf("the checkpoint of the first %d tokens %s", p.Length, p.Gone)
+	case min(p.Matched, n-1) > p.Restored:
+		return fmt.Sprintf("there is no checkpoint between token %d and token %d, up to which the text is known", p.Restored, p.Matched)
+	}
+	return ""
+}
+
+// captureOffsets returns where states of a text of n tokens are captured ahead, ascending.
+func captureOffsets(t *task, n int) []int {
+	if t.path.Scheduled() {
+		// Where this text parts from another, more may.
+		return checkpoint.Offsets(t.fed, n, append(slices.Clone(t.req.Boundaries), t.path.Matched))
+	}
+	if end := n - 1; end > t.fed {
+		return []int{end} // it can be restored anywhere before
+	}
+	return nil
+}
+
+// reschedule asks caches for captures at the offsets that are still to come: all
+// of them, which know of none, or those that lost their schedule when a block
+// was taken back.
+func (t *task) scheduleCaptures(undone bool) error {
+	if t.path == nil || len(t.offsets) == 0 {
+		return nil
+	}
+	for _, c := range t.caches {
+		if undone && !c.NeedsExact() {
+			continue // trimmed, and its schedule with it
+		}
+		if err := c.Schedule(t.path.From(), t.offsets...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
