@@ -1,0 +1,29 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// TestReadmeShowsEveryVerb compares the verbs in README.md, each with an example, with the program's.
+func TestReadmeShowsEveryVerb(t *testing.T) {
+	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var has, shown []string
+	for _, v := range verbs() {
+		has = append(has, v.name)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)` \\|.*`tandem ").FindAllSubmatch(readme, -1) {
+		shown = append(shown, string(row[1]))
+	}
+	slices.Sort(has)
+	slices.Sort(shown)
+	if !slices.Equal(has, shown) {
+		t.Errorf("tandem has the verbs %q, README.md shows %q", has, shown)
+	}
+}
