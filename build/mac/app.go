@@ -98,6 +98,10 @@ func (b *builder) macReady(ctx context.Context) error {
 	return b.setupRcodesign(ctx)
 }
 
+// iconFile is the app's icon in every size. Wails' own tool takes build/appicon.png, which is the same
+// picture in 256 pixels.
+const iconFile = "build/darwin/Tandem.icns"
+
 // appParts builds what goes into the bundle.
 func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	var p parts
@@ -119,10 +123,7 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 	if p.metal, err = b.metal(ctx, pip, cc); err != nil {
 		return p, err
 	}
-	if err := b.writeAppIcon(); err != nil {
-		return p, err
-	}
-	if p.icon, err = icns(); err != nil {
+	if p.icon, err = os.ReadFile(filepath.Join(b.Root, iconFile)); err != nil {
 		return p, err
 	}
 	if p.licences, err = b.licences(ctx, p.metal); err != nil {
