@@ -51,3 +51,28 @@ func TestReadme(t *testing.T) {
 		}
 	}
 }
+
+// TestBuildReadmeListsEveryVerb compares the table of verbs in build/README.md with the program's.
+func TestBuildReadmeListsEveryVerb(t *testing.T) {
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| verb | does |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var has, listed []string
+	for _, v := range verbs() {
+		has = append(has, v.name)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z]+)").FindAllStringSubmatch(table, -1) {
+		listed = append(listed, row[1])
+	}
+	slices.Sort(has)
+	slices.Sort(listed)
+	if listed = slices.Compact(listed); !slices.Equal(has, listed) {
+		t.Errorf("build has the verbs %q, build/README.md lists %q", has, listed)
+	}
+	if !strings.Contains(string(text), "Node.js "+setup.OldestNode) {
+		t.Errorf("build/README.md does not ask for Node.js %s", setup.OldestNode)
+	}
+}

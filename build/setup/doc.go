@@ -5,8 +5,8 @@
 //
 // Nothing is done twice. What is downloaded or compiled outside Go's own cache lies in
 // os.UserCacheDir()/tandem-dev, in a [Cache] of folders. A folder's name carries a hash of the pins and
-// inputs that it was made from. All checkouts share the cache, several runs may use it at once, and a
-// run that was killed half-way leaves nothing that a later one takes for complete.
+// inputs that it was made from. All checkouts share the cache, and several runs may use it at once. What
+// a killed run leaves half-made is made again.
 //
 // The checkout holds links to the folders of its pins: engine/mlx/.deps and engine/native/.deps. So
 // plain go build and go test work in any editor after setup.
