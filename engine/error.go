@@ -14,7 +14,7 @@ const (
 	CodeInternal      Code = "internal"                // a defect, or MLX failed
 )
 
-// Error is what Generate yields. Message is one sentence for a person.
+// Error is what Generate and Read end with. Message tells a person what happened.
 type Error struct {
 	Code    Code
 	Message string

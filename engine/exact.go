@@ -7,10 +7,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// ExactRows is how many rows every forward of an exact request has behind its
-// prompt, padding included: a block of MaxExactDepth drafts, or a plain step
-// and seven rows of nothing. With fewer rows depth has little room, with more
-// plain steps pay more.
+// ExactRows is how many rows every forward of an exact request has after its prompt: a block
+// of MaxExactDepth drafts, or a plain step and seven rows of padding. Fewer rows leave
+// little room for drafts; more make plain steps dearer.
 const (
 	ExactRows     = 8
 	MaxExactDepth = ExactRows - 1
@@ -24,9 +23,9 @@ func (t *task) maxRows() int {
 	return MaxDepth + 1
 }
 
-// block evaluates the task's n tokens from t.fed on, which its caches hold from
-// then on, and returns the outputs of its layers with those of layers. Of an
-// exact request the outputs have ExactRows rows, the caches none of the padding.
+// block evaluates the task's n tokens from t.fed on and returns the outputs, with
+// taps of layers. The caches then hold the tokens. The outputs of an exact request have
+// ExactRows rows; its caches hold none of the padding.
 func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int, layers []int) lm.Output {
 	q := lm.Sequence{Tokens: tokens, N: n, Pos: t.fed, Caches: t.caches}
 	if t.req.Speculation.Exact {
@@ -45,8 +44,8 @@ func (e *Engine) forwardBlock(s *mlx.Scope, t *task, tokens *mlx.Array, n int, l
 	return out
 }
 
-// logits returns those behind rows [from, to) of a block's hidden states,
-// (to-from, V). For an exact request those of all rows are computed.
+// logits returns the logits (to-from, V) of rows [from, to) of a block's hidden states. An
+// exact request computes those of all rows.
 func (e *Engine) logits(s *mlx.Scope, t *task, hidden *mlx.Array, from, to int) *mlx.Array {
 	if t.req.Speculation.Exact {
 		return rows(s, e.model.Unembed(s, hidden), from, to)

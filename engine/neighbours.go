@@ -2,10 +2,10 @@ package engine
 
 import "sync/atomic"
 
-// Neighbours counts the engines of one thread that have work. Their rounds take turns,
-// in the order in which they come to the thread: what a round takes while another
-// engine has work says little of what it costs. The zero value is ready; nil stands
-// for a thread with one engine.
+// Neighbours counts the engines of one thread that have work. Their rounds wait for one
+// another on the thread, so a round's time says little of its cost while another engine
+// has work. The zero value is ready. Nil stands for a thread with one engine. Its methods
+// may be called from any goroutine.
 type Neighbours struct{ working atomic.Int32 }
 
 func (n *Neighbours) begin() {
@@ -20,5 +20,5 @@ func (n *Neighbours) end() {
 	}
 }
 
-// others reports, to an engine that has work, whether another one has.
+// others reports whether another engine has work. Only an engine that has work asks.
 func (n *Neighbours) others() bool { return n != nil && n.working.Load() > 1 }

@@ -1,18 +1,16 @@
 package engine
 
-// A text loops if fewer than half of its runs of four tokens are distinct.
-// Drafts are right in such a text whoever makes them, so what it measures says
-// nothing of others.
+// A text loops if fewer than half of its runs of four tokens are distinct. Any drafter is
+// right in such a text, so what is measured there says nothing of other texts.
 const (
 	gram       = 4  // tokens
-	loopShare  = 2  // a text loops if fewer than one in so many grams is distinct
-	loopRun    = 16 // so many grams in a row that occurred before begin the loop
-	loopLength = 24 // tokens; of a shorter text nothing is said
+	loopShare  = 2  // a text loops if fewer than one gram in two is distinct
+	loopRun    = 16 // grams in a row that occurred before: there the loop begins
+	loopLength = 24 // tokens; a shorter text counts as no loop
 )
 
-// repeats returns the index in ids from which they repeat what they said
-// before, 0 if they don't loop. Where no run of repeated grams is long enough
-// to begin the loop, it is the longest one's.
+// repeats returns the index in ids where their loop begins, 0 if they do not loop. If no run
+// of repeated grams is long enough, the longest one begins it.
 func repeats(ids []int32) int {
 	if len(ids) < loopLength {
 		return 0

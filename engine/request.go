@@ -16,86 +16,81 @@ type Request struct {
 	// Prompt holds token ids, special tokens included. At least one.
 	Prompt []int32
 
-	// Generated is the beginning of an answer that was cut off. Its tokens are
-	// yielded again, and the generation goes on behind them, as if it had not
-	// been cut: MaxTokens, penalties, stop texts and noise count them. Their
-	// log-probabilities are not known.
+	// Generated is the beginning of an answer that was cut off. Its tokens are yielded
+	// again, without log-probabilities. Then the generation goes on as if it had not been
+	// cut: MaxTokens, penalties, stop texts and noise count them.
 	Generated []int32
 
-	// Client tells whose requests take turns with others'; what it says is the caller's
-	// affair. Those with none are one client's.
+	// Client names who asks. Clients take turns; requests without one are one client's.
 	Client string
 
-	// Run is the caller's number for the request, in what it leaves on disk; 0
-	// is none.
+	// Run is the caller's number for the request, in the files it leaves; 0 is none.
 	Run int64
 
-	// MaxTokens bounds the generated tokens; nil means what the context
-	// leaves. A larger bound is cut to what the context leaves. Zero
-	// evaluates the prompt only (with PromptLogprobs: scores it).
+	// MaxTokens bounds the generated tokens. Nil, or more than the context leaves, means
+	// what the context leaves. Zero only evaluates the prompt; with PromptLogprobs it
+	// scores it.
 	MaxTokens *int
 
 	Sampling sample.Params
 
-	// Seed keys the sampler's noise together with a token's absolute
-	// position. Nil draws one at random; Stats.Seed tells which.
+	// Seed and a token's absolute position key the sampler's noise. Nil draws a seed at
+	// random; Stats.Seed tells which.
 	Seed *uint64
 
 	Speculation Speculation
 
-	// Prediction is what the client expects to be generated, token ids of it.
-	// It is a draft, of the drafter by that name if there is one.
+	// Prediction holds the token ids that the client expects to be generated. The drafter
+	// of that name proposes them, if there is one.
 	Prediction []int32
 
-	// Boundaries are positions of the prompt, ascending, from which other
-	// prompts may go on differently: the ends of messages. The state there is
-	// kept.
+	// Boundaries are positions of the prompt, ascending, after which other prompts may go
+	// on differently: the ends of messages. The states there are kept.
 	Boundaries []int
 
-	// Stop ends the generation where the decoded text first contains one of
-	// these. The match itself is not part of the text.
+	// Stop ends the generation where the decoded text first contains one of these. The
+	// match is not part of the text.
 	Stop []string
 
-	// Stopper, if set, finds where a stop text ends the generation, in place of a
-	// search for Stop in all of the text: where not all of that is the answer. Each
-	// call begins one generation. What it returns hears the text of the tokens in
-	// turn, those of Generated too, on the goroutine of whoever takes them, and says
-	// which stop text ends it, empty if none does. Token.Text has all of the text
-	// then: nothing is held back for a stop text, nor left out.
+	// Stopper, if set, finds the stop text in place of a search for Stop in all of the
+	// text: not all of it may be the answer. Each call begins one generation. The function
+	// it returns gets the text of the tokens in turn, those of Generated too, and returns
+	// the stop text that ends the generation, or "". It is called on the scheduler's
+	// goroutine, for Generated on the caller's. Token.Text then has all of the text:
+	// nothing is held back or left out.
 	Stopper func() func(text string) (stop string)
 
-	// Grammar says which texts the answer may be, nil that it may be any. The
-	// request ends where the text is complete, or with a token that ends one,
-	// IgnoreEOS or not.
+	// Grammar says which texts the answer may be; nil allows any. The request ends where
+	// the text is complete, or with an end-of-sequence token, IgnoreEOS or not.
 	Grammar Matcher
 
 	// IgnoreEOS goes on past the model's end-of-sequence tokens.
 	IgnoreEOS bool
 
-	// Logprobs adds each token's log-probability under the model's own
-	// distribution (before any processing), TopLogprobs (at most
-	// MaxTopLogprobs) the likeliest alternatives beside it.
+	// Logprobs adds each token's log-probability under the model's own distribution,
+	// before any processing. TopLogprobs, at most MaxTopLogprobs, adds as many of the
+	// likeliest tokens.
 	Logprobs    bool
 	TopLogprobs int
 
 	// Fresh restores nothing and leaves nothing to be restored.
 	Fresh bool
 
-	// PromptLogprobs yields, before the first generated token, one Token
-	// with Prompt set for each prompt token; the first has no Logprobs.
+	// PromptLogprobs yields one Token with Prompt set for each prompt token, before the
+	// first generated one. The very first has no Logprobs.
 	PromptLogprobs bool
 
-	// Special are special tokens whose text is in Token.Text; others leave no
-	// trace there.
+	// Special lists the special tokens whose text is in Token.Text. Others leave no trace
+	// there.
 	Special []int32
 
-	// Progress, if set, hears how many prompt tokens are evaluated, after
-	// each chunk. It is called on the goroutine that ranges over the result.
+	// Progress, if set, is called after each chunk with the prompt tokens evaluated so
+	// far, on the goroutine that ranges over the result.
 	Progress func(done, total int)
 
-	// Done, if set, is called exactly once when the request has left the
-	// engine, however it ended, on the goroutine that ranges over the
-	// result, before the range ends. A request that was refused calls it too.
+	// Done, if set, is called exactly once when the request has left the engine, however
+	// it ended: refused, failed or left early too. It runs on the goroutine that ranges
+	// over the result, before the range ends.
 	Done func(Stats)
 }
 
@@ -111,18 +106,17 @@ const (
 type Token struct {
 	ID int32
 
-	// Text is the text that became certain with this token: whole UTF-8,
-	// often empty, because an unfinished rune or a possible stop text is
-	// held back until a later token decides it.
+	// Text is what became certain with this token, in whole UTF-8. It is often empty: an
+	// unfinished rune or a possible stop text is held back until a later token decides.
 	Text string
 
 	Logprobs *Logprobs // nil unless asked for
 	Prompt   bool      // part of the prompt (see Request.PromptLogprobs)
 	Finish   Finish    // set on the last token only
-	Stop     string    // which of Request.Stop ended the generation, on the last token
+	Stop     string    // the stop text that ended the generation, on the last token only
 
-	Draft   bool // was guessed by a drafter, and stands
-	Drafted int  // guesses in the round that begins with this token
+	Draft   bool // a drafter guessed it
+	Drafted int  // guesses in the round whose first token this is
 }
 
 // Logprobs holds natural log-probabilities from the model's own logits.

@@ -5,8 +5,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// rollback drops the rows of the step in flight, or of drafts that do not
-// stand, so that the caches hold the first fed tokens and nothing after them.
+// rollback drops the rows of the step in flight, or of rejected drafts. The caches then hold
+// the first fed tokens and no more.
 func (t *task) rollback() error {
 	if len(t.caches) == 0 {
 		return nil
@@ -22,15 +22,15 @@ func (t *task) trim(n int) error {
 	return t.caches.Trim(n)
 }
 
-// An origin is the state before a block, to which Undo goes back. Caches that
-// can go back to any row need nothing for it; of the others it holds a capture,
-// which costs no bytes unless the block overwrites rows of it.
+// A restorePoint is the state before a block, to which Undo goes back. Caches that can go
+// back to any row need no capture. The others hold one, which costs no bytes unless the
+// block overwrites rows of it.
 type restorePoint struct {
 	task     *task
-	captures []*cache.Snapshot // by cache, nil where not needed
+	captures []*cache.Snapshot // by cache; nil where not needed
 }
 
-// origin captures the state at t.fed, which is where the caches stand.
+// restorePoint captures the state at t.fed, where the caches stand.
 func (t *task) restorePoint(s *mlx.Scope) (*restorePoint, error) {
 	p := &restorePoint{t, make([]*cache.Snapshot, len(t.caches))}
 	for i, c := range t.caches {
@@ -46,7 +46,7 @@ func (t *task) restorePoint(s *mlx.Scope) (*restorePoint, error) {
 	return p, nil
 }
 
-// restore takes the block back whole.
+// restore takes the whole block back.
 func (p *restorePoint) restore(s *mlx.Scope) error {
 	for i, c := range p.task.caches {
 		var err error
@@ -62,7 +62,7 @@ func (p *restorePoint) restore(s *mlx.Scope) error {
 	return p.task.scheduleCaptures(true)
 }
 
-// free lets go of the captures. It does nothing to nil.
+// free releases the captures. A nil restorePoint has none.
 func (p *restorePoint) free() {
 	if p == nil {
 		return
@@ -74,8 +74,7 @@ func (p *restorePoint) free() {
 	}
 }
 
-// flush evaluates the tokens that are carried, all but the newest one, for the
-// caches to hold them.
+// flush evaluates the carried tokens, so that the caches hold all tokens but the newest.
 func (e *Engine) flush(s *mlx.Scope, t *task) error {
 	n := t.carried()
 	if n == 0 {

@@ -8,65 +8,61 @@ import (
 // Stats tells what one request cost. Durations are wall time.
 type Stats struct {
 	PromptTokens     int
-	Matched          int // of the prompt, tokens that some checkpoint's text begins with
-	CachedTokens     int // of these, restored instead of evaluated
+	Matched          int // tokens of the prompt with which a kept text begins too
+	CachedTokens     int // of Matched, restored in place of evaluated
 	CompletionTokens int
-	Given            int // of these, Request.Generated
+	Given            int // of CompletionTokens, those of Request.Generated
 	Rounds           int // target forwards after the prefill
 	Syncs            int // blocking MLX calls after the prefill
 
-	Drafter    string // that proposed last, empty if none did
-	NoDrafter  string // why it no longer does, or never did, where that is worth a word
+	Drafter    string // proposed last; empty if none did
+	NoDrafter  string // why none proposes any more, or none did; may be empty
 	Drafted    int
-	Accepted   int   // of Drafted, those that stand in the output
-	AcceptedAt []int // rounds in which at least i+1 drafts stood, by i
-	Depths     []int // drafts of each round, plain ones 0
-	Accepts    []int // those of them that stand
+	Accepted   int   // of Drafted, those in the output
+	AcceptedAt []int // by i, rounds in which at least i+1 drafts were accepted
+	Depths     []int // drafts of each round, 0 for a plain one
+	Accepts    []int // of Depths, those accepted
 
-	// Of Request.Prediction, tokens that were drafted and stand, and tokens
-	// that were drafted in vain.
+	// Tokens of Request.Prediction that were drafted and accepted, or rejected.
 	PredictionAccepted, PredictionRejected int
 
-	// Repeats is the index of the generated token from which the text loops, 0
-	// if it does not. What drafts gain in such a tail says little of others.
+	// Repeats is the index of the generated token from which the text loops, 0 if it does
+	// not. What drafts gain in such a tail says little of other texts.
 	Repeats int
 
 	Seed   uint64
 	Finish Finish // empty when cancelled or failed
-	Err    error  // the error the range ended with; nil when it was left early
+	Err    error  // of the range; nil when it was left early
 
-	// Miss says why less was restored than matched, or why less matched than
-	// there once was, where that is so.
+	// Miss says why less was restored than matched, or why less matched than was once
+	// kept. Empty if neither is so.
 	Miss   string
-	Parted *Parting // what follows behind Matched where another text was kept; nil if none was
+	Parted *Parting // where a kept text goes on differently after Matched; nil if none does
 
-	// File is the id of a file in Options.Store that has the first Filed tokens
-	// of prompt and answer; empty if there is none.
+	// File is the id of the file in Options.Store that has the first Filed tokens of
+	// prompt and answer; empty if there is none.
 	File  string
 	Filed int
 
-	Restore    time.Duration // of Prefill, until the caches held what was restored
-	Queue      time.Duration // until the first chunk began, or it ended before
-	Prefill    time.Duration // first chunk began until the prompt was evaluated, or it ended before
+	Restore    time.Duration // of Prefill, until the caches held the restored state
+	Queue      time.Duration // arrival until the first chunk, or until the request ended
+	Prefill    time.Duration // first chunk until the prompt was evaluated, or the request ended
 	FirstToken time.Duration // arrival until the first token was read
 	Decode     time.Duration // first token until the last
-	// Of Decode, the host's part: between a read and the next dispatch, and
-	// building graphs while the device computes. Time inside C is left out
-	// only while mlx.Thread.TimeC is on.
+	// Of Decode, the host's part: Host between a read and the next dispatch, Build while
+	// the device computes. While mlx.Thread.TimeC is on, time inside C is left out.
 	Host, Build time.Duration
 	// Of Decode, waiting for the device.
 	Wait time.Duration
-	// Of Decode, what rounds with drafts took until they were read. Draft is
-	// the time to build the proposal and to dispatch it, Verify the rest.
-	// Nobody waits for the draft alone: what the device has yet to do of it by
-	// then is in Verify. Under Speculation.Timed the round does wait, and Draft
-	// is the whole draft.
+	// Of Decode, rounds with drafts until they were read. Draft is building and dispatching
+	// the proposal, Verify the rest, with what the device has yet to do of the draft. Under
+	// Speculation.Timed the round waits, and Draft is the whole draft.
 	Draft, Verify time.Duration
 	Blocks        Blocks
 	Total         time.Duration // arrival until the request left
 
 	PeakBytes       int64 // MLX's peak since the engine was last idle
-	CheckpointBytes int64 // what checkpoints took of Options.Checkpoints when the request had left
+	CheckpointBytes int64 // of Options.Checkpoints in use when the request had left
 }
 
 // Add joins the figures of one answer that took two requests: s has the first, o the
@@ -116,17 +112,16 @@ func sums(a, b []int) []int {
 	return list
 }
 
-// A Parting is where a prompt leaves a text that was kept.
+// A Parting is where a prompt leaves a kept text.
 type Parting struct {
-	Kept, Given int32 // the next token of that text, and of the prompt
-	Answer      bool  // it was generated
+	Kept, Given int32 // the next token of the kept text, and of the prompt
+	Answer      bool  // the kept one was generated
 }
 
-// firstBlocks are counted apart: they also pay for what is set up on the way.
+// firstBlocks are timed apart: they also pay for what is set up on the way.
 const firstBlocks = 8
 
-// Blocks are the times of rounds with drafts, each from its beginning until
-// the caches hold what stands.
+// Blocks are the times of rounds with drafts, each until the caches hold the accepted rows.
 type Blocks struct {
 	Count  int
 	Tokens int // emitted by them
@@ -144,8 +139,8 @@ func (b *Blocks) add(d time.Duration) {
 	b.Max = max(b.Max, d)
 }
 
-// Add takes in those of a request that came after these. Of the other's first
-// eight only their mean is known.
+// Add joins the blocks of a request that came later. Of the other's first eight only the
+// mean is known.
 func (b *Blocks) Add(o Blocks) {
 	if n := min(firstBlocks-b.Count, o.Count); n > 0 {
 		b.Early += o.First8() * time.Duration(n)

@@ -2,17 +2,17 @@ package engine
 
 import "strings"
 
-// Stops find stop texts in a stream of text, wherever token borders fall, and
-// hold back what may yet become one.
+// Stops find stop texts in a stream of text, wherever token borders fall. They hold back
+// text that may yet become one.
 type Stops struct {
 	Texts []string
-	Found string // of Texts, on a hit
+	Found string // the one of Texts that was hit
 
 	held string
 }
 
-// Push adds text and returns what is certain not to belong to a stop text. On
-// a hit it returns the text before the earliest match; nothing follows.
+// Push adds text and returns what is certain not to belong to a stop text. On a hit it
+// returns the text before the earliest match.
 func (m *Stops) Push(text string) (out string, hit bool) {
 	if len(m.Texts) == 0 {
 		return text, false
@@ -36,15 +36,15 @@ func (m *Stops) Push(text string) (out string, hit bool) {
 	return all[:len(all)-keep], false
 }
 
-// Flush returns what was held back: the text has come to an end, and what follows
-// begins anew.
+// Flush returns the text that was held back, at the end of a text. The next Push begins a
+// new one.
 func (m *Stops) Flush() string {
 	out := m.held
 	m.held = ""
 	return out
 }
 
-// overlap returns the length of the longest end of text that begins stop.
+// overlap returns the length of the longest end of text with which stop begins.
 func overlap(text, stop string) int {
 	for n := min(len(text), len(stop)-1); n > 0; n-- {
 		if strings.HasPrefix(stop, text[len(text)-n:]) {
@@ -54,8 +54,8 @@ func overlap(text, stop string) int {
 	return 0
 }
 
-// hear takes in the next piece of the text. It returns what of it is certain, and
-// whether a stop text ends the generation there.
+// findStop adds the next piece of the text. It returns what became certain, and whether a
+// stop text ends the generation there.
 func (t *task) findStop(text string) (certain string, hit bool) {
 	if t.stop == nil {
 		return t.stops.Push(text)
