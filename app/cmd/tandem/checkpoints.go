@@ -12,6 +12,20 @@ import (
 	"tandem/app/control"
 )
 
+// checkpointVerbs are the words that may follow "checkpoints".
+func checkpointVerbs() []verb {
+	return []verb{
+		{name: "list", doc: "list them, the last used first"},
+		{name: "show", args: "ID", doc: "show one, and the end of its text"},
+		{name: "name", args: "ID NAME", doc: "name one; an empty name takes the name away"},
+		{name: "pin", args: "ID", doc: "keep one, however little it is used"},
+		{name: "unpin", args: "ID", doc: "let one go again when space is needed"},
+		{name: "branch", args: "ID [PROMPT]", doc: "answer from one"},
+		{name: "delete", args: "ID", doc: "say what goes with one, ask, and delete it"},
+		{name: "verify", args: "[ID|RUN]", doc: "read files whole, all if none is named; a run is computed again"},
+	}
+}
+
 func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return listCheckpoints(ctx, m, "checkpoints", args)
@@ -42,12 +56,12 @@ func checkpointsVerb(ctx context.Context, m *Main, args []string) error {
 	return errUsage
 }
 
-// listCheckpoints is called name on the command line.
+// listCheckpoints lists checkpoints, the last used first. name is the verb's path.
 func listCheckpoints(ctx context.Context, m *Main, name string, args []string) error {
 	f := m.flags(name)
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	model := f.String("model", "", "of this model only")
-	limit := f.Uint("limit", 0, "the N that were used last only (default: all)")
+	model := f.String("model", "", "only those of the model `ID`")
+	limit := f.Uint("limit", 0, "only the `N` that were used last (default: all)")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -81,8 +95,8 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 	})
 }
 
-// parseNamed is parse for verbs that begin with a checkpoint's id or name, which
-// is not empty.
+// parseNamed is parse for verbs whose first argument is a checkpoint's id or name. An empty
+// one is a mistake.
 func parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	rest, err := parse(f, args, min, max)
 	if err == nil && len(rest) > 0 && rest[0] == "" {
@@ -93,7 +107,7 @@ func parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) 
 	return rest, err
 }
 
-// run64 writes a run's id, - for none.
+// run64 formats a run's id, - for none.
 func run64(id int64) string {
 	if id == 0 {
 		return "-"
@@ -116,7 +130,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if *asJSON {
 			return writeJSON(m.Stdout, x)
 		}
-		pinned := "no; it may go when space is wanted"
+		pinned := "no; it may go when space is needed"
 		if x.Pinned {
 			pinned = "yes"
 		}
@@ -136,7 +150,7 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if x.Text == "" {
-			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model is not there any more.\n")
+			fmt.Fprintf(m.Stdout, "\nIts text cannot be shown: its model has been removed.\n")
 			return nil
 		}
 		fmt.Fprintf(m.Stdout, "\n... %s\n", x.Text)
@@ -155,8 +169,8 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 	})
 }
 
-// verifyCheckpoints reads files whole, all if none is named. A number is a run,
-// which is done again.
+// verifyCheckpoints reads files whole, all if none is named. A number that names no
+// checkpoint is a run, which is computed again.
 func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints verify")
 	asJSON := f.Bool("json", false, "one JSON object a line")
@@ -184,7 +198,7 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 				}
 			}
 			if ok && e.Code == control.CodeNoCheckpoint && len(rest) == 0 {
-				continue // it went meanwhile
+				continue // deleted meanwhile
 			}
 			if err != nil {
 				return err
@@ -225,9 +239,9 @@ func branch(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints branch")
 	raw := f.Bool("raw", false, "go on from the text as it is, with the prompt as it is")
 	asJSON := f.Bool("json", false, "one JSON object a line")
-	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
-	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
-	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
+	maxTokens := f.Int("max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
+	temperature := f.Float64("temperature", 0, "sampling temperature `X` (default: the model's)")
+	seed := f.Int64("seed", 0, "seed `N` of the sampler (default: a random one)")
 	rest, err := parseNamed(f, args, 1, 2)
 	if err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints delete")
-	all := f.Bool("all", false, "with all that go on from it")
-	yes := f.Bool("yes", false, "without asking")
+	all := f.Bool("all", false, "delete all that go on from it too")
+	yes := f.Bool("yes", false, "do not ask")
 	rest, err := parseNamed(f, args, 1, 1)
 	if err != nil {
 		return err
@@ -41,15 +41,15 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 func forget(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("forget")
 	var r control.ForgetRequest
-	f.StringVar(&r.Model, "model", "", "of this model")
-	f.StringVar(&r.Client, "client", "", "of this client, by its name in the history")
-	f.StringVar(&r.Day, "day", "", "of this day, YYYY-MM-DD")
-	yes := f.Bool("yes", false, "without asking")
+	f.StringVar(&r.Model, "model", "", "the history of the model `ID`")
+	f.StringVar(&r.Client, "client", "", "the history of the client `NAME`, as `tandem runs --json` has it")
+	f.StringVar(&r.Day, "day", "", "the history of the day `YYYY-MM-DD`")
+	yes := f.Bool("yes", false, "do not ask")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
 	if r == (control.ForgetRequest{}) {
-		return mistake(f, "name what is to be forgotten: --model, --client, --day, or several, which narrow each other")
+		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	amount := func(g control.Forgotten) string {
 		return fmt.Sprintf("%s and %s, which frees %s", plural(g.Runs, "run"), plural(g.Checkpoints, "checkpoint"), byteSize(g.Bytes))
@@ -76,21 +76,21 @@ func forget(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-// errStays is the answer of whoever is asked and does not say yes.
+// errStays is returned where the answer to confirm is not yes.
 var errStays = errors.New("nothing was deleted")
 
-// confirm says what a verb would do and asks whether it may, unless yes says so
-// already. Where nobody can be asked it is a mistake not to say so.
+// confirm says what a verb would do and asks whether it may. With yes it does not ask. Without
+// a terminal to ask at, a missing --yes is a mistake.
 func (m *Main) confirm(ctx context.Context, f *flag.FlagSet, yes bool, what string) error {
 	if yes {
 		return nil
 	}
 	if !m.Typed || !m.Terminal {
-		return mistake(f, "this would "+what+"; add --yes to have it done, for nobody can be asked here")
+		return mistake(f, "this would "+what+"; add --yes to do it, as there is no terminal to ask at")
 	}
 	fmt.Fprintf(m.Stderr, "tandem: this would %s; go on? [y/N] ", what)
 	answer := make(chan string, 1)
-	go func() { // which an interrupted read outlives
+	go func() { // it outlives an interrupted read
 		line, _ := bufio.NewReader(m.Stdin).ReadString('\n') // the end of the input is no yes
 		answer <- line
 	}()

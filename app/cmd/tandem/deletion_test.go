@@ -11,7 +11,7 @@ import (
 	"tandem/app/control"
 )
 
-// TestDeletionAsks: what goes is said before it does; where nobody can be asked it
+// TestDeletionAsks: what goes is said before it does; without a terminal it
 // stays unless the command line says yes.
 func TestDeletionAsks(t *testing.T) {
 	home := newHome(t)
@@ -46,7 +46,7 @@ func TestDeletionAsks(t *testing.T) {
 	}{
 		{false, false, "y\n", 2, "this would"},
 		{true, false, "y\n", 2, "add --yes"},
-		{false, true, "y\n", 2, "nobody can be asked here"},
+		{false, true, "y\n", 2, "no terminal to ask at"},
 		{true, true, "n\n", 1, "go on? [y/N] tandem: nothing was deleted\n"},
 		{true, true, "\n", 1, "nothing was deleted"},
 		{true, true, "", 1, "nothing was deleted"},

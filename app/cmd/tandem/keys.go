@@ -7,6 +7,15 @@ import (
 	"tandem/app/control"
 )
 
+// keyVerbs are the words that may follow "keys".
+func keyVerbs() []verb {
+	return []verb{
+		{name: "list", doc: "list them"},
+		{name: "add", args: "NAME", doc: "make one and print it, this once"},
+		{name: "delete", args: "NAME", doc: "delete one, and lock its machine out"},
+	}
+}
+
 func keysVerb(ctx context.Context, m *Main, args []string) error {
 	sub := "list"
 	if len(args) > 0 {

@@ -11,6 +11,17 @@ import (
 	"tandem/app/control"
 )
 
+// modelVerbs are the words that may follow "models".
+func modelVerbs() []verb {
+	return []verb{
+		{name: "list", doc: "list them: * is at the chosen one; says what is in memory and which folder is gone"},
+		{name: "add", args: "FOLDER", doc: "register a model's folder"},
+		{name: "remove", args: "ID", doc: "remove one, and delete it from the disk if Tandem downloaded it"},
+		{name: "unload", args: "[ID]", doc: "free the memory of a model, or of all"},
+		{name: "drafter", args: "ID [FOLDER|ORG/NAME|auto|none]", doc: "say or set what guesses ahead for a model"},
+	}
+}
+
 func modelsVerb(ctx context.Context, m *Main, args []string) error {
 	sub := "list"
 	if len(args) > 0 {
@@ -90,7 +101,7 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 
 func addModel(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("models add")
-	id := f.String("id", "", "name to register it by (default: the folder's)")
+	id := f.String("id", "", "register it as `ID` (default: the folder's name)")
 	rest, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err

@@ -23,8 +23,7 @@ import (
 // noModel refuses an empty --model.
 const noModel = "--model is empty; give it a model's folder or id, or leave it out for the chosen model"
 
-// maxPrompt bounds a prompt read from standard input; the endpoint would
-// refuse a larger one.
+// maxPrompt bounds a prompt from standard input. The endpoint refuses larger bodies.
 const maxPrompt = 32 << 20 // bytes
 
 // A generation is the body of a completion request.
@@ -41,7 +40,7 @@ type generation struct {
 	ReturnTokenIDs bool           `json:"return_token_ids"`
 }
 
-// A speculation is the field of that name in a generation.
+// A speculation is the field "speculation" of a generation.
 type speculation struct {
 	Drafter  string `json:"drafter,omitempty"`
 	Depth    *int   `json:"depth,omitempty"`
@@ -69,92 +68,123 @@ type chunk struct {
 	Timings json.RawMessage
 }
 
-func run(ctx context.Context, m *Main, args []string) error {
+// runFlags are the flags of run.
+type runFlags struct {
+	set              *flag.FlagSet
+	model            string
+	raw, json        bool
+	maxTokens, depth int // tokens
+	temperature      float64
+	seed             int64
+	speculation      speculation
+}
+
+func (m *Main) runFlags() *runFlags {
 	f := m.flags("run")
-	model := f.String("model", control.Alias, "folder or id of the model")
-	raw := f.Bool("raw", false, "take the prompt as it is, without the chat template")
-	asJSON := f.Bool("json", false, "one JSON object a line")
-	maxTokens := f.Int("max-tokens", 0, "tokens to generate at most (default: what the context leaves)")
-	temperature := f.Float64("temperature", 0, "sampling temperature (default: the model's)")
-	seed := f.Int64("seed", 0, "seed of the sampler (default: a random one)")
-	how := new(speculation)
-	f.StringVar(&how.Drafter, "speculation", "", "drafter: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
-	depth := f.Int("depth", 0, "tokens to draft in each round (default: by what is measured)")
-	f.StringVar(&how.Rollback, "rollback", "", "how wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
-	f.StringVar(&how.Rule, "rule", "", "which drafts stand: "+strings.Join(control.Rules, ", "))
-	f.BoolVar(&how.Exact, "exact", false, "compute so that no bit depends on the depth, at some cost")
-	rest, err := parse(f, args, 1, math.MaxInt)
-	if err != nil {
-		return err
-	}
-	if *model == "" {
-		return mistake(f, noModel)
-	}
-	if len(rest) > 1 {
-		return mistake(f, "the prompt is one argument; put it in quotes: "+quoted(rest))
-	}
-	prompt := rest[0]
-	if prompt == "-" {
-		if prompt, err = m.readPrompt(ctx); err != nil {
-			return err
-		}
-	}
-	if prompt == "" {
-		return errors.New("the prompt is empty; there is nothing to answer")
-	}
-	if !utf8.ValidString(prompt) {
-		return errors.New("the prompt is not valid UTF-8; convert it first, with iconv for one")
-	}
-	g := generation{Model: *model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
+	r := &runFlags{set: f}
+	f.StringVar(&r.model, "model", control.Alias, "`DIR|ID` of the model")
+	f.BoolVar(&r.raw, "raw", false, "take the prompt as it is, without the chat template")
+	f.BoolVar(&r.json, "json", false, "one JSON object a line")
+	f.IntVar(&r.maxTokens, "max-tokens", 0, "generate at most `N` tokens (default: what the context leaves)")
+	f.Float64Var(&r.temperature, "temperature", 0, "sampling temperature `X` (default: the model's)")
+	f.Int64Var(&r.seed, "seed", 0, "seed `N` of the sampler (default: a random one)")
+	f.StringVar(&r.speculation.Drafter, "speculation", "", "`DRAFTER`: "+strings.Join(control.Drafters, ", ")+" (default: the server's, auto)")
+	f.IntVar(&r.depth, "depth", 0, "draft `N` tokens in each round (default: by what is measured)")
+	f.StringVar(&r.speculation.Rollback, "rollback", "", "`HOW` wrong drafts are undone: "+strings.Join(control.Rollbacks, ", "))
+	f.StringVar(&r.speculation.Rule, "rule", "", "`RULE` by which drafts stand: "+strings.Join(control.Rules, ", "))
+	f.BoolVar(&r.speculation.Exact, "exact", false, "compute so that no bit depends on the depth, at some cost")
+	return r
+}
+
+// generation returns a request for what the flags say. Those that were not given leave
+// their fields to the server.
+func (r *runFlags) generation() (generation, error) {
+	g := generation{Model: r.model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
 	var wrong error
 	oneOf := func(name, value string, known []string) {
-		if g.Speculation = how; !slices.Contains(known, value) {
-			wrong = mistake(f, fmt.Sprintf("--%s must be one of %s, not %q", name, strings.Join(known, ", "), value))
+		if g.Speculation = &r.speculation; !slices.Contains(known, value) {
+			wrong = mistake(r.set, fmt.Sprintf("--%s must be one of %s, not %q", name, strings.Join(known, ", "), value))
 		}
 	}
-	f.Visit(func(set *flag.Flag) {
-		switch set.Name {
+	r.set.Visit(func(x *flag.Flag) {
+		switch x.Name {
 		case "max-tokens":
-			if g.MaxTokens = maxTokens; *maxTokens < 0 {
-				wrong = mistake(f, "--max-tokens must be at least 0")
+			if g.MaxTokens = &r.maxTokens; r.maxTokens < 0 {
+				wrong = mistake(r.set, "--max-tokens must be at least 0")
 			}
 		case "temperature":
-			if g.Temperature = temperature; !(*temperature >= 0 && *temperature <= math.MaxFloat64) {
-				wrong = mistake(f, "--temperature must be at least 0")
+			if g.Temperature = &r.temperature; !(r.temperature >= 0 && r.temperature <= math.MaxFloat64) {
+				wrong = mistake(r.set, "--temperature must be at least 0")
 			}
 		case "seed":
-			g.Seed = seed
+			g.Seed = &r.seed
 		case "speculation":
-			oneOf(set.Name, how.Drafter, control.Drafters)
+			oneOf(x.Name, r.speculation.Drafter, control.Drafters)
 		case "rollback":
-			oneOf(set.Name, how.Rollback, control.Rollbacks)
+			oneOf(x.Name, r.speculation.Rollback, control.Rollbacks)
 		case "rule":
-			oneOf(set.Name, how.Rule, control.Rules)
+			oneOf(x.Name, r.speculation.Rule, control.Rules)
 		case "exact":
-			g.Speculation = how
+			g.Speculation = &r.speculation
 		case "depth":
-			g.Speculation, how.Depth = how, depth
-			if *depth < 0 || *depth > control.MaxDepth {
-				wrong = mistake(f, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
+			g.Speculation, r.speculation.Depth = &r.speculation, &r.depth
+			if r.depth < 0 || r.depth > control.MaxDepth {
+				wrong = mistake(r.set, fmt.Sprintf("--depth must lie between 0 and %d", control.MaxDepth))
 			}
 		}
 	})
-	if wrong != nil {
-		return wrong
+	return g, wrong
+}
+
+func run(ctx context.Context, m *Main, args []string) error {
+	r := m.runFlags()
+	rest, err := parse(r.set, args, 1, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	if r.model == "" {
+		return mistake(r.set, noModel)
+	}
+	if len(rest) > 1 {
+		return mistake(r.set, "the prompt is one argument; put it in quotes: "+quoted(rest))
+	}
+	prompt, err := m.promptOf(ctx, rest[0])
+	if err != nil {
+		return err
+	}
+	g, err := r.generation()
+	if err != nil {
+		return err
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		id, added, err := register(ctx, c, *model)
+		id, added, err := register(ctx, c, r.model)
 		if err != nil {
 			return err
 		}
 		g.Model = id
-		err = m.generate(ctx, c, g, prompt, *raw, *asJSON)
+		err = m.generate(ctx, c, g, prompt, r.raw, r.json)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelInvalid && added {
 			_, undo := c.RemoveModel(ctx, id)
 			return errors.Join(err, undo)
 		}
-		return orFolder(err, *model)
+		return orFolder(err, r.model)
 	})
+}
+
+// promptOf returns the prompt that an argument stands for, - for standard input.
+func (m *Main) promptOf(ctx context.Context, arg string) (prompt string, err error) {
+	if prompt = arg; arg == "-" {
+		if prompt, err = m.readPrompt(ctx); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case prompt == "":
+		return "", errors.New("the prompt is empty; there is nothing to answer")
+	case !utf8.ValidString(prompt):
+		return "", errors.New("the prompt is not valid UTF-8; convert it first, for example with iconv")
+	}
+	return prompt, nil
 }
 
 // readPrompt reads standard input to its end, or until ctx ends.
@@ -167,7 +197,7 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 		err error
 	}
 	read := make(chan text, 1)
-	go func() { // which an interrupted read outlives
+	go func() { // it outlives an interrupted read
 		b, err := io.ReadAll(io.LimitReader(m.Stdin, maxPrompt+1))
 		read <- text{b, err}
 	}()
@@ -188,7 +218,8 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 	}
 }
 
-// quoted is a prompt as a shell takes it for one argument, if that is simple.
+// quoted returns the words in quotes, as a shell takes them for one argument. It returns
+// '...' where they are long or need more than quotes.
 func quoted(words []string) string {
 	const longest = 60 // bytes worth repeating
 	text := strings.Join(words, " ")
@@ -198,9 +229,8 @@ func quoted(words []string) string {
 	return "'" + text + "'"
 }
 
-// register returns the id of the model that is named, a folder being
-// registered first, and whether that made a new row. An id, or the alias, is
-// never a folder.
+// register returns the id of the model that is named. A folder is registered first;
+// added says whether that made a new row. An id, or the alias, is never a folder.
 func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
 	if !app.IsFolder(name) {
 		return name, false, nil
@@ -217,8 +247,8 @@ func register(ctx context.Context, c *control.Client, name string) (id string, a
 	return model.ID, !slices.ContainsFunc(list, func(m control.Model) bool { return m.Path == model.Path }), err
 }
 
-// orFolder adds to the error about an id that nothing has what to write for
-// the folder of that name, or that there is none.
+// orFolder adds to an error about an unknown id what to write for the folder of that
+// name, or that there is no such folder.
 func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
@@ -233,7 +263,8 @@ func orFolder(err error, name string) error {
 	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
 
-// generate streams a generation to standard output.
+// generate streams an answer to standard output. A model without a chat template
+// continues the prompt instead.
 func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw, asJSON bool) error {
 	route := "/v1/chat/completions"
 	g.Messages = []message{{"user", prompt}}
@@ -252,16 +283,16 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	return m.print(resp.Body, asJSON, stop)
 }
 
-// print writes what a generating route streams to standard output, and closes
-// it. began is called once there is something.
+// print writes a generating route's stream to standard output, and closes body. It calls
+// began for every part that arrives.
 func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
 	defer body.Close()
 	out := bufio.NewWriter(m.Stdout)
 	defer out.Flush()
-	open := false // a line of text that has no end yet
+	open := false // the last line of text has no newline yet
 	defer func() {
 		if open {
-			out.WriteByte('\n') // what follows, on a terminal, is a message
+			out.WriteByte('\n') // a message may follow on the terminal
 		}
 	}()
 	finish := ""

@@ -13,6 +13,16 @@ import (
 	"tandem/app/control"
 )
 
+// runVerbs are the words that may follow "runs".
+func runVerbs() []verb {
+	return []verb{
+		{name: "list", doc: "list them, the latest first, as far as the flags say"},
+		{name: "show", args: "[ID]", doc: "show one, the latest if none is named, and its rounds"},
+		{name: "resume", args: "ID", doc: "complete an answer that was cut off"},
+		{name: "verify", args: "ID", doc: "compute an answer again, with nothing restored or drafted, and compare"},
+	}
+}
+
 func runsVerb(ctx context.Context, m *Main, args []string) error {
 	sub := ""
 	if len(args) > 0 {
@@ -35,7 +45,7 @@ func runsVerb(ctx context.Context, m *Main, args []string) error {
 func runID(f *flag.FlagSet, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
-		return 0, mistake(f, fmt.Sprintf("%q is no run's id; `tandem runs` lists them", text))
+		return 0, mistake(f, fmt.Sprintf("%q is not a run's id; `tandem runs` lists them", text))
 	}
 	return id, nil
 }
@@ -103,15 +113,15 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs")
 	asJSON := f.Bool("json", false, "one JSON object a line")
 	var q control.RunQuery
-	f.StringVar(&q.Model, "model", "", "of this model only")
-	f.StringVar(&q.Client, "client", "", "of this client only, as runs --json lists it")
-	f.StringVar(&q.Endpoint, "endpoint", "", "of this endpoint only, such as /v1/completions")
-	f.StringVar(&q.Finish, "finish", "", "that ended so only, such as stop, length, error or running")
-	f.BoolVar(&q.Failed, "failed", false, "that failed or were interrupted only")
-	f.StringVar(&q.Day, "day", "", "of this day only, such as 2026-11-22")
-	f.Func("since", "begun since `WHEN` only: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time", sinceFlag(time.Now(), &q.Since))
-	f.StringVar(&q.Search, "search", "", "with this text in any of these only")
-	f.IntVar(&q.Limit, "limit", 20, "at most so many, up to 1000; 0 lists 100")
+	f.StringVar(&q.Model, "model", "", "only those of the model `ID`")
+	f.StringVar(&q.Client, "client", "", "only those of the client `NAME`, as runs --json lists it")
+	f.StringVar(&q.Endpoint, "endpoint", "", "only those of the `ROUTE`, such as /v1/completions")
+	f.StringVar(&q.Finish, "finish", "", "only those that ended for this `REASON`, such as stop, length, error or running")
+	f.BoolVar(&q.Failed, "failed", false, "only those that failed or were interrupted")
+	f.StringVar(&q.Day, "day", "", "only those of the day `YYYY-MM-DD`")
+	f.Func("since", "only those begun since `WHEN`: how long ago, such as 90m, 2h or 3d, or a day or a moment in local time", sinceFlag(time.Now(), &q.Since))
+	f.StringVar(&q.Search, "search", "", "only those with this `TEXT` in a column of words, or in the time of the start")
+	f.IntVar(&q.Limit, "limit", 20, "at most `N`, up to 1000; 0 lists 100")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
@@ -119,7 +129,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, "--limit must be at least 0")
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
-		// In this order: the row of a run that ends in between is complete.
+		// The state comes first: the row of a run that ends in between is complete then.
 		state, err := c.State(ctx)
 		if err != nil {
 			return err
@@ -149,7 +159,7 @@ func listRuns(ctx context.Context, m *Main, args []string) error {
 				perVerify = fmt.Sprintf("%.2f", r.TokensPerVerify())
 			}
 			verified := "-"
-			if v, err := r.Replayed(); err != nil { // a newer program's
+			if v, err := r.Replayed(); err != nil { // a newer program wrote it
 				verified = "?"
 			} else if v != nil {
 				verified = v.Word()

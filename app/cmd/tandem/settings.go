@@ -9,6 +9,14 @@ import (
 	"tandem/app/control"
 )
 
+// settingVerbs are the words that may follow "settings".
+func settingVerbs() []verb {
+	return []verb{
+		{name: "list", doc: "list them, and what decides each"},
+		{name: "set", args: "NAME=VALUE ...", doc: "set some at once; NAME=null puts the default back"},
+	}
+}
+
 func settingsVerb(ctx context.Context, m *Main, args []string) error {
 	sub := "list"
 	if len(args) > 0 {

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A verb is one word of the command line. What it takes beside flags stands in the
+// table; the flags are printed from its FlagSet.
+type verb struct {
+	name string
+	args string // positional arguments
+	doc  string // one line
+	run  func(ctx context.Context, m *Main, args []string) error
+	subs []verb // the words that may follow; their run is this verb's
+}
+
+// findVerb returns the verb that a FlagSet's name leads to, such as "models add".
+func findVerb(path string) verb {
+	found, list := verb{}, verbs()
+	for word := range strings.FieldsSeq(path) {
+		i := slices.IndexFunc(list, func(v verb) bool { return v.name == word })
+		if i < 0 {
+			return found
+		}
+		found, list = list[i], list[i].subs
+	}
+	return found
+}
+
+// words joins those that are not empty.
+func words(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), " ")
+}
+
+func (m *Main) help() {
+	fmt.Fprintln(m.Stderr, "usage: tandem VERB [flags] [arguments]")
+	for _, v := range verbs() {
+		fmt.Fprintf(m.Stderr, "\n  %s\n        %s\n", words(v.name, v.args), v.doc)
+		for _, sub := range v.subs {
+			fmt.Fprintf(m.Stderr, "    %s\n        %s\n", words(sub.name, sub.args), sub.doc)
+		}
+	}
+	fmt.Fprintln(m.Stderr, "\ntandem VERB -h explains a verb and its flags; tandem --version prints the version")
+}
+
+// flags makes the FlagSet of a verb, whose name is its path: "models add".
+func (m *Main) flags(path string) *flag.FlagSet {
+	f := flag.NewFlagSet("tandem "+path, flag.ContinueOnError)
+	f.SetOutput(m.Stderr)
+	f.Usage = func() {
+		v := findVerb(path)
+		fmt.Fprintf(m.Stderr, "usage: %s\n%s\n", words(f.Name(), synopsisOf(f), v.args), v.doc)
+		f.PrintDefaults()
+		for _, sub := range v.subs {
+			fmt.Fprintf(m.Stderr, "  %s\n        %s\n", words(sub.name, sub.args), sub.doc)
+		}
+	}
+	return f
+}
+
+// synopsisOf lists the flags of a set as a synopsis does: [--id NAME] [--json].
+func synopsisOf(f *flag.FlagSet) string {
+	var list []string
+	f.VisitAll(func(x *flag.Flag) {
+		name, _ := flag.UnquoteUsage(x)
+		if name != "" {
+			name = " " + name
+		}
+		list = append(list, "[--"+x.Name+name+"]")
+	})
+	return strings.Join(list, " ")
+}
+
+// mistake prints what is wrong with the value of a flag, and returns errUsage.
+func mistake(f *flag.FlagSet, text string) error {
+	fmt.Fprintf(f.Output(), "%s: %s\n", f.Name(), text)
+	return errUsage
+}
+
+// parse reads the flags of a verb, which may stand before and after its positional
+// arguments. It returns the arguments: at least min, at most max of them.
+func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
+	var rest []string
+	for {
+		if err := f.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, errUsage
+		}
+		if args = f.Args(); len(args) == 0 {
+			break
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+	switch {
+	case len(rest) < min:
+		fmt.Fprintf(f.Output(), "%s needs %s\n", f.Name(), needs(f.Name()))
+	case len(rest) > max && max == 0:
+		fmt.Fprintf(f.Output(), "%s takes no arguments but flags; %q is one too many\n", f.Name(), rest[0])
+	case len(rest) > max:
+		most := "one argument"
+		if max > 1 {
+			most = plural(max, "argument")
+		}
+		fmt.Fprintf(f.Output(), "%s takes %s; %q is one too many\n", f.Name(), most, rest[max])
+	default:
+		return rest, nil
+	}
+	f.Usage()
+	return nil, errUsage
+}
+
+// needs says which argument a verb cannot do without.
+func needs(name string) string {
+	switch name {
+	case "tandem run":
+		return "a prompt: tandem run 'PROMPT', or tandem run - to read it from standard input"
+	case "tandem pull":
+		return "the model to download: tandem pull ORG/NAME"
+	case "tandem models add":
+		return "the model's folder: tandem models add FOLDER"
+	case "tandem checkpoints show", "tandem checkpoints pin", "tandem checkpoints unpin",
+		"tandem checkpoints delete", "tandem checkpoints branch":
+		return "a checkpoint's id or name: `tandem checkpoints list` shows them"
+	case "tandem checkpoints name":
+		return "a checkpoint's id and its name: tandem checkpoints name ID NAME; an empty name takes it away"
+	case "tandem runs resume", "tandem runs verify":
+		return "a run's id: `tandem runs` lists them"
+	case "tandem models drafter":
+		return "the model's id: tandem models drafter ID, or tandem models drafter ID FOLDER to set its drafter"
+	case "tandem models remove":
+		return "the model's id: tandem models remove ID"
+	case "tandem settings set":
+		return "what to set: tandem settings set NAME=VALUE; `tandem settings` lists the names"
+	case "tandem keys add", "tandem keys delete":
+		return "a key's name: tandem keys add NAME"
+	case "tandem bench":
+		return "the name of a bench: tandem bench NAME"
+	}
+	return "an argument"
+}
