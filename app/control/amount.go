@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// A Unit is what amounts of bytes are told in.
+// A Unit is a unit in which amounts of bytes are told.
 type Unit int64
 
-// The units. Memory is told in powers of two, as machines have it. Disk is told in powers of ten. The
+// The units. Memory is told in powers of two, as machines have it; the disk in powers of ten. The
 // window does the same in format.ts.
 const (
 	GB  Unit = 1e9
@@ -32,11 +32,11 @@ func (u Unit) String() string {
 	return "GB"
 }
 
-// Of writes an amount with one digit behind the point at most.
+// Of formats an amount with at most one digit after the point.
 func (u Unit) Of(n int64) string { return u.write(n, 10) }
 
-// Exactly writes an amount that somebody gave, with three digits behind the point
-// at most, or in bytes where that would be nothing.
+// Exactly formats an amount that a person gave, with at most three digits after the point. An
+// amount that would be 0 then is told in bytes.
 func (u Unit) Exactly(n int64) string {
 	if n != 0 && math.Abs(float64(n)) < float64(u)/2000 {
 		return fmt.Sprintf("%d bytes", n)
@@ -49,7 +49,21 @@ func (u Unit) write(n int64, parts float64) string {
 	return strconv.FormatFloat(math.Round(float64(n)*parts/float64(u))/parts, 'f', -1, 64) + " " + u.String()
 }
 
-// Grouped writes a number with commas between thousands.
+// ByteSize formats a number of bytes in the largest unit that fits, in powers of ten:
+// "512 B", "24.4 MB".
+func ByteSize(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	v, i := float64(n), 0
+	for v >= 1000 && i < len(units)-1 {
+		v, i = v/1000, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// Grouped formats a number with commas between thousands.
 func Grouped(n int) string {
 	text := fmt.Sprint(n)
 	var b strings.Builder

@@ -10,17 +10,16 @@ import (
 	"time"
 )
 
-// A Chat is a conversation of Tandem's own window, field for field that of
-// package storage. Its messages are a tree: one that is edited, or answered
-// again, gets a sibling.
+// A Chat is a conversation of the window, field for field that of package storage. Its messages are
+// a tree: a message that is edited, or answered again, gets a sibling.
 type Chat struct {
 	ID        int64           `json:"id"`
 	Kind      string          `json:"kind"`    // chat or code
-	Title     string          `json:"title"`   // a person's, or made of the first message
+	Title     string          `json:"title"`   // given by a person, or made from the first message
 	System    string          `json:"system"`  // what the model is told first
-	Options   json.RawMessage `json:"options"` // an object, the page's: how to sample; null = none
-	Leaf      int64           `json:"leaf"`    // message that the shown branch ends with; 0 while there is none
-	Used      int64           `json:"used"`    // counts up: the greater, the later it was written to
+	Options   json.RawMessage `json:"options"` // an object of the page's, how to sample; null = none
+	Leaf      int64           `json:"leaf"`    // the last message of the branch that is shown; 0 while there is none
+	Used      int64           `json:"used"`    // counts up with each write: the greater, the later
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 }
@@ -29,13 +28,13 @@ type Chat struct {
 type Message struct {
 	ID        int64           `json:"id"`
 	Chat      int64           `json:"chat"`
-	Parent    int64           `json:"parent"` // message that it follows; 0 = it begins the chat
+	Parent    int64           `json:"parent"` // the message before it; 0 = it begins the chat
 	Role      string          `json:"role"`   // user or assistant
 	Content   string          `json:"content"`
-	Model     string          `json:"model"`  // that answered
-	Finish    string          `json:"finish"` // why it ended; empty while it grows, or if nobody saw its end
-	Run       int64           `json:"run"`    // that generated it; 0 = unknown, or a person's
-	Facts     json.RawMessage `json:"facts"`  // an object, the page's: timings, what was drafted; null = none
+	Model     string          `json:"model"`  // the model that answered
+	Finish    string          `json:"finish"` // why it ended; empty while it grows, or if its end was not seen
+	Run       int64           `json:"run"`    // the run that generated it; 0 = unknown, or a person wrote it
+	Facts     json.RawMessage `json:"facts"`  // an object of the page's, timings and what was drafted; null = none
 	CreatedAt time.Time       `json:"created_at"`
 }
 
@@ -48,7 +47,7 @@ type WholeChat struct {
 // ChatQuery narrows GET /app/chats. The zero value means the latest 50.
 type ChatQuery struct {
 	Search string // in titles, system prompts and messages
-	Before int64  // chats with a smaller Used than this
+	Before int64  // only chats with a smaller Used
 	Limit  int    // at most 200; 0 = 50
 }
 
@@ -57,11 +56,11 @@ type ChatList struct {
 	Chats []Chat `json:"chats"` // the last written to first
 	Next  int64  `json:"next"`  // Before of the next page; 0 at the end
 	Keep  bool   `json:"keep"`  // chats are kept
-	Count int    `json:"count"` // of all, whatever was searched for
+	Count int    `json:"count"` // of all chats, whatever was searched for
 	Bytes int64  `json:"bytes"` // of all their messages
 }
 
-// ChatChange is the body of POST /app/chats/{id}. What is nil stays.
+// ChatChange is the body of POST /app/chats/{id}. A nil field stays.
 type ChatChange struct {
 	Title   *string         `json:"title,omitempty"` // empty = of the first message
 	System  *string         `json:"system,omitempty"`
@@ -69,8 +68,7 @@ type ChatChange struct {
 	Leaf    *int64          `json:"leaf,omitempty"`
 }
 
-// MessageChange is the body of POST /app/chats/{id}/messages/{message}. What is nil
-// stays.
+// MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
 type MessageChange struct {
 	Content *string         `json:"content,omitempty"` // begins with what it was
 	Model   *string         `json:"model,omitempty"`
@@ -84,19 +82,19 @@ type KeepChats struct {
 	Keep bool `json:"keep"`
 }
 
-// DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what went. It
-// is that of GET /app/chats/deletion and /app/chats/{id}/deletion too, which say what
-// would go and delete nothing.
+// DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what was deleted. GET
+// /app/chats/deletion and /app/chats/{id}/deletion answer the same: what would be deleted. They
+// delete nothing.
 type DeletedChats struct {
 	Chats int `json:"chats"`
 
-	// Checkpoints is how many of those that these chats left nothing else goes on
-	// from. Those with a name or a pin stay.
+	// Checkpoints counts the checkpoints of these chats that nothing else goes on from. Those with
+	// a name or a pin stay and do not count.
 	Checkpoints int   `json:"checkpoints"`
 	Bytes       int64 `json:"bytes"` // of their files
 }
 
-// Chats lists the window's conversations.
+// Chats lists a page of the window's conversations, the last written to first.
 func (c *Client) Chats(ctx context.Context, q ChatQuery) (ChatList, error) {
 	v := url.Values{}
 	if q.Search != "" {
@@ -111,42 +109,42 @@ func (c *Client) Chats(ctx context.Context, q ChatQuery) (ChatList, error) {
 	return call[ChatList](ctx, c, http.MethodGet, "/app/chats?"+v.Encode(), nil)
 }
 
-// Chat returns one with its messages.
+// Chat returns a chat with its messages.
 func (c *Client) Chat(ctx context.Context, id int64) (WholeChat, error) {
 	return call[WholeChat](ctx, c, http.MethodGet, chatPath(id), nil)
 }
 
-// AddChat begins one, with the kind, title, system prompt and options given.
+// AddChat begins a chat with the kind, title, system prompt and options given.
 func (c *Client) AddChat(ctx context.Context, chat Chat) (Chat, error) {
 	return call[Chat](ctx, c, http.MethodPost, "/app/chats", chat)
 }
 
-// ChangeChat changes one.
+// ChangeChat changes a chat and returns it as it is then.
 func (c *Client) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
 	return call[Chat](ctx, c, http.MethodPost, chatPath(id), change)
 }
 
-// AddMessage appends a message to m.Chat, behind m.Parent.
+// AddMessage appends a message to m.Chat, after m.Parent.
 func (c *Client) AddMessage(ctx context.Context, m Message) (Message, error) {
 	return call[Message](ctx, c, http.MethodPost, chatPath(m.Chat)+"/messages", m)
 }
 
-// ChangeMessage writes what an answer has become that grows.
+// ChangeMessage updates an answer while it grows.
 func (c *Client) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (Message, error) {
 	return call[Message](ctx, c, http.MethodPost, fmt.Sprintf("%s/messages/%d", chatPath(chat), id), change)
 }
 
-// DeleteChat deletes one.
+// DeleteChat deletes one chat.
 func (c *Client) DeleteChat(ctx context.Context, id int64) (DeletedChats, error) {
 	return call[DeletedChats](ctx, c, http.MethodDelete, chatPath(id), nil)
 }
 
-// DeleteChats deletes all.
+// DeleteChats deletes all chats.
 func (c *Client) DeleteChats(ctx context.Context) (DeletedChats, error) {
 	return call[DeletedChats](ctx, c, http.MethodDelete, "/app/chats", nil)
 }
 
-// KeepChats says whether chats are kept from now on. Those that are there stay.
+// KeepChats sets whether chats are kept from now on. Chats that are there stay.
 func (c *Client) KeepChats(ctx context.Context, keep bool) error {
 	_, err := call[KeepChats](ctx, c, http.MethodPost, "/app/chats/keep", KeepChats{keep})
 	return err

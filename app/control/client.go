@@ -27,12 +27,11 @@ type Client struct {
 	http *http.Client
 }
 
-// Dial returns a client for the home folder. It connects with the first call:
-// where nobody serves, that one returns CodeUnavailable.
+// Dial returns a client for a home folder. It connects with the first call. Where no process
+// serves, that call returns CodeUnavailable.
 func Dial(home string) *Client { return dial(SocketPath(home)) }
 
-// DialMenu returns a client for the door of whoever keeps the menu bar of the home
-// folder.
+// DialMenu returns a client for the menu bar's door in a home folder.
 func DialMenu(home string) *Client { return dial(MenuPath(home)) }
 
 func dial(path string) *Client {
@@ -59,8 +58,8 @@ func (c *Client) State(ctx context.Context) (State, error) {
 	return call[State](ctx, c, http.MethodGet, "/app/state", nil)
 }
 
-// Watch yields the state at once and whenever it has changed, at most twice a
-// second, until ctx ends or the process stops serving, which is an error.
+// Watch yields the state at once and after each change, at most twice a second. It ends with ctx,
+// or with an error when the process stops serving.
 func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
 	return func(yield func(State, error) bool) {
 		resp, err := c.do(ctx, http.MethodGet, "/app/state", nil, "text/event-stream")
@@ -104,9 +103,9 @@ func (c *Client) AddModel(ctx context.Context, r AddRequest) (Model, error) {
 	return call[Model](ctx, c, http.MethodPost, "/app/models", r)
 }
 
-// RemoveModel takes a model off the list, and deletes what Tandem downloaded.
+// RemoveModel takes a model off the list, and deletes from the disk what Tandem downloaded.
 func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
-	if path.Clean("/"+id) != "/"+id { // it would lead elsewhere
+	if path.Clean("/"+id) != "/"+id { // the route would be another
 		return Removal{}, Errorf(CodeModelNotFound, "The model %q is not registered; `tandem models list` lists those that are.", id)
 	}
 	// An id may hold slashes, and anything else a folder's name may.
@@ -114,7 +113,7 @@ func (c *Client) RemoveModel(ctx context.Context, id string) (Removal, error) {
 	return call[Removal](ctx, c, http.MethodDelete, route, nil)
 }
 
-// Drafter asks what drafts for a model, or sets it.
+// Drafter says what drafts for a model, after setting it if r names one.
 func (c *Client) Drafter(ctx context.Context, r DrafterRequest) (Drafter, error) {
 	return call[Drafter](ctx, c, http.MethodPost, "/app/drafter", r)
 }
@@ -124,14 +123,14 @@ func (c *Client) Run(ctx context.Context, id int64) (Run, error) {
 	return call[Run](ctx, c, http.MethodGet, fmt.Sprintf("/app/runs/%d", id), nil)
 }
 
-// CancelRun ends a run in flight; its client gets what was generated.
+// CancelRun ends a run in flight. Its client gets what was generated so far.
 func (c *Client) CancelRun(ctx context.Context, id int64) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/cancel", id), struct{}{})
 	return err
 }
 
-// ResumeRun completes the answer of a run that was cut off. The caller closes
-// the body of what comes, which is a stream as of the run's own route.
+// ResumeRun completes the answer of a run that was cut off. The answer is a stream in the form of
+// the run's own route; the caller closes its body.
 func (c *Client) ResumeRun(ctx context.Context, id int64) (*http.Response, error) {
 	return c.Do(ctx, http.MethodPost, fmt.Sprintf("/app/runs/%d/resume", id), map[string]any{
 		"stream": true, "stream_options": map[string]bool{"include_usage": true}, "return_token_ids": true,
@@ -143,22 +142,22 @@ func (c *Client) VerifyRun(ctx context.Context, id int64) (Replayed, error) {
 	return call[Replayed](ctx, c, http.MethodPost, fmt.Sprintf("/app/runs/%d/verify", id), VerifyRequest{})
 }
 
-// Checkpoint returns one by its id or its name.
+// Checkpoint returns a checkpoint by its id or its name.
 func (c *Client) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
 	return call[Checkpoint](ctx, c, http.MethodGet, CheckpointPath(name), nil)
 }
 
-// ChangeCheckpoint names or pins one.
+// ChangeCheckpoint names, pins or unpins a checkpoint.
 func (c *Client) ChangeCheckpoint(ctx context.Context, name string, change CheckpointChange) (Checkpoint, error) {
 	return call[Checkpoint](ctx, c, http.MethodPost, CheckpointPath(name), change)
 }
 
-// DeleteCheckpoint deletes one, with all that go on from it if all says so.
+// DeleteCheckpoint deletes a checkpoint; with all, the ones that go on from it too.
 func (c *Client) DeleteCheckpoint(ctx context.Context, name string, all bool) (Deleted, error) {
 	return call[Deleted](ctx, c, http.MethodDelete, fmt.Sprintf("%s?all=%t", CheckpointPath(name), all), nil)
 }
 
-// VerifyCheckpoint reads the file of one whole.
+// VerifyCheckpoint reads the file of a checkpoint whole.
 func (c *Client) VerifyCheckpoint(ctx context.Context, name string) (Integrity, error) {
 	return call[Integrity](ctx, c, http.MethodPost, CheckpointPath(name)+"/verify", struct{}{})
 }
@@ -168,17 +167,17 @@ func (c *Client) Forget(ctx context.Context, r ForgetRequest) (Forgotten, error)
 	return call[Forgotten](ctx, c, http.MethodPost, "/app/forget", r)
 }
 
-// Settings returns those in force.
+// Settings returns the settings in force.
 func (c *Client) Settings(ctx context.Context) (SettingsState, error) {
 	return call[SettingsState](ctx, c, http.MethodGet, "/app/settings", nil)
 }
 
-// ChangeSettings does all of a change or nothing.
+// ChangeSettings makes all of a change, or none of it.
 func (c *Client) ChangeSettings(ctx context.Context, change SettingsChange) (SettingsState, error) {
 	return call[SettingsState](ctx, c, http.MethodPost, "/app/settings", change)
 }
 
-// SetPort serves the endpoint at a port; 0 is the one that was asked for before.
+// SetPort moves the endpoint to a port; 0 is the one that was asked for before.
 func (c *Client) SetPort(ctx context.Context, port int) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/port", PortRequest{port})
 }
@@ -194,7 +193,7 @@ func (c *Client) AddKey(ctx context.Context, r KeyRequest) (NewKey, error) {
 	return call[NewKey](ctx, c, http.MethodPost, "/app/keys", r)
 }
 
-// DeleteKey takes a key away.
+// DeleteKey deletes a key.
 func (c *Client) DeleteKey(ctx context.Context, id int64) error {
 	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/keys/%d", id), nil)
 	return err
@@ -206,12 +205,12 @@ func (c *Client) Log(ctx context.Context) ([]LogLine, error) {
 	return list.Lines, err
 }
 
-// SaveReport writes a Diagnosis where downloads go.
+// SaveReport writes a Diagnosis into the user's folder for downloads.
 func (c *Client) SaveReport(ctx context.Context) (Saved, error) {
 	return call[Saved](ctx, c, http.MethodPost, "/app/report", struct{}{})
 }
 
-// ExportSettings writes the settings, without secrets, where downloads go.
+// ExportSettings writes the settings, without secrets, into the user's folder for downloads.
 func (c *Client) ExportSettings(ctx context.Context) (Saved, error) {
 	return call[Saved](ctx, c, http.MethodPost, "/app/settings/export", struct{}{})
 }
@@ -221,23 +220,23 @@ func (c *Client) CommandLine(ctx context.Context) (CommandLine, error) {
 	return call[CommandLine](ctx, c, http.MethodGet, "/app/command-line", nil)
 }
 
-// LinkCommandLine makes it so.
+// LinkCommandLine makes a link by which it can be called.
 func (c *Client) LinkCommandLine(ctx context.Context) (CommandLine, error) {
 	return call[CommandLine](ctx, c, http.MethodPost, "/app/command-line", struct{}{})
 }
 
-// Updates says what is known of newer versions.
+// Updates returns what is known of newer versions. It asks no other machine.
 func (c *Client) Updates(ctx context.Context) (Updates, error) {
 	return call[Updates](ctx, c, http.MethodGet, "/app/updates", nil)
 }
 
-// CheckUpdates asks for the newest version.
+// CheckUpdates asks the feed for the newest version.
 func (c *Client) CheckUpdates(ctx context.Context) (Updates, error) {
 	return call[Updates](ctx, c, http.MethodPost, "/app/updates", struct{}{})
 }
 
-// CheckpointPath is the route of a checkpoint. A name that none can have leads
-// to none.
+// CheckpointPath returns the route of a checkpoint. For a name that no checkpoint can have it
+// returns the route of none.
 func CheckpointPath(name string) string {
 	if name == "" || strings.Trim(name, ".") == "" || strings.ContainsAny(name, "/\\") {
 		name = "-"
@@ -250,8 +249,8 @@ func (c *Client) SessionCode(ctx context.Context) (SessionCode, error) {
 	return call[SessionCode](ctx, c, http.MethodPost, "/app/session", struct{}{})
 }
 
-// Pull downloads a model and registers it. Cancelling ctx stops the download
-// in a state that a later pull resumes.
+// Pull downloads a model and registers it. It calls progress for every event. When ctx ends, the
+// download stops, and a later pull resumes it.
 func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress)) (Model, error) {
 	resp, err := c.Do(ctx, http.MethodPost, "/app/pull", r)
 	if err != nil {
@@ -260,7 +259,7 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 	defer resp.Body.Close()
 	for data, err := range Events(resp.Body) {
 		if e, ok := errors.AsType[*Error](err); ok {
-			return Model{}, e // it names the model
+			return Model{}, e // its text names the model
 		}
 		if err != nil {
 			return Model{}, fmt.Errorf("pull %s: %w", r.ID, err)
@@ -277,30 +276,28 @@ func (c *Client) Pull(ctx context.Context, r PullRequest, progress func(Progress
 	return Model{}, Errorf(CodeUnavailable, "The download of %s was cut off; pull it again to resume.", r.ID)
 }
 
-// Download begins a pull that goes on by itself, or goes on with one. The state
-// tells how far it has come.
+// Download begins or resumes a pull that goes on by itself. State.Downloads says how far it is.
 func (c *Client) Download(ctx context.Context, r PullRequest) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/downloads", r)
 }
 
-// PauseDownload stops one, which stays in the state.
+// PauseDownload stops a download. It stays in the state.
 func (c *Client) PauseDownload(ctx context.Context, id string) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/downloads/pause", PullRequest{ID: id})
 }
 
-// DropDownload stops one and takes it out of the state.
+// DropDownload stops a download and takes it out of the state.
 func (c *Client) DropDownload(ctx context.Context, r DropRequest) (State, error) {
 	return call[State](ctx, c, http.MethodPost, "/app/downloads/drop", r)
 }
 
-// Do sends body as JSON and returns the answer, whose body the caller closes.
-// Any status but 2xx comes back as an *Error. It serves the standard routes
-// too.
+// Do sends body as JSON and returns the answer. The caller closes its body. A status other than 2xx
+// is an *Error. Do serves the standard routes too.
 func (c *Client) Do(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	return c.do(ctx, method, path, body, "")
 }
 
-// do is Do for an answer of a media type, any if it is empty.
+// do is Do with the media type to accept; empty accepts any.
 func (c *Client) do(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {
 	var b []byte
 	if body != nil {
@@ -390,7 +387,7 @@ func Events(r io.Reader) iter.Seq2[[]byte, error] {
 		for lines.Scan() {
 			data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 			switch {
-			case !ok: // a comment, or the empty line behind an event
+			case !ok: // a comment, or the empty line after an event
 			case string(data) == "[DONE]":
 				return
 			case bytes.HasPrefix(data, []byte(`{"error":{`)):

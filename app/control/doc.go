@@ -1,18 +1,21 @@
-// Package control is the language of Tandem's control routes (/app/...): the
-// Go types of what they take and answer, the codes of their errors, and a
-// Client that speaks it over the Unix socket in the home folder.
+// Package control is the language of Tandem's control routes (/app/...). It holds the Go types of
+// requests and answers, the codes of errors, and a Client that calls the routes over the Unix
+// socket in the home folder.
 //
-// Opening the socket is the authority: it lies in a folder only its owner may
-// enter, so the client carries no token. The command line, the menu and the
-// window use this package; package server answers with the same types. The
-// JSON names of Model and Run are the columns of the database's tables.
+// Opening the socket is the authority: it lies in a folder that only its owner may enter, so the
+// client carries no token. The command line, the menu and the window use this package. Package
+// server answers with the same types. The JSON names of Model and Run are the columns of the
+// database's tables.
 //
 //	c := control.Dial(home)
 //	defer c.Close()
 //	state, err := c.State(ctx)
 //
-// The state is a stream as well, of merge patches (RFC 7396): evanphx/json-patch
-// makes and applies them, for null, absence and arrays each have their rule.
+// The state is a stream as well: the whole first, then merge patches (RFC 7396). evanphx/json-patch
+// makes and applies them, because null, absence and arrays each have a rule of their own.
+//
+// Texts and amounts that people read in several places are written here once: see [ByteSize],
+// [Plural] and [Printable].
 //
 // A Client may be used by several goroutines at once.
 package control

@@ -1,9 +1,8 @@
 package control
 
-// ModelSettings are what a person set for one model: the body of POST
-// /app/model-settings, which stands in place of what was set before. What is nil
-// or empty is as if nothing were set: a request decides, then these, then the
-// model's generation_config.json.
+// ModelSettings are what a person set for one model: the body of POST /app/model-settings, which
+// replaces what was set before. A nil or empty field is not set. A request decides first, then
+// these, then the model's generation_config.json.
 type ModelSettings struct {
 	Model             string   `json:"model"`
 	Context           *int     `json:"context,omitempty"` // tokens, from the next load on
@@ -14,16 +13,16 @@ type ModelSettings struct {
 	TopK              *int     `json:"top_k,omitempty"`
 	MinP              *float64 `json:"min_p,omitempty"`
 	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty"`
-	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it does not leave the memory for being idle
+	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it stays in memory while it is idle
 }
 
-// Bounds of a context that somebody sets, in tokens.
+// Bounds of a context that a person may set, in tokens.
 const (
 	LeastContext = 256
 	MostContext  = 1 << 26
 )
 
-// SamplingDefaults are what a model's authors recommend; nil where they say
+// SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
 // nothing.
 type SamplingDefaults struct {
 	Temperature       *float64 `json:"temperature,omitempty"`
@@ -40,7 +39,7 @@ type ModelSettingsState struct {
 	ContextLength int              `json:"context_length"`     // of the model, in tokens
 	Needs         *Needs           `json:"needs,omitempty"`    // with these settings; nil where that is not known
 	Serving       int              `json:"serving,omitempty"`  // tokens of the context in memory; 0 if the model is not loaded
-	Later         bool             `json:"later,omitempty"`    // what is in memory has another context: Settings count from the next load on
+	Later         bool             `json:"later,omitempty"`    // the model in memory has another context: Settings count from the next load on
 	Drafter       string           `json:"drafter"`            // auto, none or a folder: see /app/drafter
 	Drafters      []string         `json:"drafters,omitempty"` // ids in the hub's cache that could be chosen
 }

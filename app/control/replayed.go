@@ -41,10 +41,10 @@ type VerifyProgress struct {
 
 // String is the verdict in plain words.
 func (r Replayed) String() string {
-	text := fmt.Sprintf("the first %d of %s are the same", r.Same, plural(r.Tokens, "token"))
+	text := fmt.Sprintf("the first %d of %s are the same", r.Same, Plural(r.Tokens, "token"))
 	switch {
 	case r.Same == r.Tokens:
-		return fmt.Sprintf("all %s are the same without drafts and checkpoints", plural(r.Tokens, "token"))
+		return fmt.Sprintf("all %s are the same without drafts and checkpoints", Plural(r.Tokens, "token"))
 	case r.Forgotten && r.Tie:
 		return text + "; the model takes the next token and another for equally likely, so that rounding decides"
 	case r.Forgotten:

@@ -7,32 +7,33 @@ import (
 	"strings"
 )
 
-// A Report says in plain words what one run cost and how it was decoded: the
-// answer of GET /app/runs/{id}/report, and what `tandem runs show` prints.
+// A Report says in plain words what one run took and how it was decoded. It is the answer of GET
+// /app/runs/{id}/report, and what `tandem runs show` prints.
 type Report struct {
 	Run         Run          `json:"run"`
 	Facts       []Fact       `json:"facts"`       // empty while it is in flight
 	Phases      []PhaseTime  `json:"phases"`      // in order; together they are the whole run
 	Speculation *Speculation `json:"speculation"` // nil where its rounds are not kept
 
-	// ResumedBy is the run that completed the answer of this one, which was cut off; 0
-	// if none did.
+	// ResumedBy is the run that completed the answer of this one after it was cut off; 0 if none
+	// did.
 	ResumedBy int64 `json:"resumed_by,omitempty"`
 }
 
-// A Fact is a sentence about something.
+// A Fact is a name and a sentence.
 type Fact struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// A PhaseTime is what one part of a run took.
+// A PhaseTime is the time of one part of a run.
 type PhaseTime struct {
 	Name string  `json:"name"`
 	MS   float64 `json:"ms"`
 }
 
-// NewReport reads what the history has of a run.
+// NewReport makes the report of a run from its row in the history. It fails where the row holds
+// JSON that it cannot read.
 func NewReport(r Run) (Report, error) {
 	report := Report{Run: r, Facts: []Fact{}, Phases: []PhaseTime{}}
 	if r.Speculation != nil {
@@ -89,7 +90,7 @@ func (r *Report) prompt(parted *Parted) {
 	if parted != nil {
 		where := "a kept text"
 		if parted.Answer {
-			where = "an earlier answer, which the client or the chat template wrote differently, or somebody edited"
+			where = "an earlier answer, which the client or the chat template wrote differently, or a person edited"
 		}
 		r.fact("parts", "at token %d from %s: that goes on with %q, this prompt with %q", parted.At, where, parted.Kept, parted.Given)
 	}
@@ -116,13 +117,13 @@ func (r *Report) decoding() {
 		r.fact("drafts", "%d, %d of them accepted (%s)", run.Drafted, run.Accepted, Share(run.Accepted, run.Drafted))
 	}
 	if n := run.PredictionAccepted + run.PredictionRejected; n > 0 {
-		r.fact("prediction", "%s tried, %d of them accepted (%s)", plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
+		r.fact("prediction", "%s tried, %d of them accepted (%s)", Plural(n, "token"), run.PredictionAccepted, Share(run.PredictionAccepted, n))
 	}
-	rounds := plural(run.Rounds, "forward") + " after the prompt's"
+	rounds := Plural(run.Rounds, "forward") + " after the prompt's"
 	if run.Verifies > 0 {
 		rounds += fmt.Sprintf(", %d with drafts: %.2f tokens per verify", run.Verifies, run.TokensPerVerify())
 	}
-	r.fact("rounds", "%s; %s", rounds, plural(run.Syncs, "sync"))
+	r.fact("rounds", "%s; %s", rounds, Plural(run.Syncs, "sync"))
 }
 
 // verdict tells how the answer compared when it was computed again.
@@ -137,7 +138,7 @@ func (r *Report) verdict() error {
 // times tells what it took.
 func (r *Report) times() {
 	run := &r.Run
-	// Restoring is a part of the engine's prefill; decoding is what is left.
+	// Restoring is a part of the engine's prefill. What is left of the total is decoding.
 	read := max(0, run.PrefillMS-run.RestoreMS)
 	decode := max(0, run.TotalMS-run.QueueMS-run.LoadMS-run.RestoreMS-read)
 	if run.CompletionTokens == 0 && ends(run.FinishReason) {
@@ -165,29 +166,21 @@ func (r *Report) times() {
 	}
 }
 
-// ends reports whether a run that finished so was ended by something other than its answer.
+// ends reports whether a run with this finish reason ended before its answer was complete.
 func ends(finish string) bool {
 	return finish == FinishError || finish == FinishCancel || finish == FinishInterrupted
 }
 
-// Pace is a run's tokens per second after the first one, - where it has none.
+// Pace returns a run's tokens per second after the first one, - where they are not known.
 func (r Run) Pace() string {
 	decode := r.TotalMS - r.FirstTokenMS
-	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // of a resumed one nobody knows which tokens were new
+	if r.CompletionTokens < 2 || decode <= 0 || r.Resumes > 0 { // which tokens of a resumed answer were new is not known
 		return "-"
 	}
 	return fmt.Sprintf("%.1f", float64(r.CompletionTokens-1)/decode*1000)
 }
 
-// Share is a part in percent.
+// Share formats part/whole in percent.
 func Share(part, whole int) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(max(whole, 1)))
-}
-
-// plural writes a number of things, each called by that noun.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -123,7 +123,7 @@ func (m *Menu) phase(st *control.State, speed bool) {
 		for _, a := range st.Active {
 			per += a.PerSecond
 		}
-		title := "Answering " + plural(len(st.Active), "request")
+		title := "Answering " + control.Plural(len(st.Active), "request")
 		if per > 0 {
 			title = fmt.Sprintf("%s, %.0f tokens/s", title, per)
 			if speed {
@@ -169,7 +169,7 @@ func (m *Menu) models(v View) {
 		}
 		title := "Unload " + l.ID
 		if l.Bytes > 0 {
-			title = fmt.Sprintf("%s, %.1f GiB", title, float64(l.Bytes)/(1<<30))
+			title += ", " + control.GiB.Of(l.Bytes)
 		}
 		m.offer(Unload+Slot(i), title, UnloadModel, l.ID)
 		m.Rows[Unload+Slot(i)].Enabled = !l.InUse
@@ -221,11 +221,4 @@ func roughly(d time.Duration) string {
 		return fmt.Sprintf("%.0f s", s)
 	}
 	return fmt.Sprintf("%.0f min", math.Round(s/60))
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

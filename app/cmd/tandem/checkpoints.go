@@ -86,7 +86,7 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 				pin = "pinned"
 			}
 			rows = append(rows, []string{x.ID, cmp.Or(x.Name, "-"), cmp.Or(pin, "-"), x.Model, x.Kind, fmt.Sprint(x.ToToken),
-				fmt.Sprint(x.ToToken - x.FromToken), byteSize(x.Bytes), fmt.Sprint(x.Hits), clock(x.UsedAt), run64(x.Run)})
+				fmt.Sprint(x.ToToken - x.FromToken), control.ByteSize(x.Bytes), fmt.Sprint(x.Hits), clock(x.UsedAt), run64(x.Run)})
 		}
 		if *asJSON {
 			return nil
@@ -140,10 +140,10 @@ func showCheckpoint(ctx context.Context, m *Main, args []string) error {
 			{"kind", x.Kind},
 			{"tokens", fmt.Sprintf("%d to %d", x.FromToken, x.ToToken)},
 			{"goes on from", cmp.Or(x.Parent, "the beginning")},
-			{"size", byteSize(x.Bytes)},
+			{"size", control.ByteSize(x.Bytes)},
 			{"run", run64(x.Run)},
 			{"made", clock(x.CreatedAt)},
-			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), plural(x.Hits, "time"))},
+			{"used", fmt.Sprintf("%s, %s", clock(x.UsedAt), control.Plural(x.Hits, "time"))},
 			{"pinned", pinned},
 		}
 		if err := table(m.Stdout, []string{"checkpoint", x.ID}, rows); err != nil {
@@ -214,10 +214,10 @@ func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 			}
 		}
 		if damaged > 0 {
-			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one", damaged, plural(len(names), "checkpoint"))
+			return fmt.Errorf("%d of %s cannot be used; `tandem checkpoints delete ID` deletes one", damaged, control.Plural(len(names), "checkpoint"))
 		}
 		if !*asJSON {
-			fmt.Fprintf(m.Stdout, "%s whole\n", plural(len(names), "checkpoint"))
+			fmt.Fprintf(m.Stdout, "%s whole\n", control.Plural(len(names), "checkpoint"))
 		}
 		return nil
 	})

@@ -25,7 +25,7 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		what := fmt.Sprintf("delete %s, which frees %s", plural(len(would.Checkpoints), "checkpoint"), byteSize(would.Bytes))
+		what := fmt.Sprintf("delete %s, which frees %s", control.Plural(len(would.Checkpoints), "checkpoint"), control.ByteSize(would.Bytes))
 		if err := m.confirm(ctx, f, *yes, what); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func deleteCheckpoint(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n", plural(len(d.Checkpoints), "checkpoint"), byteSize(d.Bytes))
+		fmt.Fprintf(m.Stderr, "tandem: deleted %s, which frees %s\n", control.Plural(len(d.Checkpoints), "checkpoint"), control.ByteSize(d.Bytes))
 		return nil
 	})
 }
@@ -52,7 +52,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		return mistake(f, "say what to forget: --model, --client, --day, or several, which narrow each other")
 	}
 	amount := func(g control.Forgotten) string {
-		return fmt.Sprintf("%s and %s, which frees %s", plural(g.Runs, "run"), plural(g.Checkpoints, "checkpoint"), byteSize(g.Bytes))
+		return fmt.Sprintf("%s and %s, which frees %s", control.Plural(g.Runs, "run"), control.Plural(g.Checkpoints, "checkpoint"), control.ByteSize(g.Bytes))
 	}
 	return m.withServer(ctx, func(c *control.Client) error {
 		would, err := c.WouldForget(ctx, r)
@@ -70,7 +70,7 @@ func forget(ctx context.Context, m *Main, args []string) error {
 		}
 		fmt.Fprintf(m.Stderr, "tandem: forgot %s\n", amount(gone))
 		if gone.InFlight > 0 {
-			fmt.Fprintf(m.Stderr, "tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n", plural(gone.InFlight, "run"))
+			fmt.Fprintf(m.Stderr, "tandem: %s in flight; nothing of their texts is kept, and `tandem forget` forgets the rest once they have ended\n", control.Plural(gone.InFlight, "run"))
 		}
 		return nil
 	})

@@ -57,8 +57,8 @@ func TestDeletionAsks(t *testing.T) {
 			if code := console.tandem(t.Context(), args...); code != c.code || !strings.Contains(console.stderr, c.says) {
 				t.Errorf("%v, %+v: exit %d, %s", args, c, code, console.stderr)
 			}
-			if !strings.Contains(console.stderr, plural(len(all), "checkpoint")) || !strings.Contains(console.stderr, "which frees "+byteSize(sum)) {
-				t.Errorf("%v: of %d checkpoints with %s it says %s", args, len(all), byteSize(sum), console.stderr)
+			if !strings.Contains(console.stderr, control.Plural(len(all), "checkpoint")) || !strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) {
+				t.Errorf("%v: of %d checkpoints with %s it says %s", args, len(all), control.ByteSize(sum), console.stderr)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func TestDeletionAsks(t *testing.T) {
 		t.Fatalf("%d of %d checkpoints are left", len(left), len(all))
 	}
 	console.must(t, append(remove, "--yes")...)
-	if !strings.Contains(console.stderr, "which frees "+byteSize(sum)) || len(list()) > 0 {
+	if !strings.Contains(console.stderr, "which frees "+control.ByteSize(sum)) || len(list()) > 0 {
 		t.Errorf("it says %s, and %d are left", console.stderr, len(list()))
 	}
 	console.typed, console.terminal, console.stdin = true, true, "Y\n"

@@ -60,7 +60,7 @@ func writeDrafter(w io.Writer, d control.Drafter) error {
 		rows = append(rows, []string{"reading", reading(d.Embedding, d.Sliding)})
 	}
 	for _, t := range d.Trials {
-		rows = append(rows, []string{"measured", fmt.Sprintf("%s: %.2f tokens per verify over %s", reading(t.Embedding, t.Sliding), t.TokensPerVerify, plural(t.Blocks, "block"))})
+		rows = append(rows, []string{"measured", fmt.Sprintf("%s: %.2f tokens per verify over %s", reading(t.Embedding, t.Sliding), t.TokensPerVerify, control.Plural(t.Blocks, "block"))})
 	}
 	return table(w, []string{"model", d.Model}, rows)
 }

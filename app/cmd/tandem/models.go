@@ -87,10 +87,10 @@ func listModels(ctx context.Context, m *Main, args []string) error {
 			}
 			memory := ""
 			if l := state.Resident(model.ID); l != nil {
-				memory = byteSize(l.Bytes)
+				memory = control.ByteSize(l.Bytes)
 			}
 			rows = append(rows, []string{mark + model.ID, architecture, count(model.Parameters), weights,
-				byteSize(model.Bytes), fmt.Sprint(model.ContextLength), memory, source, clock(model.LastUsedAt)})
+				control.ByteSize(model.Bytes), fmt.Sprint(model.ContextLength), memory, source, clock(model.LastUsedAt)})
 		}
 		if *asJSON {
 			return nil
@@ -151,7 +151,7 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 			return err
 		}
 		if gone.Deletes {
-			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id, byteSize(gone.Bytes))
+			fmt.Fprintf(m.Stderr, "tandem: %s is deleted, which frees %s\n", id, control.ByteSize(gone.Bytes))
 		}
 		if before.Resident(id) != nil {
 			fmt.Fprintf(m.Stderr, "tandem: %s was in memory and has been unloaded\n", id)

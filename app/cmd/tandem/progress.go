@@ -44,12 +44,12 @@ func (m *Main) bar() *progressBar {
 
 // bytes shows how much has arrived; total may be unknown, which is 0.
 func (b *progressBar) bytes(what string, done, total, perSecond int64) {
-	line := what + " " + byteSize(done)
+	line := what + " " + control.ByteSize(done)
 	if total > 0 {
-		line = fmt.Sprintf("%s %s %s of %s", what, gauge(done, total), byteSize(done), byteSize(total))
+		line = fmt.Sprintf("%s %s %s of %s", what, gauge(done, total), control.ByteSize(done), control.ByteSize(total))
 	}
 	if perSecond > 0 {
-		line += fmt.Sprintf(", %s/s", byteSize(perSecond))
+		line += fmt.Sprintf(", %s/s", control.ByteSize(perSecond))
 		if left := total - done; left > 0 {
 			line += fmt.Sprintf(", %v left", time.Duration(left/perSecond)*time.Second)
 		}

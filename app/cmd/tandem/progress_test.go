@@ -65,8 +65,8 @@ func TestWatch(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1536: "1.5 kB", 24_408_912: "24.4 MB", 6e12: "6.0 TB"} {
-		if got := byteSize(n); got != want {
-			t.Errorf("byteSize(%d) is %s, want %s", n, got, want)
+		if got := control.ByteSize(n); got != want {
+			t.Errorf("control.ByteSize(%d) is %s, want %s", n, got, want)
 		}
 	}
 	for n, want := range map[int64]string{0: "0", 999: "999", 127_680: "127.7k", 12_200_064: "12.2M", 8_030_000_000: "8.0B"} {

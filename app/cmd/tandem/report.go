@@ -75,7 +75,7 @@ func writeReport(w io.Writer, r control.Run) error {
 	case r.FinishReason == control.FinishInterrupted:
 		lines = append(lines, []string{"resume", fmt.Sprintf("`tandem runs resume %d` completes its answer, if it had begun", r.ID)})
 	default:
-		lines = append(lines, []string{"memory", byteSize(r.PeakBytes) + " at the peak"})
+		lines = append(lines, []string{"memory", control.ByteSize(r.PeakBytes) + " at the peak"})
 	}
 	header := []string{"run", fmt.Sprint(r.ID)}
 	if err := table(w, header, lines); err != nil {
@@ -117,9 +117,9 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	}
 	each := (n + chartWidth - 1) / chartWidth
 	most := slices.Max(rounds.Drafted) // may be 0: another choice drafted
-	scale := fmt.Sprintf("%s, one a column", plural(n, "round"))
+	scale := fmt.Sprintf("%s, one a column", control.Plural(n, "round"))
 	if each > 1 {
-		scale = fmt.Sprintf("%s, %d a column", plural(n, "round"), each)
+		scale = fmt.Sprintf("%s, %d a column", control.Plural(n, "round"), each)
 	}
 	if how.Cut > 0 {
 		scale += fmt.Sprintf("; the %d after them were not kept", how.Cut)

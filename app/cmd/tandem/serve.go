@@ -142,7 +142,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 			m.sayLoaded(a, err)
 		},
 		Draining: func(requests int) {
-			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", plural(requests, "request"))
+			fmt.Fprintf(m.Stderr, "tandem: finishing %s, for some seconds at most; press Ctrl-C again to stop at once\n", control.Plural(requests, "request"))
 		},
 	})
 	stop()

@@ -10,44 +10,27 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
+
+	"tandem/app/control"
 )
 
-// table prints aligned columns. Names in them may be of anybody's making: what
-// would move the terminal's cursor, or turn the line around, is shown as a sign.
+// table prints aligned columns. Names in them may be anyone's: what would move the terminal's cursor
+// is shown as a sign (see control.Printable).
 func table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(header, "\t"))
 	for _, r := range rows {
 		cells := make([]string, len(r))
 		for i, text := range r {
-			cells[i] = strings.Map(func(c rune) rune {
-				if !unicode.IsPrint(c) {
-					return unicode.ReplacementChar
-				}
-				return c
-			}, text)
+			cells[i] = control.Printable(text)
 		}
 		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	return tw.Flush()
 }
 
-// byteSize writes a number of bytes for a person.
-func byteSize(n int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB"}
-	v, i := float64(n), 0
-	for v >= 1000 && i < len(units)-1 {
-		v, i = v/1000, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[i])
-}
-
-// sizeFlag reads what byteSize writes into n, at least a megabyte: GB is a billion
-// bytes, GiB 2^30 of them.
+// sizeFlag reads a number and a unit into n, in bytes, at least a megabyte. A GB is a
+// billion bytes, a GiB is 2^30.
 func sizeFlag(n *int64) func(string) error {
 	return func(text string) error {
 		number := strings.TrimRight(text, " kKMGTiB")
@@ -65,7 +48,7 @@ func sizeFlag(n *int64) func(string) error {
 	}
 }
 
-// count writes a large number of things for a person.
+// count formats a large number: 12.2M.
 func count(n int64) string {
 	switch {
 	case n >= 1e9:
@@ -78,15 +61,7 @@ func count(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// plural writes a number of things, each called by that noun.
-func plural(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// clock writes a moment in local time, - for none.
+// clock formats a moment in local time, - for none.
 func clock(t time.Time) string {
 	if t.IsZero() {
 		return "-"

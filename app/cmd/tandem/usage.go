@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"tandem/app/control"
 )
 
 // A verb is one word of the command line. What it takes beside flags stands in the
@@ -106,7 +108,7 @@ func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	case len(rest) > max:
 		most := "one argument"
 		if max > 1 {
-			most = plural(max, "argument")
+			most = control.Plural(max, "argument")
 		}
 		fmt.Fprintf(f.Output(), "%s takes %s; %q is one too many\n", f.Name(), most, rest[max])
 	default:

@@ -94,17 +94,16 @@ export interface BenchProgress {
   bench?: Bench | null
 }
 
-// A Chat is a conversation of Tandem's own window, field for field that of
-// package storage. Its messages are a tree: one that is edited, or answered
-// again, gets a sibling.
+// A Chat is a conversation of the window, field for field that of package storage. Its messages are
+// a tree: a message that is edited, or answered again, gets a sibling.
 export interface Chat {
   id: number
   kind: string // chat or code
-  title: string // a person's, or made of the first message
+  title: string // given by a person, or made from the first message
   system: string // what the model is told first
-  options: unknown // an object, the page's: how to sample; null = none
-  leaf: number // message that the shown branch ends with; 0 while there is none
-  used: number // counts up: the greater, the later it was written to
+  options: unknown // an object of the page's, how to sample; null = none
+  leaf: number // the last message of the branch that is shown; 0 while there is none
+  used: number // counts up with each write: the greater, the later
   created_at: string
   updated_at: string
 }
@@ -113,13 +112,13 @@ export interface Chat {
 export interface Message {
   id: number
   chat: number
-  parent: number // message that it follows; 0 = it begins the chat
+  parent: number // the message before it; 0 = it begins the chat
   role: string // user or assistant
   content: string
-  model: string // that answered
-  finish: string // why it ended; empty while it grows, or if nobody saw its end
-  run: number // that generated it; 0 = unknown, or a person's
-  facts: unknown // an object, the page's: timings, what was drafted; null = none
+  model: string // the model that answered
+  finish: string // why it ended; empty while it grows, or if its end was not seen
+  run: number // the run that generated it; 0 = unknown, or a person wrote it
+  facts: unknown // an object of the page's, timings and what was drafted; null = none
   created_at: string
 }
 
@@ -134,11 +133,11 @@ export interface ChatList {
   chats: Chat[] // the last written to first
   next: number // Before of the next page; 0 at the end
   keep: boolean // chats are kept
-  count: number // of all, whatever was searched for
+  count: number // of all chats, whatever was searched for
   bytes: number // of all their messages
 }
 
-// ChatChange is the body of POST /app/chats/{id}. What is nil stays.
+// ChatChange is the body of POST /app/chats/{id}. A nil field stays.
 export interface ChatChange {
   title?: string | null // empty = of the first message
   system?: string | null
@@ -146,8 +145,7 @@ export interface ChatChange {
   leaf?: number | null
 }
 
-// MessageChange is the body of POST /app/chats/{id}/messages/{message}. What is nil
-// stays.
+// MessageChange is the body of POST /app/chats/{id}/messages/{message}. A nil field stays.
 export interface MessageChange {
   content?: string | null // begins with what it was
   model?: string | null
@@ -161,9 +159,9 @@ export interface KeepChats {
   keep: boolean
 }
 
-// DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what went. It
-// is that of GET /app/chats/deletion and /app/chats/{id}/deletion too, which say what
-// would go and delete nothing.
+// DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what was deleted. GET
+// /app/chats/deletion and /app/chats/{id}/deletion answer the same: what would be deleted. They
+// delete nothing.
 export interface DeletedChats {
   chats: number
   checkpoints: number
@@ -553,10 +551,9 @@ export interface Machine {
   engine: string // MLX's version and what it computes on
 }
 
-// ModelSettings are what a person set for one model: the body of POST
-// /app/model-settings, which stands in place of what was set before. What is nil
-// or empty is as if nothing were set: a request decides, then these, then the
-// model's generation_config.json.
+// ModelSettings are what a person set for one model: the body of POST /app/model-settings, which
+// replaces what was set before. A nil or empty field is not set. A request decides first, then
+// these, then the model's generation_config.json.
 export interface ModelSettings {
   model: string
   context?: number | null // tokens, from the next load on
@@ -567,10 +564,10 @@ export interface ModelSettings {
   top_k?: number | null
   min_p?: number | null
   repetition_penalty?: number | null
-  keep_loaded?: boolean // it does not leave the memory for being idle
+  keep_loaded?: boolean // it stays in memory while it is idle
 }
 
-// SamplingDefaults are what a model's authors recommend; nil where they say
+// SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
 // nothing.
 export interface SamplingDefaults {
   temperature?: number | null
@@ -587,7 +584,7 @@ export interface ModelSettingsState {
   context_length: number // of the model, in tokens
   needs?: Needs | null // with these settings; nil where that is not known
   serving?: number // tokens of the context in memory; 0 if the model is not loaded
-  later?: boolean // what is in memory has another context: Settings count from the next load on
+  later?: boolean // the model in memory has another context: Settings count from the next load on
   drafter: string // auto, none or a folder: see /app/drafter
   drafters?: string[] // ids in the hub's cache that could be chosen
 }
@@ -619,8 +616,8 @@ export interface VerifyProgress {
   verdict?: Replayed | null
 }
 
-// A Report says in plain words what one run cost and how it was decoded: the
-// answer of GET /app/runs/{id}/report, and what `tandem runs show` prints.
+// A Report says in plain words what one run took and how it was decoded. It is the answer of GET
+// /app/runs/{id}/report, and what `tandem runs show` prints.
 export interface Report {
   run: Run
   facts: Fact[] // empty while it is in flight
@@ -629,13 +626,13 @@ export interface Report {
   resumed_by?: number
 }
 
-// A Fact is a sentence about something.
+// A Fact is a name and a sentence.
 export interface Fact {
   name: string
   text: string
 }
 
-// A PhaseTime is what one part of a run took.
+// A PhaseTime is the time of one part of a run.
 export interface PhaseTime {
   name: string
   ms: number
