@@ -1,48 +1,57 @@
-// Package native binds the engine's small Rust crate, whose sources lie in this folder.
+// Package native binds the engine's small Rust crate. Its sources lie in this folder.
 //
 // # Chat templates
 //
-// A chat template is the Jinja program that comes with a model and turns a conversation into a
-// prompt. It runs in minijinja, because the Jinja engines written in Go lose the key order of
-// tools and lack syntax that published templates use. A [Template] gives the same text as jinja2
-// under transformers: trim_blocks, lstrip_blocks, loop controls, the generation block,
-// raise_exception, strftime_now, and a tojson that is json.dumps. Where minijinja itself differs
-// (operators, slices, string escapes and methods, printed floats), src/template replaces its
-// parts; src/template/source.rs says how.
+// A chat template is a Jinja program that comes with a model. It turns a conversation into a
+// prompt. A [Template] gives the text of jinja2 under transformers: trim_blocks, lstrip_blocks,
+// loop controls, the generation block, raise_exception, strftime_now, and a tojson that is
+// json.dumps. minijinja runs it. The Jinja engines written in Go lose the key order of tools, and
+// lack syntax that published templates use.
 //
-// transformers passes two variables always, null if the caller has none: tools and documents.
-// Templates that ask `tools is defined` expect that, so callers of [Template.Render] do the same.
+// The crate adds to minijinja only what a published template needs, and limits. engine/LOG.md
+// measures this (2026-11-25): all published templates that were found render as in jinja2. Other
+// templates may meet a difference. The tables in parity_test.go list the known ones:
 //
-// What still differs, and TestExpressions holds it to this: a macro's implicit kwargs and varargs,
-// %r, wordcount, cycler and joiner are refused with an error; some expressions that jinja2
-// refuses have a value here; a range printed as it is looks like a list. Not in that test because
-// it varies: a dict with both 1 and true as keys may keep both.
+//   - refused with an error: formats (% on texts, the method and filter format), block and include,
+//     a macro's kwargs and varargs, and some methods and filters;
+//   - lenient: some expressions that jinja2 refuses have a value here;
+//   - different text: a printed range, a dict's method without a call, title(), and the line end
+//     after a raw tag.
+//
+// A dict with both 1 and true as keys may keep both.
+//
+// transformers always passes two variables, null if the caller has none: tools and documents.
+// Templates that ask `tools is defined` expect them, so callers of [Template.Render] do the same.
 //
 // # Grammars
 //
-// A grammar says which texts there may be: a JSON schema, a regular expression, or rules in
-// llguidance's dialect of Lark, which is the library behind it. A [Vocabulary] is made once for a
-// model; a [Matcher] follows one text token by token and tells, as a set of bits, which tokens may
-// follow. It goes back as well, so that guesses can be judged before they stand. Where the end of
-// the text is all that may follow, the set holds the tokens that end one.
+// A grammar says which texts are allowed. It is a JSON schema, a regular expression, or rules in
+// the Lark dialect of llguidance, the library that compiles them. A [Vocabulary] is made once for
+// a model. A [Matcher] follows one text token by token. It returns the tokens that may follow as a
+// set of bits. It also goes back, so that guesses can be judged before they are accepted. At the
+// end of a text the set holds the tokens that end one.
 //
-// A schema's properties come in its own order. Keywords that cannot be honoured are an error when
-// the grammar is compiled, and never ignored.
+// A schema's properties come in its own order. A keyword that cannot be honoured is an error when
+// the grammar is compiled. It is never ignored.
 //
 // # The boundary
 //
-// native.h is the whole interface: texts as pointer and length in, one buffer or one object out,
-// freed by Go through the library. No Go memory is kept by Rust, and nothing calls back. What
-// compiles or renders runs on a thread of the crate's own with a large stack, and all calls catch
-// panics, so that a hostile template or schema ends in an error: see [TemplateError] and
-// [GrammarError] for the limits. A Template may render on any number of goroutines at once, a
-// Matcher belongs to one. None of this touches MLX or its thread.
+// native.h is the whole interface:
+//
+//   - A text goes in as pointer and length. One buffer or one object comes out, and Go frees it
+//     through the library.
+//   - Rust keeps no memory of Go, and nothing calls back.
+//   - Compiling and rendering run on a thread of the crate's own with a large stack. All calls
+//     catch panics. So a hostile template or schema ends in an error: [TemplateError] and
+//     [GrammarError] list the limits.
+//   - A Template may render on any number of goroutines at once. A Matcher belongs to one.
+//
+// None of this touches MLX or its thread.
 //
 // # Building
 //
 // `go run ./build setup` builds the crate with cargo from the committed Cargo.lock and links
-// .deps/VERSION/libtandem_native.a, where VERSION is the crate's; it stands in the #cgo line, so
-// that a new version relinks. The library itself is named by -l, so that a link for another system
-// can put a folder before that one. Sources that change without a new version are an error of
-// `go run ./build check`.
+// .deps/VERSION/libtandem_native.a. VERSION is the crate's. It stands in the #cgo line, so that a
+// new version relinks. -l names the library, so that a link for another system can put a folder
+// first. `go run ./build check` fails if the sources change without a new version.
 package native

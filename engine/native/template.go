@@ -1,7 +1,7 @@
 package native
 
 /*
-#cgo LDFLAGS: -L${SRCDIR}/.deps/0.2.0 -ltandem_native
+#cgo LDFLAGS: -L${SRCDIR}/.deps/0.3.0 -ltandem_native
 #cgo linux LDFLAGS: -ldl -lpthread -lm
 #include "native.h"
 */
@@ -21,15 +21,18 @@ type ErrorKind string
 const (
 	KindSyntax ErrorKind = "syntax" // it does not compile
 	KindRaise  ErrorKind = "raise"  // the template called raise_exception
-	KindLimit  ErrorKind = "limit"  // it ran into a limit
+	KindLimit  ErrorKind = "limit"  // it reached a limit
 	KindRender ErrorKind = "render" // anything else, bad variables included
 )
 
 // A TemplateError is the failure of a template.
 //
-// The limits: source 1 MiB, 4,000 tokens in one tag, output 4 MiB, 128 MiB of text built on the
-// way, 20 million instructions, 10 s, variables nested 64 deep, values made by the template 100
-// deep, macros nested 200 deep. They are constants in src/json.rs and src/template.
+// The limits are constants in src/json.rs and src/template:
+//
+//   - source 1 MiB, 4,000 tokens in one tag, 1,000 elif branches
+//   - output 4 MiB, texts and lists made on the way 128 MiB
+//   - 20 million instructions, 10 s
+//   - variables nested 64 deep, values made by the template 100 deep, macros 200 deep
 type TemplateError struct {
 	Kind    ErrorKind
 	Message string // for KindRaise the text of raise_exception and nothing else
@@ -45,16 +48,16 @@ func (e *TemplateError) Error() string {
 // A Template is a compiled chat template. Render may be called from any number of goroutines;
 // Close waits for them.
 type Template struct {
-	// Now is the time that strftime_now prints, time.Now if nil. To be set before the first
-	// Render. Only its wall clock reading counts, in its own location.
+	// Now returns the time that strftime_now prints, in the time's own location. nil means
+	// time.Now. Set it before the first Render.
 	Now func() time.Time
 
 	mu     sync.RWMutex // held for reading by Render, for writing by Close
 	handle *C.tandem_template
 }
 
-// NewTemplate compiles a chat template. A *TemplateError names line and reason. The Template
-// holds memory of the library until Close.
+// NewTemplate compiles a chat template. A *TemplateError names the line and the reason. The
+// Template holds memory of the library until Close.
 func NewTemplate(source string) (*Template, error) {
 	t := new(Template)
 	var message C.tandem_buffer
@@ -67,10 +70,10 @@ func NewTemplate(source string) (*Template, error) {
 	return t, nil
 }
 
-// Render renders the template with the variables of one JSON object: messages, tools,
-// add_generation_prompt, bos_token, eos_token and whatever else the template asks for. Objects
-// keep their key order, 1.0 stays a float, integers may have any length. A variable named like a
-// function of the template hides it.
+// Render returns the text of the template with the variables of one JSON object: messages, tools,
+// add_generation_prompt, bos_token, eos_token and others that the template reads. Objects keep
+// their key order, 1.0 stays a float, integers may have any length. A variable hides a function of
+// the same name.
 func (t *Template) Render(varsJSON []byte) (string, error) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -82,8 +85,8 @@ func (t *Template) Render(varsJSON []byte) (string, error) {
 		now = t.Now
 	}
 	var out C.tandem_buffer
-	kind := C.tandem_template_render(
-		t.handle, (*C.uint8_t)(unsafe.SliceData(varsJSON)), C.size_t(len(varsJSON)), clock(now()), &out)
+	vars := (*C.uint8_t)(unsafe.SliceData(varsJSON))
+	kind := C.tandem_template_render(t.handle, vars, C.size_t(len(varsJSON)), clock(now()), &out)
 	runtime.KeepAlive(varsJSON)
 	if kind != C.TANDEM_OK {
 		return "", templateError(kind, out)
@@ -105,15 +108,13 @@ func (t *Template) Close() error {
 
 func clock(now time.Time) C.tandem_clock {
 	return C.tandem_clock{
-		year:        C.int32_t(now.Year()),
-		month:       C.int32_t(now.Month()),
-		day:         C.int32_t(now.Day()),
-		hour:        C.int32_t(now.Hour()),
-		minute:      C.int32_t(now.Minute()),
-		second:      C.int32_t(now.Second()),
-		microsecond: C.int32_t(now.Nanosecond() / 1000),
-		weekday:     C.int32_t(now.Weekday()),
-		yearday:     C.int32_t(now.YearDay()),
+		year:    C.int32_t(now.Year()),
+		month:   C.int32_t(now.Month()),
+		day:     C.int32_t(now.Day()),
+		hour:    C.int32_t(now.Hour()),
+		minute:  C.int32_t(now.Minute()),
+		second:  C.int32_t(now.Second()),
+		weekday: C.int32_t(now.Weekday()),
 	}
 }
 
@@ -133,14 +134,14 @@ func errorKind(kind C.int32_t) ErrorKind {
 	return KindRender
 }
 
-// take copies a buffer and frees it.
+// take returns a copy of a buffer and frees it.
 func take(b C.tandem_buffer) string {
 	s := string(unsafe.Slice((*byte)(b.ptr), int(b.len)))
 	C.tandem_buffer_free(b)
 	return s
 }
 
-// live counts the objects and buffers the library has handed out and not got back.
+// live counts the objects and buffers that the library handed out and did not get back.
 func live() int64 {
 	return int64(C.tandem_native_live())
 }

@@ -1,6 +1,6 @@
-//! What a call failed by.
+//! The failure of a call.
 
-/// The values stand in native.h.
+/// The values are those of native.h.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum Kind {

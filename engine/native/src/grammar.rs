@@ -1,7 +1,7 @@
 //! Grammars by llguidance: which tokens may follow a text.
 //!
-//! A [`Vocabulary`] knows the bytes of a model's tokens; it is made once and shared. A
-//! [`Matcher`] reads one text by one grammar, token by token.
+//! A [`Vocabulary`] knows the bytes of a model's tokens. It is made once and shared. A [`Matcher`]
+//! reads one text by one grammar, token by token.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use toktrie::{ApproximateTokEnv, InferenceCapabilities, TokEnv, TokRxInfo, TokTr
 
 use crate::failure::{Failure, Kind};
 
-/// Bytes of a token, more of which llguidance's tree cannot hold.
+/// Bytes of a token. llguidance's tree holds no longer ones.
 const TOKEN_BYTES: usize = 1 << 10;
 
-/// Bytes of a grammar, schemas and all.
+/// Bytes of a grammar with its schemas.
 const SOURCE_BYTES: usize = 1 << 20;
 
 /// The tokens of a model.
@@ -24,8 +24,8 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// `ends` are where each token's bytes end in `bytes`. A special token's bytes begin with
-    /// 0xFF; a token without bytes is never allowed. `eos` end a text.
+    /// `ends` says where each token's bytes end in `bytes`. A special token's bytes begin with 0xFF.
+    /// A token without bytes is never allowed. `eos` end a text.
     pub fn new(bytes: &[u8], ends: &[u32], eos: &[u32]) -> Result<Vocabulary, Failure> {
         let mut words = Vec::with_capacity(ends.len());
         let mut from = 0;
@@ -35,7 +35,11 @@ impl Vocabulary {
                 return Err(invalid("the tokens' bytes are out of order"));
             }
             let word = &bytes[from..to];
-            words.push(if word.len() < TOKEN_BYTES { word.to_vec() } else { Vec::new() });
+            words.push(if word.len() < TOKEN_BYTES {
+                word.to_vec()
+            } else {
+                Vec::new()
+            });
             from = to;
         }
         let size = words.len();
@@ -63,16 +67,20 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// `source` is a grammar, or a list of grammars that know each other by name, as llguidance
-    /// serialises them: `{"grammars": [{"json_schema": ...}]}`.
+    /// `source` is one grammar, or a list of grammars that refer to each other by name, in
+    /// llguidance's form: `{"grammars": [{"json_schema": ...}]}`.
     pub fn new(vocabulary: &Vocabulary, source: &str) -> Result<Matcher, Failure> {
         if source.len() > SOURCE_BYTES {
             return Err(Failure::new(
                 Kind::Limit,
-                format!("it has {} bytes, at most {SOURCE_BYTES} are read", source.len()),
+                format!(
+                    "it has {} bytes, at most {SOURCE_BYTES} are read",
+                    source.len()
+                ),
             ));
         }
-        let grammar: TopLevelGrammar = serde_json::from_str(source).map_err(|e| Failure::new(Kind::Syntax, e.to_string()))?;
+        let grammar: TopLevelGrammar =
+            serde_json::from_str(source).map_err(|e| Failure::new(Kind::Syntax, e.to_string()))?;
         let parser = vocabulary.factory.create_parser(grammar);
         let inner = llguidance::Matcher::new(parser);
         match inner.get_error() {
@@ -84,7 +92,8 @@ impl Matcher {
         }
     }
 
-    /// Sets the bits of the tokens that may follow: those that end a text, if nothing else may.
+    /// Sets the bits of the tokens that may follow. If nothing else may, these are the tokens that
+    /// end a text.
     pub fn mask(&mut self, bits: &mut [u32]) -> Result<(), Failure> {
         if bits.len() != self.size.div_ceil(32) {
             return Err(invalid("the mask has another size than the vocabulary"));
@@ -108,7 +117,7 @@ impl Matcher {
         self.inner.rollback(n).map_err(broken)
     }
 
-    /// Whether nothing but the end may follow.
+    /// Whether only the end may follow.
     pub fn stopped(&self) -> bool {
         self.inner.is_stopped()
     }

@@ -1,8 +1,8 @@
 //! Reads JSON into template values.
 //!
-//! Own reader instead of a library because a template must see what Python's json.loads would
-//! have given it: object order, integers of any length as their digits, 1.0 as a float. serde_json
-//! offers the long integers only through a marker key that a client could send as data.
+//! A template must see what Python's json.loads gives: object order, integers of any length as
+//! their digits, 1.0 as a float. serde_json offers long integers only through a marker key, which a
+//! client could send as data. So the reader is our own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use minijinja::value::{Object, ObjectRepr, Value};
 /// Arrays and objects inside one another.
 pub const MAX_DEPTH: usize = 64;
 
-/// An integer beyond 128 bits. Templates can print it and nothing else.
+/// An integer beyond 128 bits. A template can only print it.
 #[derive(Debug)]
 pub struct LongInt(pub String);
 
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
                     }
                     self.at = back;
                 }
-                // Half a surrogate pair has no UTF-8 form; encoding/json replaces it too.
+                // Half a surrogate pair has no UTF-8 form. encoding/json replaces it too.
                 char::from_u32(high).unwrap_or('\u{fffd}')
             }
             _ => {

@@ -1,10 +1,14 @@
 //! The C interface of native.h: chat templates and grammars for Go.
 //!
-//! Every export runs inside [`guarded`]: on a thread of its own, whose stack is large enough for
-//! the limits of the template module, with panics turned into error texts. Nothing unwinds into
-//! C, and a deep template cannot overflow the stack of the calling Go thread (512 KiB on a Mac).
-//! What a matcher does for each token is the exception: it takes microseconds, and no recursion,
-//! so it runs where it is called, in [`caught`].
+//! Exports that compile or render run inside [`guarded`]:
+//!
+//! - on a thread of their own, since a deep template would overflow the stack of the calling Go
+//!   thread (512 KiB on a Mac);
+//! - with a stack large enough for the limits of the template module;
+//! - with panics turned into error texts. Nothing unwinds into C.
+//!
+//! A matcher's work for one token takes microseconds and no recursion. It runs in the caller's
+//! thread, inside [`caught`].
 
 use std::any::Any;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -22,13 +26,13 @@ use failure::{Failure, Kind};
 use grammar::{Matcher, Vocabulary};
 use template::{Clock, Template};
 
-/// Stack of the thread a call runs on. Address space only until it is touched.
+/// Bytes of stack for a guarded call. Only the touched part takes memory.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Objects and buffers handed out and not yet freed, for leak tests.
+/// Objects and buffers handed out and not yet freed. Leak tests read it.
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
-/// Bytes owned by this library until `tandem_buffer_free`.
+/// Bytes that this library owns until `tandem_buffer_free`.
 #[repr(C)]
 pub struct Buffer {
     ptr: *mut u8,
@@ -149,8 +153,7 @@ pub unsafe extern "C" fn tandem_matcher_new(
 /// Sets a bit for each token that may follow. Returns 0, or a kind and sets `message`.
 ///
 /// # Safety
-/// `m` comes from `tandem_matcher_new` and no other call uses it meanwhile, as for all below;
-/// `bits` points to `words` writable numbers; `message` is writable.
+/// `m` comes from `tandem_matcher_new`. No other call uses it meanwhile, here and below. `bits` points to `words` writable numbers; `message` is writable.
 #[no_mangle]
 pub unsafe extern "C" fn tandem_matcher_mask(
     m: *mut Matcher,
@@ -162,10 +165,10 @@ pub unsafe extern "C" fn tandem_matcher_mask(
     done(caught(|| (*m).mask(bits)), message)
 }
 
-/// Goes on behind a token, which the mask allows.
+/// Moves on by a token that the mask allows.
 ///
 /// # Safety
-/// As of `tandem_matcher_mask`.
+/// As for `tandem_matcher_mask`.
 #[no_mangle]
 pub unsafe extern "C" fn tandem_matcher_accept(
     m: *mut Matcher,
@@ -178,7 +181,7 @@ pub unsafe extern "C" fn tandem_matcher_accept(
 /// Takes the last `n` tokens back.
 ///
 /// # Safety
-/// As of `tandem_matcher_mask`.
+/// As for `tandem_matcher_mask`.
 #[no_mangle]
 pub unsafe extern "C" fn tandem_matcher_rollback(
     m: *mut Matcher,
@@ -188,10 +191,10 @@ pub unsafe extern "C" fn tandem_matcher_rollback(
     done(caught(|| (*m).rollback(n)), message)
 }
 
-/// Tells whether nothing but the end may follow: 1, else 0.
+/// Returns 1 if only the end may follow, else 0.
 ///
 /// # Safety
-/// As of `tandem_matcher_mask`.
+/// As for `tandem_matcher_mask`.
 #[no_mangle]
 pub unsafe extern "C" fn tandem_matcher_stopped(m: *const Matcher) -> i32 {
     (*m).stopped() as i32
@@ -217,7 +220,7 @@ pub extern "C" fn tandem_native_live() -> i64 {
     LIVE.load(Ordering::Relaxed)
 }
 
-/// Hands an object out, until [`release`].
+/// Hands an object out. [`release`] takes it back.
 unsafe fn hand<T>(object: T, out: *mut *mut T) -> i32 {
     LIVE.fetch_add(1, Ordering::Relaxed);
     ptr::write(out, Box::into_raw(Box::new(object)));
@@ -230,7 +233,7 @@ unsafe fn release<T>(object: *mut T) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(object)));
 }
 
-/// Go passes a nil pointer for an empty slice, which Rust's slices must not hold.
+/// Returns a slice. Go passes a nil pointer for an empty one, which a Rust slice must not hold.
 unsafe fn items<'a, T>(p: *const T, len: usize) -> &'a [T] {
     if len == 0 {
         &[]
@@ -292,10 +295,7 @@ fn panicked(payload: Box<dyn Any + Send>) -> Failure {
         .map(|s| s.to_string())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_default();
-    Failure::new(
-        Kind::Render,
-        format!("internal error: {text}"),
-    )
+    Failure::new(Kind::Render, format!("internal error: {text}"))
 }
 
 #[cfg(test)]

@@ -1,26 +1,30 @@
-//! Chat templates: minijinja, made to give the text that jinja2 gives under transformers.
+//! Chat templates: minijinja with the text of jinja2 under transformers.
+//!
+//! - source.rs prepares a template, minijinja compiles it, bytecode.rs adds checks.
+//! - text.rs prints values as Python does. tojson.rs is json.dumps. strftime.rs prints the time.
+//! - filters.rs and methods.rs replace what differs in a published template, or has no size limit.
+//!
+//! The entry of 2026-11-25 in engine/LOG.md measures which templates need which part.
 
 use std::cell::{Cell, RefCell};
-use std::fmt;
-use std::io;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use minijinja::machinery::{eval, get_compiled_template, make_string_output};
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Object, Value};
-use minijinja::{Environment, Error, ErrorKind};
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output};
 
 use crate::failure::{Failure, Kind};
 use crate::json;
 
+mod bytecode;
 mod filters;
-mod format;
 mod methods;
-mod operators;
 mod source;
 mod strftime;
 mod text;
 mod tojson;
-mod token;
 
 pub use strftime::Clock;
 
@@ -28,39 +32,33 @@ pub use strftime::Clock;
 const MAX_SOURCE: usize = 1 << 20;
 /// Bytes of rendered text.
 const MAX_OUTPUT: usize = 4 << 20;
-/// Bytes that operators, filters and methods may produce on the way to it.
+/// Bytes that operators, filters, methods and prints may make in one render.
 const MAX_WORK: usize = 128 << 20;
-/// Instructions of one render: a conversation of 1,000 messages needs some 100,000.
+/// Instructions of one render, checks included. 1,000 messages need some 200,000.
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
 /// Macros and loops inside one another.
 const MAX_RECURSION: usize = 200;
-/// Ends what the other limits let through. Looked at in every operator, method and print.
+/// Time of one render. Every operator, comparison, filter, method and print looks at the clock.
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 const NAME: &str = "chat template";
 
-/// What one render may still use. It lives in the thread because a render has its thread to
-/// itself and minijinja hands filters no room of ours.
+/// The state of one render. It lives in the thread: a render has its thread to itself, and
+/// minijinja hands filters no room of ours.
+#[derive(Default)]
 struct Budget {
     work: Cell<usize>,
     deadline: Cell<Option<Instant>>,
     clock: Cell<Clock>,
-    /// Why the template stopped, where minijinja's error kinds cannot say it.
+    /// Why the template stopped, if minijinja's error kinds cannot say it.
     stopped: RefCell<Option<Failure>>,
 }
 
 thread_local! {
-    static BUDGET: Budget = const {
-        Budget {
-            work: Cell::new(0),
-            deadline: Cell::new(None),
-            clock: Cell::new(Clock::ZERO),
-            stopped: RefCell::new(None),
-        }
-    };
+    static BUDGET: Budget = Budget::default();
 }
 
-/// Stops the render; the error returned is only the way out.
+/// Stops the render. `failure` reports the reason and drops the returned error.
 fn stop(kind: Kind, message: impl Into<String>) -> Error {
     let message = message.into();
     BUDGET.with(|b| *b.stopped.borrow_mut() = Some(Failure::new(kind, message.clone())));
@@ -75,7 +73,7 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// Counts n bytes of new text or values against the render.
+/// Counts n bytes of new text or values against the render, and looks at the clock.
 fn charge(n: usize) -> Result<(), Error> {
     BUDGET.with(|b| {
         let work = b.work.get().saturating_add(n);
@@ -102,101 +100,119 @@ pub struct Template {
 
 impl Template {
     pub fn new(source: &str) -> Result<Template, Failure> {
-        if source.len() > MAX_SOURCE {
-            let message = format!(
-                "template of {} bytes, the limit is {MAX_SOURCE}",
-                source.len()
-            );
+        let bytes = source.len();
+        if bytes > MAX_SOURCE {
+            let message = format!("template of {bytes} bytes, the limit is {MAX_SOURCE}");
             return Err(Failure::new(Kind::Limit, message));
         }
-        let source = source::rewrite(source).map_err(|m| Failure::new(Kind::Syntax, m))?;
-        let mut env = Environment::new();
-        env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        env.set_debug(false);
-        env.set_fuel(Some(MAX_INSTRUCTIONS));
-        env.set_recursion_limit(MAX_RECURSION);
-        env.set_unknown_method_callback(methods::call);
-        env.set_formatter(|out, _, value| {
-            charge(0)?;
-            out.write_str(&text::display(value)?).map_err(Error::from)
-        });
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
-            .build();
-        env.set_syntax(syntax.map_err(|e| failure(&e, Kind::Syntax))?);
-        operators::register(&mut env);
-        filters::register(&mut env);
-        env.add_filter("tojson", tojson::tojson);
-        env.add_function(
-            "raise_exception",
-            |message: Value| -> Result<Value, Error> {
-                Err(stop(Kind::Raise, text::display(&message)?))
-            },
-        );
-        env.add_function("strftime_now", |format: String| {
-            strftime::strftime(&format, &BUDGET.with(|b| b.clock.get()))
-        });
+            .build()
+            .map_err(|e| failure(&e, Kind::Syntax))?;
+        let source = source::prepare(source, &syntax).map_err(|m| Failure::new(Kind::Syntax, m))?;
+        let mut env = environment();
+        env.set_syntax(syntax);
         env.add_template_owned(NAME, source)
             .map_err(|e| failure(&e, Kind::Syntax))?;
         Ok(Template { env })
     }
 
-    /// Runs on a thread of its own: see `Budget`.
+    /// Renders with the variables of one JSON object. It needs a thread to itself: see `Budget`.
     pub fn render(&self, vars: &str, clock: Clock) -> Result<String, Failure> {
-        let vars = json::parse(vars).map_err(|e| match e {
-            json::Error::Depth => Failure::new(
-                Kind::Limit,
-                format!("template variables nest deeper than {}", json::MAX_DEPTH),
-            ),
-            json::Error::Syntax(at, what) => Failure::new(
-                Kind::Render,
-                format!("template variables: expected {what} at byte {at}"),
-            ),
-        })?;
-        if vars.kind() != minijinja::value::ValueKind::Map {
-            return Err(Failure::new(
-                Kind::Render,
-                "template variables: expected a JSON object",
-            ));
-        }
+        let vars = variables(vars)?;
         BUDGET.with(|b| {
             b.work.set(0);
             b.deadline.set(Some(Instant::now() + MAX_TIME));
             b.clock.set(clock);
             b.stopped.take();
         });
-        let mut out = Bounded(Vec::new());
-        let template = self
-            .env
-            .get_template(NAME)
-            .map_err(|e| failure(&e, Kind::Render))?;
-        template
-            .render_captured_to(vars, &mut out)
-            .map_err(|e| failure(&e, Kind::Render))?;
-        String::from_utf8(out.0).map_err(|e| Failure::new(Kind::Render, e.to_string()))
+        let render = || {
+            let template = self.env.get_template(NAME)?;
+            let instructions = bytecode::watched(&get_compiled_template(&template).instructions);
+            let (mut text, blocks) = (String::new(), BTreeMap::new());
+            let mut out = make_string_output(&mut text);
+            eval(
+                &self.env,
+                &instructions,
+                vars,
+                &blocks,
+                &mut out,
+                AutoEscape::None,
+            )?;
+            match text.len() {
+                0..=MAX_OUTPUT => Ok(text),
+                _ => Err(limit(format!(
+                    "the template's output is longer than {} MiB",
+                    MAX_OUTPUT >> 20
+                ))),
+            }
+        };
+        render().map_err(|e| failure(&e, Kind::Render))
     }
 }
 
-/// A writer that refuses to grow past MAX_OUTPUT.
-struct Bounded(Vec<u8>);
-
-impl io::Write for Bounded {
-    fn write(&mut self, b: &[u8]) -> io::Result<usize> {
-        if self.0.len() + b.len() > MAX_OUTPUT {
-            limit(format!(
-                "the template's output is longer than {} MiB",
-                MAX_OUTPUT >> 20
-            ));
-            return Err(io::ErrorKind::OutOfMemory.into());
+/// The variables of one JSON object.
+fn variables(json: &str) -> Result<Value, Failure> {
+    let message = match json::parse(json) {
+        Ok(v) if v.kind() == ValueKind::Map => return Ok(v),
+        Ok(_) => "template variables: expected a JSON object".to_owned(),
+        Err(json::Error::Depth) => {
+            let most = json::MAX_DEPTH;
+            let message = format!("template variables nest deeper than {most}");
+            return Err(Failure::new(Kind::Limit, message));
         }
-        self.0.extend_from_slice(b);
-        Ok(b.len())
-    }
+        Err(json::Error::Syntax(at, what)) => {
+            format!("template variables: expected {what} at byte {at}")
+        }
+    };
+    Err(Failure::new(Kind::Render, message))
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// minijinja's environment with what transformers adds to jinja2's, and our limits.
+fn environment() -> Environment<'static> {
+    let mut env = Environment::new();
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    env.set_debug(false);
+    env.set_fuel(Some(MAX_INSTRUCTIONS));
+    env.set_recursion_limit(MAX_RECURSION);
+    env.set_unknown_method_callback(methods::call);
+    env.set_formatter(|out, _, value| emit(out, value));
+    bytecode::register(&mut env);
+    filters::register(&mut env);
+    env.add_filter("tojson", tojson::tojson);
+    env.add_global(source::ONE, 1);
+    env.add_function(
+        "raise_exception",
+        |message: Value| -> Result<Value, Error> {
+            Err(stop(Kind::Raise, text::display(&message)?))
+        },
+    );
+    env.add_function("strftime_now", |format: String| {
+        strftime::strftime(&format, &BUDGET.with(|b| b.clock.get()))
+    });
+    env
+}
+
+/// Writes a value as Python prints it.
+fn emit(out: &mut Output<'_>, value: &Value) -> Result<(), Error> {
+    let printed;
+    let text = match value.as_str() {
+        Some(s) => {
+            charge(s.len())?;
+            s
+        }
+        None => {
+            printed = text::display(value)?;
+            &printed
+        }
+    };
+    out.write_str(text).map_err(Error::from)
+}
+
+/// Whether an error's text tells of a limit of minijinja's own.
+fn minijinjas_limit(detail: &str) -> bool {
+    detail.contains("recursion limit") || detail.contains("is too large")
 }
 
 fn failure(e: &Error, kind: Kind) -> Failure {
@@ -220,23 +236,7 @@ fn failure(e: &Error, kind: Kind) -> Failure {
                 format!("the template runs more than {n} million instructions"),
             )
         }
-        _ if e.detail().is_some_and(|d| d.contains("recursion limit")) => {
-            Failure::new(Kind::Limit, message)
-        }
+        _ if e.detail().is_some_and(|d| minijinjas_limit(d)) => Failure::new(Kind::Limit, message),
         _ => Failure::new(kind, message),
-    }
-}
-
-/// A bound method that a template names without calling: true, and nothing more.
-#[derive(Debug)]
-struct BoundMethod;
-
-impl Object for BoundMethod {
-    fn repr(self: &std::sync::Arc<Self>) -> minijinja::value::ObjectRepr {
-        minijinja::value::ObjectRepr::Plain
-    }
-
-    fn render(self: &std::sync::Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("<built-in method>")
     }
 }

@@ -6,10 +6,10 @@ use minijinja::Error;
 use super::{charge, invalid, limit};
 use crate::json::LongInt;
 
-/// Lists and dicts inside one another, where text or JSON is made of them.
+/// Lists and dicts inside one another, in printed text and in JSON.
 pub const MAX_DEPTH: usize = 100;
 
-/// str(v); nothing for an undefined value.
+/// Returns str(v), and an empty text for an undefined value.
 pub fn display(v: &Value) -> Result<String, Error> {
     let mut out = String::new();
     match v.as_str() {
@@ -69,7 +69,7 @@ fn write_repr(out: &mut String, v: &Value, depth: usize) -> Result<(), Error> {
         ValueKind::Plain if v.downcast_object_ref::<LongInt>().is_some() => {
             out.push_str(&v.to_string());
         }
-        // Python prints an address or a class name here: no template means to.
+        // Python prints an address or a class name here. No template means to.
         kind => return Err(invalid(format!("a {} cannot be printed", name(kind, v)))),
     }
     Ok(())
@@ -83,7 +83,7 @@ fn name(kind: ValueKind, v: &Value) -> String {
     }
 }
 
-/// Whether v is a dict, not one of minijinja's own objects that look like one.
+/// Whether v is a dict. minijinja's namespace looks like one and is none.
 pub fn is_dict(v: &Value) -> bool {
     v.kind() == ValueKind::Map && !v.as_object().is_some_and(is_namespace)
 }
@@ -92,7 +92,7 @@ pub fn is_namespace(o: &DynObject) -> bool {
     o.type_name().ends_with("::Namespace")
 }
 
-/// The float in v; None for integers and everything else.
+/// Returns the float in v, None for integers and everything else.
 pub fn float(v: &Value) -> Option<f64> {
     if v.is_number() && !v.is_integer() {
         f64::try_from(v.clone()).ok()
@@ -101,7 +101,7 @@ pub fn float(v: &Value) -> Option<f64> {
     }
 }
 
-/// The shortest digits that read back as f, with an exponent below 1e-4 and from 1e16 on.
+/// Returns the shortest digits that read back as f, with an exponent below 1e-4 and from 1e16 on.
 pub fn float_repr(f: f64) -> String {
     if f.is_nan() {
         return "nan".into();
@@ -119,7 +119,7 @@ pub fn float_repr(f: f64) -> String {
     format!("{f:?}")
 }
 
-/// Python's repr of a string: single quotes unless only double ones avoid an escape.
+/// Writes Python's repr of a string: single quotes, unless only double quotes avoid an escape.
 fn write_string(out: &mut String, s: &str) {
     let quote = if s.contains('\'') && !s.contains('"') {
         '"'
@@ -149,15 +149,15 @@ fn write_string(out: &mut String, s: &str) {
     out.push(quote);
 }
 
-/// Unicode categories other than C* and Z*. Rust's table of the same categories is behind
-/// escape_debug, which besides escapes a combining mark at the start of a string.
+/// Whether Python prints c as it is: Unicode categories other than C* and Z*. escape_debug has the
+/// same table. It also escapes a combining mark at the start of a string, so an a stands first.
 fn printable(c: char) -> bool {
     let mut s = String::from("a");
     s.push(c);
     s.escape_debug().nth(1) == Some(c)
 }
 
-/// Python's str.isspace, which also takes the four separators of ASCII.
+/// Python's str.isspace. It takes the four separators of ASCII too.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }

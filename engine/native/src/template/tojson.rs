@@ -1,4 +1,4 @@
-//! The tojson filter as transformers defines it: json.dumps with ensure_ascii off.
+//! The filter tojson of transformers: json.dumps with ensure_ascii off.
 
 use minijinja::value::{Kwargs, Rest, Value, ValueKind};
 use minijinja::Error;
@@ -9,7 +9,7 @@ use crate::json::LongInt;
 
 struct Style {
     ascii: bool,
-    /// What one level of nesting adds in front of a line; None = all on one line.
+    /// Text in front of a line for each level of nesting. None: all on one line.
     indent: Option<String>,
     comma: String,
     colon: String,
