@@ -17,9 +17,9 @@ import (
 	"tandem/build/setup"
 )
 
-// arrows is the architecture: the packages of this module that each package may import directly. "x/*" stands for
-// every package one level below x. A package without a row may not exist; the most exact row counts. Tests may
-// also import engine/enginetest and the package they test.
+// arrows is the architecture: which packages of this module each package may import directly. "x/*"
+// stands for every package one level below x. The most exact row counts, and a package without a
+// row may not exist. Tests may also import engine/enginetest and the package that they test.
 var arrows = []struct {
 	from string
 	to   []string
@@ -73,20 +73,22 @@ var arrows = []struct {
 // testsMayImport is what tests may import beyond their package's row.
 const testsMayImport = "engine/enginetest"
 
-// testArrows are further arrows of tests alone: whoever asks a model for its caches names cache.Options.
+// testArrows are further arrows, for tests alone. A test that asks a model for its caches names
+// cache.Options.
 var testArrows = map[string][]string{
 	"models": {"engine/cache"},
 }
 
-// cgoPackages are the only ones that may import "C"; engine/enginetest asks the loader which BLAS it took. Mains may in
-// files for macOS alone: what only a Mac's own libraries do, such as starting at login, is asked there, and decided in
-// packages that every machine tests.
+// cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it
+// took. Mains may import "C" in files for macOS alone: they ask there what only a Mac's own
+// libraries do, such as starting at login. Packages that every machine tests decide about it.
 var cgoPackages = []string{"engine/mlx", "engine/native", "engine/enginetest"}
 
-// topFiles are the files at the top of the checkout beside topDirs and dot files.
+// topFiles are the files at the top of the checkout. Folders are in setup.TopDirs; dot files are
+// not listed.
 var topFiles = []string{"go.mod", "go.sum", "README.md", "wails.json"}
 
-// maxDepth is how many levels below the root a library folder may lie; mains lie in app/cmd/NAME.
+// maxDepth is how many levels below the root a library folder may lie. Mains lie in app/cmd/NAME.
 const maxDepth = 2
 
 // A goPackage is one folder's Go files, whatever their build tags.
@@ -177,7 +179,7 @@ func readPackages(tree fs.FS) ([]*goPackage, error) {
 	return packages, err
 }
 
-// violations returns what breaks the table, one sentence each.
+// violations returns a sentence for each import or folder that breaks the table.
 func violations(packages []*goPackage) []string {
 	var found []string
 	for _, p := range packages {
@@ -210,10 +212,10 @@ func violations(packages []*goPackage) []string {
 	return found
 }
 
-// notForMac reports whether other systems compile a file too.
+// notForMac reports whether systems other than macOS compile a file too.
 func notForMac(file string) bool { return !strings.HasSuffix(file, "_darwin.go") }
 
-// allowedImports returns the row of a package: its own, else that of its parent's "/*".
+// allowedImports returns the row of a package: its own, otherwise its parent's "/*".
 func allowedImports(pkg string) ([]string, bool) {
 	for _, from := range []string{pkg, path.Dir(pkg) + "/*"} {
 		for _, row := range arrows {
@@ -225,7 +227,7 @@ func allowedImports(pkg string) ([]string, bool) {
 	return nil, false
 }
 
-// importAllowed judges one import of pkg.
+// importAllowed reports whether pkg may import a package. allowed is its row.
 func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	if imported == "C" {
 		return slices.Contains(cgoPackages, pkg)
@@ -242,7 +244,7 @@ func importAllowed(pkg, imported string, allowed []string, test bool) bool {
 	return slices.Contains(allowed, own) || slices.Contains(allowed, path.Dir(own)+"/*")
 }
 
-// strangers returns what doesn't belong at the top of the checkout.
+// strangers returns a sentence for each file and folder that does not belong at the top.
 func strangers(tree fs.FS) []string {
 	entries, err := fs.ReadDir(tree, ".")
 	if err != nil {
@@ -262,7 +264,7 @@ func strangers(tree fs.FS) []string {
 	return found
 }
 
-// TestViolationsFound plants one fault of each kind in a tree that is right otherwise.
+// TestViolationsFound plants one fault of each kind in a tree that has none.
 func TestViolationsFound(t *testing.T) {
 	const doc = "// Package x is documented.\n"
 	right := map[string]string{
@@ -328,7 +330,7 @@ func TestViolationsFound(t *testing.T) {
 	}
 }
 
-// TestFullPackageIsFound has a package with one file too many; its tests do not count.
+// TestFullPackageIsFound has a package with one file too many. Tests do not count.
 func TestFullPackageIsFound(t *testing.T) {
 	for files, want := range map[int]int{55: 0, 56: 1} {
 		tree := fstest.MapFS{"engine/engine_test.go": {Data: []byte("package engine\n")}}
@@ -345,7 +347,7 @@ func TestFullPackageIsFound(t *testing.T) {
 	}
 }
 
-// numbered is a format, filled with the numbers below n one after the other.
+// numbered fills a format with each number below n, one after the other.
 func numbered(format string, n int) string {
 	var s strings.Builder
 	for i := range n {

@@ -8,8 +8,8 @@ import (
 	"tandem/build/setup"
 )
 
-// TestBenchFlags: a flag that nothing would heed is refused.
-func TestBenchFlags(t *testing.T) {
+// TestBenchRefusesFlagsWithoutEffect expects a usage error for each.
+func TestBenchRefusesFlagsWithoutEffect(t *testing.T) {
 	b := newTestBuilder(t)
 	for _, args := range [][]string{{"--pairs", "3"}, {"--quick"}, {"--model", "a"}, {"--pairs", "-3", "plain"}} {
 		if err := benchVerb(t.Context(), b, args); !errors.Is(err, errUsage) {

@@ -14,7 +14,7 @@ import (
 	"tandem/build/typecheck"
 )
 
-// checkVerb runs the static checks. All of them run, whatever the first ones find.
+// checkVerb runs all static checks, also after one has failed.
 func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("check"), args, 0); err != nil {
 		return err
@@ -50,7 +50,7 @@ func checkVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	return errors.Join(errs...)
 }
 
-// checkWith is a check by a program whose output is its finding.
+// checkWith returns a check by a program. What the program prints is the finding.
 func checkWith(name string, args ...string) func(context.Context, *setup.Builder) error {
 	return func(ctx context.Context, b *setup.Builder) error {
 		out, err := b.Command(ctx, name, args...).CombinedOutput()
@@ -61,7 +61,8 @@ func checkWith(name string, args ...string) func(context.Context, *setup.Builder
 	}
 }
 
-// checkModule fails when go.mod or go.sum names a module that no file imports, or lacks one.
+// checkModule returns an error if go.mod or go.sum lacks a module, or names one that no file
+// imports.
 func checkModule(ctx context.Context, b *setup.Builder) error {
 	out, err := b.Command(ctx, "go", "mod", "tidy", "-diff").CombinedOutput()
 	if err != nil {
@@ -70,7 +71,7 @@ func checkModule(ctx context.Context, b *setup.Builder) error {
 	return nil
 }
 
-// checkFormat lists the Go files that gofmt would change.
+// checkFormat returns an error that lists the Go files that gofmt would change.
 func checkFormat(ctx context.Context, b *setup.Builder) error {
 	args := []string{"-l"}
 	for _, dir := range setup.TopDirs {
@@ -88,7 +89,8 @@ func checkFormat(ctx context.Context, b *setup.Builder) error {
 	return nil
 }
 
-// checkNumbers prints how large and how entangled the tree is, and fails past a limit that holds.
+// checkNumbers prints how large and how entangled the tree is. It returns an error past a limit
+// that holds.
 func checkNumbers(ctx context.Context, b *setup.Builder) error {
 	tree, err := measure.Read(os.DirFS(b.Root))
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 	"tandem/build/ui"
 )
 
-// doctorVerb says what this machine has and lacks, changes nothing, and ends in the one line that installs the rest.
+// doctorVerb prints what this machine has and lacks, and changes nothing. It ends with the one line
+// that installs the rest.
 func doctorVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := parse(newFlags("doctor"), args, 0); err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 	"tandem/build/setup"
 )
 
-// fixturesVerb re-records parity data, or records a sample elsewhere and compares it with what is committed.
+// fixturesVerb records parity data again, or records a sample elsewhere and compares it with what
+// is committed.
 func fixturesVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("fixtures")
 	check := set.Bool("check", false, "record a sample into a temporary folder and compare it with the committed files")

@@ -32,7 +32,7 @@ type verb struct {
 	run  func(ctx context.Context, b *setup.Builder, args []string) error
 }
 
-// verbs returns the table in the order that help prints it.
+// verbs returns the table in the order in which help prints it.
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
@@ -47,7 +47,7 @@ func verbs() []verb {
 	}
 }
 
-// errUsage marks a mistake on the command line; its text has been printed.
+// errUsage means a mistake on the command line, whose text has been printed.
 var errUsage = errors.New("usage")
 
 func main() {
@@ -65,7 +65,7 @@ func main() {
 	}
 }
 
-// dispatch runs the verb that args name; mistakes in args are explained on stderr.
+// dispatch runs the verb that args name. It explains mistakes in args on stderr.
 func dispatch(ctx context.Context, args []string, stderr io.Writer) error {
 	table := verbs()
 	if len(args) == 0 {
@@ -96,7 +96,8 @@ func usage(w io.Writer, table []verb) {
 	}
 }
 
-// newFlags returns the flag set of a verb: errors are printed once and come back as errUsage or flag.ErrHelp.
+// newFlags returns the flag set of a verb. It prints an error once and returns errUsage or
+// flag.ErrHelp.
 func newFlags(name string) *flag.FlagSet {
 	return flag.NewFlagSet("go run ./build "+name, flag.ContinueOnError)
 }

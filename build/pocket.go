@@ -9,11 +9,12 @@ import (
 	"tandem/build/setup"
 )
 
-// pocketCache is the folder of the cache that holds the state of the training.
+// pocketCache is the cache's folder for the state of the training.
 const pocketCache = "pocket"
 
-// pocketVerb runs the training recipe of the pocket model and its drafter in an environment of its own. Its checkpoints lie in
-// TANDEM_CACHE, a folder of the cache that survives a killed run, so that the next one resumes.
+// pocketVerb trains the pocket model and its drafter in a Python environment of its own.
+// Checkpoints lie in TANDEM_CACHE, a folder of the cache that survives a killed run. The next run
+// resumes from them.
 func pocketVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	if err := b.InstallSystem(ctx); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"tandem/build/setup"
 )
 
-// TestReadme holds README.md to build's own verbs and to the folders. A test beside the program's table
-// of verbs holds README.md to those.
+// TestReadme holds README.md to build's own verbs and to the folders. A test beside the program's
+// table of verbs holds README.md to those.
 func TestReadme(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "README.md"))
 	if err != nil {

@@ -43,7 +43,8 @@ func runVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	return program.Foreground(serveCommand(path, args))
 }
 
-// serveCommand serves with the flags given and nothing beside them: a model named here would become the user's choice.
+// serveCommand serves with the given flags and no others. A --model added here would become the
+// user's choice.
 func serveCommand(program string, args []string) *exec.Cmd {
 	return exec.Command(program, append([]string{"serve"}, args...)...)
 }

@@ -17,8 +17,8 @@ import (
 	"tandem/build/ui"
 )
 
-// testVerb runs everything deterministic, which is the Go tests, or one of the tiers. A test that skips fails the verb:
-// what can't run here must be installed, not left out.
+// testVerb runs everything deterministic, which is the Go tests, or one of the tiers. A test that
+// skips fails the verb, because what cannot run here has to be installed.
 func testVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("test")
 	race := set.Bool("race", false, "run the Go tests under the race detector")
@@ -69,7 +69,7 @@ func goTests(ctx context.Context, b *setup.Builder, race bool) error {
 	return errors.Join(readErr, report.err())
 }
 
-// A testEvent is one line of go test -json (go doc test2json).
+// A testEvent is one line of go test -json (see go doc test2json).
 type testEvent struct {
 	Action     string
 	Package    string
@@ -79,7 +79,8 @@ type testEvent struct {
 	Output     string
 }
 
-// A testReport turns events into one line per package. Output is kept per test and printed only for failures.
+// A testReport turns events into one line per package. It keeps output per test and prints it for
+// failures alone.
 type testReport struct {
 	out     io.Writer
 	output  map[string]*strings.Builder // key: package, or package/test
@@ -160,7 +161,7 @@ func (r *testReport) finish(e testEvent, key string) {
 	}
 }
 
-// err is nil if nothing failed and nothing was skipped.
+// err returns nil if nothing failed and nothing was skipped.
 func (r *testReport) err() error {
 	var errs []error
 	if len(r.failed) > 0 {

@@ -45,8 +45,8 @@ func TestReportShowsFailures(t *testing.T) {
 	}
 }
 
-// TestRunPassesFlags: run adds no flag of its own, no --model above all, which serve would keep as the choice.
-func TestRunPassesFlags(t *testing.T) {
+// TestRunAddsNoFlags: serve would keep a --model of ours as the user's choice.
+func TestRunAddsNoFlags(t *testing.T) {
 	for _, args := range [][]string{nil, {"--addr", "127.0.0.1:0"}, {"--model", "x", "--context", "64"}} {
 		cmd := serveCommand("/out/tandem", args)
 		if want := append([]string{"/out/tandem", "serve"}, args...); !slices.Equal(cmd.Args, want) || cmd.Env != nil {

@@ -15,8 +15,8 @@ import (
 	"tandem/build/setup"
 )
 
-// runAlone runs a bench without a rival, prints what it says as it comes, and returns all of it, with the error of one that
-// has missed a bar or found something wrong.
+// runAlone runs a bench without a rival, prints its output as it comes, and returns all of it. A
+// bench that missed a bar or found a fault returns its output and an error.
 func runAlone(b *setup.Builder, cmd *exec.Cmd) ([]byte, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -35,8 +35,8 @@ func runAlone(b *setup.Builder, cmd *exec.Cmd) ([]byte, error) {
 	return text, err
 }
 
-// printAlone writes what a bench without a rival says, in lines of JSON: a header, and a measurement or tables. It
-// returns the lines.
+// printAlone prints the lines of JSON that a bench without a rival writes: a header, then a
+// measurement or tables. It returns the lines.
 func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 	lines := bufio.NewReader(r)
 	for n := 0; ; n++ {
@@ -65,7 +65,7 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 	}
 }
 
-// A benchTable is what a bench has to say that is more than a measurement.
+// A benchTable is a bench's result where one measurement does not hold it.
 type benchTable struct {
 	Title   string   `json:"title"`
 	Columns []string `json:"columns"`

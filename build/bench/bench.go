@@ -22,10 +22,10 @@ import (
 	"tandem/build/setup"
 )
 
-// MinPairs is how many pairs of measurements a comparison takes at least.
+// MinPairs is the number of pairs of measurements in a comparison, unless a flag says fewer.
 const MinPairs = 20
 
-// A benchHeader is the first line of a side: what must be equal for the comparison to be fair.
+// A benchHeader is the first line of a side. It names what has to be equal for a fair comparison.
 type benchHeader struct {
 	Side     string             `json:"side"`
 	DType    string             `json:"dtype"`
@@ -71,13 +71,13 @@ type Run struct {
 	Model string // folder, one of RandomModels, or empty for the pocket model
 }
 
-// Suite is what the verb runs when no name is given.
+// Suite is what the verb runs without a name.
 var Suite = []Run{
 	{"plain", ""}, {"plain", largeModel}, {"start", ""}, {"memory", ""}, {"endpoint", ""}, {"verify", ""}, {"speculation", ""},
 	{"lossless", ""}, {"checkpoints", ""}, {"checkpoints", ringModel}, {"checkpoints", hybridModel},
 }
 
-// String is the run as one types it.
+// String returns the run as a person types it.
 func (r Run) String() string {
 	if r.Model != "" {
 		return "--model " + r.Model + " " + r.Name
@@ -85,7 +85,7 @@ func (r Run) String() string {
 	return r.Name
 }
 
-// file names the run's numbers.
+// file returns the name of the file for the run's numbers.
 func (r Run) file() string {
 	if r.Model != "" {
 		return r.Name + "-" + filepath.Base(r.Model)
@@ -93,8 +93,8 @@ func (r Run) file() string {
 	return r.Name
 }
 
-// RunAll runs one bench after the other and returns the errors of those that failed, which keep none from its turn.
-// pairs is 0 where nothing else is asked for, passed are flags for benches without a rival.
+// RunAll runs one bench after the other and returns the errors of those that failed. The others run
+// all the same. pairs is 0 for the usual number. passed are flags for benches without a rival.
 func RunAll(ctx context.Context, b *setup.Builder, program string, runs []Run, pairs int, passed []string) error {
 	var errs []error
 	for _, r := range runs {
@@ -134,8 +134,8 @@ func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs i
 		cmd := side(program, append([]string{"bench", r.Name, "--json"}, passed...)...)
 		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
 		text, failed := runAlone(b, cmd)
-		// A bar that is missed ends it with 1. Anything else that goes wrong, or an
-		// interruption, leaves what was measured before alone.
+		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
+		// interruption, the numbers of the run before stay.
 		ended, _ := errors.AsType[*exec.ExitError](failed)
 		if text == nil || ctx.Err() != nil || failed != nil && (ended == nil || ended.ExitCode() != 1) {
 			return failed
@@ -165,7 +165,7 @@ func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs i
 	return report.verdict()
 }
 
-// Random models, which benchModel makes by itself.
+// Random models, which benchModel makes.
 const (
 	largeModel  = "qwen3-100m"  // whose steps are bound by memory
 	ringModel   = "gemma3-30m"  // with windows
@@ -174,7 +174,7 @@ const (
 
 var RandomModels = []string{largeModel, ringModel, hybridModel}
 
-// benchModel returns the folder that a bench's --model names, empty for the pocket model.
+// benchModel returns the folder that a bench's --model names. It is empty for the pocket model.
 func benchModel(ctx context.Context, b *setup.Builder, name string) (string, error) {
 	if !slices.Contains(RandomModels, name) {
 		return name, nil
@@ -193,7 +193,7 @@ func benchModel(ctx context.Context, b *setup.Builder, name string) (string, err
 	})
 }
 
-// withOpenBLAS makes the Python wheel of MLX use the BLAS that our own program is linked with.
+// withOpenBLAS makes MLX's Python wheel use the BLAS that our own program is linked with.
 func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cmd {
 	if runtime.GOOS == "linux" {
 		if path, err := b.Output(b.Command(ctx, "cc", "-print-file-name=libopenblas.so.0")); err == nil {
@@ -203,8 +203,8 @@ func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cm
 	return cmd
 }
 
-// compare lets both sides measure in turns. Where a row's interval contains its bar, the pairs are doubled once and
-// that result stands.
+// compare lets both sides measure in turns. If a row's interval contains its bar, it doubles the
+// pairs once, and that result stands.
 func compare(ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd *exec.Cmd) (*benchReport, error) {
 	ours, err := startSide(oursCmd)
 	if err != nil {
@@ -243,7 +243,7 @@ func compare(ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd
 	return report, errors.Join(ours.close(), rival.close())
 }
 
-// measurePair asks ours, then the rival, and adds what both report.
+// measurePair takes one measurement of ours, then one of the rival, and adds both to samples.
 func measurePair(ours, rival *benchSide, samples map[string][]benchPair) error {
 	a, err := ours.measure()
 	if err != nil {
@@ -290,7 +290,7 @@ func (r benchRow) undecided() bool {
 	return r.Bar != 0 && r.Low <= r.Bar && r.Bar <= r.High
 }
 
-// verdict is the error of a comparison that says nothing, or in which a bar was missed.
+// verdict returns an error if the comparison says nothing or missed a bar.
 func (r *benchReport) verdict() error {
 	if !r.TokensEqual {
 		return errors.New("the sides generated different tokens, their times don't compare")

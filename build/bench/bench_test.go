@@ -12,9 +12,9 @@ import (
 	"tandem/build/setup"
 )
 
-// TestBenches runs benches without a rival: each prints its table and keeps its lines, whether or not a bar was missed, and
-// one that fails stops no other.
-func TestBenches(t *testing.T) {
+// TestBenchesPrintAndKeepTheirOutput runs benches without a rival. Each prints its table and keeps
+// its lines, also when it missed a bar. One that fails does not stop the others.
+func TestBenchesPrintAndKeepTheirOutput(t *testing.T) {
 	b := newTestBuilder(t)
 	var out strings.Builder
 	b.Out = &out
@@ -66,7 +66,7 @@ echo "{\"$2_ms\":12.5,\"model_$(basename "$TANDEM_BENCH_MODEL")\":1}"
 	}
 }
 
-// TestRivalTakesNoFlags: a flag that nothing would heed is refused.
+// TestRivalTakesNoFlags expects that a flag without effect is refused.
 func TestRivalTakesNoFlags(t *testing.T) {
 	b := newTestBuilder(t)
 	rival := filepath.Join(b.Root, "build", "bench", "plain.py")
@@ -81,8 +81,8 @@ func TestRivalTakesNoFlags(t *testing.T) {
 	}
 }
 
-// TestBenchSuite holds the list of benches to those that tandem has, without a model of one's own.
-func TestBenchSuite(t *testing.T) {
+// TestSuiteHasEveryBench compares the suite with tandem's benches that need no model of the user.
+func TestSuiteHasEveryBench(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join("..", "..", "app", "bench.go"))
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestCompareTurns runs two shell scripts in the protocol of a bench: one twice as fast as the other.
-func TestCompareTurns(t *testing.T) {
+// TestSidesTakeTurns runs two shell scripts that speak a bench's protocol. One is twice as fast as
+// the other.
+func TestSidesTakeTurns(t *testing.T) {
 	b := newTestBuilder(t)
 	side := func(header string, measurement string) []string {
 		return []string{"-c", `echo '` + header + `'; while read line; do echo '` + measurement + `'; done`}
@@ -36,8 +37,8 @@ func TestCompareTurns(t *testing.T) {
 	}
 }
 
-// TestCompareDoubles checks that an undecided comparison takes twice the pairs, once.
-func TestCompareDoubles(t *testing.T) {
+// TestUndecidedComparisonDoublesOnce expects twice the pairs where the interval contains the bar.
+func TestUndecidedComparisonDoublesOnce(t *testing.T) {
 	b := newTestBuilder(t)
 	script := `echo '{"side":"x","bars":{"a_per_second":1}}'; while read line; do echo '{"a_per_second":1}'; done`
 	report, err := compare(t.Context(), b, 2, b.Command(t.Context(), "sh", "-c", script), b.Command(t.Context(), "sh", "-c", script))
@@ -46,7 +47,7 @@ func TestCompareDoubles(t *testing.T) {
 	}
 }
 
-func TestCompareSeesOtherTokens(t *testing.T) {
+func TestOtherTokensAreAnError(t *testing.T) {
 	b := newTestBuilder(t)
 	side := func(tokens string) []string {
 		return []string{"-c", `echo '{"side":"x","tokens":` + tokens + `}'; while read line; do echo '{}'; done`}
@@ -57,7 +58,7 @@ func TestCompareSeesOtherTokens(t *testing.T) {
 	}
 }
 
-func TestCompareReportsDeath(t *testing.T) {
+func TestSideThatEndsEarlyIsAnError(t *testing.T) {
 	b := newTestBuilder(t)
 	fine := `echo '{"side":"x"}'; while read line; do echo '{}'; done`
 	for _, dies := range []string{"exit 1", `echo '{"side":"y"}'`, "echo nonsense"} {
@@ -67,7 +68,7 @@ func TestCompareReportsDeath(t *testing.T) {
 	}
 }
 
-func TestBootstrap(t *testing.T) {
+func TestBootstrapEnclosesTheMedian(t *testing.T) {
 	var values []float64
 	for i := range 101 {
 		values = append(values, float64(i))

@@ -8,7 +8,7 @@ import (
 // resamples is how many bootstrap samples an interval is taken from.
 const resamples = 10_000
 
-// median returns the middle of values, 0 if there are none.
+// median returns the middle of values, or 0 without any.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -18,8 +18,8 @@ func median(values []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// bootstrap returns the percentile bootstrap 95 % interval of the median of values. Equal values give equal
-// intervals: the generator is seeded with a constant.
+// bootstrap returns the percentile bootstrap 95 % interval of the median of values. The generator
+// has a constant seed, so equal values give equal intervals.
 func bootstrap(values []float64) (low, high float64) {
 	if len(values) == 0 {
 		return 0, 0

@@ -17,15 +17,15 @@ import (
 	"tandem/build/setup"
 )
 
-// clientsDir holds what runs the clients, below the checkout: a program per client, pins for each language, and what the
-// scripted engine says to them.
+// clientsDir holds what runs the clients: a program per client, pins for each language, and what
+// the scripted engine says to them.
 const clientsDir = "build/clients"
 
-// clientLimit is how long one client may take before it counts as one that hangs.
+// clientLimit is how long one client may take. After that it counts as hanging.
 const clientLimit = 4 * time.Minute
 
-// clientTier runs programs that others wrote against a server of ours. Each has a home folder of its own, no environment
-// but that, no key that is worth anything, and no address but the server's.
+// A clientTier runs programs that others wrote against a server of ours. Each has a home folder of
+// its own, no other environment, no key of any worth, and no address but the server's.
 type clientTier struct {
 	*setup.Builder
 	program string // tandem, with the scripted engine
@@ -41,7 +41,7 @@ type clientTier struct {
 	table featureTable
 }
 
-// Requirements are the clients that no language's packages have.
+// Requirements are clients that come as packages of the operating system.
 func Requirements() []setup.Requirement {
 	return []setup.Requirement{{What: "curl", Apt: "curl", Present: setup.OnPath("curl")}}
 }
@@ -62,7 +62,8 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	return err
 }
 
-// newClientTier installs the clients and builds the program that they talk to. What cannot be installed is an error.
+// newClientTier installs the clients and builds the program that they talk to. A client that cannot
+// be installed is an error.
 func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err error) {
 	t = &clientTier{Builder: b}
 	if t.python, err = b.Venv(ctx, setup.Venv{Name: "clients", Requirements: clientsDir + "/requirements.txt"}); err != nil {
@@ -96,8 +97,8 @@ func newClientTier(ctx context.Context, b *setup.Builder) (t *clientTier, err er
 		standIn(b, t.model))
 }
 
-// clientModules installs what node/package-lock.json pins and returns the folder, to which it also makes a link where
-// programs look for it.
+// clientModules installs what node/package-lock.json pins and returns the folder. It also links the
+// folder to where programs look for it.
 func clientModules(ctx context.Context, b *setup.Builder) (string, error) {
 	node, err := b.Output(b.Command(ctx, "node", "--version"))
 	if err != nil {
@@ -110,7 +111,8 @@ func clientModules(ctx context.Context, b *setup.Builder) (string, error) {
 	return modules, setup.Link(filepath.Join(b.Root, clientsDir, "node", "node_modules"), modules)
 }
 
-// realModel runs what needs a model that says something of its own: fill in the middle, log-probabilities, drafts.
+// realModel runs the clients that need a model with answers of its own: fill in the middle,
+// log-probabilities, drafts.
 func (t *clientTier) realModel(ctx context.Context) error {
 	return t.against(ctx, []string{"--model", "pocket"}, func(url string) error {
 		return errors.Join(
@@ -121,7 +123,7 @@ func (t *clientTier) realModel(ctx context.Context) error {
 	})
 }
 
-// libraries runs those that programs are written with, against the scripted engine.
+// libraries runs the client libraries against the scripted engine.
 func (t *clientTier) libraries(ctx context.Context) error {
 	return t.against(ctx, t.scripted("libraries.json"), func(url string) error {
 		return errors.Join(
@@ -134,18 +136,18 @@ func (t *clientTier) libraries(ctx context.Context) error {
 	})
 }
 
-// scripted are the flags of a server that says what a file of clientsDir has it say.
+// scripted returns the flags of a server whose answers a file of clientsDir scripts.
 func (t *clientTier) scripted(script string, more ...string) []string {
 	return append([]string{"--model", t.model, "--engine", "scripted", "--script", filepath.Join(t.Root, clientsDir, script)}, more...)
 }
 
-// against runs clients against a server of their own.
+// against runs clients against a server of their own and gives them its address.
 func (t *clientTier) against(ctx context.Context, flags []string, clients func(url string) error) error {
 	return t.serve(ctx, flags, func(s *program.Server) error { return clients(s.URL) })
 }
 
-// serve is against for who asks for more than the address. What the server logs as an error fails the clients: they can
-// do nothing that is the server's fault. Only where the script has an error is one meant.
+// serve runs clients against a server of their own. An error in the server's log fails them,
+// because no request may cause one. The exception is the error that a script asks for.
 func (t *clientTier) serve(ctx context.Context, flags []string, clients func(*program.Server) error) error {
 	var log bytes.Buffer
 	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program, flags...)
@@ -161,7 +163,8 @@ func (t *clientTier) serve(ctx context.Context, flags []string, clients func(*pr
 	return err
 }
 
-// client runs a program, whose lines “ok FEATURE” say what it has seen work. It ends with an error if anything did not.
+// client runs a program and returns its failure. Each of its lines "ok FEATURE" names something
+// that works.
 func (t *clientTier) client(ctx context.Context, name, program string, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
@@ -194,7 +197,8 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 	return err
 }
 
-// isolated is a command in a home folder of its own, where it also works, with the checkout's paths made absolute.
+// isolated returns a command that works in a home folder of its own. Paths of the checkout become
+// absolute.
 func (t *clientTier) isolated(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
 	home, err := os.MkdirTemp(t.dir, "home-")
 	if err != nil {
@@ -212,7 +216,7 @@ func (t *clientTier) isolated(ctx context.Context, program string, args ...strin
 	return cmd, nil
 }
 
-// A featureTable is which client has seen what work.
+// A featureTable holds which features worked in which client.
 type featureTable struct {
 	clients, features []string // in order of their appearance
 	works             map[[2]string]bool
@@ -231,7 +235,8 @@ func (f *featureTable) add(client, feature string) {
 	f.works[[2]string{client, feature}] = true
 }
 
-// String writes a line per feature, as there are more of them, and a column per client.
+// String returns the table with a line per feature and a column per client, because there are more
+// features.
 func (f *featureTable) String() string {
 	var s strings.Builder
 	s.WriteString("| checked |")

@@ -11,7 +11,7 @@ import (
 	"tandem/build/setup"
 )
 
-func TestFeatureTable(t *testing.T) {
+func TestFeatureTableHasALinePerFeature(t *testing.T) {
 	var f featureTable
 	f.add("one", "chat")
 	f.add("two", "tools")
@@ -22,8 +22,9 @@ func TestFeatureTable(t *testing.T) {
 	}
 }
 
-// TestClineAuth: a field that the Connect page does not name is an error, and nothing is made up for it.
-func TestClineAuth(t *testing.T) {
+// TestClineAuthRefusesUnknownFields expects an error for a field that the Connect page does not
+// name.
+func TestClineAuthRefusesUnknownFields(t *testing.T) {
 	const base, key, id = "Base URL: http://127.0.0.1:1/v1", "API Key: tandem", "Model ID: tandem"
 	const want = "cline auth --provider openai-compatible --baseurl 'http://127.0.0.1:1/v1' --apikey 'tandem' --modelid 'tandem' && cline"
 	if got, err := clineAuth(strings.Join([]string{base, key, id, "Context Window Size: 4096"}, "\n")); err != nil || got != want {
@@ -36,8 +37,9 @@ func TestClineAuth(t *testing.T) {
 	}
 }
 
-// TestStandIn: the file says of itself how long it is, and the template is the stand-in's.
-func TestStandIn(t *testing.T) {
+// TestStandInIsALoadableModel expects that the file's header tells its length, and that the
+// template is the stand-in's.
+func TestStandInIsALoadableModel(t *testing.T) {
 	b := &setup.Builder{Root: "../.."}
 	dir := filepath.Join(t.TempDir(), "model")
 	if err := standIn(b, dir); err != nil {
@@ -74,8 +76,8 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// TestIsolated: a client has a home folder of its own, and nothing of the caller's environment but where programs are.
-func TestIsolated(t *testing.T) {
+// TestClientHasAHomeOfItsOwn expects nothing of the caller's environment but PATH.
+func TestClientHasAHomeOfItsOwn(t *testing.T) {
 	for _, name := range []string{"OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HF_TOKEN", "TANDEM_API_KEY"} {
 		t.Setenv(name, "a real one")
 	}
@@ -109,8 +111,9 @@ func TestIsolated(t *testing.T) {
 	}
 }
 
-// TestClientLocks: everything that the clients consist of has a version and a hash, and none is bound to a registry.
-func TestClientLocks(t *testing.T) {
+// TestClientLocksPinEverything expects a version and a hash for each package, and none bound to a
+// registry.
+func TestClientLocksPinEverything(t *testing.T) {
 	files, err := filepath.Glob("*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no lists of packages", err)
@@ -149,8 +152,9 @@ func TestClientLocks(t *testing.T) {
 	}
 }
 
-// TestOperations: the description has some, and schemathesis is held to all of them.
-func TestOperations(t *testing.T) {
+// TestEveryOperationHasToBeTried counts the operations of our description and holds schemathesis to
+// that number.
+func TestEveryOperationHasToBeTried(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", describedRoutes))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,8 @@ import (
 	"tandem/build/setup"
 )
 
-// A connected client is set up by nothing but what the Connect page says, and started by the command that it shows.
+// A connected client is set up by what the Connect page says alone. The command that the page shows
+// starts it.
 type connected struct {
 	id, name string
 	feature  string // of the table
@@ -29,11 +30,12 @@ type connected struct {
 	copied   bool   // the client has a file to read and another to write
 }
 
-// roomy is a context that the agents' instructions fit, and scanty one that they do not.
+// The instructions of the agents fit into a context of roomy tokens, and not into scanty.
 const roomy, scanty = "131072", "8192"
 
-// connections are the clients of the page that can be installed here. Codex tells in words of its own that a prompt is too
-// long, Claude Code with both numbers; a witness sees that the server told each of them with both.
+// connections are the page's clients that can be installed here. Codex says in its own words that a
+// prompt is too long, Claude Code gives both numbers. A witness sees that the server told both
+// numbers to each.
 func connections() []connected {
 	const greets, tool, edit, small = "set up by the Connect page", "a loop of tools", "an edit of a file", "told that the context is too short"
 	all := []connected{
@@ -56,7 +58,8 @@ func connections() []connected {
 	return all
 }
 
-// hasBinaries reports whether package-lock.json has the programs of Cline and OpenCode for this machine.
+// hasBinaries reports whether package-lock.json has the programs of Cline and OpenCode for this
+// machine.
 func hasBinaries() bool { return runtime.GOOS == "linux" && runtime.GOARCH == "amd64" }
 
 // connect runs them, each against a fresh server.
@@ -92,7 +95,8 @@ func (t *clientTier) connect(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// connectOne has a server write what a client reads, and runs the command that the page shows with it.
+// connectOne lets a server write the file that a client reads, and runs the command that the page
+// shows with it.
 func (t *clientTier) connectOne(ctx context.Context, c connected, s *program.Server, bin string) error {
 	written, err := writtenFor(ctx, s, c.id)
 	if err != nil {
@@ -105,7 +109,7 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *program.Ser
 		}
 		defer told.close()
 	}
-	// Where a program in JavaScript finds its package.
+	// A program in JavaScript finds its package here.
 	if err := setup.Link(filepath.Join(s.Home, "node_modules"), t.modules); err != nil {
 		return err
 	}
@@ -137,10 +141,10 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *program.Ser
 	return nil
 }
 
-// A writtenFile is a client's, and the command that uses it.
+// A writtenFile is a client's file, and the command that uses it.
 type writtenFile struct{ File, Use string }
 
-// writtenFor has a server write the file of a client of the Connect page.
+// writtenFor lets a server write the file of a client of the Connect page.
 func writtenFor(ctx context.Context, s *program.Server, id string) (c writtenFile, err error) {
 	if id == "cline" {
 		return filledIn(ctx, s)
@@ -151,7 +155,8 @@ func writtenFor(ctx context.Context, s *program.Server, id string) (c writtenFil
 	return c, nil
 }
 
-// filledIn is writtenFor of Cline, which reads no file: its command line takes what the page says to fill in.
+// filledIn does the same for Cline. It reads no file: its command line takes what the page tells a
+// person to fill in.
 func filledIn(ctx context.Context, s *program.Server) (c writtenFile, err error) {
 	var page struct{ Connections []struct{ ID, Text string } }
 	if _, err := connectPage(ctx, s, "", "", &page); err != nil {
@@ -166,7 +171,7 @@ func filledIn(ctx context.Context, s *program.Server) (c writtenFile, err error)
 	return c, errors.New("the Connect page has no cline")
 }
 
-// clineAuth is the command that fills in what a text of the page has a person fill in.
+// clineAuth returns the command that fills in the fields which a text of the page names.
 func clineAuth(text string) (string, error) {
 	fields := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -184,7 +189,7 @@ func clineAuth(text string) (string, error) {
 	return use + " && cline", nil
 }
 
-// connectPage gets what the Connect page of a server has at a path, or posts a body there.
+// connectPage gets a path of a server's Connect page, or posts a body there.
 func connectPage(ctx context.Context, s *program.Server, path, body string, into any) (status string, err error) {
 	method := http.MethodGet
 	if body != "" {
@@ -203,16 +208,16 @@ func connectPage(ctx context.Context, s *program.Server, path, body string, into
 	return resp.Status, json.NewDecoder(resp.Body).Decode(into)
 }
 
-// bySocket is a client of a server's control routes.
+// bySocket returns a client of a server's control routes.
 func bySocket(s *program.Server) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(s.Home, "run", "control.sock"))
 	}}}
 }
 
-// programs are scripts under the names of what the page's commands start. They stand in front of the agents' own to ask
-// them, once they are set up, for a task instead of opening a screen, and keep them from asking others than the server for
-// news of themselves and of models.
+// programs returns a script for each program that the page's commands start, by its name. A script
+// runs the client with a task, where it would open a screen. It also turns off requests for updates
+// and lists of models to other servers.
 func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 	node, err := t.Output(t.Command(ctx, "node", "-p", "process.execPath"))
 	if err != nil {
@@ -240,7 +245,8 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 		"aider": fmt.Sprintf("mkdir -p \"$HOME/.aider/caches\" && echo {} >%s && export LITELLM_LOCAL_MODEL_COST_MAP=True\n"+
 			"exec '%s' --no-git --yes-always --no-check-update --no-show-release-notes --no-analytics --message \"$TASK\" \"$@\" note.txt", prices, filepath.Join(filepath.Dir(t.aider), "aider")),
 		"cn": fmt.Sprintf("export CONTINUE_TELEMETRY_ENABLED=0 CONTINUE_CLI_ENABLE_TELEMETRY=0 CONTINUE_METRICS_ENABLED=0 CONTINUE_CLI_AUTO_UPDATED=1\nexec '%s' '%s' \"$@\" --allow Write -p \"$TASK\"", node, cn),
-		// It would leave a process behind, for its next start, and asks its maker for features whatever its settings say.
+		// Otherwise it leaves a process running for its next start, and asks its maker for features
+		// despite its settings.
 		"cline": fmt.Sprintf("mkdir -p \"$HOME/.cline/data/settings\" && echo '{\"telemetryOptOut\": true, \"autoUpdateEnabled\": false}' >\"$HOME/.cline/data/settings/global-settings.json\"\n"+
 			"export CLINE_SESSION_BACKEND_MODE=local HTTPS_PROXY=http://127.0.0.1:9\n[ $# -gt 0 ] || set -- \"$TASK\"\nexec '%s' \"$@\"", cline),
 		"opencode": fmt.Sprintf("export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1\nexec '%s' run --pure \"$TASK\"", opencode),
@@ -249,7 +255,7 @@ func (t *clientTier) programs(ctx context.Context) (map[string]string, error) {
 	}, nil
 }
 
-// installed finds the one program below the modules that was installed for this machine.
+// installed returns the one program below the modules that was installed for this machine.
 func (t *clientTier) installed(path ...string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(append([]string{t.modules}, path...)...))
 	if err != nil || len(found) != 1 {

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 )
 
-// textRoutes are those of the description that a model of embeddings answers, where others refuse.
+// textRoutes are the routes of the description that only a model of embeddings answers.
 var textRoutes = []string{"/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings"}
 
-// embeddings has the openai client ask for embeddings, and schemathesis for what the description says of them.
-// The model is made on the spot, of random numbers: none is small enough to be downloaded for it.
+// embeddings lets the openai client ask for embeddings, and schemathesis try their description. It
+// makes a model of random numbers, because none is small enough to download for this.
 func (t *clientTier) embeddings(ctx context.Context) error {
 	script, model := filepath.Join(t.Root, clientsDir, "openai_embeddings.py"), filepath.Join(t.dir, "embedder")
 	if _, err := t.Output(t.Command(ctx, t.python, script, "--make", model)); err != nil {

@@ -12,11 +12,12 @@ import (
 	"time"
 )
 
-// describedRoutes is the description of the endpoint, which it serves.
+// describedRoutes is the description of the endpoint, which the server serves.
 const describedRoutes = "app/server/openapi.json"
 
-// fuzz has schemathesis send what the endpoint's own description allows and what it does not. No answer may be an error
-// of the server's, or of another status or form than the description says, and what the description allows is accepted.
+// fuzz lets schemathesis send what the endpoint's own description allows and what it does not. It
+// expects no error of the server, no status or form beyond the description, and acceptance of what
+// the description allows.
 func (t *clientTier) fuzz(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(t.Root, describedRoutes))
 	if err != nil {
@@ -31,8 +32,8 @@ func (t *clientTier) fuzz(ctx context.Context) error {
 	})
 }
 
-// fuzzRoutes tries the operations of the description, those of some paths if any are given, for so many seconds. want
-// is how many they are.
+// fuzzRoutes tries operations of the description for a number of seconds: those of the paths, or
+// all without paths. want is how many operations have to be tried.
 func (t *clientTier) fuzzRoutes(ctx context.Context, url, feature, seconds string, want int, paths ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
@@ -60,7 +61,7 @@ func (t *clientTier) fuzzRoutes(ctx context.Context, url, feature, seconds strin
 	return nil
 }
 
-// operations is how many a description has: the methods of its paths.
+// operations counts the methods of a description's paths.
 func operations(description []byte) (n int, err error) {
 	var d struct {
 		Paths map[string]map[string]json.RawMessage
@@ -78,10 +79,11 @@ func operations(description []byte) (n int, err error) {
 	return n, nil
 }
 
-// triedOperations is where schemathesis tells, at its end, how many operations it has sent anything to.
+// triedOperations matches the line in which schemathesis says how many operations it tried.
 var triedOperations = regexp.MustCompile(`(?m)^\s*Tested: (\d+)$`)
 
-// triedAll fails where schemathesis did not come to all operations: then it finds nothing wrong with them either.
+// triedAll returns an error unless schemathesis tried all operations. It finds nothing wrong with
+// the others.
 func triedAll(out []byte, want int) error {
 	m := triedOperations.FindSubmatch(out)
 	if m == nil {

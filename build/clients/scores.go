@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// scores has lm-eval score texts by the pocket model, and mlx_lm the same tokens by its weights.
+// scores lets lm-eval score texts by the pocket model, and mlx_lm score the same tokens by its
+// weights.
 func (t *clientTier) scores(ctx context.Context) error {
 	reference, err := t.ReferencePython(ctx)
 	if err != nil {

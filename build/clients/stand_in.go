@@ -9,9 +9,9 @@ import (
 	"tandem/build/setup"
 )
 
-// standIn writes the folder of a model that says what a script has it say: the pocket model's tokenizer, a template with
-// tools and thoughts, a context that agents find long enough, and so few weights, all zero, that a long prompt costs
-// next to nothing.
+// standIn writes the folder of a model for the scripted engine. It has the pocket model's
+// tokenizer, a template with tools and thoughts, and a context that agents find long enough. Its
+// few weights are all zero, so that a long prompt costs next to nothing.
 func standIn(b *setup.Builder, dir string) error {
 	const vocab, hidden, inner, head = 4096, 32, 32, 16
 	config, err := json.Marshal(map[string]any{
@@ -55,7 +55,8 @@ func standIn(b *setup.Builder, dir string) error {
 	return nil
 }
 
-// zeroWeights is a safetensors file of float32 zeros: the header's length, the header, the numbers.
+// zeroWeights returns a safetensors file of float32 zeros: the header's length, the header, the
+// numbers.
 func zeroWeights(shapes map[string][]int) ([]byte, error) {
 	type tensor struct {
 		DType   string `json:"dtype"`

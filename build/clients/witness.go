@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// A witness stands between a client and a server and keeps what the server refuses, for clients that tell of it in
-// words of their own.
+// A witness stands between a client and a server and keeps the server's refusals. It serves clients
+// that report a refusal in their own words.
 type witness struct {
 	url    string // as the server's
 	server *http.Server
@@ -25,7 +25,7 @@ type witness struct {
 	refused []string // status and message of each refusal
 }
 
-// newWitness begins to listen in front of a server. Whoever called it closes it.
+// newWitness starts to listen in front of a server. The caller closes it.
 func newWitness(server string) (*witness, error) {
 	to, err := url.Parse(server)
 	if err != nil {
@@ -41,7 +41,7 @@ func newWitness(server string) (*witness, error) {
 	return w, nil
 }
 
-// look keeps a refusal and hands it on as it is.
+// look keeps a refusal and passes it on unchanged.
 func (w *witness) look(resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -62,10 +62,11 @@ func (w *witness) look(resp *http.Response) error {
 	return nil
 }
 
-// tooLong is what a server with a scanty context says of a prompt, in OpenAI's words and in Anthropic's.
+// tooLong matches what a server with a scanty context says about a prompt, in OpenAI's words and in
+// Anthropic's.
 var tooLong = regexp.MustCompile(`^400 .*(maximum context length is ` + scanty + ` tokens\b.* [0-9]{5,} tokens in the prompt|: [0-9]{5,} tokens > ` + scanty + ` maximum)`)
 
-// length returns how a prompt was refused for its length.
+// length returns the refusal of a prompt for its length.
 func (w *witness) length() (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

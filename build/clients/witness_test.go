@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestWitness: a client behind a witness gets what the server says, and a refusal counts if it has both numbers.
-func TestWitness(t *testing.T) {
+// TestWitnessKeepsRefusals expects that a client gets the server's answer unchanged, and that a
+// refusal counts if it has both numbers.
+func TestWitnessKeepsRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		says   string

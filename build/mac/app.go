@@ -14,7 +14,8 @@ import (
 )
 
 // Make makes Tandem.app and what it is handed on as: an archive, on a Mac a disk image, and for a
-// whole app the cask that installs it from url. The programs ask feed for newer versions if it is not empty.
+// whole app the cask that installs it from url. Unless feed is empty, the programs ask it for newer
+// versions.
 func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
 	start := time.Now()
 	m := &builder{b}
@@ -30,10 +31,10 @@ func Make(ctx context.Context, b *setup.Builder, feed, url string) error {
 	return nil
 }
 
-// A builder is setup's, with what the app for a Mac is made by.
+// A builder is setup's builder with the steps that make the app.
 type builder struct{ *setup.Builder }
 
-// An appBundle is a Tandem.app that was made, and what the validator found in it.
+// An appBundle is a finished Tandem.app and what the validator found in it.
 type appBundle struct {
 	path     string
 	product  program.Product
@@ -42,10 +43,11 @@ type appBundle struct {
 	lacks    []string // what only a Mac adds, in words
 }
 
-// appOut is the folder that everything about the app goes to.
+// appOut is the folder for everything about the app.
 func (b *builder) appOut() string { return filepath.Join(b.Root, "build", "out", "darwin-arm64") }
 
-// makeApp builds the programs, which ask feed for newer versions if it is not empty, puts the bundle together, signs it and looks at it.
+// makeApp builds the programs, puts the bundle together, signs it and validates it. Unless feed is
+// empty, the programs ask it for newer versions.
 func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) {
 	if err := b.macReady(ctx); err != nil {
 		return nil, err
@@ -67,7 +69,8 @@ func (b *builder) makeApp(ctx context.Context, feed string) (*appBundle, error) 
 	return a, err
 }
 
-// lacking is what only a Mac adds to a bundle that was made on a system, with or without the two programs with a face.
+// lacking lists what only a Mac adds to a bundle that was made on goos. faces says that it has the
+// menu bar and the window.
 func lacking(faces bool, goos string) (list []string) {
 	if !faces {
 		list = append(list,
@@ -81,7 +84,7 @@ func lacking(faces bool, goos string) (list []string) {
 	return list
 }
 
-// macReady finds out what the app cannot be made without, and installs it, before all that takes long.
+// macReady checks for what the app cannot do without and installs it, before the long steps begin.
 func (b *builder) macReady(ctx context.Context) error {
 	if _, err := signingIdentity(); err != nil {
 		return err
@@ -98,7 +101,7 @@ func (b *builder) macReady(ctx context.Context) error {
 	return b.setupRcodesign(ctx)
 }
 
-// iconFile is the app's icon in every size. Wails' own tool takes build/appicon.png, which is the same
+// iconFile is the app's icon in every size. Wails' own tool takes build/appicon.png, the same
 // picture in 256 pixels.
 const iconFile = "build/darwin/Tandem.icns"
 
@@ -145,7 +148,8 @@ func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, 
 		return "", err
 	}
 	out := filepath.Join(b.appOut(), "bundle", "tandem")
-	// The tag leaves out the rpath of development builds, so that the bundle's is the only one.
+	// The tag leaves out the rpath of development builds, so that the bundle's rpath is the only
+	// one.
 	flags := "-s -w " + p.product.VersionFlag()
 	if p.feed != "" {
 		flags += " -X main.updateFeed=" + p.feed
@@ -172,7 +176,7 @@ func (b *builder) macFaces(ctx context.Context, p parts) (menubar, window string
 	return menubar, window, nil
 }
 
-// report lists what is inside, and what is not.
+// report lists what is in the bundle, and what is not.
 func (a *appBundle) report(b *builder) {
 	fmt.Fprintf(b.Out, "\n%s\n%s\n", a.path, a.result.table())
 	for i, what := range a.lacks {
@@ -183,12 +187,13 @@ func (a *appBundle) report(b *builder) {
 	}
 }
 
-// handOn packs the bundle: a zip, on a Mac a disk image too, and for a whole app the cask that installs it.
+// handOn packs the bundle: a zip, on a Mac a disk image too, and for a whole app the cask that
+// installs it.
 func (b *builder) handOn(ctx context.Context, a *appBundle, url string) error {
 	if err := errors.Join(a.result.findings...); err != nil {
 		return err
 	}
-	// An archive of before is no longer what lies beside it.
+	// An older archive no longer matches the bundle.
 	old, err := filepath.Glob(filepath.Join(b.appOut(), "Tandem-*"))
 	if err != nil {
 		return err

@@ -14,8 +14,9 @@ import (
 	"tandem/build/setup"
 )
 
-// TestSelectRule compiles the rule by which a Mac gets one of the two sets, and asks it about kernels that are out.
-func TestSelectRule(t *testing.T) {
+// TestNewerSetIsChosenFromDarwin25_2 compiles the rule that chooses one of the two sets, and asks
+// it about released kernels.
+func TestNewerSetIsChosenFromDarwin25_2(t *testing.T) {
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "main.c"), filepath.Join(dir, "main")
 	text := "#include <stdio.h>\n#include \"select.h\"\nint main(int n, char **words) {\n" +
@@ -36,8 +37,9 @@ func TestSelectRule(t *testing.T) {
 	}
 }
 
-// TestSelectJumps: functions, names and slots stand in one order, and the list of names ends.
-func TestSelectJumps(t *testing.T) {
+// TestSelectJumpsKeepOneOrder expects one order of functions, names and slots, and an end of the
+// list of names.
+func TestSelectJumpsKeepOneOrder(t *testing.T) {
 	text := selectJumps([]string{"mlx_add", "_mlx_error"})
 	for _, want := range []string{
 		"_mlx_add:\n  adrp x16, l_slot0@PAGE\n", "__mlx_error:\n  adrp x16, l_slot1@PAGE\n", "l_slot0:\n  .quad 0\nl_slot1:\n  .quad 0\n",
@@ -49,8 +51,9 @@ func TestSelectJumps(t *testing.T) {
 	}
 }
 
-// TestWindowPlist: Wails' own tool fills the window's property list as well, and so it may not ask for our names.
-func TestWindowPlist(t *testing.T) {
+// TestWindowPlistHasNoNamesOfOurs: Wails' own tool fills the window's property list as well, and
+// does not know our names.
+func TestWindowPlistHasNoNamesOfOurs(t *testing.T) {
 	text, err := os.ReadFile("../darwin/Info.plist")
 	if err != nil {
 		t.Fatal(err)
@@ -62,8 +65,8 @@ func TestWindowPlist(t *testing.T) {
 	}
 }
 
-// TestSignOrder: what is inside is signed before what holds it.
-func TestSignOrder(t *testing.T) {
+// TestInsideIsSignedFirst expects that a file is signed before the bundle that contains it.
+func TestInsideIsSignedFirst(t *testing.T) {
 	bundle := newTestBundle().write(t)
 	order, err := signOrder(bundle, true)
 	if err != nil {
@@ -93,7 +96,7 @@ func TestSignOrder(t *testing.T) {
 	}
 }
 
-func TestCask(t *testing.T) {
+func TestCaskInstallsAppAndCommand(t *testing.T) {
 	p := program.Product{Info: program.ProductInfo{ProductName: "Tandem", ProductVersion: "1.2.3", Comments: "Runs models"}}
 	text := cask(p, "https://example.org/files/Tandem-1.2.3.zip", "abc")
 	for _, want := range []string{
@@ -109,8 +112,8 @@ func TestCask(t *testing.T) {
 	}
 }
 
-// TestLacking: what a Mac would have made beside the bundle is named elsewhere, each thing once; a Mac lacks nothing.
-func TestLacking(t *testing.T) {
+// TestMissingPartsAreNamedOnce expects each thing that only a Mac makes once, and none on a Mac.
+func TestMissingPartsAreNamedOnce(t *testing.T) {
 	text := strings.Join(lacking(false, "linux"), "\n")
 	for _, want := range []string{"menu bar (", "window (", "signature", "disk image", "Homebrew cask"} {
 		if strings.Count(text, want) != 1 {
@@ -122,8 +125,9 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestLicenceText: one text stands once, below all that it holds for; what has none is named.
-func TestLicenceText(t *testing.T) {
+// TestLicenceTextStandsOnce expects one text below all components that it covers, and an error for
+// a component without one.
+func TestLicenceTextStandsOnce(t *testing.T) {
 	text, err := licenceText([]component{{"b 2", []string{"terms\r\n"}}, {"a 1", []string{"terms", "notice"}}})
 	if err != nil || strings.Count(text, "terms\n") != 1 || !strings.Contains(text, "a 1\nb 2\n\nterms\n") || !strings.Contains(text, "a 1\n\nnotice\n") {
 		t.Errorf("%v:\n%s", err, text)
@@ -133,8 +137,8 @@ func TestLicenceText(t *testing.T) {
 	}
 }
 
-// TestLoginName: the agent in the bundle has one name wherever it is named.
-func TestLoginName(t *testing.T) {
+// TestLoginAgentHasOneName compares the agent's name in the bundle with where the programs name it.
+func TestLoginAgentHasOneName(t *testing.T) {
 	for file, name := range map[string]string{
 		"../../app/cmd/menubar/login_darwin.go": `@"` + filepath.Base(inAgent) + `"`, "../../app/supervise/login.go": `"` + agentLabel + `"`,
 	} {
@@ -148,8 +152,9 @@ func TestLoginName(t *testing.T) {
 	}
 }
 
-// TestMacRefusesFirst: a variable of the other system is refused before anything is looked for, built or installed.
-func TestMacRefusesFirst(t *testing.T) {
+// TestVariableOfTheOtherSystemIsRefusedFirst expects the refusal before anything is looked for,
+// built or installed.
+func TestVariableOfTheOtherSystemIsRefusedFirst(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	name := "TANDEM_SIGN_IDENTITY"
 	if runtime.GOOS == "darwin" {
@@ -165,8 +170,9 @@ func TestMacRefusesFirst(t *testing.T) {
 	}
 }
 
-// TestPrivateFolders: no folder that may be the end of another's path is looked for.
-func TestPrivateFolders(t *testing.T) {
+// TestShortFoldersAreNotPrivate expects that no folder is searched for that may end somebody else's
+// path.
+func TestShortFoldersAreNotPrivate(t *testing.T) {
 	t.Setenv("HOME", "/root")
 	t.Setenv("CARGO_HOME", "/opt/Rust und mehr")
 	b := &builder{&setup.Builder{Root: "/src", Cache: setup.Cache{Dir: "/var/cache/tandem-dev"}}}
@@ -175,9 +181,9 @@ func TestPrivateFolders(t *testing.T) {
 	}
 }
 
-// TestSigner: with a Developer ID everything gets the hardened runtime and can be notarised, without one nothing does;
-// what the environment asks for and cannot have is refused.
-func TestSigner(t *testing.T) {
+// TestSignerFollowsTheEnvironment expects the hardened runtime and a timestamp with a Developer ID,
+// and neither without. What the environment asks for and this system cannot do is refused.
+func TestSignerFollowsTheEnvironment(t *testing.T) {
 	const identity, key, password = "TANDEM_SIGN_IDENTITY", "TANDEM_SIGN_P12", "TANDEM_SIGN_P12_PASSWORD_FILE"
 	for _, name := range []string{identity, key, password} {
 		t.Setenv(name, "")

@@ -16,10 +16,12 @@ import (
 	"tandem/build/program"
 )
 
-// archiveTime is that of every file in an archive, so that the same bundle gives the same bytes.
+// archiveTime is the time of every file in an archive, so that the same bundle gives the same
+// bytes.
 var archiveTime = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// zipBundle packs a bundle with its modes and links, under its own name, and returns the archive's SHA-256 and size.
+// zipBundle packs a bundle under its own name, with modes and links. It returns the archive's
+// SHA-256 and its size in bytes.
 func zipBundle(archive, bundle string) (sum string, size int64, err error) {
 	out, err := os.Create(archive)
 	if err != nil {
@@ -88,7 +90,7 @@ func zipBundle(archive, bundle string) (sum string, size int64, err error) {
 	return hex.EncodeToString(hash.Sum(nil)), info.Size(), nil
 }
 
-// diskImage makes an image with the app and a link to where apps go, on a Mac.
+// diskImage makes a disk image with the app and a link to /Applications, on a Mac.
 func (b *builder) diskImage(ctx context.Context, image, bundle string) error {
 	folder, err := os.MkdirTemp("", "tandem-dmg-")
 	if err != nil {
@@ -101,13 +103,14 @@ func (b *builder) diskImage(ctx context.Context, image, bundle string) error {
 	if err := os.Symlink("/Applications", filepath.Join(folder, "Applications")); err != nil {
 		return err
 	}
-	// Whatever looks at new files, such as Spotlight, may hold them: "Resource busy".
+	// Programs that look at new files, such as Spotlight, may hold them: "Resource busy".
 	return retry(ctx, 5, 5*time.Second, func() error {
 		return b.Step(image, b.Command(ctx, "hdiutil", "create", "-quiet", "-ov", "-volname", "Tandem", "-srcfolder", folder, "-format", "UDZO", image))
 	})
 }
 
-// retry calls f up to so many times, with a pause between two, and returns nil or the last error.
+// retry calls f until it returns nil, at most so many times with a pause between. It returns the
+// last error.
 func retry(ctx context.Context, times int, pause time.Duration, f func() error) error {
 	for ; ; times-- {
 		err := f()
@@ -122,7 +125,8 @@ func retry(ctx context.Context, times int, pause time.Duration, f func() error) 
 	}
 }
 
-// cask is the file by which Homebrew installs the app, and links the command line program from inside it.
+// cask returns the file with which Homebrew installs the app and links the command line program
+// inside it.
 func cask(p program.Product, url, sum string) string {
 	return fmt.Sprintf(`cask "tandem" do
   version "%s"
@@ -151,10 +155,10 @@ end
 `, p.Info.ProductVersion, sum, url, p.Info.ProductName, p.Info.Comments, homepage(url), inTandem, agentLabel, bundleID, windowID)
 }
 
-// homepage is the folder of a download.
+// homepage returns the folder of a download.
 func homepage(url string) string { return url[:len(url)-len(path.Base(url))] }
 
-// megabytes writes a size for a person.
+// megabytes formats a size for a person.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // unzip unpacks an archive with modes and links.

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestArchive: what is unpacked is what was packed, with modes and links, and packing again gives the same bytes.
-func TestArchive(t *testing.T) {
+// TestArchiveUnpacksToTheSameBundle expects the same modes and links, and the same bytes when
+// packed again.
+func TestArchiveUnpacksToTheSameBundle(t *testing.T) {
 	x := newTestBundle()
 	bundle := x.write(t)
 	if err := os.Symlink("bin/tandem", filepath.Join(bundle, "Contents/Resources/link")); err != nil {

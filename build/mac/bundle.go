@@ -12,7 +12,7 @@ import (
 	"tandem/build/setup"
 )
 
-// Where things lie in Tandem.app, below Contents.
+// Places in Tandem.app, below Contents.
 const (
 	inMain     = "MacOS/Tandem"
 	inTandem   = "Resources/bin/tandem"
@@ -28,7 +28,7 @@ const (
 	agentLabel = bundleID + ".login"
 )
 
-// parts are what a bundle is put together from. Of the programs, those that could not be built here are empty.
+// parts are what a bundle is put together from. A program that could not be built here is empty.
 type parts struct {
 	product  program.Product
 	feed     string // that tells of newer versions; empty for none
@@ -40,7 +40,7 @@ type parts struct {
 	icon     []byte // of the app and of the window
 }
 
-// assemble makes Tandem.app at path from scratch.
+// assemble makes Tandem.app at path, and removes what was there.
 func (b *builder) assemble(path string, p parts) error {
 	if err := os.RemoveAll(path); err != nil {
 		return err
@@ -109,7 +109,8 @@ func (b *builder) assemble(path string, p parts) error {
 	return write(inLicences, []byte(p.licences))
 }
 
-// fillPlist fills the template of a property list. It gets what Wails gives to build/darwin/Info.plist, and our names.
+// fillPlist fills the template of a property list with what Wails gives to build/darwin/Info.plist,
+// and with our names.
 func fillPlist(path string, p program.Product) ([]byte, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -10,24 +10,26 @@ import (
 	"tandem/build/setup"
 )
 
-// A crossCC compiles and links C and C++ for macOS on Apple silicon. On a Mac it is the system's own; elsewhere it is
-// zig, which carries libc's headers and libSystem's symbols but nothing else of Apple's SDK: build/darwin/sdk has the
-// few symbols that our programs take of other libraries, so that one that is not there fails to link.
+// A crossCC compiles and links C and C++ for macOS on Apple silicon. On a Mac it is the system's
+// compiler.
 //
-// Objective-C is beyond it: the menu bar and the window are built on a Mac.
+// Elsewhere it is zig, which has libc's headers and libSystem's symbols, but nothing else of
+// Apple's SDK. build/darwin/sdk lists the few symbols of other libraries that our programs use. A
+// symbol that is not listed fails to link. zig compiles no Objective-C: the menu bar and the window
+// are built on a Mac.
 type crossCC struct {
 	cc, cxx []string
 	env     []string
 	sdk     string // folder of the stubs; empty on a Mac
 }
 
-// crossRecipe is part of the keys of what a crossCC makes: raise it when the flags below change.
+// crossRecipe is part of the keys of what a crossCC makes. Raise it when the flags below change.
 const crossRecipe = "4"
 
-// macTarget is what zig calls the machines that we build for.
+// macTarget is zig's name for the machines that we build for.
 const macTarget = "aarch64-macos." + setup.MacOSTarget
 
-// crossCC returns the compiler, installing it where the system has none.
+// crossCC returns the compiler, and installs it where the system has none.
 func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	if runtime.GOOS == "darwin" {
 		target := []string{"-arch", "arm64", "-mmacosx-version-min=" + setup.MacOSTarget}
@@ -45,7 +47,7 @@ func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	cached := filepath.Join(b.Cache.Dir, "zig-cache")
 	return &crossCC{
 		cc: []string{zig, "cc", "-target", macTarget},
-		// zig takes the newest libc++ for granted, and has no SDK to take these constants from.
+		// zig assumes the newest libc++, and has no SDK with these constants.
 		cxx: []string{zig, "c++", "-target", macTarget, "-Wno-macro-redefined", "-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1",
 			"-DINFINITY=__builtin_inff()", `-DNAN=__builtin_nanf("")`, "-DHUGE_VAL=__builtin_huge_val()"},
 		env: []string{"ZIG_GLOBAL_CACHE_DIR=" + cached, "ZIG_LOCAL_CACHE_DIR=" + cached},
@@ -53,8 +55,8 @@ func (b *builder) crossCC(ctx context.Context) (*crossCC, error) {
 	}, nil
 }
 
-// linkFlags are those of every link: room for longer names, and nothing of what debuggers read, such as this machine's
-// paths.
+// linkFlags are the flags of every link. They leave room for longer names, and leave out what
+// debuggers read, such as this machine's paths.
 func (c *crossCC) linkFlags() []string {
 	flags := []string{"-Wl,-headerpad_max_install_names", "-Wl,-S"}
 	if c.sdk != "" {
@@ -63,7 +65,8 @@ func (c *crossCC) linkFlags() []string {
 	return flags
 }
 
-// goEnv makes go build for macOS, with further flags for the linker.
+// goEnv returns the environment in which go build builds for macOS. ldflags are further flags for
+// the linker.
 func (c *crossCC) goEnv(ldflags ...string) []string {
 	cc := append([]string{}, c.cc...)
 	if c.sdk != "" {
@@ -72,7 +75,7 @@ func (c *crossCC) goEnv(ldflags ...string) []string {
 	return append([]string{"GOOS=darwin", "GOARCH=arm64", "CC=" + quoted(cc), "CGO_LDFLAGS=" + quoted(append(ldflags, c.linkFlags()...))}, c.env...)
 }
 
-// quoted writes words as go reads them from the environment.
+// quoted joins words as go reads them from the environment.
 func quoted(words []string) string {
 	var s []string
 	for _, w := range words {
@@ -84,7 +87,7 @@ func quoted(words []string) string {
 	return strings.Join(s, " ")
 }
 
-// inputs are what the results of the compiler hang on.
+// inputs are what the compiler's results depend on.
 func (c *crossCC) inputs(b *builder) ([]string, error) {
 	inputs := []string{crossRecipe, runtime.GOOS, macTarget}
 	for _, name := range []string{"zig.txt", "sdk/lib/libc++.tbd"} {

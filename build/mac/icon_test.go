@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// pictures are what an icon file for macOS holds: the type of each and its width in pixels.
+// pictures are the pictures in an icon file for macOS: the type and the width in pixels of each.
 var pictures = []struct {
 	kind string
 	size int
@@ -18,8 +18,8 @@ var pictures = []struct {
 	{"ic11", 32}, {"ic12", 64}, {"ic07", 128}, {"ic13", 256}, {"ic08", 256}, {"ic14", 512}, {"ic09", 512}, {"ic10", 1024},
 }
 
-// TestIconHasEverySize reads the committed icon: each picture is there, in its size, with round corners,
-// and the one of 256 pixels is the picture that Wails' own tool takes.
+// TestIconHasEverySize reads the committed icon. Each picture is there in its size, with round
+// corners. The one of 256 pixels is the picture that Wails' own tool takes.
 func TestIconHasEverySize(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", iconFile))
 	if err != nil {

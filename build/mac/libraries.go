@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// libraries follows every program through all that it loads, as the system's loader does.
+// libraries follows every program through the libraries that it loads, as the system's loader does.
 func (v *validation) libraries(images map[string]*machO) {
 	w := &walker{v: v, images: images, reached: map[string]bool{}}
 	names := make([]string, 0, len(images))
@@ -27,7 +27,7 @@ func (v *validation) libraries(images map[string]*machO) {
 	}
 }
 
-// ownPaths holds an image to paths that mean the same on every Mac.
+// ownPaths checks that an image's paths mean the same on every Mac.
 func (v *validation) ownPaths(name string, m *machO) {
 	for _, r := range m.rpaths {
 		if !strings.HasPrefix(r, "@executable_path/") && r != "@loader_path" && !strings.HasPrefix(r, "@loader_path/") {
@@ -49,7 +49,8 @@ type walker struct {
 	reached map[string]bool
 }
 
-// load visits one image: inside the folder of the program that runs, with the run paths of those that led here.
+// load visits one image. program is the folder of the running program, rpaths are the run paths of
+// the images that led here.
 func (w *walker) load(name, program string, rpaths []string) {
 	first := !w.reached[name]
 	w.reached[name] = true
@@ -78,7 +79,7 @@ func (w *walker) load(name, program string, rpaths []string) {
 	if path.Base(name) != selectLib {
 		return
 	}
-	// It opens one of these by its path before main.
+	// libmlxselect opens one of these by its path before main runs.
 	for _, s := range metalSets {
 		set := path.Join(path.Dir(name), s.name, mlxcLib)
 		if w.images[set] == nil {
@@ -97,7 +98,7 @@ func (w *walker) load(name, program string, rpaths []string) {
 	}
 }
 
-// symbols checks that a library has what is taken of it.
+// symbols checks that a library has the symbols that an image takes from it.
 func (w *walker) symbols(name string, taken []string, library string) {
 	m := w.images[library]
 	for _, s := range taken {
@@ -107,7 +108,7 @@ func (w *walker) symbols(name string, taken []string, library string) {
 	}
 }
 
-// resolve finds what a load command names, empty if it is not in the bundle.
+// resolve returns the image that a load command names, or "" if it is not in the bundle.
 func (w *walker) resolve(load, program, loader string, rpaths []string) string {
 	candidates := []string{expand(load, program, loader)}
 	if rest, ok := strings.CutPrefix(load, "@rpath/"); ok {
@@ -124,7 +125,7 @@ func (w *walker) resolve(load, program, loader string, rpaths []string) string {
 	return ""
 }
 
-// expand replaces what stands for the program's and the loader's folder.
+// expand replaces @executable_path and @loader_path.
 func expand(p, program, loader string) string {
 	if rest, ok := strings.CutPrefix(p, "@executable_path"); ok {
 		return path.Join(program, rest)
@@ -135,7 +136,7 @@ func expand(p, program, loader string) string {
 	return p
 }
 
-// isSystem reports whether every Mac has a library.
+// isSystem reports whether every Mac has the library.
 func isSystem(load string) bool {
 	return strings.HasPrefix(load, "/usr/lib/") || strings.HasPrefix(load, "/System/Library/")
 }

@@ -17,17 +17,17 @@ import (
 	"tandem/build/setup"
 )
 
-// A component is something of others' that the bundle contains, with the texts under which it may.
+// A component is a part of the bundle that others wrote, with the texts of its licence.
 type component struct {
 	name  string // with its version
 	texts []string
 }
 
-// licenceName matches the files that a package states its terms in.
+// licenceName matches the files in which a package states its terms.
 var licenceName = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|unlicense)`)
 
-// licences returns the text that lists everything in the bundle with its terms. A package that states none is an error:
-// it has to be looked at by a person.
+// licences returns the text that lists everything in the bundle with its terms. A package without
+// terms is an error, because a person has to look at it.
 func (b *builder) licences(ctx context.Context, m metal) (string, error) {
 	var all []component
 	for _, list := range []func(context.Context) ([]component, error){
@@ -42,7 +42,7 @@ func (b *builder) licences(ctx context.Context, m metal) (string, error) {
 	return licenceText(all)
 }
 
-// licenceText writes each text once, below the names of all that it holds for.
+// licenceText writes each text once, below the names of all components that it covers.
 func licenceText(all []component) (string, error) {
 	var errs []error
 	names := map[string][]string{}
@@ -90,7 +90,7 @@ func readLicences(name, dir string) (component, error) {
 	return c, nil
 }
 
-// components are MLX, mlx-c and what of Metal's headers is compiled into them.
+// components are MLX, mlx-c, and metal-cpp, which is compiled into them.
 func (m metal) components() ([]component, error) {
 	var list []component
 	for _, x := range []struct{ name, file string }{{"MLX " + setup.MLXVersion, "mlx.txt"}, {"mlx-c " + setup.MLXCVersion, "mlx-c.txt"}, {"metal-cpp", "metal-cpp.txt"}} {
@@ -103,7 +103,7 @@ func (m metal) components() ([]component, error) {
 	return list, nil
 }
 
-// goComponents are Go itself and the modules that the three programs are linked from.
+// goComponents are Go itself and the modules in the three programs.
 func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 	cmd := b.Command(ctx, "go", "list", "-deps", "-tags", "ui,bundle,desktop,production", "-json=Module", "./app/cmd/...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
@@ -144,7 +144,7 @@ func (b *builder) goComponents(ctx context.Context) ([]component, error) {
 	}
 }
 
-// rustComponents are Rust's own library and the crates that ours is linked from.
+// rustComponents are Rust's standard library and the crates in ours.
 func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 	text, err := b.Output(b.Command(ctx, "cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", setup.MacTriple,
 		"--manifest-path", filepath.Join(b.Root, setup.NativeDir, "Cargo.toml")))
@@ -175,7 +175,7 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 	if len(list) == 0 {
 		return nil, errors.New("cargo names no crate that ours is linked from")
 	}
-	// Rust's library is under the same terms as most crates, and some installations bring no copy of them.
+	// Rust's library has the same terms as most crates, and some installations lack a copy of them.
 	for _, c := range list {
 		if strings.HasPrefix(c.name, "hashbrown ") {
 			list = append(list, component{"The Rust standard library", c.texts})
@@ -187,7 +187,7 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 // packageSource matches the name of a package in the path of one of its files.
 var packageSource = regexp.MustCompile(`/node_modules/((?:@[\w.-]+/)?[\w.-]+)/`)
 
-// webComponents are the packages that Vite makes the interface from: those that its source map names.
+// webComponents are the packages in the interface, as Vite's source map names them.
 func (b *builder) webComponents(ctx context.Context) ([]component, error) {
 	dir := filepath.Join(b.Root, setup.FrontendDir)
 	sources, err := setup.HashFolder(dir, "node_modules", "dist")
@@ -217,7 +217,7 @@ func (b *builder) webComponents(ctx context.Context) ([]component, error) {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		for _, source := range m.Sources {
-			// A path that leads into the cache of this machine goes through several folders of that name.
+			// A path into this machine's cache goes through several folders of that name.
 			if m := packageSource.FindAllStringSubmatch(source, -1); len(m) > 0 {
 				names[m[len(m)-1][1]] = true
 			}

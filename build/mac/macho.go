@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// A machO is what a Mach-O file says of itself.
+// A machO is what a Mach-O file says about itself.
 type machO struct {
 	executable bool
 	minOS      string // "14.0"; empty if it names none
@@ -22,8 +22,8 @@ type machO struct {
 	signature  *signature // nil if it has none
 	exports    []string   // sorted
 
-	// imports are the symbols taken of each library, by its index in loads. Symbols of no library in particular, found
-	// wherever they are at run time, stand under -1.
+	// imports are the symbols taken from each library, by its index in loads. Symbols of no library
+	// in particular, which the loader finds anywhere, stand under -1.
 	imports map[int][]string
 }
 
@@ -48,10 +48,11 @@ const (
 	minCommandBytes = 16
 )
 
-// maxSignature bounds what is read of a signature, in bytes: 32 for each 4 kB of code, and certificates.
+// maxSignature is the most that is read of a signature, in bytes. A signature has 32 for each 4 kB
+// of code, and certificates.
 const maxSignature = 64 << 20
 
-// errNotMachO says that a file is no program or library of a Mac.
+// errNotMachO means that a file is no program or library for a Mac.
 var errNotMachO = errors.New("it is no program or library of a Mac")
 
 // readMachO reads a program or a library for Apple silicon.
@@ -68,7 +69,7 @@ func readMachO(path string) (*machO, error) {
 	return m, err
 }
 
-// readMachOFile reads one that is open. Error: errNotMachO.
+// readMachOFile reads an open file. Error: errNotMachO.
 func readMachOFile(file fs.File) (*machO, error) {
 	at, ok := file.(io.ReaderAt)
 	if !ok {
@@ -157,7 +158,7 @@ func (m *machO) symbols(f *macho.File) {
 	slices.Sort(m.exports)
 }
 
-// has reports whether a symbol can be taken of this library.
+// has reports whether the library exports a symbol.
 func (m *machO) has(symbol string) bool {
 	_, found := slices.BinarySearch(m.exports, symbol)
 	return found

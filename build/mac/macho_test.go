@@ -15,7 +15,8 @@ import (
 	"tandem/build/setup"
 )
 
-// A binarySpec is what a made-up Mach-O file says of itself: load commands and a symbol table, and nothing behind them.
+// A binarySpec describes a made-up Mach-O file: load commands and a symbol table, with no code
+// after them.
 type binarySpec struct {
 	library  string // its install name; empty for a program
 	cpu      uint32 // 0 = Apple silicon
@@ -29,7 +30,7 @@ type binarySpec struct {
 	imports  map[string]int // symbol -> index in loads, -1 for none
 }
 
-// bytes makes the file.
+// bytes returns the file.
 func (s binarySpec) bytes() []byte {
 	var commands bytes.Buffer
 	count := 0
@@ -108,7 +109,7 @@ func (s binarySpec) bytes() []byte {
 	return file.Bytes()
 }
 
-// goProgram is a real program for a Mac, made by Go's own linker, which needs nothing of a Mac.
+// goProgram builds a real program for a Mac with Go's own linker, which needs nothing from a Mac.
 var goProgram = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "tandem-macho-")
 	if err != nil {
@@ -126,8 +127,8 @@ var goProgram = sync.OnceValues(func() (string, error) {
 	return out, nil
 })
 
-// TestReadMachO reads a real program, and refuses what is none.
-func TestReadMachO(t *testing.T) {
+// TestReadMachOTakesMacProgramsAlone reads a real program, and refuses other files.
+func TestReadMachOTakesMacProgramsAlone(t *testing.T) {
 	path, err := goProgram()
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +155,7 @@ func TestReadMachO(t *testing.T) {
 	}
 }
 
-// FuzzReadMachO: nothing that is called a program ends the validator.
+// FuzzReadMachO expects that no file makes the validator panic.
 func FuzzReadMachO(f *testing.F) {
 	for _, spec := range newTestBundle().binaries {
 		f.Add(spec.bytes())

@@ -12,7 +12,8 @@ import (
 	"tandem/build/setup"
 )
 
-// A metalSet is one of the two sets of MLX's libraries that the bundle carries, by the wheel it comes from.
+// A metalSet is one of the two sets of MLX's libraries in the bundle, named for the wheel that it
+// comes from.
 type metalSet struct {
 	name     string // folder in the bundle
 	platform string // of the wheel
@@ -24,7 +25,7 @@ var metalSets = []metalSet{
 	{"26", "macosx_26_0_arm64", "26.2"},
 }
 
-// The libraries by their names.
+// Names of the libraries.
 const (
 	mlxcLib   = "libmlxc.dylib"
 	mlxLib    = "libmlx.dylib"
@@ -43,8 +44,8 @@ func (m metal) sets() string     { return filepath.Join(m.dir, "sets") }
 func (m metal) link() string     { return filepath.Join(m.dir, "link") }
 func (m metal) licences() string { return filepath.Join(m.dir, "licences") }
 
-// metal makes the sets: the libraries of both wheels, mlx-c, which is built once, against the older of them, and the
-// library that stands before both.
+// metal makes the sets: the libraries of both wheels, mlx-c, and the library in front of both.
+// mlx-c is built once, against the older wheel.
 func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, error) {
 	inputs, err := cc.inputs(b)
 	if err != nil {
@@ -80,8 +81,8 @@ func (b *builder) metal(ctx context.Context, pip string, cc *crossCC) (metal, er
 	return metal{dir}, err
 }
 
-// unpackMetal takes from a wheel what its libmlx loads, and its licences. The libjaccl of the older one is left: nothing
-// there loads it.
+// unpackMetal takes from a wheel what its libmlx loads, and its licences. It leaves the older
+// wheel's libjaccl, which nothing loads.
 func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s metalSet) error {
 	cmd := b.Command(ctx, pip, "-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--platform", s.platform,
 		"--target", work, "-r", filepath.Join(b.Root, "build", "mlx", "metal.txt"))
@@ -118,8 +119,9 @@ func (b *builder) unpackMetal(ctx context.Context, pip, work string, m metal, s 
 	return nil
 }
 
-// crossMLXC compiles mlx-c and puts it into each set. Off a Mac its parts are linked by the C compiler, since zig's own
-// C++ library must not come along: an exception that one library throws is caught by the other only if they share it.
+// crossMLXC compiles mlx-c and puts it into each set. Off a Mac the C compiler links it, so that
+// zig's own C++ library stays out. An exception that one library throws is caught by another only
+// if they share that library.
 func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m metal) error {
 	source, err := b.MLXCSource(ctx)
 	if err != nil {
@@ -182,7 +184,7 @@ func (b *builder) crossMLXC(ctx context.Context, cc *crossCC, work string, m met
 	return nil
 }
 
-// buildSelect links libmlxselect, which has each function of mlx-c.
+// buildSelect links libmlxselect, which has every function of mlx-c.
 func (b *builder) buildSelect(ctx context.Context, cc *crossCC, work string, m metal) error {
 	image, err := readMachO(filepath.Join(m.sets(), metalSets[0].name, mlxcLib))
 	if err != nil {
@@ -209,13 +211,15 @@ func (b *builder) buildSelect(ctx context.Context, cc *crossCC, work string, m m
 	return setup.CopyFile(filepath.Join(m.link(), mlxcLib), out)
 }
 
-// isMLXC reports whether a symbol is a function of mlx-c: some of these begin with an underscore of their own.
+// isMLXC reports whether a symbol is a function of mlx-c. Some of them begin with an underscore of
+// their own.
 func isMLXC(symbol string) bool {
 	return strings.HasPrefix(symbol, "_mlx_") || strings.HasPrefix(symbol, "__mlx_")
 }
 
-// selectJumps is the assembly beside build/darwin/select.c: the functions' names, a slot for each, and each function as
-// a jump through its slot. Sections stay whole, so that slots and names keep their order. x16 is the register that the platform leaves to such jumps; arguments are not touched.
+// selectJumps returns the assembly beside build/darwin/select.c: the functions' names, a slot for
+// each, and each function as a jump through its slot. Sections stay whole, so that slots and names
+// keep their order. The platform leaves x16 to such jumps, and arguments stay untouched.
 func selectJumps(functions []string) string {
 	var text, slots, names, list strings.Builder
 	for i, name := range functions {

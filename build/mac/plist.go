@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// parsePlist decodes a property list in XML: dictionaries become maps, arrays slices, strings and numbers strings, and
-// truth values bools. Two entries of one name are an error, which Apple's reader would pass over.
+// parsePlist decodes a property list in XML. Dictionaries become maps, arrays slices, strings and
+// numbers strings, and truth values bools. Two entries of one name are an error; Apple's reader
+// ignores one.
 func parsePlist(text []byte) (map[string]any, error) {
 	d := xml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -34,7 +35,7 @@ func parsePlist(text []byte) (map[string]any, error) {
 	}
 }
 
-// errPlistEnd says that an element was closed where a value could have come.
+// errPlistEnd means that an element was closed where a value could have come.
 var errPlistEnd = errors.New("the element ends")
 
 // plistStart returns the next element's start.

@@ -9,13 +9,13 @@ import (
 	"tandem/build/setup"
 )
 
-// rcodesignEntry is where rcodesign is kept once it was compiled.
+// rcodesignEntry is the cache's folder for a compiled rcodesign.
 func rcodesignEntry() setup.Entry {
 	return setup.Entry{Name: "rcodesign-" + setup.RcodesignVersion, Inputs: []string{setup.RcodesignVersion, "no default features"}}
 }
 
-// rcodesign is the path of the tool that signs where there is no Mac, empty if there is none of the pinned version:
-// that which setupRcodesign compiled, or one that somebody else installed.
+// rcodesign returns the path of the tool that signs without a Mac, or "" if there is none of the
+// pinned version. setupRcodesign may have compiled it, or the machine has it already.
 func (b *builder) rcodesign(ctx context.Context) string {
 	if e := rcodesignEntry(); b.Cache.Complete(e) {
 		return filepath.Join(b.Cache.Path(e), "bin", "rcodesign")
@@ -30,8 +30,8 @@ func (b *builder) rcodesign(ctx context.Context) string {
 	return path
 }
 
-// setupRcodesign compiles rcodesign, which takes some minutes, unless it is there: without what uploads to Apple, which
-// is much of it and signs nothing.
+// setupRcodesign compiles rcodesign unless it is there. That takes some minutes. It leaves out the
+// parts that upload to Apple: they are most of the code and sign nothing.
 func (b *builder) setupRcodesign(ctx context.Context) error {
 	if b.rcodesign(ctx) != "" {
 		return nil

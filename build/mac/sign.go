@@ -12,7 +12,7 @@ import (
 	"tandem/build/setup"
 )
 
-// A signer signs one file or one bundle that has been signed inside already.
+// A signer signs one file, or one bundle whose contents are signed already.
 type signer struct {
 	how  signing
 	what string   // in words
@@ -20,8 +20,8 @@ type signer struct {
 	name string   // the flag that gives a file its identifier
 }
 
-// A signee is what is signed. Bundles have their identifier in a property list, files get one here, where linkers would
-// call all of them a.out.
+// A signee is a file or bundle to sign. A bundle has its identifier in a property list. A file gets
+// one here, because linkers call all of them a.out.
 type signee struct{ path, identifier string }
 
 func (s *signer) command(x signee) []string {
@@ -32,13 +32,13 @@ func (s *signer) command(x signee) []string {
 	return append(args, x.path)
 }
 
-// An identity is what the environment says of a Developer ID, empty for none.
+// An identity is the Developer ID that the environment names. Empty means none.
 type identity struct {
 	name          string // of a certificate in a Mac's keychain
 	key, password string // paths of files, elsewhere
 }
 
-// signingIdentity reads the environment, and refuses what cannot be had on this system.
+// signingIdentity reads the environment. It refuses variables that this system cannot use.
 func signingIdentity() (identity, error) {
 	id := identity{os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")}
 	switch {
@@ -52,8 +52,9 @@ func signingIdentity() (identity, error) {
 	return id, nil
 }
 
-// signer chooses by the environment: with an identity, a Developer ID with the hardened runtime and a timestamp, without
-// one ad hoc and without the runtime, which would ask for a team that libraries have none of.
+// signer chooses by the environment. With an identity it signs with the Developer ID, the hardened
+// runtime and a timestamp. Without one it signs ad hoc and without the runtime, which would ask for
+// a team that libraries do not have.
 func (b *builder) signer(ctx context.Context) (*signer, error) {
 	id, err := signingIdentity()
 	if err != nil {
@@ -78,7 +79,7 @@ func (b *builder) signer(ctx context.Context) (*signer, error) {
 	return &signer{how, what, args, "--binary-identifier"}, nil
 }
 
-// signOrder is what is signed, from the inside out: each seal covers those before it.
+// signOrder returns what is signed, from the inside out. Each seal covers those before it.
 func signOrder(bundle string, whole bool) ([]signee, error) {
 	contents := filepath.Join(bundle, "Contents")
 	files, err := filepath.Glob(filepath.Join(contents, inMLX, "*", "*.dylib"))
@@ -95,7 +96,8 @@ func signOrder(bundle string, whole bool) ([]signee, error) {
 	return order, nil
 }
 
-// sign signs everything in the bundle and, where the programs are there that its seal hangs on, the bundle.
+// sign signs everything in the bundle. If the programs that its seal needs are there, it signs the
+// bundle too.
 func (b *builder) sign(ctx context.Context, bundle string, whole bool) (signing, error) {
 	s, err := b.signer(ctx)
 	if err != nil {

@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// A signing is how a bundle was signed.
+// A signing is the way in which a bundle was signed.
 type signing string
 
-// The ways.
+// The ways to sign.
 const (
 	adHoc      signing = "ad hoc"   // by us, in nobody's name
 	byIdentity signing = "identity" // in a developer's name, so that it can be notarised
 )
 
-// A signature is what a Mach-O file says of its own.
+// A signature is what a Mach-O file's signature says.
 type signature struct {
 	identifier string
 	flags      uint32
 	stamped    bool // it has a timestamp of a server
 }
 
-// Of Apple's format, whose numbers are big endian.
+// Values of Apple's format, whose numbers are big endian.
 const (
 	superBlobMagic     = 0xfade0cc0
 	codeDirectoryMagic = 0xfade0c02
@@ -35,12 +35,13 @@ const (
 	flagRuntime = 0x10000
 )
 
-// timestampToken is the object identifier 1.2.840.113549.1.9.16.2.14 in DER, of the attribute that a timestamp is.
+// timestampToken is the object identifier 1.2.840.113549.1.9.16.2.14 in DER: the attribute that
+// holds a timestamp.
 var timestampToken = []byte{0x06, 0x0b, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x09, 0x10, 0x02, 0x0e}
 
 var errSignature = errors.New("its signature cannot be read")
 
-// parseSignature reads what LC_CODE_SIGNATURE points at. It trusts no hash: that is codesign's.
+// parseSignature reads what LC_CODE_SIGNATURE points at. It checks no hash; codesign does.
 func parseSignature(data []byte) (*signature, error) {
 	word := func(b []byte, at int) (uint32, bool) {
 		if at < 0 || at > len(b)-4 {
@@ -88,7 +89,7 @@ func parseSignature(data []byte) (*signature, error) {
 	return s, nil
 }
 
-// identifierOf is what a program or library of the bundle is called in its signature.
+// identifierOf returns the name of a program or library of the bundle in its signature.
 func identifierOf(name string) string {
 	switch name {
 	case faces[0]:
@@ -99,7 +100,7 @@ func identifierOf(name string) string {
 	return bundleID + "." + strings.TrimSuffix(path.Base(name), ".dylib")
 }
 
-// signature holds that of a program or library to how the bundle was signed.
+// signature compares the signature of a program or library with how the bundle was signed.
 func (v *validation) signature(name string, s *signature, how signing) {
 	if want := identifierOf(name); s.identifier != want {
 		v.find("%s is signed as %s, and has to be as %s", name, s.identifier, want)

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestParseSignature: a signature is read as it was written, and none that is cut off is.
-func TestParseSignature(t *testing.T) {
+// TestSignatureIsReadAsWritten expects an error for one that is cut off.
+func TestSignatureIsReadAsWritten(t *testing.T) {
 	want := signature{"dev.tandem.Tandem.tandem", flagRuntime, true}
 	blob := want.bytes()
 	if got, err := parseSignature(blob); err != nil || *got != want {
@@ -18,14 +18,15 @@ func TestParseSignature(t *testing.T) {
 	}
 }
 
-// FuzzParseSignature: nothing that is called a signature ends the validator.
+// FuzzParseSignature expects that no signature makes the validator panic.
 func FuzzParseSignature(f *testing.F) {
 	f.Add(signature{"id", flagAdHoc, false}.bytes())
 	f.Fuzz(func(t *testing.T, data []byte) { _, _ = parseSignature(data) })
 }
 
-// TestValidateSignature: every program and library is held to how the bundle was signed.
-func TestValidateSignature(t *testing.T) {
+// TestSignaturesHaveToMatchTheBundle compares every program and library with how the bundle was
+// signed.
+func TestSignaturesHaveToMatchTheBundle(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		how  signing

@@ -16,8 +16,9 @@ import (
 	"tandem/build/typecheck"
 )
 
-// Test builds the app for a Mac as far as this machine can, and looks at it: the folder, and the archive. Before
-// that it checks the types of what only a Mac compiles: both programs with a face, and what the bundle's tag changes.
+// Test builds the app for a Mac as far as this machine can, and validates the folder and the
+// archive. First it checks the types of what only a Mac compiles: the menu bar and the window, and
+// what the tag bundle changes.
 func Test(ctx context.Context, from *setup.Builder) error {
 	b := &builder{from}
 	start := time.Now()
@@ -49,7 +50,7 @@ func Test(ctx context.Context, from *setup.Builder) error {
 	return nil
 }
 
-// archiveHolds fails unless the archive holds the bundle that it was made from.
+// archiveHolds returns an error unless the archive holds the bundle that it was made from.
 func (b *builder) archiveHolds(a *appBundle) error {
 	archives, err := filepath.Glob(filepath.Join(b.appOut(), "Tandem-"+a.product.Info.ProductVersion+"*.zip"))
 	if err != nil {
@@ -69,8 +70,8 @@ func (b *builder) archiveHolds(a *appBundle) error {
 	return errors.Join(found.findings...)
 }
 
-// checkJumps disassembles the functions of libmlxselect: each is a jump through a slot of its own, and slots stand in
-// the order of the functions' names, by which they are filled.
+// checkJumps disassembles the functions of libmlxselect. Each has to be a jump through a slot of
+// its own. Slots stand in the order of the functions' names, because they are filled by name.
 func checkJumps(path string) error {
 	f, err := macho.Open(path)
 	if err != nil {
@@ -119,8 +120,8 @@ func jumpSlot(at uint64, code []byte) (slot uint64, ok bool) {
 	return uint64(int64(at&^0xfff)+pages<<12) + uint64(ldr>>10&0xfff)*8, true
 }
 
-// rehearse signs a copy of the bundle that has stand-ins for the programs which only a Mac builds, and holds it to all
-// that a whole bundle is held to.
+// rehearse signs a copy of the bundle with stand-ins for the programs that only a Mac builds, and
+// validates it as a whole bundle.
 func (b *builder) rehearse(ctx context.Context, a *appBundle) error {
 	if len(a.result.absent) == 0 {
 		return nil

@@ -18,13 +18,14 @@ import (
 	"tandem/build/setup"
 )
 
-// An expectation is what a bundle is held to.
+// An expectation is what a bundle has to be like.
 type expectation struct {
 	product program.Product
 	signing signing
 	private []string // folders of this machine that nothing inside may name
 
-	// Off a Mac some things can't be made; these say that they may be missing. What is there is held to everything.
+	// Off a Mac some parts cannot be made. These fields say that they may be missing. What is there
+	// has to be right.
 	withoutFaces bool // the menu bar and the window
 	withoutSeal  bool // the bundle's own signature
 }
@@ -42,13 +43,13 @@ type bundleFile struct {
 	size int64
 }
 
-// What may be missing where a bundle is made off a Mac.
+// Parts that may be missing from a bundle made off a Mac.
 var (
 	faces = []string{"Contents/" + inMain, "Contents/" + inWindow + "/MacOS/" + windowName}
 	seals = []string{"Contents/_CodeSignature/CodeResources", "Contents/" + inWindow + "/_CodeSignature/CodeResources"}
 )
 
-// validate looks at a bundle, from inside its folder. Error: the folder cannot be read.
+// validate examines a bundle, given its folder. Error: the folder cannot be read.
 func validate(bundle fs.FS, want expectation) (*validation, error) {
 	v := &validation{}
 	images := map[string]*machO{}
@@ -88,7 +89,7 @@ func (v *validation) has(name string) bool {
 	return slices.ContainsFunc(v.files, func(f bundleFile) bool { return f.name == name })
 }
 
-// link holds a symbolic link to staying inside the bundle, wherever that is moved.
+// link checks that a symbolic link stays inside the bundle, wherever the bundle is moved.
 func (v *validation) link(bundle fs.FS, name string) {
 	target, err := fs.ReadLink(bundle, name)
 	switch {
@@ -103,7 +104,7 @@ func (v *validation) link(bundle fs.FS, name string) {
 	}
 }
 
-// file looks at one regular file, and notes what it is if it is a program or a library.
+// file examines one regular file, and adds a program or library to images.
 func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, want expectation) error {
 	f, err := bundle.Open(name)
 	if err != nil {
@@ -145,14 +146,14 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 	return nil
 }
 
-// fromWheels are the libraries that others built, whose machines say nothing of ours.
+// fromWheels are libraries that others built, so paths in them are not this machine's.
 var fromWheels = []string{mlxLib, "libjaccl.dylib"}
 
-// homeFolder matches a path into somebody's home folder.
+// homeFolder matches a path into a home folder.
 var homeFolder = regexp.MustCompile(`/(?:Users|home)/[\w.-]+/[\w.-]+|/root/[\w.-]+`)
 
-// privateFolders are the folders of this machine that a program may have been built in or from, where these have more
-// than one name: /src or /root may well be the end of somebody else's.
+// privateFolders are the folders of this machine in which a program may have been built. Folders
+// with one name are left out: /src or /root may end another machine's path.
 func (b *builder) privateFolders() []string {
 	home, _ := os.UserHomeDir() // without one there is nothing to find
 	return slices.DeleteFunc([]string{home, setup.CargoHome(), b.Root, b.Cache.Dir}, func(dir string) bool {
@@ -160,8 +161,8 @@ func (b *builder) privateFolders() []string {
 	})
 }
 
-// homes finds paths of the machine that built a program: they tell its builder's name. Those of this machine are known,
-// whatever letters they have.
+// homes finds paths of the machine that built a program, because they tell its user's name. It
+// finds this machine's folders whatever letters they have.
 func (v *validation) homes(f fs.File, name string, private []string) error {
 	data, err := io.ReadAll(f)
 	if err != nil {
@@ -179,7 +180,7 @@ func (v *validation) homes(f fs.File, name string, private []string) error {
 	return nil
 }
 
-// oldestFor is the system that a program or library has to run on.
+// oldestFor returns the oldest macOS that a program or library has to run on.
 func oldestFor(name string) string {
 	for _, s := range metalSets {
 		if strings.HasPrefix(name, "Contents/"+inMLX+"/"+s.name+"/") {
@@ -189,7 +190,7 @@ func oldestFor(name string) string {
 	return setup.MacOSTarget
 }
 
-// inventory compares what is there with what has to be.
+// inventory compares the files that are there with those that have to be.
 func (v *validation) inventory(want expectation) {
 	required := []string{"Contents/Info.plist", "Contents/" + inTandem, "Contents/" + inIcon, "Contents/" + inLicences, "Contents/" + inAgent,
 		"Contents/" + inWindow + "/Info.plist", "Contents/" + inWindow + "/Resources/iconfile.icns", "Contents/" + inMLX + "/" + selectLib}
@@ -212,7 +213,7 @@ func (v *validation) inventory(want expectation) {
 		v.find("%s is missing", name)
 	}
 	for _, f := range v.files {
-		// Libraries beside those named are judged by who loads them.
+		// Other libraries are judged by the programs that load them.
 		if !known[f.name] && !(strings.HasPrefix(f.name, "Contents/"+inMLX+"/") && path.Ext(f.name) == ".dylib") {
 			v.find("%s does not belong there", f.name)
 		}
@@ -222,7 +223,7 @@ func (v *validation) inventory(want expectation) {
 	}
 }
 
-// plists looks at the three property lists.
+// plists checks the three property lists.
 func (v *validation) plists(bundle fs.FS, want expectation) {
 	read := func(name string) map[string]any {
 		text, err := fs.ReadFile(bundle, name)
@@ -295,7 +296,7 @@ func regularFiles(folder fs.FS) ([]string, error) {
 	return names, err
 }
 
-// validateArchive unpacks an archive as the system would and looks at the bundle in it.
+// validateArchive unpacks an archive as the system would, and validates the bundle in it.
 func validateArchive(archive string, want expectation) (*validation, error) {
 	dir, err := os.MkdirTemp("", "tandem-zip-")
 	if err != nil {

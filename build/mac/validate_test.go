@@ -17,7 +17,7 @@ import (
 	"tandem/build/setup"
 )
 
-// bytes makes the blob that a file's signature is.
+// bytes returns the blob of a file's signature.
 func (s signature) bytes() []byte {
 	if s.flags == 0 {
 		s.flags = flagAdHoc
@@ -42,7 +42,8 @@ func (s signature) bytes() []byte {
 	return append(binary.BigEndian.AppendUint32(blob, uint32(headBytes+len(token))), token...)
 }
 
-// A testBundle is a whole bundle of made-up programs and libraries, which a test changes before it is written.
+// A testBundle is a whole bundle of made-up programs and libraries. A test changes it before it is
+// written.
 type testBundle struct {
 	binaries map[string]binarySpec // below Contents
 	modes    map[string]os.FileMode
@@ -139,8 +140,8 @@ func findings(t *testing.T, bundle string, want expectation) []string {
 	return all
 }
 
-// TestValidate breaks a bundle that is right in one way after another, and wants to be told of each.
-func TestValidate(t *testing.T) {
+// TestEachFaultOfABundleIsFound breaks a bundle in one way after another.
+func TestEachFaultOfABundleIsFound(t *testing.T) {
 	right := newTestBundle()
 	if got := findings(t, right.write(t), expectation{signing: adHoc, product: right.product}); len(got) > 0 {
 		t.Fatalf("found in a bundle that is right: %q", got)
@@ -236,7 +237,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// replaceIn replaces a text in a file that has it.
+// replaceIn replaces a text in a file, which has to contain it.
 func replaceIn(name, old, new string) func(string) error {
 	return func(bundle string) error {
 		path := filepath.Join(bundle, name)
@@ -258,8 +259,8 @@ func wantFinding(t *testing.T, got []string, want string) {
 	}
 }
 
-// TestValidateIncomplete: what only a Mac makes may be missing where that is said, and nothing else.
-func TestValidateIncomplete(t *testing.T) {
+// TestOnlyAnnouncedPartsMayBeMissing leaves out what only a Mac makes.
+func TestOnlyAnnouncedPartsMayBeMissing(t *testing.T) {
 	x := newTestBundle()
 	delete(x.binaries, inMain)
 	delete(x.binaries, inWindow+"/MacOS/"+windowName)
@@ -282,8 +283,8 @@ func TestValidateIncomplete(t *testing.T) {
 	wantFinding(t, findings(t, bundle, expectation{signing: adHoc, product: x.product, withoutFaces: true, withoutSeal: true}), "Licences.txt is missing")
 }
 
-// TestValidateSizes: each file is listed once, the largest first, and the total is theirs.
-func TestValidateSizes(t *testing.T) {
+// TestEachFileIsListedOnce expects the largest file first, and a total of all.
+func TestEachFileIsListedOnce(t *testing.T) {
 	x := newTestBundle()
 	bundle := x.write(t)
 	v, err := validate(os.DirFS(bundle), expectation{signing: adHoc, product: x.product})
@@ -302,8 +303,8 @@ func TestValidateSizes(t *testing.T) {
 	}
 }
 
-// TestRetry: what fails for a while is tried again, what fails for good ends with its last error.
-func TestRetry(t *testing.T) {
+// TestRetryEndsWithTheLastError expects another try after a failure, and the last error after five.
+func TestRetryEndsWithTheLastError(t *testing.T) {
 	for _, c := range []struct{ failures, calls int }{{0, 1}, {4, 5}, {5, 5}} {
 		calls := 0
 		err := retry(t.Context(), 5, 0, func() error {
@@ -324,7 +325,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// FuzzParsePlist: nor does any property list.
+// FuzzParsePlist expects that no property list makes the validator panic.
 func FuzzParsePlist(f *testing.F) {
 	f.Add([]byte("<plist><dict><key>a</key><array><true/><string>x</string></array></dict></plist>"))
 	f.Add([]byte("<plist><dict><key>a</key></dict></plist>"))

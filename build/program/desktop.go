@@ -9,7 +9,8 @@ import (
 	"tandem/build/setup"
 )
 
-// DesktopRequirements are what the menu bar and the window are built with on Linux. A Mac has it all in Xcode's tools.
+// DesktopRequirements are what the menu bar and the window are built with on Linux. A Mac has all
+// of it in Xcode's tools.
 func DesktopRequirements() []setup.Requirement {
 	if runtime.GOOS != "linux" {
 		return nil
@@ -26,7 +27,7 @@ func DesktopRequirements() []setup.Requirement {
 	return list
 }
 
-// DesktopTags are the build tags of the two programs with a face: ours, and those of Wails.
+// DesktopTags returns the build tags of the menu bar and the window: ours, and those of Wails.
 func DesktopTags() string {
 	tags := "desktop,production,ui"
 	if runtime.GOOS == "linux" {
@@ -35,13 +36,13 @@ func DesktopTags() string {
 	return tags
 }
 
-// Programs are the paths of the three executables. They lie in folders of their own: on a Mac's disk Tandem and tandem
-// are one name.
+// Programs are the paths of the three executables. Each has a folder of its own, because Tandem and
+// tandem are one name on a Mac's disk.
 type Programs struct {
 	Tandem, Menubar, Window string
 }
 
-// programs says where the executables for this machine go.
+// programsOf returns the paths of the executables for this machine.
 func programsOf(b *setup.Builder) Programs {
 	out := filepath.Join(b.Root, "build", "out", runtime.GOOS+"-"+runtime.GOARCH)
 	return Programs{
@@ -49,8 +50,8 @@ func programsOf(b *setup.Builder) Programs {
 	}
 }
 
-// BuildDesktop builds the menu bar, the window, and tandem, all with the interface inside, which is set up already, as
-// is what desktopRequirements lists.
+// BuildDesktop builds the menu bar, the window and tandem, all with the interface inside. The
+// interface and [DesktopRequirements] have to be set up.
 func BuildDesktop(ctx context.Context, b *setup.Builder) (Programs, error) {
 	p := programsOf(b)
 	product, err := ReadProduct(b)

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// Foreground runs a program on our own terminal until it ends by itself. Ctrl-C reaches it directly, as it shares
-// our process group; a SIGTERM sent to us alone is passed on. It then drains and exits, so we wait.
+// Foreground runs a program on our own terminal until it ends. Ctrl-C reaches the program directly,
+// because it shares our process group. A SIGTERM sent to us alone is passed on. The program then
+// drains and exits, so we wait.
 func Foreground(cmd *exec.Cmd) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	signals := make(chan os.Signal, 1)

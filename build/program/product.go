@@ -10,15 +10,16 @@ import (
 	"tandem/build/setup"
 )
 
-// A Product is what wails.json says of Tandem: the one place where its name and version stand. The names of the fields
-// are those that Wails gives to the templates of property lists, so that its own tool fills ours.
+// A Product is what wails.json says about Tandem: the one place for its name and version. The
+// fields have the names that Wails gives to templates of property lists, so that its own tool can
+// fill ours.
 type Product struct {
 	Name           string      `json:"name"`
 	OutputFilename string      `json:"outputfilename"`
 	Info           ProductInfo `json:"info"`
 }
 
-// ProductInfo is for people.
+// ProductInfo is the part for people.
 type ProductInfo struct {
 	CompanyName    string `json:"companyName"`
 	ProductName    string `json:"productName"`
@@ -27,7 +28,7 @@ type ProductInfo struct {
 	Comments       string `json:"comments"`
 }
 
-// numbers is what macOS takes for a version.
+// numbers matches what macOS takes for a version.
 var numbers = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 
 // ReadProduct reads wails.json.
@@ -46,5 +47,5 @@ func ReadProduct(b *setup.Builder) (Product, error) {
 	return p, nil
 }
 
-// VersionFlag makes the linker write the version into tandem.
+// VersionFlag returns the flag with which the linker writes the version into a program.
 func (p Product) VersionFlag() string { return "-X main.release=" + p.Info.ProductVersion }

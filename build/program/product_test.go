@@ -10,7 +10,7 @@ import (
 	"tandem/build/setup"
 )
 
-func TestProduct(t *testing.T) {
+func TestProductNeedsNameAndVersion(t *testing.T) {
 	if p, err := ReadProduct(&setup.Builder{Root: "../.."}); err != nil || p.Info.ProductName != "Tandem" || p.OutputFilename != "Tandem" {
 		t.Errorf("%+v, %v", p, err)
 	}

@@ -6,7 +6,8 @@ import (
 	"tandem/build/setup"
 )
 
-// BuildTandem builds the command line program with the interface inside, which is set up already, and returns its path.
+// BuildTandem builds the command line program with the interface inside, and returns its path. The
+// interface has to be set up.
 func BuildTandem(ctx context.Context, b *setup.Builder) (string, error) {
 	path := programsOf(b).Tandem
 	product, err := ReadProduct(b)

@@ -15,22 +15,23 @@ import (
 	"tandem/build/setup"
 )
 
-// readyLimit is how long a server may take to print its address, model loading included.
+// readyLimit is how long a server may take to print its address. That includes loading the model.
 const readyLimit = 60 * time.Second
 
-// A Server is a tandem serve that a verb started for itself, on a home of its own.
+// A Server is a tandem serve that a verb started for itself, with a home of its own.
 type Server struct {
 	URL  string // http://127.0.0.1:PORT
 	cmd  *exec.Cmd
 	Home string
 }
 
-// StartServer starts program's serve on a free port and an empty home folder and waits for its address.
+// StartServer starts program's serve on a free port with an empty home folder, and waits for its
+// address.
 func StartServer(ctx context.Context, b *setup.Builder, program string, args ...string) (*Server, error) {
 	return StartServerLogging(ctx, b, os.Stderr, program, args...)
 }
 
-// StartServerLogging is startServer for one whose standard error goes to log.
+// StartServerLogging does the same with standard error going to log.
 func StartServerLogging(ctx context.Context, b *setup.Builder, log io.Writer, program string, args ...string) (*Server, error) {
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
@@ -72,7 +73,7 @@ func StartServerLogging(ctx context.Context, b *setup.Builder, log io.Writer, pr
 	}
 }
 
-// Stop asks the server to drain and waits; a server that doesn't end well is an error.
+// Stop asks the server to drain, and waits. A server that does not end well is an error.
 func (s *Server) Stop() error {
 	defer os.RemoveAll(s.Home)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// A Builder carries what every verb needs to know.
+// A Builder carries what every verb needs.
 type Builder struct {
 	Root  string    // the checkout: the folder of go.mod
 	Cache Cache     // everything made outside the checkout
 	Out   io.Writer // progress and results for a person
 }
 
-// TopDirs are the folders at the top of the checkout; nothing is added beside them.
+// TopDirs are the folders at the top of the checkout. Nothing is added beside them.
 var TopDirs = []string{"app", "build", "engine", "frontend", "models", "storage"}
 
-// New finds the checkout around the working folder and the cache of this user.
+// New finds the checkout around the working folder, and this user's cache.
 func New() (*Builder, error) {
 	dir, err := os.Getwd()
 	if err != nil {

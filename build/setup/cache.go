@@ -15,21 +15,23 @@ import (
 	"time"
 )
 
-// StampName is the file that marks an entry as complete; it is written last.
+// StampName is the file that marks an entry as complete. It is written last.
 const StampName = ".complete"
 
-// A Cache is the folder that holds everything made outside the checkout. Its zero value is unusable.
+// A Cache is the folder for everything made outside the checkout. Its zero value cannot be used.
 //
-// Two kinds of locks guard it, both flock and so released by the kernel when a process dies: every user of the
-// cache holds folder lock shared while it makes an entry, clean holds it alone; and one entry is made by one
-// process at a time.
+// Two kinds of locks guard it. Both are flock, so the kernel releases them when a process dies.
+//   - Every user of the cache holds the file lock shared while it makes an entry. Clean holds it
+//     alone.
+//   - One process at a time makes an entry.
 type Cache struct {
 	Dir     string
 	waiting func(lock string) // told once of each lock that another holds; nil tells nobody
 }
 
-// An Entry is one folder of the cache. Its name on disk carries a hash of the inputs: a changed pin, lock file or
-// recipe makes another folder, and the old one stays for other checkouts until setup --clean.
+// An Entry is one folder of the cache. Its name on disk carries a hash of the inputs. A changed
+// pin, lock file or recipe makes another folder. The old one stays for other checkouts until setup
+// --clean.
 type Entry struct {
 	Name   string
 	Inputs []string
@@ -50,9 +52,9 @@ func (c Cache) Complete(e Entry) bool {
 	return err == nil
 }
 
-// Ensure returns the folder of e, calling fill to make it if it is not complete. Entries are filled in their final
-// place, since virtual environments and run paths can't be moved; what a killed run left behind is removed first.
-// fill must not call ensure.
+// Ensure returns the folder of e. If it is not complete, Ensure calls fill to make it. Entries are
+// filled in their final place, because virtual environments and run paths cannot be moved. What a
+// killed run left is removed first. fill must not call Ensure.
 func (c Cache) Ensure(ctx context.Context, e Entry, fill func(dir string) error) (string, error) {
 	dir := c.Path(e)
 	if c.Complete(e) {
@@ -84,7 +86,7 @@ func (c Cache) Ensure(ctx context.Context, e Entry, fill func(dir string) error)
 	return dir, os.WriteFile(filepath.Join(dir, StampName), []byte(stamp), 0o644)
 }
 
-// Clean removes everything but what keep names, after waiting for those who make an entry.
+// Clean removes everything but the names in keep. First it waits for processes that make an entry.
 func (c Cache) Clean(ctx context.Context, keep ...string) error {
 	if _, err := os.Stat(c.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -109,7 +111,8 @@ func (c Cache) Clean(ctx context.Context, keep ...string) error {
 	return nil
 }
 
-// lock opens a file of the cache and waits until it holds the flock of kind how. Closing the file gives the lock back.
+// lock opens a file of the cache and waits until it holds the flock of kind how. Closing the file
+// releases the lock.
 func (c Cache) lock(ctx context.Context, name string, how int) (*os.File, error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, err
@@ -140,8 +143,8 @@ func (c Cache) lock(ctx context.Context, name string, how int) (*os.File, error)
 	}
 }
 
-// Link makes path a symbolic link to target in one step, so that no reader finds it missing. A link that is right
-// already is left alone; anything but a link is an error.
+// Link makes path a symbolic link to target in one step, so that no reader finds it missing. It
+// leaves a right link alone. Anything but a link in that place is an error.
 func Link(path, target string) error {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&fs.ModeSymlink == 0 {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestEnsureFillsOnce lets eight come while the entry is being made; it is not complete before each waits for its lock.
+// TestEnsureFillsOnce has eight callers come while the entry is being made. It completes after each
+// waits for the lock.
 func TestEnsureFillsOnce(t *testing.T) {
 	const others = 8
 	waiting := make(chan string, others)
@@ -96,8 +97,9 @@ func TestEntryPathFollowsInputs(t *testing.T) {
 	}
 }
 
-// TestCleanWaits lets clean meet an entry that is being made: it must neither take it away nor be ignored.
-func TestCleanWaits(t *testing.T) {
+// TestCleanWaitsForMakers calls Clean while an entry is being made. Clean must neither remove it nor skip
+// it.
+func TestCleanWaitsForMakers(t *testing.T) {
 	c := Cache{Dir: t.TempDir()}
 	e := Entry{Name: "x"}
 	started, finish := make(chan struct{}), make(chan struct{})
@@ -139,7 +141,7 @@ func TestCleanWaits(t *testing.T) {
 	}
 }
 
-func TestLink(t *testing.T) {
+func TestLinkReplacesLinksAlone(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, ".deps", "1")
 	for _, target := range []string{"/a", "/a", "/b"} { // new, unchanged, changed

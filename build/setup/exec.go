@@ -14,7 +14,8 @@ import (
 // failureTail is how much of a failed command's output is shown, in bytes.
 const failureTail = 8 << 10
 
-// Command returns a command that runs in the checkout and, when ctx ends, is interrupted with all it started.
+// Command returns a command that runs in the checkout. When ctx ends, it and all that it started
+// are interrupted.
 func (b *Builder) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = b.Root
@@ -25,13 +26,14 @@ func (b *Builder) Command(ctx context.Context, name string, args ...string) *exe
 	return cmd
 }
 
-// Environ is the environment of every command: the caller's, with the oldest macOS we build for.
+// Environ returns the environment of every command: the caller's, with the oldest macOS that we
+// build for.
 func (b *Builder) Environ() []string {
 	return append(os.Environ(), "MACOSX_DEPLOYMENT_TARGET="+MacOSTarget, "CGO_ENABLED=1", "PIP_DISABLE_PIP_VERSION_CHECK=1")
 }
 
-// Step runs a command that nobody needs to watch: one line says what is done and how long it took, the command's
-// output is shown only if it fails.
+// Step runs a command whose output matters only if it fails. It prints one line: what is done and
+// how long it took.
 func (b *Builder) Step(what string, cmd *exec.Cmd) error {
 	fmt.Fprintf(b.Out, "%s ... ", what)
 	start := time.Now()
@@ -58,7 +60,7 @@ func (b *Builder) Output(cmd *exec.Cmd) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Watched runs a command whose output a person wants to see as it comes.
+// Watched runs a command whose output a person sees as it comes.
 func (b *Builder) Watched(cmd *exec.Cmd) error {
 	cmd.Stdout = b.Out
 	cmd.Stderr = os.Stderr

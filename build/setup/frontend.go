@@ -11,17 +11,18 @@ import (
 	"strings"
 )
 
-// FrontendDir is the folder of the interface, below the checkout. What Vite makes of it lies in dist, which Git
-// ignores and the build tag ui embeds; node_modules there is a link into the cache.
+// FrontendDir is the folder of the interface, below the checkout. Vite writes to its folder dist,
+// which Git ignores and the build tag ui embeds. Its node_modules is a link into the cache.
 const FrontendDir = "frontend"
 
-// guideFile is the guide for users. The interface shows a chapter of it, so a change of it builds the interface again.
+// guideFile is the guide for users. The interface shows a chapter of it, so a change to it builds
+// the interface again.
 const guideFile = "app/README.md"
 
-// OldestNode is what Vite needs.
+// OldestNode is the oldest Node.js that Vite runs on.
 const OldestNode = "20.19"
 
-// setupFrontend builds the interface if it is not what its sources say.
+// setupFrontend builds the interface if its sources have changed.
 func (b *Builder) setupFrontend(ctx context.Context) error {
 	if err := b.writeTypes(); err != nil {
 		return err
@@ -66,13 +67,14 @@ func FrontendRequirements() []Requirement {
 	}
 }
 
-// newNode asks Node.js for its version.
+// newNode reports whether Node.js is there and new enough.
 func newNode(ctx context.Context, b *Builder) bool {
 	version, err := b.Output(b.Command(ctx, "node", "--version"))
 	return err == nil && CompareVersions(strings.TrimPrefix(version, "v"), OldestNode) >= 0
 }
 
-// NodeModules installs what package-lock.json of a folder pins, in an entry of that name, and returns where.
+// NodeModules installs what the package-lock.json of a folder pins, as an entry of that name. It
+// returns the folder node_modules.
 func (b *Builder) NodeModules(ctx context.Context, name, folder, node string) (string, error) {
 	inputs := []string{node}
 	for _, file := range []string{"package.json", "package-lock.json"} {
@@ -95,7 +97,8 @@ func (b *Builder) NodeModules(ctx context.Context, name, folder, node string) (s
 	return filepath.Join(dir, "node_modules"), err
 }
 
-// HashFolder hashes the names and contents of a folder's files, but for the entries of its top that are named.
+// HashFolder hashes the names and contents of a folder's files. except are entries of its top to
+// leave out.
 func HashFolder(dir string, except ...string) (string, error) {
 	h := sha256.New()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -127,8 +130,8 @@ func HashFolder(dir string, except ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// replaceFolder makes dst a copy of the folder src, unless it says that it is the one of that version. Embedding
-// takes no links.
+// replaceFolder makes dst a copy of the folder src, unless dst is marked with that version. It
+// copies, because embedding takes no links.
 func replaceFolder(dst, src, version string) error {
 	mark := filepath.Join(dst, StampName)
 	if text, err := os.ReadFile(mark); err == nil && strings.TrimSpace(string(text)) == version {

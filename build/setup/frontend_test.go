@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNewNode: Node.js counts as there if Vite can do with it.
-func TestNewNode(t *testing.T) {
+// TestOldNodeCountsAsMissing expects that Node.js counts as there if Vite runs on it.
+func TestOldNodeCountsAsMissing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/bin:/usr/bin")
 	b := newTestBuilder(t)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestInstallLine(t *testing.T) {
+func TestInstallLineNamesEachPackageOnce(t *testing.T) {
 	list := []Requirement{
 		{What: "a C++ compiler", Apt: "g++", Hint: "xcode-select --install"},
 		{What: "CMake", Apt: "cmake", brew: "cmake"},

@@ -10,11 +10,12 @@ import (
 	"runtime"
 )
 
-// mlxRecipe is part of the cache key: raise it when the steps below change.
+// mlxRecipe is part of the cache key. Raise it when the steps below change.
 const mlxRecipe = "1"
 
-// MLXLink is the folder that the #cgo lines of engine/mlx refer to: include/mlx/c, lib/libmlxc, lib/libmlx, and on
-// Linux bit/libblas.so, the wheel's own BLAS, whose results don't depend on the number of rows.
+// MLXLink is the folder that the #cgo lines of engine/mlx refer to. It has include/mlx/c,
+// lib/libmlxc and lib/libmlx. On Linux it also has bit/libblas.so, the wheel's own BLAS, whose
+// results do not depend on the number of rows.
 func (b *Builder) MLXLink() string {
 	return filepath.Join(b.Root, "engine", "mlx", ".deps", MLXPin)
 }
@@ -23,7 +24,8 @@ func (b *Builder) formatShim() string {
 	return filepath.Join(b.Root, "build", "mlx", "format_shim.h")
 }
 
-// mlxEntry keys the installed pair by pins, platform and the files that drive the installation.
+// mlxEntry is the entry of the installed pair. Its key has the pins, the platform and the files
+// that drive the installation.
 func (b *Builder) mlxEntry() (Entry, error) {
 	e := Entry{Name: "mlx-" + MLXPin, Inputs: []string{mlxRecipe, MLXPin, runtime.GOOS, runtime.GOARCH}}
 	for _, name := range []string{"wheels.txt", "Cargo.lock", "format_shim.h"} {
@@ -36,10 +38,11 @@ func (b *Builder) mlxEntry() (Entry, error) {
 	return e, nil
 }
 
-// setupMLX installs the MLX wheel, builds mlx-c against it into the same prefix, tries the pair with a small C
-// program and links the prefix into the checkout.
+// setupMLX installs the MLX wheel and builds mlx-c against it into the same prefix. It tries the
+// pair with a small C program, then links the prefix into the checkout.
 //
-// The wheel is unpacked whole: libmlx finds its BLAS in ../../mlx_cpu.libs, and on a Mac its metallib beside itself.
+// The wheel is unpacked whole: libmlx finds its BLAS in ../../mlx_cpu.libs, and on a Mac its
+// metallib beside itself.
 func (b *Builder) setupMLX(ctx context.Context, pip string) error {
 	e, err := b.mlxEntry()
 	if err != nil {
@@ -63,8 +66,8 @@ func (b *Builder) setupMLX(ctx context.Context, pip string) error {
 	return Link(b.MLXLink(), filepath.Join(dir, "mlx"))
 }
 
-// installWheel unpacks the wheel of this platform into dir. On a Mac the wheel for the oldest supported macOS is
-// asked for by name, whatever the machine runs.
+// installWheel unpacks this platform's wheel into dir. On a Mac it asks for the wheel of the oldest
+// supported macOS by name, whatever the machine runs.
 func (b *Builder) installWheel(ctx context.Context, pip, dir string) error {
 	args := []string{"-m", "pip", "install", "--no-deps", "--require-hashes", "--only-binary=:all:", "--target", dir,
 		"-r", filepath.Join(b.Root, "build", "mlx", "wheels.txt")}
@@ -82,8 +85,8 @@ func (b *Builder) installWheel(ctx context.Context, pip, dir string) error {
 	return os.WriteFile(targets, frameworkPath.ReplaceAll(text, []byte("-framework $1")), 0o644)
 }
 
-// frameworkPath matches the frameworks in the macOS wheel's CMake file, which are named by their place in the Xcode
-// that built the wheel. "-framework NAME" finds them in whatever SDK this machine has.
+// frameworkPath matches frameworks in the macOS wheel's CMake file. The file names them by their
+// place in the Xcode that built the wheel. "-framework NAME" finds them in this machine's SDK.
 var frameworkPath = regexp.MustCompile(`/[^;"\n]*/([A-Za-z]+)\.framework`)
 
 // buildMLXC compiles mlx-c against the wheel in dir and installs it into the wheel's prefix.
@@ -118,7 +121,8 @@ func (b *Builder) buildMLXC(ctx context.Context, dir string) error {
 	return b.Step(what+"install", b.Command(ctx, "cmake", "--install", work))
 }
 
-// MLXCSource lets cargo download and verify the crate that carries mlx-c, and returns the folder of its sources.
+// MLXCSource lets cargo download and verify the crate that contains mlx-c, and returns the folder
+// of its sources.
 func (b *Builder) MLXCSource(ctx context.Context) (string, error) {
 	manifest := filepath.Join(b.Root, "build", "mlx", "Cargo.toml")
 	fetch := b.Command(ctx, "cargo", "fetch", "--locked", "--manifest-path", manifest)
@@ -148,8 +152,8 @@ func (b *Builder) MLXCSource(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("build/mlx/Cargo.toml does not name mlx-sys %s", MLXCVersion)
 }
 
-// linkBitBLAS gives the wheel's BLAS, whose file name carries a hash, a stable place. The macOS wheel has none: it
-// uses Accelerate.
+// linkBitBLAS gives the wheel's BLAS a fixed place, because its file name carries a hash. The macOS
+// wheel has none and uses Accelerate.
 func linkBitBLAS(dir string) error {
 	if runtime.GOOS != "linux" {
 		return nil

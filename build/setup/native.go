@@ -19,9 +19,9 @@ import (
 // NativeDir is the folder of the Rust crate, below the checkout.
 const NativeDir = "engine/native"
 
-// nativeRecord is the committed file that holds the crate's version and the hash of its sources: "0.1.0 3f2a...".
-// Go's build cache sees the version, which stands in the #cgo line, but not the library behind it; so sources that
-// change without a new version would link stale code on other machines.
+// nativeRecord is the committed file with the crate's version and the hash of its sources: "0.1.0
+// 3f2a...". Go's build cache sees the version, which stands in the #cgo line, but not the library.
+// So sources that change without a new version would link stale code on other machines.
 const nativeRecord = NativeDir + "/SOURCES.sha256"
 
 var crateVersion = regexp.MustCompile(`(?m)^version\s*=\s*"([0-9A-Za-z.+-]+)"`)
@@ -68,8 +68,8 @@ func (b *Builder) nativeHash() (string, error) {
 // nativeLib is the crate's static library.
 const nativeLib = "libtandem_native.a"
 
-// setupNative builds the crate's static library for this machine and links its folder into the checkout under the
-// crate's version.
+// setupNative builds the crate's static library for this machine and links its folder into the
+// checkout under the crate's version.
 func (b *Builder) setupNative(ctx context.Context) error {
 	version, hash, dir, err := b.BuildNative(ctx, "")
 	if err != nil {
@@ -81,9 +81,9 @@ func (b *Builder) setupNative(ctx context.Context) error {
 	return b.recordNative(version, hash)
 }
 
-// BuildNative builds the crate's static library into a folder of the cache, for one of Rust's targets, or for this
-// machine if none is named. Dependencies are compiled in one target folder that all versions and checkouts share, so
-// that folder is one's alone from the build until its library is copied.
+// BuildNative builds the crate's static library into a folder of the cache. triple is one of Rust's
+// targets, or empty for this machine. All versions and checkouts share the folder in which cargo
+// compiles. One run holds it from the build until its library is copied.
 func (b *Builder) BuildNative(ctx context.Context, triple string) (version, hash, dir string, err error) {
 	if version, err = b.NativeVersion(); err != nil {
 		return "", "", "", err
@@ -133,8 +133,8 @@ func (b *Builder) BuildNative(ctx context.Context, triple string) (version, hash
 	return version, hash, dir, err
 }
 
-// noLinker writes a linker into dir that leaves an empty file. llguidance offers a dynamic library beside what our crate
-// takes of it, cargo makes both, and this machine links nothing for another system. Nobody reads that library.
+// noLinker writes a linker into dir that leaves an empty file. cargo also makes a dynamic library
+// of llguidance, which nothing reads, and this machine cannot link for the other system.
 func noLinker(dir string) (string, error) {
 	path := filepath.Join(dir, "no-linker")
 	script := "#!/bin/sh\nwhile [ $# -gt 1 ]; do\n\tif [ \"$1\" = -o ]; then : >\"$2\"; fi\n\tshift\ndone\n"
@@ -144,7 +144,7 @@ func noLinker(dir string) (string, error) {
 	return path, os.WriteFile(path, []byte(script), 0o755)
 }
 
-// HasRustTarget looks for Rust's own libraries for a target.
+// HasRustTarget reports whether Rust's own libraries for a target are installed.
 func (b *Builder) HasRustTarget(ctx context.Context, triple string) bool {
 	dir, err := b.Output(b.Command(ctx, "rustc", "--print", "target-libdir", "--target", triple))
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *Builder) HasRustTarget(ctx context.Context, triple string) bool {
 	return err == nil
 }
 
-// RustTarget installs Rust's own libraries for a target, if they are not there.
+// RustTarget installs Rust's own libraries for a target, unless they are there.
 func (b *Builder) RustTarget(ctx context.Context, triple string) error {
 	if b.HasRustTarget(ctx, triple) {
 		return nil
@@ -170,7 +170,7 @@ func (b *Builder) RustTarget(ctx context.Context, triple string) error {
 	return nil
 }
 
-// CargoHome is where cargo keeps the sources of crates.
+// CargoHome returns the folder where cargo keeps the sources of crates.
 func CargoHome() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -179,7 +179,8 @@ func CargoHome() string {
 	return cmp.Or(os.Getenv("CARGO_HOME"), filepath.Join(home, ".cargo"))
 }
 
-// recordNative writes the record of a version that has none yet; check refuses any other difference.
+// recordNative writes the record of a version that has none yet. Check refuses every other
+// difference.
 func (b *Builder) recordNative(version, hash string) error {
 	path := filepath.Join(b.Root, nativeRecord)
 	old, err := os.ReadFile(path)
@@ -193,7 +194,7 @@ func (b *Builder) recordNative(version, hash string) error {
 	return os.WriteFile(path, []byte(version+" "+hash+"\n"), 0o644)
 }
 
-// CheckNative fails if the crate's sources are not those recorded for its version.
+// CheckNative returns an error if the crate's sources are not those recorded for its version.
 func (b *Builder) CheckNative() error {
 	version, err := b.NativeVersion()
 	if err != nil {

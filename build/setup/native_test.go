@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestNativeRecord follows a crate through its life: recorded, changed without a new version, given one, recorded.
-func TestNativeRecord(t *testing.T) {
+// TestChangedCrateNeedsANewVersion follows a crate: recorded, changed without a new version, given one, recorded
+// again.
+func TestChangedCrateNeedsANewVersion(t *testing.T) {
 	b := newTestBuilder(t)
 	write := func(name, text string) {
 		t.Helper()
@@ -67,9 +68,9 @@ func TestNativeRecord(t *testing.T) {
 	refused("version is still 0.1.1")
 }
 
-// TestNativeTargetAlone: the folder that cargo builds in belongs to one checkout from the build until its library is
-// copied. A FIFO in the library's place holds the copy up.
-func TestNativeTargetAlone(t *testing.T) {
+// TestCargoFolderBelongsToOneRun expects that one checkout holds the folder in which cargo builds
+// until its library is copied. A FIFO in the library's place delays the copy.
+func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	b := newTestBuilder(t)
 	for name, text := range map[string]string{"Cargo.toml": "[package]\nversion = \"0.1.0\"\n", "Cargo.lock": "", "src/lib.rs": ""} {
 		path := filepath.Join(b.Root, NativeDir, name)
@@ -87,7 +88,7 @@ func TestNativeTargetAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// While another builds, cargo does not run.
+	// While another run builds, cargo does not run.
 	other, err := b.Cache.lock(t.Context(), "native-target.lock", syscall.LOCK_EX)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +113,7 @@ func TestNativeTargetAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// While ours is copied, nobody may build.
+	// While our library is copied, no other run may build.
 	ctx, cancel := context.WithCancel(t.Context())
 	third := Cache{Dir: b.Cache.Dir, waiting: func(string) { cancel() }}
 	if f, err := third.lock(ctx, "native-target.lock", syscall.LOCK_EX); !errors.Is(err, context.Canceled) {
@@ -134,8 +135,9 @@ func TestNativeTargetAlone(t *testing.T) {
 	}
 }
 
-// TestRustTarget: Rust that builds nothing for a Mac is told by the one line that installs one which does.
-func TestRustTarget(t *testing.T) {
+// TestRustWithoutTheTargetIsRefused expects the one line that installs a Rust which builds for a
+// Mac.
+func TestRustWithoutTheTargetIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+":/usr/bin:/bin")
 	b := newTestBuilder(t)

@@ -1,8 +1,9 @@
 package setup
 
-// Versions of everything that is not in go.mod. MLX and mlx-c are a pair: mlx-c is written against exactly one MLX.
-// A bump changes the folder name below .deps and with it the #cgo lines, so that Go's build cache notices; the
-// wheels and the crate are named, with their hashes, in build/mlx/wheels.txt and build/mlx/Cargo.lock.
+// Versions of everything that is not in go.mod. MLX and mlx-c are a pair: mlx-c is written against
+// exactly one MLX. A new version changes the folder name below .deps and with it the #cgo lines, so
+// that Go's build cache notices. build/mlx/wheels.txt and build/mlx/Cargo.lock name the wheels and
+// the crate with their hashes.
 const (
 	MLXVersion  = "0.32.2" // wheels mlx-cpu (Linux) and mlx-metal (macOS)
 	MLXCVersion = "0.7.0"  // sources inside the crate mlx-sys of the same version
@@ -16,5 +17,5 @@ const (
 // MLXPin names the folder engine/mlx/.deps/<pin> that the #cgo lines refer to.
 const MLXPin = MLXVersion + "-" + MLXCVersion
 
-// MacTriple is what Rust calls the machines that we build for.
+// MacTriple is Rust's name for the machines that we build for.
 const MacTriple = "aarch64-apple-darwin"

@@ -11,9 +11,9 @@ import (
 
 var depsPath = regexp.MustCompile(`\.deps/([^/\s"]+)`)
 
-// TestPinsInCgoLines holds the #cgo lines to the pins: a line that lags behind would link another version, or
-// nothing at all on a fresh machine.
-func TestPinsInCgoLines(t *testing.T) {
+// TestCgoLinesNameThePins compares the #cgo lines with the pins. A line with an old version would link
+// that version, or nothing on a fresh machine.
+func TestCgoLinesNameThePins(t *testing.T) {
 	b := &Builder{Root: "../.."}
 	crate, err := b.NativeVersion()
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPinsInCgoLines(t *testing.T) {
 	}
 }
 
-func TestPinsInManifests(t *testing.T) {
+func TestManifestsNameThePins(t *testing.T) {
 	for file, want := range map[string][]string{
 		"../mlx/wheels.txt":            {"mlx-cpu==" + MLXVersion, "mlx-metal==" + MLXVersion},
 		"../mlx/metal.txt":             {"mlx-metal==" + MLXVersion},
@@ -73,8 +73,8 @@ func TestPinsInManifests(t *testing.T) {
 	}
 }
 
-// TestFrameworkPath uses the form of the mlx-metal wheel's MLXTargets.cmake.
-func TestFrameworkPath(t *testing.T) {
+// TestFrameworksAreFoundByName uses the form of the mlx-metal wheel's MLXTargets.cmake.
+func TestFrameworksAreFoundByName(t *testing.T) {
 	const sdk = "/Applications/Xcode_26.6.app/Contents/Developer/SDKs/MacOSX.sdk/System/Library/Frameworks/"
 	text := `  INTERFACE_INCLUDE_DIRECTORIES "${_IMPORT_PREFIX}/include/metal_cpp;${_IMPORT_PREFIX}/include"
   INTERFACE_LINK_LIBRARIES "` + sdk + "Metal.framework;" + sdk + `Accelerate.framework"

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// SetUp sets up the interface too, which tandem is built with. What of the system that or more needs is installed
-// before anything that takes minutes.
+// SetUp does the work of SetUpEngine, and builds the interface that is part of tandem. It first
+// installs the system packages for that and those in more, before anything that takes minutes.
 func (b *Builder) SetUp(ctx context.Context, more ...[]Requirement) error {
 	if err := b.Install(ctx, slices.Concat(append(more, SetupRequirements())...)); err != nil {
 		return err
@@ -19,7 +19,8 @@ func (b *Builder) SetUp(ctx context.Context, more ...[]Requirement) error {
 	return b.setupFrontend(ctx)
 }
 
-// SetUpEngine makes what the #cgo lines refer to. It costs a few milliseconds when everything is there.
+// SetUpEngine makes what the #cgo lines refer to. It takes a few milliseconds when everything is
+// there.
 func (b *Builder) SetUpEngine(ctx context.Context) error {
 	start := time.Now()
 	if err := b.InstallSystem(ctx); err != nil {

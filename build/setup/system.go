@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// A Requirement is something of the operating system that a verb can't do without. An empty package name means that
-// the verb can't install it there and hint says who does.
+// A Requirement is a part of the operating system that a verb cannot do without. An empty package
+// name means that the verb cannot install it there, and Hint says how to.
 type Requirement struct {
 	What    string
 	Apt     string // Debian package
@@ -21,14 +21,14 @@ type Requirement struct {
 	Hint    string // where neither applies
 	Present func(ctx context.Context, b *Builder) bool
 
-	// own installs it by a manager of its own, if that is there; nil if it has none.
+	// own installs it with a manager of its own, if that is there. It is nil without one.
 	own func(ctx context.Context, b *Builder) error
 }
 
 // rustupLine installs Rust, for this machine and others.
 const rustupLine = "curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y"
 
-// Requirements lists them in the order in which they build upon each other.
+// Requirements returns them in the order in which they build upon each other.
 func Requirements() []Requirement {
 	list := []Requirement{
 		{What: "a C++ compiler", Apt: "g++", Hint: "xcode-select --install", Present: OnPath("c++", "g++", "clang++")},
@@ -48,10 +48,10 @@ func Requirements() []Requirement {
 	return list
 }
 
-// SetupRequirements are those of the interface too.
+// SetupRequirements adds those of the interface.
 func SetupRequirements() []Requirement { return append(Requirements(), FrontendRequirements()...) }
 
-// OnPath is satisfied by any one of the named programs.
+// OnPath is present if any one of the named programs is.
 func OnPath(names ...string) func(context.Context, *Builder) bool {
 	return func(context.Context, *Builder) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
@@ -61,13 +61,13 @@ func OnPath(names ...string) func(context.Context, *Builder) bool {
 	}
 }
 
-// runsCargo runs it: what rustup puts into PATH is there without any Rust behind it.
+// runsCargo runs cargo, because rustup puts it into PATH without any Rust too.
 func runsCargo(ctx context.Context, b *Builder) bool {
 	return b.Command(ctx, "cargo", "--version").Run() == nil
 }
 
-// rustToolchain has rustup install Rust, if there is rustup. It is not asked to renew
-// itself: it can't where it was put by a package or lies in another user's home.
+// rustToolchain lets rustup install Rust, if there is rustup. It does not let rustup renew itself:
+// that fails where a package installed it or it lies in another user's home.
 func rustToolchain(ctx context.Context, b *Builder) error {
 	if !OnPath("rustup")(ctx, b) {
 		return nil
@@ -85,19 +85,19 @@ func python311(ctx context.Context, b *Builder) bool {
 	return b.Command(ctx, "python3", "-c", "import sys; sys.exit(sys.version_info < (3, 11))").Run() == nil
 }
 
-// pythonVenv looks for ensurepip too, which Debian keeps apart from python3.
+// pythonVenv looks for ensurepip too, which Debian packs apart from python3.
 func pythonVenv(ctx context.Context, b *Builder) bool {
 	return b.Command(ctx, "python3", "-c", "import venv, ensurepip").Run() == nil
 }
 
-// openBLAS asks the linker's driver, which prints a bare name for what it doesn't find.
+// openBLAS asks the linker's driver, which prints a bare name for a library that it does not find.
 func openBLAS(ctx context.Context, b *Builder) bool {
 	path, err := b.Output(b.Command(ctx, "cc", "-print-file-name=libopenblas.so.0"))
 	return err == nil && filepath.IsAbs(path)
 }
 
-// formatAvailable reports whether std::format compiles, by itself or through the shim. Only the compilation of mlx-c
-// needs it, so the two trials are spared once that is done.
+// formatAvailable reports whether std::format compiles, by itself or with the shim. Only mlx-c
+// needs it, so it skips the two trials once that is compiled.
 func formatAvailable(ctx context.Context, b *Builder) bool {
 	if e, err := b.mlxEntry(); err == nil && b.Cache.Complete(e) {
 		return true
@@ -105,7 +105,8 @@ func formatAvailable(ctx context.Context, b *Builder) bool {
 	return b.compilesFormat(ctx, "") || b.compilesFormat(ctx, b.formatShim())
 }
 
-// compilesFormat compiles a line that uses std::format, with the header shim forced in unless it is empty.
+// compilesFormat compiles a line that uses std::format. It includes the header shim, unless that is
+// empty.
 func (b *Builder) compilesFormat(ctx context.Context, shim string) bool {
 	args := []string{"-std=c++20", "-fsyntax-only", "-x", "c++", "-"}
 	source := "#include <format>\n"
@@ -118,7 +119,7 @@ func (b *Builder) compilesFormat(ctx context.Context, shim string) bool {
 	return cmd.Run() == nil
 }
 
-// missing returns those of the requirements that this machine doesn't meet.
+// missing returns the requirements that this machine does not meet.
 func (b *Builder) missing(ctx context.Context, wanted []Requirement) []Requirement {
 	var list []Requirement
 	for _, r := range wanted {
@@ -129,7 +130,8 @@ func (b *Builder) missing(ctx context.Context, wanted []Requirement) []Requireme
 	return list
 }
 
-// installLine returns the one line that installs what is missing, and whether it covers all of it.
+// installLine returns the one line that installs what is missing, and whether it installs all of
+// it.
 func installLine(missing []Requirement, goos string) (line []string, all bool) {
 	var packages []string
 	all = true
@@ -159,8 +161,12 @@ func installLine(missing []Requirement, goos string) (line []string, all bool) {
 // InstallSystem installs what every verb needs.
 func (b *Builder) InstallSystem(ctx context.Context) error { return b.Install(ctx, Requirements()) }
 
-// Install installs what is missing where it may: what has a manager of its own with that; as root or with a sudo that
-// asks nothing, with apt; with Homebrew on a Mac. Otherwise it returns an error that ends in the line to run.
+// Install installs what is missing, where it may:
+//   - what has a manager of its own, with that;
+//   - with apt, as root or with a sudo that asks nothing;
+//   - with Homebrew on a Mac.
+//
+// Otherwise it returns an error that ends in the line to run.
 func (b *Builder) Install(ctx context.Context, wanted []Requirement) error {
 	missing := b.missing(ctx, wanted)
 	for _, r := range missing {
@@ -238,7 +244,7 @@ func Describe(missing []Requirement, goos string) string {
 	return s.String()
 }
 
-// CompareVersions compares two like 14.0 by their numbers.
+// CompareVersions compares two versions such as 14.0 by their numbers.
 func CompareVersions(x, y string) int {
 	var a, b [2]int
 	fmt.Sscanf(x, "%d.%d", &a[0], &a[1]) // what is no number counts as 0

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// rust is what requirements say of it.
+// rust is the requirement for Rust.
 func rust(t *testing.T) []Requirement {
 	t.Helper()
 	list := Requirements()
@@ -20,9 +20,10 @@ func rust(t *testing.T) []Requirement {
 	return list[i : i+1]
 }
 
-// TestRustWithoutToolchain: in a home folder without any Rust, rustup's cargo is in PATH and does not run; then rustup
-// installs it. Where there is no rustup, the line that installs it is told.
-func TestRustWithoutToolchain(t *testing.T) {
+// TestRustupInstallsAMissingToolchain has rustup's cargo in PATH, which does not run in a home
+// folder without Rust. Then rustup installs Rust. Without rustup, the error has the line that
+// installs it.
+func TestRustupInstallsAMissingToolchain(t *testing.T) {
 	dir := t.TempDir()
 	script := func(name, text string) {
 		t.Helper()

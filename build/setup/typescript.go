@@ -16,10 +16,11 @@ import (
 	"strings"
 )
 
-// typesFile holds what the interface knows of the control routes' bodies. The Go structs are the source.
+// typesFile has the interface's types of the control routes' bodies. They are made of the Go
+// structs.
 const typesFile = "frontend/src/api/types.ts"
 
-// CheckTypes compares the committed types with the structs.
+// CheckTypes returns an error if the committed types are not those of the structs.
 func (b *Builder) CheckTypes() error {
 	want, err := typescript(filepath.Join(b.Root, "app/control"))
 	if err != nil {
@@ -35,7 +36,7 @@ func (b *Builder) CheckTypes() error {
 	return nil
 }
 
-// writeTypes renews them.
+// writeTypes writes the types, if they have changed.
 func (b *Builder) writeTypes() error {
 	text, err := typescript(filepath.Join(b.Root, "app/control"))
 	if err != nil {
@@ -48,8 +49,8 @@ func (b *Builder) writeTypes() error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// typescript writes the structs of a package that have JSON names as interfaces, and its string types as unions of
-// their constants. Types of other packages are known by name.
+// typescript writes a package's structs with JSON names as interfaces, and its string types as
+// unions of their constants. It knows types of other packages by name.
 func typescript(dir string) ([]byte, error) {
 	set := token.NewFileSet()
 	entries, err := os.ReadDir(dir)
@@ -105,7 +106,7 @@ type typescripter struct {
 	err    error
 }
 
-// constants collects those that are declared with a type.
+// constants collects the constants that are declared with a type.
 func (t *typescripter) constants(f *ast.File) {
 	for _, d := range f.Decls {
 		g, ok := d.(*ast.GenDecl)
@@ -127,8 +128,8 @@ func (t *typescripter) constants(f *ast.File) {
 	}
 }
 
-// structure writes a struct, if any of its fields has a JSON name. The interface extends
-// those of the structs that it embeds.
+// structure writes a struct, if any of its fields has a JSON name. The interface extends the
+// interfaces of the structs that it embeds.
 func (t *typescripter) structure(name string, doc *ast.CommentGroup, st *ast.StructType) {
 	var body bytes.Buffer
 	var bases []string
@@ -166,7 +167,7 @@ func (t *typescripter) structure(name string, doc *ast.CommentGroup, st *ast.Str
 	fmt.Fprintf(&t.out, "export interface %s {\n%s}\n", name, body.Bytes())
 }
 
-// tuple writes an array of a known length.
+// tuple writes an array of fixed length.
 func (t *typescripter) tuple(name string, doc *ast.CommentGroup, x *ast.ArrayType) {
 	lit, ok := x.Len.(*ast.BasicLit)
 	if !ok {
@@ -181,7 +182,7 @@ func (t *typescripter) tuple(name string, doc *ast.CommentGroup, x *ast.ArrayTyp
 	fmt.Fprintf(&t.out, "export type %s = [%s]\n", name, strings.Join(slices.Repeat([]string{t.typeOf(x.Elt)}, n), ", "))
 }
 
-// doc writes a comment behind an empty line.
+// doc writes a comment after an empty line.
 func (t *typescripter) doc(g *ast.CommentGroup) {
 	t.out.WriteString("\n")
 	for line := range strings.Lines(g.Text()) {
@@ -189,7 +190,7 @@ func (t *typescripter) doc(g *ast.CommentGroup) {
 	}
 }
 
-// remark is what stands behind a field.
+// remark returns the comment at the end of a field's line.
 func remark(c *ast.CommentGroup) string {
 	if text := strings.TrimSpace(c.Text()); text != "" {
 		return " // " + text
@@ -197,7 +198,7 @@ func remark(c *ast.CommentGroup) string {
 	return ""
 }
 
-// typeOf is a type as JSON has it.
+// typeOf returns a type as JSON has it.
 func (t *typescripter) typeOf(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:

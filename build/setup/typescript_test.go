@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestTypeScript: structs with JSON names become interfaces, string types unions.
-func TestTypeScript(t *testing.T) {
+// TestStructsBecomeInterfaces expects interfaces for structs with JSON names, and unions for string
+// types.
+func TestStructsBecomeInterfaces(t *testing.T) {
 	dir := t.TempDir()
 	const source = `package x
 

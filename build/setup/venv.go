@@ -12,21 +12,21 @@ type Venv struct {
 	Name         string
 	Requirements string // file below the checkout; empty for an environment with pip alone
 
-	// resolve lets pip choose the versions of what the listed packages need in turn, where that differs by
+	// Resolve lets pip choose the versions of what the listed packages need, where that differs by
 	// platform. Otherwise the file lists everything and pip adds nothing.
 	Resolve bool
 
-	// before is the first Python that the packages do not run on, such as 3.13; empty for none.
+	// Before is the first Python that the packages do not run on, such as 3.13. Empty means none.
 	Before string
 }
 
-// PipPython returns the Python of a virtual environment that holds nothing but pip: Debian's python3 has none of
-// its own.
+// PipPython returns the Python of a virtual environment with pip alone, because Debian's python3
+// has no pip.
 func (b *Builder) PipPython(ctx context.Context) (string, error) {
 	return b.Venv(ctx, Venv{Name: "pip"})
 }
 
-// ReferencePython returns the Python that has the reference implementations, for fixtures and benches.
+// ReferencePython returns the Python with the reference implementations, for fixtures and benches.
 func (b *Builder) ReferencePython(ctx context.Context) (string, error) {
 	return b.Venv(ctx, Venv{Name: "reference", Requirements: "build/fixtures/requirements.txt"})
 }
@@ -73,7 +73,7 @@ func (b *Builder) Venv(ctx context.Context, v Venv) (string, error) {
 	return filepath.Join(dir, "bin", "python"), nil
 }
 
-// pythonBefore names a Python of the system that is older than before, the usual one if it is.
+// pythonBefore returns a Python of the system that is older than before: the usual one, if it is.
 func (b *Builder) pythonBefore(ctx context.Context, before string) (string, error) {
 	if before == "" {
 		return "python3", nil

@@ -18,8 +18,8 @@ import (
 	"tandem/build/setup"
 )
 
-// consequence matches errors about values and types that the checker doesn't know. They follow from C names, which it
-// takes on trust, or from an error that is reported by itself.
+// consequence matches errors about values and types that the checker does not know. They follow
+// from C names, which it takes on trust, or from an error that is reported by itself.
 var consequence = regexp.MustCompile(`\bunknown in map literal|duplicate case unknown|invalid type`)
 
 // maxTypeErrors is how many findings of one package are reported.
@@ -36,10 +36,13 @@ type listedPackage struct {
 	Error      *struct{ Err string }
 }
 
-// Darwin type-checks every package for macOS on Apple silicon, on any machine: go list needs no compiler for the
-// target, and go/types can take every C.name on trust. So Go code behind darwin build tags is checked, C names in it
-// are not, and a Go type must not be declared as a C type (type Dtype C.mlx_dtype), for nothing is known of that.
-// Function bodies of dependencies are left out. It does so without build tags and with ours.
+// Darwin checks the types of every package for macOS on Apple silicon, on any machine. go list
+// needs no compiler for the target, and go/types can take every C.name on trust. It checks once
+// without build tags and once with ours.
+//
+// Go code in files for macOS is checked. C names in it are not, and function bodies of dependencies
+// are not. A Go type must not be declared as a C type (type Dtype C.mlx_dtype), because the checker
+// knows nothing about that.
 func Darwin(ctx context.Context, b *setup.Builder) error {
 	var errs []error
 	for _, tags := range []string{"", checkedTags} {
@@ -50,11 +53,12 @@ func Darwin(ctx context.Context, b *setup.Builder) error {
 	return errors.Join(errs...)
 }
 
-// checkedTags are tags whose files can stand beside each other, so that one check takes them all. Left out is ui, whose
-// file embeds what setupFrontend makes: every tandem that is built has it.
+// checkedTags are tags whose files can stand beside each other, so that one check takes all of
+// them. The tag ui is left out: its file embeds what setup builds, and every tandem that is built
+// has it.
 const checkedTags = "bundle,desktop,production,scripted"
 
-// DarwinTags does so with some.
+// DarwinTags does the same with one set of build tags.
 func DarwinTags(ctx context.Context, b *setup.Builder, tags string) error {
 	cmd := b.Command(ctx, "go", "list", "-e", "-deps", "-tags", tags, "-json=ImportPath,Dir,GoFiles,CgoFiles,ImportMap,DepOnly,Error", "./...")
 	cmd.Env = append(cmd.Env, "GOOS=darwin", "GOARCH=arm64", "CGO_ENABLED=1")
@@ -65,7 +69,8 @@ func DarwinTags(ctx context.Context, b *setup.Builder, tags string) error {
 	return typeCheck(strings.NewReader(text))
 }
 
-// typeCheck checks the packages of a go list stream, which names dependencies before those who import them.
+// typeCheck checks the packages of a go list stream, which names dependencies before their
+// importers.
 func typeCheck(list io.Reader) error {
 	done := map[string]*types.Package{"unsafe": types.Unsafe}
 	fset := token.NewFileSet()
@@ -93,7 +98,7 @@ func typeCheck(list io.Reader) error {
 	}
 }
 
-// check type-checks one package against those done before.
+// check checks the types of one package. done has the packages before it.
 func (p listedPackage) check(fset *token.FileSet, done map[string]*types.Package) (*types.Package, error) {
 	var files []*ast.File
 	var findings []error

@@ -13,8 +13,9 @@ import (
 	"tandem/build/setup"
 )
 
-// TestTypeCheck plants the two faults that a build on another system can't see, behind a darwin cgo file.
-func TestTypeCheck(t *testing.T) {
+// TestFaultsForMacAreFound plants two faults that a build on another system cannot see, in a cgo
+// file for macOS.
+func TestFaultsForMacAreFound(t *testing.T) {
 	dir := t.TempDir()
 	list := func(body string) io.Reader {
 		text := "package p\n\n// int f(void);\nimport \"C\"\n\nconst A, B int = C.A, C.B\n\nvar names = map[int]string{A: \"a\", B: \"b\"}\n\nfunc g() { " + body + " }\n"
@@ -37,8 +38,8 @@ func TestTypeCheck(t *testing.T) {
 	}
 }
 
-// TestCheckedTags: no build tag of ours is left out of the type check.
-func TestCheckedTags(t *testing.T) {
+// TestEveryBuildTagIsChecked looks for tags of ours that the type check leaves out.
+func TestEveryBuildTagIsChecked(t *testing.T) {
 	known := append(strings.Split(checkedTags, ","), "ui", "darwin")
 	found := map[string]bool{}
 	for _, dir := range setup.TopDirs {

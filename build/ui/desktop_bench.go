@@ -13,11 +13,13 @@ import (
 	"tandem/build/setup"
 )
 
-// DesktopBench is the bench of what a person sees. It runs no `tandem bench`: it looks from outside.
+// DesktopBench is the bench of what a person sees. It runs no `tandem bench`, because it looks from
+// outside.
 const DesktopBench = "desktop"
 
-// BenchDesktop measures the menu bar and the window on a display of its own, and weighs the interface. What it prints
-// stays in build/out/bench/desktop.txt, that of a bar which is missed too: it is an error then.
+// BenchDesktop measures the menu bar and the window on a display of its own, and weighs the
+// interface. Its output stays in build/out/bench/desktop.txt, also when a bar is missed, which is
+// an error.
 func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"tandem/build/setup"
 )
 
-// Requirements are what the interface is looked at with.
+// Requirements are what the tests of the interface need.
 func Requirements() []setup.Requirement {
 	list := []setup.Requirement{{What: "Chromium", Apt: "chromium", Hint: "install Chromium, or set CHROMIUM to a browser's path", Present: func(context.Context, *setup.Builder) bool {
 		return chromium() != ""
@@ -39,7 +39,7 @@ func Requirements() []setup.Requirement {
 	return list
 }
 
-// chromium is the path of the browser, empty if there is none.
+// chromium returns the path of the browser, or "" without one.
 func chromium() string {
 	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
 		if path, err := exec.LookPath(name); name != "" && err == nil {
@@ -49,8 +49,8 @@ func chromium() string {
 	return ""
 }
 
-// Test looks at the interface in a browser, and at the menu bar and the window on a display of its own. Screenshots
-// stay in build/out/ui.
+// Test tests the interface in a browser, and the menu bar and the window on a display of its own.
+// Screenshots stay in build/out/ui.
 func Test(ctx context.Context, b *setup.Builder) error {
 	start := time.Now()
 	if err := b.SetUp(ctx, program.DesktopRequirements(), Requirements()); err != nil {
@@ -70,14 +70,15 @@ func Test(ctx context.Context, b *setup.Builder) error {
 	return err
 }
 
-// stockWindow builds the window by the script that Wails' own tool calls. Next to nothing is left to build.
+// stockWindow builds the window with the script that Wails' own tool calls. Almost everything is
+// built already.
 func stockWindow(ctx context.Context, b *setup.Builder) error {
 	path := filepath.Join(b.Root, "build", "out", "wails", "Tandem")
 	return b.Step("window as Wails' own tool builds it",
 		b.Command(ctx, "sh", filepath.Join(b.Root, "build", "wails-go.sh"), "build", "-tags", program.DesktopTags(), "-o", path))
 }
 
-// frontendChecks are the types and the unit tests of the interface, and what it weighs.
+// frontendChecks check the interface's types, its unit tests and its weight.
 func frontendChecks(ctx context.Context, b *setup.Builder) error {
 	errs := []error{weighInterface(b.Out, filepath.Join(b.Root, setup.FrontendDir, "dist"))}
 	for _, script := range []string{"check", "test"} {
@@ -104,12 +105,13 @@ func browserTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 	return errors.Join(b.Step("frontend: in a browser", cmd), s.Stop())
 }
 
-// browserTestLimit is how long a file of them may take before it counts as one that hangs. A busy machine takes several
-// times as long as an idle one.
+// browserTestLimit is how long a file of them may take. After that it counts as hanging. A busy
+// machine takes several times as long as an idle one.
 const browserTestLimit = 15 * time.Minute
 
-// browserTestArgs are what Node is told. It gets the files by name: what a folder stands for has changed between its
-// versions. This reporter repeats what failed at the end, which is what is left of a long output.
+// browserTestArgs returns Node's arguments. They name each file, because the meaning of a folder
+// differs between Node's versions. The reporter repeats failures at the end, which is what remains
+// of a long output.
 func browserTestArgs(dir string) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "test", "*.test.mjs"))
 	if err == nil && len(files) == 0 {
@@ -119,10 +121,10 @@ func browserTestArgs(dir string) ([]string, error) {
 	return append(args, files...), err
 }
 
-// uiOut is where screenshots go.
+// uiOut is the folder for screenshots.
 func uiOut(b *setup.Builder) string { return filepath.Join(b.Root, "build", "out", "ui") }
 
-// desktopTests walk through what a user does with the menu bar and the window.
+// desktopTests do what a user does with the menu bar and the window.
 func desktopTests(ctx context.Context, b *setup.Builder, p program.Programs) error {
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
@@ -138,7 +140,8 @@ func desktopTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 	)
 }
 
-// onDisplay is a script of build/ui on a display of its own, with a home folder for Tandem.
+// onDisplay returns a command that runs a script of build/ui on a display of its own, with a home
+// folder for Tandem.
 func onDisplay(ctx context.Context, b *setup.Builder, p program.Programs, home, script string) *exec.Cmd {
 	cmd := b.Command(ctx, "xvfb-run", "--auto-servernum", "--server-args=-screen 0 1280x900x24", "dbus-run-session", "--",
 		"bash", filepath.Join(b.Root, "build", "ui", script))

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestBrowserTestArgs: Node is told each file by name, and ends one that hangs.
-func TestBrowserTestArgs(t *testing.T) {
+// TestNodeGetsEachFileByName also expects a limit for a test that hangs.
+func TestNodeGetsEachFileByName(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := browserTestArgs(dir); err == nil {
 		t.Error("no tests are no error")
@@ -29,8 +29,8 @@ func TestBrowserTestArgs(t *testing.T) {
 	}
 }
 
-// TestWeighInterface: all files count, each gzipped, and more than there may be is an error.
-func TestWeighInterface(t *testing.T) {
+// TestInterfaceTooHeavyIsAnError expects that all files count, each gzipped.
+func TestInterfaceTooHeavyIsAnError(t *testing.T) {
 	dir := t.TempDir()
 	noise := make([]byte, mostInterface*3/5) // which gzip makes no smaller
 	write := func(name string) {

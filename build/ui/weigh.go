@@ -12,7 +12,8 @@ import (
 // mostInterface is how many bytes the interface may weigh, gzipped.
 const mostInterface = 250_000
 
-// weighInterface tells what the built interface below dir weighs; more than it may is an error.
+// weighInterface prints what the built interface below dir weighs. More than mostInterface is an
+// error.
 func weighInterface(w io.Writer, dir string) error {
 	n, err := weigh(dir)
 	if err != nil {
@@ -26,7 +27,7 @@ func weighInterface(w io.Writer, dir string) error {
 	return nil
 }
 
-// weigh returns how many bytes the files below dir take, each gzipped.
+// weigh returns the bytes of the files below dir, each gzipped.
 func weigh(dir string) (int, error) {
 	var total countingWriter
 	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, d fs.DirEntry, err error) error {
