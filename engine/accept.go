@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// accept takes the token that was read: it is recorded, then emitted, and may
-// end the task. A panic on the way, in a tokenizer's decoder say, ends this
-// task only. Of followed see take.
-func (e *Engine) accept(t *task, tok Token, followed bool) {
+// accept takes a token that was read: it is recorded, then emitted, and may end the task. A panic
+// on the way, in a tokenizer's decoder say, ends this task only. advance is as in addToken.
+func (e *Engine) accept(t *task, tok Token, advance bool) {
 	defer func() {
 		if v := recover(); v != nil {
 			e.opts.Logger.Error("panic while taking a token", "token", tok.ID, "panic", v, "stack", string(debug.Stack()))
@@ -23,20 +22,20 @@ func (e *Engine) accept(t *task, tok Token, followed bool) {
 		t.stats.Prefill = now.Sub(t.begun)
 	}
 	t.last = now
-	if last, err := e.addToken(t, tok, followed); last || err != nil {
+	if last, err := e.addToken(t, tok, advance); last || err != nil {
 		e.finish(t, err)
 	}
 }
 
-// take records and emits a token, and reports whether it is the last one. The grammar of
-// a task hears of it if it is followed: one that has failed refuses everything, but what
-// it allowed before it failed stands.
-func (e *Engine) addToken(t *task, tok Token, followed bool) (last bool, err error) {
+// addToken records and emits a token, and reports whether it is the last one. It advances the
+// task's grammar if advance is set. A grammar that has failed refuses everything, but the tokens it
+// allowed before stand.
+func (e *Engine) addToken(t *task, tok Token, advance bool) (last bool, err error) {
 	t.tokens = append(t.tokens, tok.ID)
 	eos := (!t.req.IgnoreEOS || t.req.Grammar != nil) && slices.Contains(e.config.EOS, tok.ID)
 	hit, complete := false, false
 	if !eos {
-		if followed {
+		if advance {
 			if complete, err = t.advanceGrammar(tok.ID); err != nil {
 				return false, err
 			}

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// admit moves those that wait to those in flight, while there is room, and lets go of
-// those cancelled in the queue. After Close it moves all.
+// admit moves requests and readings from the queue into flight, while there is room, and ends those
+// cancelled in the queue. After Close it moves all.
 func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -28,7 +28,7 @@ func (e *Engine) admit(active []*task) (_ []*task, closed bool) {
 	}
 }
 
-// gone reports whether a task has ended, and ends one that was cancelled.
+// ended reports whether a task has ended. It ends one that was cancelled.
 func (e *Engine) ended(t *task) bool {
 	if err := t.ctx.Err(); err != nil {
 		e.finish(t, err)
@@ -36,7 +36,7 @@ func (e *Engine) ended(t *task) bool {
 	return t.finished
 }
 
-// goneReading is gone for readings.
+// readingEnded is ended for readings.
 func (e *Engine) readingEnded(t *reader) bool {
 	if err := t.ctx.Err(); err != nil {
 		e.finishReading(t, err)
@@ -44,14 +44,16 @@ func (e *Engine) readingEnded(t *reader) bool {
 	return t.finished
 }
 
-// next takes the one that is let in now out of its line; none if there is no room.
+// nextAdmitted removes the request or reading that is admitted now from its queue, and returns it.
+// Both are nil if there is no room.
 //
-// Where both wait, requests and readings take turns. Who finds no room in his turn
-// keeps it, and those behind him wait, of both kinds, but for some that take none of
-// what he waits for: short requests go ahead in the room and the places that are theirs,
-// and the first reading needs no place, so that answers without end do not keep it
-// waiting. Readings take half of the places at most: more of them would be no faster, and
-// keep answers waiting.
+// Where both wait, requests and readings take turns. The one whose turn it is keeps it until it
+// fits, and all others wait. Two kinds may pass, because they take nothing that it waits for:
+//
+//   - short requests, into the memory and places reserved for them;
+//   - the first reading, which needs no place, so that long answers cannot hold it up.
+//
+// Readings get at most half of the places: more would not be faster and would hold up answers.
 func (e *Engine) nextAdmitted(active []*task) (*task, *reader) {
 	if e.queued() == 0 {
 		return nil, nil
@@ -100,15 +102,15 @@ func (e *Engine) nextAdmitted(active []*task) (*task, *reader) {
 	return nil, nil
 }
 
-// A taking is what those in flight take, or may come to take.
+// A usage is what those in flight take, or may come to take.
 type usage struct {
-	alone  bool  // nobody is
-	places int   // without those of short requests
+	alone  bool  // nothing is in flight
+	places int   // taken, without those of short requests
 	shorts int   // short requests
-	all    int64 // bytes of texts, with the room that is kept for short ones
+	all    int64 // bytes of texts, with the room reserved for short ones
 	short  int64 // bytes of short ones
-	kept   int64 // room for them
-	room   int64 // for all
+	kept   int64 // bytes reserved for short ones
+	room   int64 // bytes for all
 }
 
 func (e *Engine) usageOf(active []*task) usage {
@@ -127,24 +129,22 @@ func (e *Engine) usageOf(active []*task) usage {
 	for _, r := range e.readers {
 		u.all += e.textBytes(r.longestText())
 	}
-	// Nobody waits for the short ones: those in their room, and in their places, do not
-	// count against others.
+	// Short requests in their own room and places do not count against others.
 	u.all += max(u.short, u.kept)
 	u.places = len(active) + len(e.readers) - min(u.shorts, MaxShort)
 	return u
 }
 
-// fits reports whether there is room for so much more. One that is alone has room.
+// fits reports whether there is room for so many bytes more. One that is alone has room.
 func (u usage) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room }
 
-// beside reports whether a request may go ahead of others, as a short one: there is a
-// place for it, be it one of theirs, and it fits into their room.
+// admitsShort reports whether a request may pass others as a short one: it fits into the memory
+// reserved for short ones, and there is a place, theirs or another.
 func (e *Engine) admitsShort(u usage, t *task) bool {
 	return t.maxPositions() <= e.opts.Short && (u.shorts < MaxShort || u.places < e.opts.Active) && u.short+e.textBytes(t.maxPositions()) <= u.kept
 }
 
-// text returns the bytes that a text takes of so many positions, 0 where nothing is
-// bounded.
+// textBytes returns the bytes that a text of so many positions takes, 0 where nothing is bounded.
 func (e *Engine) textBytes(positions int) int64 {
 	if e.opts.Text == nil {
 		return 0
@@ -152,7 +152,7 @@ func (e *Engine) textBytes(positions int) int64 {
 	return e.opts.Text(positions)
 }
 
-// SetRoom changes Options.Room. What is in flight goes on.
+// SetRoom changes Options.Room, in bytes. Requests in flight go on.
 func (e *Engine) SetRoom(bytes int64) {
 	e.mu.Lock()
 	e.opts.Room = bytes
@@ -160,15 +160,15 @@ func (e *Engine) SetRoom(bytes int64) {
 	e.signal()
 }
 
-// Reserved returns the bytes that what is in flight may come to take, see
-// Options.Text. It is 0 as soon as nothing is.
+// Reserved returns the bytes that all in flight may come to take, see Options.Text. It is 0 as soon
+// as nothing is in flight.
 func (e *Engine) Reserved() int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reserved
 }
 
-// reserve notes what is in flight. The caller holds e.mu.
+// reserve notes what is in flight. The caller holds mu.
 func (e *Engine) reserve(active []*task) {
 	e.reserved = 0
 	for _, t := range active {

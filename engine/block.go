@@ -6,8 +6,8 @@ import (
 	"tandem/engine/sample"
 )
 
-// A block is what a verify round evaluates: what is carried, the newest token
-// and the drafts behind it. Its arrays are the scope's.
+// A block is what a verify round evaluates: carried tokens, the newest token, and the drafts after
+// it. Its arrays belong to the scope.
 type block struct {
 	*task
 	carried int           // tokens
@@ -19,7 +19,7 @@ type block struct {
 	accepted *mlx.Array // () int32, nil without drafts
 }
 
-// judge builds the graph of a block with drafts p, up to the verdict.
+// buildVerify builds the graph of a block with drafts p, up to the verdict.
 func (e *Engine) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err error) {
 	t, last := b.task, len(b.tokens)-1
 	b.n = p.N
@@ -51,7 +51,7 @@ func (e *Engine) buildVerify(s *mlx.Scope, b *block, p draft.Proposal) (err erro
 	return nil
 }
 
-// arrays lists what the block has to have evaluated.
+// arrays lists what the block needs evaluated.
 func (b *block) arrays() []*mlx.Array {
 	list := append(b.draw.arrays(), b.sampler.Arrays()...)
 	if b.accepted != nil {
@@ -60,8 +60,8 @@ func (b *block) arrays() []*mlx.Array {
 	return append(list, b.liveArrays()...)
 }
 
-// read waits for the block and returns the tokens that follow: the drafts that
-// stand, and the target's own.
+// read waits for the block and returns the tokens that follow: the accepted drafts and the target's
+// own.
 func (b *block) read(s *mlx.Scope) ([]Token, error) {
 	accepted := 0
 	if b.accepted != nil {
@@ -78,8 +78,8 @@ func (b *block) read(s *mlx.Scope) ([]Token, error) {
 	return tokens[:accepted+1], nil
 }
 
-// settle rolls back what does not stand, and returns the tokens whose rows
-// were evaluated for good: the newest one and the drafts that stand.
+// commit rolls back the rejected rows and returns the tokens whose rows stay: the newest one and
+// the accepted drafts.
 func (b *block) commit(s *mlx.Scope, read []Token) (kept []int32, err error) {
 	accepted := len(read) - 1
 	if b.undone = b.before != nil && accepted < b.n; b.undone {
@@ -100,7 +100,7 @@ func (b *block) commit(s *mlx.Scope, read []Token) (kept []int32, err error) {
 	return kept, nil
 }
 
-// end lets go of what was held for the round.
+// release frees what was held for the round.
 func (b *block) release() {
 	b.before.free()
 	b.sampler.Release()

@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// check refuses what cannot be served and returns how many tokens may be
-// generated.
+// check refuses what cannot be served. It returns how many tokens may be generated.
 func (e *Engine) check(r Request) (limit int, err error) {
 	invalid := func(format string, args ...any) (int, error) {
 		return 0, &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}

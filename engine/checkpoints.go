@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// forget gives up all checkpoints, at the end or because they cannot be trusted.
+// dropCheckpoints gives up all checkpoints in memory, at the end or because they cannot be trusted.
 func (e *Engine) dropCheckpoints() {
 	trie := e.trie
 	if trie == nil {
@@ -20,8 +20,8 @@ func (e *Engine) dropCheckpoints() {
 	}
 }
 
-// remember makes checkpoints of what the caches captured of committed tokens,
-// and schedules what comes next.
+// saveCheckpoints makes checkpoints of the captures at committed tokens, and schedules the next
+// ones.
 func (e *Engine) saveCheckpoints(t *task) {
 	if t.path == nil || t.finished {
 		return
@@ -31,8 +31,8 @@ func (e *Engine) saveCheckpoints(t *task) {
 		t.path = nil
 		return
 	}
-	// A draft hears of the row in flight a step later: with its context short of
-	// a row the edge would be no edge of it.
+	// A draft is told of the row in flight one step later. Until then its context is a row
+	// short, and the edge would not span it.
 	settled := t.fed
 	if t.inFlight != nil && len(t.tokens) > t.given {
 		settled--
@@ -61,7 +61,7 @@ func (e *Engine) saveCheckpoints(t *task) {
 	}
 }
 
-// extend hands the captures at committed offsets over to the trie.
+// extendPath hands the captures at committed offsets over to the trie.
 func (e *Engine) extendPath(s *mlx.Scope, t *task) error {
 	captured := make([][]*cache.Snapshot, 0, len(t.offsets))
 	for i, c := range t.caches {
@@ -87,8 +87,8 @@ func (e *Engine) extendPath(s *mlx.Scope, t *task) error {
 	return err
 }
 
-// keep leaves what a task that ends has computed to those that come after it,
-// and its caches with it. They hold the first fed tokens.
+// keepState leaves the state of a task that ends to later requests, with its caches. They hold the
+// first fed tokens.
 func (e *Engine) keepState(s *mlx.Scope, t *task) error {
 	if t.path.Lost() {
 		return nil // the files it knows were, too

@@ -13,7 +13,7 @@ type contexts struct {
 	like         cache.Stack // what of one is kept, empty
 }
 
-// choose finds the first drafter of whose context something can be kept.
+// find chooses the first drafter with a context that can be kept.
 func (c *contexts) find(drafters []draft.Drafter, o cache.Options) {
 	*c = contexts{}
 	for i, d := range drafters {
@@ -28,8 +28,8 @@ func (c *contexts) find(drafters []draft.Drafter, o cache.Options) {
 	}
 }
 
-// context returns what a task's draft has of the positions [from, to), a nil
-// for each cache of a context that is not there.
+// keptContext returns what a task's draft has of positions [from, to): one snapshot for each cache
+// of a context, nil where there is none.
 func (e *Engine) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snapshot {
 	c := &e.contexts
 	none := make([]*cache.Snapshot, len(c.like))
@@ -47,8 +47,8 @@ func (e *Engine) keptContext(s *mlx.Scope, t *task, from, to int) []*cache.Snaps
 	return kept
 }
 
-// recallContext returns the restored context of a task's draft of the i-th
-// drafter, nil if there is none.
+// restoreContext returns the restored context of a task's draft of the i-th drafter, nil if there
+// is none.
 func (e *Engine) restoreContext(s *mlx.Scope, t *task, i int) cache.Stack {
 	c := &e.contexts
 	if t.path == nil || c.Keeper == nil || i != c.index {
@@ -60,7 +60,7 @@ func (e *Engine) restoreContext(s *mlx.Scope, t *task, i int) cache.Stack {
 		return err
 	})
 	if err != nil {
-		e.opts.Logger.Warn("restoring the context of a draft, which begins anew", "error", err)
+		e.opts.Logger.Warn("restoring the context of a draft, which begins without", "error", err)
 	}
 	if !ok || err != nil {
 		context.Free(s)

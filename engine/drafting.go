@@ -10,12 +10,11 @@ import (
 	"tandem/engine/mlx"
 )
 
-// open begins the drafts of a task. A drafter that fails costs nothing but
-// itself.
+// openDrafts begins the drafts of a task. A drafter that fails costs only itself.
 func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	t.drafts = make([]draft.Draft, len(e.opts.Drafters))
 	if depth := t.req.Speculation.Depth; t.limit < 2 || depth != nil && *depth == 0 {
-		return // the prompt gives the first token, or nobody will ask
+		return // the prompt gives the only token, or no round has drafts
 	}
 	for i, d := range e.opts.Drafters {
 		// What the client predicts is tried whichever drafter it prefers.
@@ -35,8 +34,8 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	}
 }
 
-// guard runs a step of one of the task's drafts. If it fails or panics that
-// draft is given up, and the task decodes without it from here on.
+// tryDraft runs a step of one of the task's drafts. If it fails or panics, that draft is given up
+// and the task goes on without it.
 func (e *Engine) tryDraft(s *mlx.Scope, t *task, i int, step func() error) error {
 	err := s.Try(step)
 	if err != nil {
@@ -45,7 +44,7 @@ func (e *Engine) tryDraft(s *mlx.Scope, t *task, i int, step func() error) error
 	return err
 }
 
-// giveUp ends a draft that failed.
+// dropDraft ends a draft that failed.
 func (e *Engine) dropDraft(s *mlx.Scope, t *task, i int, err error) {
 	name := e.opts.Drafters[i].Name()
 	t.stats.NoDrafter = fmt.Sprintf("%s failed: %v", name, err)
@@ -57,8 +56,8 @@ func (e *Engine) dropDraft(s *mlx.Scope, t *task, i int, err error) {
 	}
 }
 
-// unplannable gives up the draft that panicked when it was asked how much it has,
-// or all drafts if it was the choice between them that did.
+// dropPanicked gives up the draft that panicked when asked how much it has. If choosing between
+// drafts panicked, asked is -1 and all are given up.
 func (e *Engine) dropPanicked(t *task, asked int, failed error) {
 	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		for i, d := range t.drafts {
@@ -73,9 +72,9 @@ func (e *Engine) dropPanicked(t *task, asked int, failed error) {
 	}
 }
 
-// follow has one draft that is behind read on, beside the plain steps of its task:
-// what was restored may be long. It reports whether one did, for then the next step
-// is not measured: it had this to wait for.
+// catchUpDraft lets one draft that is behind read on, beside the plain steps of its task: a
+// restored text may be long. It reports whether one did. The next step is then not measured,
+// because it had to wait.
 func (e *Engine) catchUpDraft(active []*task) bool {
 	for _, t := range active {
 		for i, d := range t.drafts {
@@ -95,7 +94,7 @@ func (e *Engine) catchUpDraft(active []*task) bool {
 	return false
 }
 
-// foretold counts what a draft that ends made of the request's prediction.
+// countPrediction counts what a draft that ends made of the request's prediction.
 func (t *task) countPrediction(d draft.Draft) {
 	if p, ok := d.(*draft.PredictionDraft); ok {
 		accepted, rejected := p.Predicted(t.tokens)
@@ -134,7 +133,7 @@ func (e *Engine) tellDrafts(s *mlx.Scope, t *task, c committed) {
 	}
 }
 
-// taps lists the layers that some of the tasks' drafts want, ascending.
+// taps lists the layers that some draft of the tasks taps, ascending.
 func (e *Engine) taps(tasks ...*task) []int {
 	var taps []int
 	for _, t := range tasks {

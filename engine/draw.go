@@ -2,26 +2,24 @@ package engine
 
 import "tandem/engine/mlx"
 
-// A draw is a run of tokens on the device, one per row of logits, with their
-// log-probabilities where they are wanted. In decoding it is one sampled token
-// on its way: dispatched, not yet read.
+// A draw is a run of tokens on the device, one per row of logits, with log-probabilities where they
+// are wanted. In plain decoding it is one sampled token that is dispatched and not yet read.
 type draw struct {
 	token              *mlx.Array // (n) int32
 	chosen             *mlx.Array // (n, 1) float32, nil unless wanted
 	topIDs, topLogprob *mlx.Array // (n, top), nil unless wanted
 
-	// Instead, until it is known which tokens a grammar allows: the logits that it
-	// draws from, and the position.
+	// Under a grammar, until its mask is known, these stand in place of the token: the logits to
+	// draw from, and the position.
 	logits *mlx.Array // (1, V)
 	pos    int
 
-	// Of the forward it comes from, where drafts want them: outputs (rows, H)
-	// of layers.
+	// Of the forward it comes from, where drafts tap layers: outputs (rows, H).
 	layers []int
 	taps   []*mlx.Array
 }
 
-// arrays lists what the draw has to have evaluated.
+// arrays lists what the draw needs evaluated.
 func (d *draw) arrays() []*mlx.Array {
 	if d.logits != nil {
 		return append([]*mlx.Array{d.logits}, d.taps...)
@@ -36,7 +34,7 @@ func (d *draw) arrays() []*mlx.Array {
 	return append(list, d.taps...)
 }
 
-// keep moves the arrays out of the scope, to outlive the round.
+// keep moves the arrays out of the scope, so that they outlive the round.
 func (d *draw) keep(s *mlx.Scope) {
 	for _, a := range d.arrays() {
 		s.Keep(a)

@@ -21,7 +21,7 @@ import (
 const (
 	MaxQueue  = 64 // requests waiting; one more is refused with CodeQueueFull
 	MaxActive = 8  // requests that share the model; one more waits until one of them ends
-	MaxShort  = 2  // short ones (Options.Short) that share it beside those
+	MaxShort  = 2  // short requests (Options.Short) that share it beside those
 )
 
 // Options of an Engine. The zero value is what serving wants.
@@ -32,55 +32,52 @@ type Options struct {
 	Queue         int          // zero means MaxQueue
 	Active        int          // zero means MaxActive
 
-	// Text tells the bytes that a request takes in whose text has so many
-	// positions, and Room bounds what those in flight may come to take together,
-	// however long their answers become: one for which there is no room waits,
-	// and those behind it. A request that is alone has room. A nil Text bounds
-	// nothing. Room can be changed, see SetRoom.
+	// Text returns the bytes that a text of so many positions takes. Room bounds the bytes that all
+	// in flight may come to take, however long their answers become. A request for which there is
+	// no room waits, and those after it. A request that is alone always has room. A nil Text bounds
+	// nothing. SetRoom changes Room.
 	Text func(positions int) int64
 	Room int64
 
-	// Short is the length of texts for which there is room beside one that takes
-	// a whole context, as far as Room is larger than that: requests whose texts
-	// cannot become longer, what an editor asks for as somebody types say, go
-	// there ahead of those that wait, and to MaxShort places of theirs.
-	// Zero keeps neither.
+	// Short is the length, in positions, of texts that have memory of their own: beside a text that
+	// takes a whole context, as far as Room is larger than that. Requests that cannot become
+	// longer, such as an editor's completions, go there ahead of those that wait. They also have
+	// MaxShort places of their own. Zero reserves neither.
 	Short int
 
 	Logger *slog.Logger // nil discards
 
-	// Checkpoints bounds the bytes in which states of texts are kept for
-	// requests that begin alike; 0 keeps none. It can be changed, see
-	// SetCheckpoints.
+	// Checkpoints bounds the bytes of states kept for requests that begin alike; 0 keeps none.
+	// SetCheckpoints changes it.
 	Checkpoints int64
 
-	// PromptOnly keeps no checkpoints in the midst of answers, only behind them:
-	// to measure what those are good for.
+	// PromptOnly keeps no checkpoints inside answers, only at their ends. It is there to measure
+	// what those inside are good for.
 	PromptOnly bool
 
-	// Store keeps them on disk as well, and brings them back; nil does not. It
-	// belongs to the caller and must outlive the engine.
+	// Store keeps checkpoints on disk too and brings them back; nil does not. It belongs to the
+	// caller and must outlive the engine.
 	Store *checkpoint.Store
 
-	// Drafters propose for the model, the one to prefer first. They belong to
-	// the caller and must outlive the engine.
+	// Drafters propose for the model, the preferred one first. They belong to the caller and must
+	// outlive the engine.
 	Drafters []draft.Drafter
 
-	// NoDrafter says why a drafter that belongs to the model is not among
-	// them, if there is one.
+	// NoDrafter says why a drafter that belongs to the model is not among Drafters; empty if none
+	// is missing.
 	NoDrafter string
 
-	// Policies keeps what is learned of their cost and their luck from launch
-	// to launch, under Name, the model's; nil keeps it as long as the engine.
+	// Policies keeps what is learned of drafters from launch to launch, under the model's Name. Nil
+	// keeps it as long as the engine lives.
 	Policies draft.Store
 	Name     string
 
-	// Neighbours are shared by the engines of one thread; nil if there is no other.
+	// Neighbours is shared by the engines of one thread; nil if there is no other.
 	Neighbours *Neighbours
 }
 
-// An Engine owns one model's queue and schedules its requests on the MLX
-// thread. Its methods may be called from any goroutine.
+// An Engine owns one model's queue and schedules its requests on the MLX thread. Its methods may be
+// called from any goroutine.
 type Engine struct {
 	thread *mlx.Thread
 	model  lm.Model
@@ -113,8 +110,8 @@ type Engine struct {
 	stopped chan struct{} // closed when the scheduler has ended
 }
 
-// New starts an engine for a loaded model. The model and the thread belong to
-// the caller and must outlive the engine.
+// New starts an engine for a loaded model. The model and the thread belong to the caller and must
+// outlive the engine.
 func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Options) *Engine {
 	config := model.Config()
 	if opts.ContextLength <= 0 || opts.ContextLength > config.ContextLength {
@@ -150,19 +147,18 @@ func New(thread *mlx.Thread, model lm.Model, tok *tokenizer.Tokenizer, opts Opti
 // ContextLength returns the positions a request may use.
 func (e *Engine) ContextLength() int { return e.opts.ContextLength }
 
-// Queued returns the number of requests that wait for a place.
+// Queued returns how many requests and readings wait for a place.
 func (e *Engine) Queued() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.queued()
 }
 
-// queued is Queued for those who hold e.mu.
+// queued is Queued for callers that hold mu.
 func (e *Engine) queued() int { return len(e.waiting.list) + len(e.waitingReadings.list) }
 
-// Close ends all requests with CodeClosed, waits for the running round and
-// frees their caches. What goes wrong with that is logged: nobody who closes
-// could do more about it.
+// Close ends all requests with CodeClosed, waits for the running round and frees their caches. It
+// logs what goes wrong: the caller could do no more about it.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
@@ -172,10 +168,9 @@ func (e *Engine) Close() {
 	<-e.stopped
 }
 
-// Generate continues r.Prompt. Nothing happens before the result is ranged
-// over. Leaving the range, or cancelling ctx, ends the generation within one
-// round. An error is yielded once, last, with a zero Token; it is an *Error or
-// ctx's.
+// Generate continues r.Prompt. Nothing happens before the result is ranged over. Leaving the range,
+// or cancelling ctx, ends the generation within one round. An error is yielded once, last, with a
+// zero Token. It is an *Error or ctx's.
 func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Token, error] {
 	return func(yield func(Token, error) bool) {
 		t, err := e.submit(ctx, r)
@@ -192,9 +187,8 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Token, error
 	}
 }
 
-// consume hands a task's tokens to yield and waits until the scheduler has let
-// go of it, however the loop ended: also by a panic in the loop's body. It
-// reports whether yield wants more.
+// consume hands a task's tokens to yield and waits until the scheduler has let go of the task,
+// however the loop ended, by a panic in its body too. It reports whether yield wants more.
 func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) bool) (more bool) {
 	more = true
 	drained := false
@@ -206,7 +200,7 @@ func (e *Engine) consume(ctx context.Context, t *task, yield func(Token, error) 
 		case !more:
 			t.stats.Err = nil // leaving early is no failure
 		case !drained:
-			// The last tokens may be made, but were not handed over.
+			// The last tokens may exist, but were not handed over.
 			t.stats.Err = ctx.Err()
 		}
 		if t.req.Done != nil {
@@ -259,7 +253,7 @@ func (e *Engine) submit(ctx context.Context, r Request) (*task, error) {
 	case over: // nothing is left to generate
 		e.finish(t, nil)
 		return t, nil
-	case len(r.Generated) > 0: // it was let in when it began
+	case len(r.Generated) > 0: // it was admitted when it began
 		e.waiting.list = slices.Insert(e.waiting.list, 0, t)
 	case e.queued() >= e.opts.Queue:
 		return nil, errQueueFull
@@ -291,8 +285,8 @@ func (e *Engine) signal() {
 	}
 }
 
-// caches are the options of every cache of a request whose text has so many
-// positions at most; 0 = not known.
+// cacheOptions returns the options of all caches of a request with at most so many positions; 0
+// means not known.
 func (e *Engine) cacheOptions(positions int) cache.Options {
 	return cache.Options{Layout: e.opts.Layout, Chunk: e.opts.Chunk, Rows: positions}
 }

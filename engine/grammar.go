@@ -8,19 +8,17 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Matcher follows a text by a grammar, token by token. It stands at the beginning
-// of the answer when a request comes with it, and is the engine's until Request.Done.
-// Package native has one.
+// A Matcher follows a text by a grammar, token by token. A request brings it at the beginning of
+// the answer; until Request.Done it is the engine's. Package native has one.
 type Matcher interface {
-	// Words is the length of a mask: a bit for each token of the vocabulary, in
-	// words of 32.
+	// Words is the length of a mask: a bit for each token of the vocabulary, in words of 32.
 	Words() int
 
-	// Mask sets the bits of the tokens that may follow, token i in bit i%32 of word
-	// i/32: the ends of a text, if nothing else may. There is always one.
+	// Mask sets the bits of the tokens that may follow, token i in bit i%32 of word i/32. If
+	// nothing else may, these are the tokens that end a text. There is always one.
 	Mask(bits []uint32) error
 
-	// Accept goes on behind a token that may follow.
+	// Accept advances by a token that may follow.
 	Accept(id int32) error
 
 	// Rollback takes the last n tokens back.
@@ -30,10 +28,10 @@ type Matcher interface {
 	Stopped() bool
 }
 
-// maskWord is how many tokens a word of a mask has.
+// maskWord is how many tokens a word of a mask covers.
 const maskWord = 32
 
-// allowed returns which tokens may follow the text, (1, V) bool, nil if all may.
+// allowed returns which tokens may follow the text, (1, V) bool; nil if all may.
 func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 	if t.req.Grammar == nil {
 		return nil, nil
@@ -45,10 +43,9 @@ func (t *task) allowed(s *mlx.Scope, vocab int) (*mlx.Array, error) {
 	return unpackMasks(s, bits, 1, vocab), nil
 }
 
-// permit returns which tokens may follow the newest one and each draft, (n+1, V)
-// bool, nil if all may. The target's forward is dispatched first, so that masks are
-// made while the device computes: logits are of it, and the round's own. Only the
-// draft is waited for.
+// allowedTokens returns which tokens may follow the newest one and each draft, (n+1, V) bool; nil
+// if all may. It dispatches the target's forward first, so that masks are made while the device
+// computes. It waits for the draft only. logits are the target's.
 func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array, taps []*mlx.Array) (*mlx.Array, error) {
 	t := b.task
 	if t.req.Grammar == nil {
@@ -78,9 +75,9 @@ func (b *block) allowedTokens(s *mlx.Scope, p draft.Proposal, logits *mlx.Array,
 	return unpackMasks(s, bits, b.n+1, logits.Dim(1)), nil
 }
 
-// walk returns the masks of what may follow the text of m and each draft, one after
-// the other. Behind a draft that may not be there everything may: no such row is
-// read. m is left as it was, unless it fails: then it may fail for good.
+// masks returns the masks of what may follow the text of m and each draft, one after the other.
+// After a draft that the grammar forbids every token is allowed: such a row is never read. m is
+// left as it was. If it fails it may fail for good.
 func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	words := m.Words()
 	bits := make([]uint32, words*(len(drafts)+1))
@@ -107,9 +104,9 @@ func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	return bits, nil
 }
 
-// follows returns the mask of what may follow the text of m and a token that was drawn
-// behind it. Behind the end of a text everything may: nothing is made of that. m is
-// left as it was, unless it fails.
+// maskAfter returns the mask of what may follow the text of m and the token id after it. After the
+// end of a text every token is allowed: nothing is made of it. m is left as it was, unless it
+// fails.
 func maskAfter(m Matcher, id int32) ([]uint32, error) {
 	bits := make([]uint32, m.Words())
 	for i := range bits {
@@ -128,8 +125,9 @@ func maskAfter(m Matcher, id int32) ([]uint32, error) {
 	return bits, nil
 }
 
-// constrain has tasks under a grammar draw from logits that the device computes
-// meanwhile. read are the tokens that their grammars have not been told of. It returns what is wrong with those that cannot go on.
+// drawMasked has tasks under a grammar draw from logits that the device computes meanwhile. read
+// has the tokens that their grammars have not seen yet. It returns the errors of those that cannot
+// go on.
 func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw, read map[*task]Token) map[*task]error {
 	failed := map[*task]error{}
 	for i, t := range tasks {
@@ -152,8 +150,8 @@ func (e *Engine) drawMasked(s *mlx.Scope, tasks []*task, next []*draw, read map[
 	return failed
 }
 
-// permitted returns which tokens may follow the text and the token that was read, (1, V)
-// bool, nil where that is the end.
+// allowedAfter returns which tokens may follow the text and the token that was read, (1, V) bool;
+// nil if that token ends the text.
 func (e *Engine) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx.Array, error) {
 	tok, ok := read[t]
 	if !ok {
@@ -169,7 +167,7 @@ func (e *Engine) allowedAfter(s *mlx.Scope, t *task, read map[*task]Token) (*mlx
 	return unpackMasks(s, bits, 1, e.config.VocabSize), nil
 }
 
-// unpack turns n masks into (n, vocab) bool.
+// unpackMasks turns n masks into (n, vocab) bool.
 func unpackMasks(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
 	words := len(bits) / n
 	x := mlx.New(s, bits, n, words, 1)
@@ -178,8 +176,8 @@ func unpackMasks(s *mlx.Scope, bits []uint32, n, vocab int) *mlx.Array {
 	return s.AsType(s.Slice(s.Reshape(x, n, words*maskWord), 1, 0, vocab), mlx.Bool)
 }
 
-// follow tells the request's grammar of a token that was emitted, and reports
-// whether the text is complete with it.
+// advanceGrammar tells the request's grammar of an emitted token, and reports whether the text is
+// complete with it.
 func (t *task) advanceGrammar(id int32) (complete bool, err error) {
 	g := t.req.Grammar
 	if g == nil {

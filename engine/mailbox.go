@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// A mailbox carries tokens from the scheduler to the goroutine that ranges
-// over a generation. Posting never waits: a request's tokens are bounded by
-// its context, so the box is too.
+// A mailbox carries tokens from the scheduler to the goroutine that ranges over a generation.
+// Posting never waits. The context bounds a request's tokens, so it bounds the box too.
 type mailbox struct {
 	mu     sync.Mutex
 	tokens []Token
@@ -35,8 +34,8 @@ func (m *mailbox) progress(done, total int) { m.update(func() { m.done, m.total 
 
 func (m *mailbox) close() { m.update(func() { m.closed = true }) }
 
-// each hands over tokens in order until the box is closed and empty, visit
-// returns false, or ctx ends. It reports whether everything was handed over.
+// each hands over tokens in order until the box is closed and empty, visit returns false, or ctx
+// ends. It reports whether everything was handed over.
 func (m *mailbox) each(ctx context.Context, visit func(Token) bool, progress func(done, total int)) (drained bool) {
 	told := 0
 	for {

@@ -85,7 +85,7 @@ func (e *Engine) chooseRound(t *task, alone bool) (o draft.Offer, ok bool) {
 	return o, false
 }
 
-// room returns how many tokens a draft of the task could propose now.
+// maxDrafts returns how many tokens the i-th draft of the task could propose now.
 func (e *Engine) maxDrafts(t *task, i int) int {
 	if t.drafts[i] == nil {
 		return 0
@@ -98,8 +98,8 @@ func (e *Engine) maxDrafts(t *task, i int) int {
 	return max(n, 0)
 }
 
-// learn takes what a round cost into account, if nothing else ran beside it
-// and the depth was chosen by what is known.
+// learn takes in what a round cost, if nothing else ran beside it and the engine had chosen the
+// depth.
 func (e *Engine) learn(t *task, alone bool, r draft.Round) {
 	if chosen := t.req.Speculation; !alone || chosen.Depth != nil || chosen.Exact || !t.drafting() {
 		return
@@ -111,8 +111,8 @@ func (e *Engine) learn(t *task, alone bool, r draft.Round) {
 	}
 }
 
-// A manner is what makes rounds of the same depth cost or gain otherwise. The
-// zero value is how requests are decoded that ask for nothing.
+// A decodeMode is what makes rounds of equal depth cost or gain differently. The zero value is a
+// request that asks for nothing special.
 type decodeMode struct{ undo, rejection, fused, timed, grammar bool }
 
 func (t *task) mode() decodeMode {
@@ -120,7 +120,7 @@ func (t *task) mode() decodeMode {
 	return decodeMode{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed, t.req.Grammar != nil}
 }
 
-// selects returns what chooses drafters and depths for a task.
+// selectorFor returns the selector of drafters and depths for a task.
 func (e *Engine) selectorFor(t *task) *draft.Selector {
 	m := t.mode()
 	if m == (decodeMode{}) {
@@ -132,7 +132,7 @@ func (e *Engine) selectorFor(t *task) *draft.Selector {
 	return e.otherSelectors[m]
 }
 
-// plainly says why no round of a task that ends had drafts.
+// whyPlain says why no round of a task that ends had drafts.
 func (e *Engine) whyPlain(t *task) string {
 	r := t.req.Speculation
 	switch {

@@ -14,14 +14,13 @@ import (
 // scoreRows x vocabulary x 4 bytes.
 const scoreRows = 64
 
-// prefillSlack is what a chunk may hold beside the scores of one layer before
-// MLX stops running ahead. Beyond it each operation waits for the last and
-// memory is given back in between, which halves the speed: it is for prompts
-// whose scores alone are that large (engine/LOG.md).
+// prefillSlack is what a chunk may hold beside the scores of one layer before MLX stops running
+// ahead. Beyond it each operation waits for the last one and gives memory back, which halves the
+// speed. Only prompts with scores that large meet it (LOG.md, 2026-11-21).
 const prefillSlack = 256 << 20 // bytes
 
-// prefill evaluates the next chunk of a task's prompt. After the last one the
-// first token is in flight.
+// prefill evaluates the next chunk of a task's prompt. After the last chunk the first token is in
+// flight.
 func (e *Engine) prefill(tasks []*task, _ bool) error {
 	t := tasks[0]
 	if t.begun.IsZero() {
@@ -76,8 +75,8 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 			err = s.Eval(pending...)
 		}
 		if n > cache.MaxBlock {
-			// Fewer rows held no more than decoding does. It waits for all streams
-			// that the process ever had.
+			// Clearing waits for all streams that the process ever had. Fewer rows hold no
+			// more than decoding does, so it is left out for them.
 			s.ClearCache()
 		}
 		return err
@@ -99,20 +98,19 @@ func (e *Engine) prefill(tasks []*task, _ bool) error {
 	return nil
 }
 
-// limit bounds the memory of one forward of many rows, where that is needed. The
-// caller sets the old limit again if ok.
+// limitMemory bounds the memory of one forward of many rows, where that is needed. If ok, the
+// caller sets the old limit again.
 func (e *Engine) limitMemory(s *mlx.Scope) (old int64, ok bool) {
 	if e.thread.GPU() {
 		return 0, false
 	}
-	// Attention on the CPU materialises its scores, (heads, chunk, T) under a
-	// mask and in blocks of queries without one. With more than the slack active
-	// the operations go one by one, so that the scores of two layers never exist
-	// at once.
+	// Attention on the CPU materialises its scores: (heads, chunk, T) under a mask, blocks
+	// of queries without one. With more than the slack active the operations go one by one,
+	// so the scores of two layers never exist at once.
 	return s.SetMemoryLimit(s.Memory().Active + prefillSlack)
 }
 
-// live lists the arrays that carry the task from round to round.
+// liveArrays lists the arrays that carry the task from round to round.
 func (t *task) liveArrays() []*mlx.Array {
 	list := t.caches.Arrays()
 	for _, d := range t.drafts {
@@ -123,9 +121,9 @@ func (t *task) liveArrays() []*mlx.Array {
 	return list
 }
 
-// score returns the prompt tokens that rows [from, from+n) predict, with their
-// log-probabilities. The first chunk also brings the very first token, which
-// nothing predicts. hidden (n, H) is kept by the caller.
+// scorePrompt returns the prompt tokens that rows [from, from+n) predict, with their
+// log-probabilities. The first chunk also brings the very first token, which no row predicts. The
+// caller keeps hidden (n, H).
 func (e *Engine) scorePrompt(s *mlx.Scope, t *task, hidden *mlx.Array, from, n int) ([]Token, error) {
 	prompt := t.tokens // nothing is generated yet
 	var out []Token

@@ -11,45 +11,44 @@ import (
 	"tandem/engine/mlx"
 )
 
-// MaxTexts bounds the texts of one reading; one with more is refused with
-// CodeInvalid.
+// MaxTexts bounds the texts of one reading. One with more is refused with CodeInvalid.
 const MaxTexts = 2048
 
-// readTexts bounds the texts that share a forward of readings: each is attended by
-// itself, so that graphs grow with their number.
+// readTexts bounds the texts that share a forward. Attention takes each text by itself, so graphs
+// grow with their number.
 const readTexts = 32
 
-// A Reading asks what a model makes of texts, with no answer to them.
+// A Reading asks what a model makes of texts, without an answer to them.
 type Reading struct {
-	// Texts hold token ids, special tokens included. Each has at least one and
-	// fits the context.
+	// Texts hold token ids, special tokens included. Each has at least one token and fits the
+	// context.
 	Texts [][]int32
 
-	// Pooling says which hidden states come back.
+	// Pooling says which hidden states are returned.
 	Pooling lm.Pooling
 
-	// Logits are token ids. If there are any, what comes back of each text is
-	// their logits behind its last token, and Pooling counts for nothing.
+	// Logits are token ids. If there are any, the result for each text is their logits after its
+	// last token, and Pooling is ignored.
 	Logits []int32
 
 	// Client is as in a Request.
 	Client string
 
-	// Progress, if set, hears how many tokens are read, after each round. It is
-	// called on the scheduler's goroutine and must not wait for anything.
+	// Progress, if set, is called after each round with the tokens read so far. It runs on the
+	// scheduler's goroutine and must not wait.
 	Progress func(done int)
 }
 
-// A reader is a reading in flight. The scheduler owns it; left is its connection
-// to the goroutine that waits for it.
+// A reader is a reading in flight. The scheduler owns it. left connects it to the goroutine that
+// waits for it.
 type reader struct {
 	Reading
 	ctx  context.Context
-	left chan struct{} // closed by the scheduler when it has let go; all else is final
+	left chan struct{} // closed by the scheduler when it lets go; all else is final then
 
 	results [][]float32 // of the texts before next
-	next    int         // the text to go on with
-	fed     int         // of its tokens, those that caches hold
+	next    int         // text to go on with
+	fed     int         // tokens of it that caches hold
 	caches  cache.Stack // nil if fed is 0
 	sum     []float64   // of its hidden states so far, under PoolMean
 	done    int         // tokens read, of all texts
@@ -59,10 +58,9 @@ type reader struct {
 	finished       bool
 }
 
-// Read returns one row for each text: its hidden states, pooled and in float32,
-// or logits. It shares the device with requests and other readings chunk by
-// chunk, and ends within one round after ctx does. Nothing is restored for it and
-// nothing it computes is kept. Errors are an *Error or ctx's.
+// Read returns one row for each text, in float32: its pooled hidden states, or logits. It shares
+// the device with requests and other readings chunk by chunk, and ends within one round after ctx
+// does. It restores nothing and keeps nothing. An error is an *Error or ctx's.
 func (e *Engine) Read(ctx context.Context, r Reading) ([][]float32, Stats, error) {
 	t := &reader{Reading: r, ctx: ctx, left: make(chan struct{}), arrived: time.Now()}
 	for _, text := range r.Texts {
@@ -136,7 +134,7 @@ func (e *Engine) checkReading(r Reading) error {
 	return nil
 }
 
-// longest returns the positions that the reading may come to hold at once.
+// longestText returns the most positions that the reading holds at once.
 func (t *reader) longestText() int {
 	n := 0
 	for _, text := range t.Texts {
@@ -153,7 +151,7 @@ func (e *Engine) finishReadings(err error) {
 	e.readers = nil
 }
 
-// readRound works on a reading. One that fails is given up; the others go on.
+// readRound evaluates the next chunk of a reading. One that fails is given up; the others go on.
 func (e *Engine) readRound(t *reader) {
 	err := e.readPieces(t)
 	switch {
@@ -165,8 +163,8 @@ func (e *Engine) readRound(t *reader) {
 	e.readers = slices.DeleteFunc(e.readers, func(t *reader) bool { return t.finished })
 }
 
-// A piece is what a round reads of one text: rows [at, at+n) of the forward are its
-// tokens from position from on.
+// A piece is what a round reads of one text: rows [at, at+n) of the forward are its tokens from
+// position from on.
 type piece struct {
 	text        int
 	at, from, n int
@@ -174,9 +172,8 @@ type piece struct {
 	caches      cache.Stack
 }
 
-// pieces lays out the next round: the rest of the text that was begun, or the
-// beginning of one that is longer than a chunk, or as many whole texts as a chunk
-// has room for. So at most one text at a time is held half read.
+// pieces lays out the next round: the rest of a text that was begun, or the beginning of one longer
+// than a chunk, or as many whole texts as fit into a chunk. So at most one text is half read.
 func (t *reader) pieces(chunk int) []piece {
 	var list []piece
 	rows := 0
@@ -197,7 +194,7 @@ func (t *reader) pieces(chunk int) []piece {
 	return list
 }
 
-// wants returns the rows [from, to) of a piece whose hidden states count.
+// wantedRows returns the rows [from, to) of a piece whose hidden states are wanted.
 func (t *reader) wantedRows(p piece) (from, to int) {
 	switch {
 	case len(t.Logits) > 0 || t.Pooling == lm.PoolLast:
@@ -214,7 +211,7 @@ func (t *reader) wantedRows(p piece) (from, to int) {
 	return 0, 0
 }
 
-// read evaluates the next chunk of a reading.
+// readPieces evaluates the next chunk of a reading.
 func (e *Engine) readPieces(t *reader) error {
 	if t.begun.IsZero() {
 		t.begun = time.Now()
@@ -230,7 +227,7 @@ func (e *Engine) readPieces(t *reader) error {
 			if ok {
 				return
 			}
-			for _, p := range list { // after a panic too; those that are free already are empty
+			for _, p := range list { // after a panic too; freed ones are empty
 				p.caches.Free(s)
 			}
 		}()
@@ -257,9 +254,9 @@ func (e *Engine) readPieces(t *reader) error {
 	return nil
 }
 
-// evaluate runs the forward of a round and returns the rows that count, in order,
-// of so many numbers each. Caches of texts that end are free by then: their buffers
-// live no longer than the layer that they belong to.
+// evaluate runs the forward of a round and returns the wanted rows in order, width numbers each. It
+// frees the caches of texts that end before it evaluates, so that their buffers live no longer than
+// their layer.
 func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32, width int, err error) {
 	var b lm.Batch
 	for i := range list {
@@ -298,8 +295,8 @@ func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32
 	return rows, width, err
 }
 
-// take takes in what a round gave of a piece. Means are added up row by row, so
-// that they do not depend on how a text was cut.
+// addPiece takes in the rows of a piece. Means are added up row by row, so that they do not depend
+// on how a text was cut.
 func (t *reader) addPiece(p piece, rows []float32, width int) {
 	t.done += p.n
 	if p.from == 0 {
@@ -330,7 +327,7 @@ func (t *reader) addPiece(p piece, rows []float32, width int) {
 	}
 }
 
-// leaveReading ends a reading: it frees what it holds and completes its stats.
+// finishReading ends a reading: it frees what it holds and completes its stats.
 func (e *Engine) finishReading(t *reader, err error) {
 	if t.finished {
 		return

@@ -124,9 +124,8 @@ func captureOffsets(t *task, n int) []int {
 	return nil
 }
 
-// reschedule asks caches for captures at the offsets that are still to come: all
-// of them, which know of none, or those that lost their schedule when a block
-// was taken back.
+// scheduleCaptures asks caches for captures at the offsets to come: all caches, which have no
+// schedule, or, where a block was taken back, those that lost theirs.
 func (t *task) scheduleCaptures(undone bool) error {
 	if t.path == nil || len(t.offsets) == 0 {
 		return nil

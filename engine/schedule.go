@@ -9,10 +9,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// schedule runs rounds until the engine is closed. A round is at most one chunk of a
-// prompt or a reading, and one decode step, so a request that is admitted while a long
-// prompt is being read waits for one chunk or two, and running answers go on between
-// the chunks.
+// schedule runs rounds until the engine is closed. A round is at most one chunk of a prompt or a
+// reading, and one decode step. So answers go on between the chunks of a long prompt, and a short
+// prompt waits for one chunk or two.
 func (e *Engine) schedule() {
 	defer close(e.stopped)
 	var active []*task
@@ -33,7 +32,7 @@ func (e *Engine) schedule() {
 			for _, t := range active {
 				e.finish(t, errClosed)
 			}
-			e.savePolicies() // nobody idled between the last round and Close
+			e.savePolicies() // no pause came between the last round and Close
 			e.dropCheckpoints()
 			return
 		}
@@ -77,8 +76,7 @@ func (e *Engine) schedule() {
 	}
 }
 
-// resetPeak begins a new measurement of the memory, unless another engine has one
-// under way.
+// resetPeak begins a new measurement of memory, unless another engine has one under way.
 func (e *Engine) resetPeak() {
 	if e.opts.Neighbours.others() {
 		return
@@ -110,15 +108,15 @@ func (e *Engine) readChunk(active []*task, turn int) {
 	}
 }
 
-// save keeps what was learned of drafting.
+// savePolicies stores what was learned of drafting.
 func (e *Engine) savePolicies() {
 	if err := e.selector.Save(); err != nil {
 		e.opts.Logger.Warn("keeping what was learned of drafting", "error", err)
 	}
 }
 
-// round runs one piece of work. If it fails or panics, all tasks that shared
-// it do; the others and the next round go on.
+// runRound runs one piece of work. If it fails or panics, all its tasks fail. Other tasks and the
+// next round go on.
 func (e *Engine) runRound(tasks []*task, work func(tasks []*task, alone bool) error, alone bool) {
 	err := work(tasks, alone)
 	if err == nil {
@@ -132,7 +130,7 @@ func (e *Engine) runRound(tasks []*task, work func(tasks []*task, alone bool) er
 	}
 }
 
-// failure is what a request hears whose round failed.
+// roundError is the error of a request whose round failed.
 func (e *Engine) roundError(err error) *Error {
 	if p, ok := errors.AsType[*mlx.PanicError](err); ok {
 		e.opts.Logger.Error("panic on the MLX thread", "panic", p.Value, "stack", string(p.Stack))
@@ -143,8 +141,8 @@ func (e *Engine) roundError(err error) *Error {
 	return &Error{Code: CodeInternal, Message: "the model failed to evaluate; the request was given up", Err: err}
 }
 
-// leave ends a task: it frees what it holds, completes its stats and closes
-// its mailbox. err is nil for a generation that came to its end.
+// finish ends a task: it frees what it holds, completes its stats and closes its mailbox. err is
+// nil for a generation that came to its end.
 func (e *Engine) finish(t *task, err error) {
 	if t.finished {
 		return

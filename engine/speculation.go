@@ -13,8 +13,8 @@ import (
 // MaxDepth is the most tokens one round can draft.
 const MaxDepth = draft.MaxDepth
 
-// Speculation says how a request is decoded. What it generates does not depend
-// on it, but for the rule. The zero value leaves everything to the engine.
+// Speculation says how a request is decoded. Its output does not depend on it, except on the rule.
+// The zero value leaves all to the engine.
 type Speculation struct {
 	Drafter  string   // one of the engine's, None, or Auto; empty means Auto
 	Depth    *int     // drafts in each round; nil adapts
@@ -23,16 +23,15 @@ type Speculation struct {
 	Fused    bool     // a probe: draft and verify in one graph
 	Timed    bool     // a probe: waits for each draft, to tell Stats.Draft from Stats.Verify
 
-	// Exact makes the logits independent of how far is drafted, to the bit, on
-	// every device: see package engine. Drafts are at most MaxExactDepth; with
-	// no Depth there are as many as a drafter has, for they cost the target
-	// nothing.
+	// Exact makes the logits the same to the bit at every depth, on every device (see package
+	// engine). Drafts are at most MaxExactDepth. Without Depth there are as many as the drafter
+	// makes, because they cost the target nothing.
 	Exact bool
 }
 
-// Drafters that no engine has by these names.
+// Names in Speculation.Drafter that stand for no single drafter.
 const (
-	Auto = "auto" // what is there, if it gains
+	Auto = "auto" // whatever there is, where it gains
 	None = "none" // plain decoding
 )
 
@@ -42,12 +41,11 @@ type Rollback string
 const (
 	// Trim drops the rows of rejected drafts.
 	Trim Rollback = "trim"
-	// Undo drops the whole block; accepted tokens are evaluated again, in
-	// front of the next one.
+	// Undo drops the whole block. The next one evaluates its accepted tokens again.
 	Undo Rollback = "snapshot"
 )
 
-// A Rule decides which drafts stand; see package sample.
+// A Rule decides which drafts are accepted; see package sample.
 type Rule = sample.Rule
 
 // The rules there are.
@@ -56,8 +54,7 @@ const (
 	Rejection = sample.Rejection
 )
 
-// checkSpeculation refuses what the engine cannot do, and what contradicts
-// itself.
+// checkSpeculation refuses what the engine cannot do and what contradicts itself.
 func (e *Engine) checkSpeculation(r Speculation) error {
 	invalid := func(format string, args ...any) error {
 		return &Error{Code: CodeInvalid, Message: fmt.Sprintf(format, args...)}

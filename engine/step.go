@@ -145,9 +145,9 @@ func (e *Engine) acceptStep(p *plainStep, alone bool) {
 	}
 }
 
-// dispatchedLast orders tasks by their draws, those that were dispatched last first: once
-// these are there, nobody waits for the others. A prompt's comes behind those of the
-// step before it, and one under a grammar behind the others of its step.
+// dispatchedLast orders tasks by their draws, the last dispatched first: once these are there, the
+// others need no wait. The first draw after a prompt comes after those of the step before it, and a
+// draw under a grammar after the others of its step.
 func dispatchedLast(a, b *task) int {
 	rank := func(t *task) int {
 		switch {
@@ -161,8 +161,8 @@ func dispatchedLast(a, b *task) int {
 	return cmp.Compare(rank(a), rank(b))
 }
 
-// report tells the drafts of the newest token, whose row the step in flight
-// computes. Of the last one that was given they know.
+// tellNewest tells the drafts of the newest token, whose row the step in flight computes. Of the
+// last given token they know already.
 func (e *Engine) tellNewest(s *mlx.Scope, t *task) {
 	if d := t.inFlight; len(t.tokens) > t.given {
 		newest := len(t.tokens) - 1
@@ -170,8 +170,8 @@ func (e *Engine) tellNewest(s *mlx.Scope, t *task) {
 	}
 }
 
-// build makes the graph of the next forward of all tasks and of the draws from
-// it, but for those under a grammar.
+// buildStep makes the graph of the next forward of all tasks, and of the draws of those without a
+// grammar.
 func (e *Engine) buildStep(s *mlx.Scope, tasks []*task) []*draw {
 	if len(tasks) == 0 {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"tandem/engine/tokenizer"
 )
 
-// A task is one request in flight. The scheduler owns it; mail and left are
-// its connection to the goroutine that ranges over the generation.
+// A task is one request in flight. The scheduler owns it. mail and left connect it to the goroutine
+// that ranges over the generation.
 type task struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -23,12 +23,11 @@ type task struct {
 	left   chan struct{} // closed by the scheduler when it has let go; stats is final
 	req    Request
 	seed   uint64
-	limit  int // tokens to generate at most
+	limit  int // most tokens to generate
 
-	// tokens is the prompt and what was generated; the first given of them are
-	// the request's, and evaluated like a prompt. caches is the live path:
-	// between rounds every cache holds the first fed of these tokens. A task
-	// that ends has more rows, of the step in flight or of drafts, until they
+	// tokens is the prompt and what was generated. The request gave the first given ones, which are
+	// evaluated like a prompt. Between rounds every cache in caches, the live path, holds the first
+	// fed tokens. A task that ends has more rows, of the step in flight or of drafts, until they
 	// are rolled back.
 	tokens []int32
 	given  int
@@ -36,7 +35,7 @@ type task struct {
 	caches cache.Stack
 
 	path    *checkpoint.Path // its place among the checkpoints, nil if it has none
-	forgets int              // in which it came: behind a Forget it leaves nothing
+	forgets int              // Engine.forgets when it came; after a Forget it leaves nothing
 	offsets []int            // of captures to come, ascending
 
 	sampler  *sample.Sampler
@@ -82,30 +81,28 @@ func newTask(ctx context.Context, r Request, seed uint64, limit int, tok *tokeni
 	return t
 }
 
-// prefilling reports whether part of what was given is still to be evaluated.
+// prefilling reports whether some given tokens are still to be evaluated.
 func (t *task) prefilling() bool { return t.fed < t.given }
 
-// remaining returns how many of these tokens are to be evaluated.
+// remaining returns how many given tokens are still to be evaluated.
 func (t *task) remaining() int { return t.given - t.fed }
 
-// decoding reports whether the prompt is evaluated and more is to come.
+// decoding reports whether the prompt is evaluated and more tokens come.
 func (t *task) decoding() bool { return !t.begun.IsZero() && !t.prefilling() && !t.finished }
 
-// pipelined reports whether a plain step of the task is dispatched before anything
-// is known of the last one's token.
+// pipelined reports whether a plain step is dispatched before the token of the last one is known.
 func (t *task) pipelined() bool { return !t.req.Speculation.Exact }
 
 // constrained reports whether a grammar says which tokens may be drawn.
 func (t *task) constrained() bool { return t.req.Grammar != nil }
 
-// shares reports whether plain steps of the task could be shared.
+// sharesSteps reports whether the task's plain steps can be shared.
 func (t *task) sharesSteps() bool {
 	r := t.req.Speculation
 	return t.decoding() && t.pipelined() && (r.Depth == nil || *r.Depth == 0)
 }
 
-// carried returns how many tokens before the newest one are not in the caches:
-// those of an undone block.
+// carried returns how many tokens before the newest one the caches lack, after a block was undone.
 func (t *task) carried() int {
 	if t.prefilling() {
 		return 0 // the rest of a prompt is nothing to catch up with
@@ -113,8 +110,8 @@ func (t *task) carried() int {
 	return max(0, len(t.tokens)-1-t.fed)
 }
 
-// stand fails s if the next row of the caches is not that of position pos: what
-// came of it would look like a text.
+// checkOffsets fails s if the next row of some cache is not that of position pos: the result would
+// look like a text.
 func (t *task) checkOffsets(s *mlx.Scope, pos int) {
 	for _, c := range t.caches {
 		if at := c.Offset(); at != pos {
@@ -124,13 +121,13 @@ func (t *task) checkOffsets(s *mlx.Scope, pos int) {
 	}
 }
 
-// drafting reports whether there is a draft to ask.
+// drafting reports whether the task has a draft.
 func (t *task) drafting() bool {
 	return slices.ContainsFunc(t.drafts, func(d draft.Draft) bool { return d != nil })
 }
 
-// observe tells the sampler of the token (1) int32 that brings the text to n
-// tokens, unless it knows.
+// observe tells the sampler of the token (1) int32 that makes the text n tokens long, unless it
+// knows.
 func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
 	if t.observed < n {
 		t.sampler.Observe(s, token)
@@ -138,19 +135,19 @@ func (t *task) observe(s *mlx.Scope, token *mlx.Array, n int) {
 	}
 }
 
-// most returns how many positions the text can come to have.
+// maxPositions returns how many positions the text can come to have.
 func (t *task) maxPositions() int { return len(t.req.Prompt) + t.limit }
 
 // generated returns how many tokens were read so far.
 func (t *task) generated() int { return len(t.tokens) - len(t.req.Prompt) }
 
-// draw samples the token at position pos from the logits (1, V) before it, of those
-// that are allowed. Its arrays belong to s, unevaluated.
+// draw samples the token at position pos from the logits (1, V) before it, among the allowed ones.
+// Its arrays belong to s and are unevaluated.
 func (t *task) draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *draw {
 	return t.drawOf(s, logits, t.sampler.Draw(s, logits, allowed, pos))
 }
 
-// drawn is the draw of tokens (n) from logits (n, V).
+// drawOf is the draw of tokens (n) from logits (n, V).
 func (t *task) drawOf(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 	d := &draw{token: tokens}
 	if t.req.Logprobs {
@@ -159,7 +156,7 @@ func (t *task) drawOf(s *mlx.Scope, logits, tokens *mlx.Array) *draw {
 	return d
 }
 
-// free releases everything the task holds on the MLX thread.
+// free releases everything that the task holds on the MLX thread.
 func (t *task) free(s *mlx.Scope) {
 	if t.path != nil {
 		t.path.Leave()

@@ -9,15 +9,14 @@ import (
 	"tandem/engine/mlx"
 )
 
-// errDraft ends a round in which the draft failed before the target was
-// touched: the task goes on plainly.
+// errDraft ends a round in which the draft failed before the target was touched. The task goes on
+// plainly.
 var errDraft = errors.New("the draft failed")
 
-// verify drafts up to t.choice.Depth tokens and evaluates them behind the newest one
-// in one forward of the target, with one sync. The draft is dispatched and not
-// read; the target's graph is built on it while it runs, with the verdict in
-// the graph. One token at least follows: what the target says where the drafts
-// end, or where they go wrong.
+// verify drafts up to t.choice.Depth tokens and evaluates them after the newest one in one forward
+// of the target, with one sync. The draft is dispatched and not read. The target's graph, with the
+// verdict in it, is built while the draft runs. At least one token follows: the target's own, where
+// the drafts end or go wrong.
 func (e *Engine) verify(tasks []*task, alone bool) error {
 	t := tasks[0]
 	b := &block{task: t, carried: t.carried()}
@@ -80,7 +79,7 @@ func (e *Engine) verify(tasks []*task, alone bool) error {
 	return nil
 }
 
-// emit takes the tokens of a block that was read, and what it cost.
+// emitBlock takes in the tokens of a block that was read, and what it cost.
 func (e *Engine) emitBlock(b *block, read []Token, cost time.Duration, alone bool) {
 	t, accepted := b.task, len(read)-1
 	t.countRound(b.n)
@@ -142,7 +141,7 @@ func (e *Engine) propose(s *mlx.Scope, t *task, current *mlx.Array) (p draft.Pro
 	return p, nil
 }
 
-// record counts a round in the task's figures.
+// countRound counts a round in the task's figures.
 func (t *task) countRound(drafted int) {
 	t.stats.Rounds++
 	t.stats.Depths = append(t.stats.Depths, drafted)
@@ -150,7 +149,7 @@ func (t *task) countRound(drafted int) {
 	t.stats.Drafted += drafted
 }
 
-// stands counts the draft at index i of the last round, which is emitted.
+// countAccepted counts the draft at index i of the last round, which is emitted.
 func (t *task) countAccepted(i int) {
 	t.stats.Accepted++
 	t.stats.Accepts[len(t.stats.Accepts)-1]++

@@ -6,56 +6,56 @@ import "math"
 const (
 	rateAlpha = 0.1 // weight of a new sample in the recent rate
 
-	// slowAlpha is the same of the lasting rate, by which depth is chosen: the
-	// recent one is so noisy that depth would be too.
+	// slowAlpha is the weight in the lasting rate, by which the depth is chosen. The recent rate is
+	// so noisy that the depth would be too.
 	slowAlpha = 0.0125
 
-	// changed is how many standard deviations the recent rate may be off the
-	// lasting one before the text is taken to have changed.
+	// changed is how many standard deviations the recent rate may be off the lasting one before the
+	// text counts as changed.
 	changed = 3.5
 
-	// incredible is the chance of a streak below which it counts as a change. A
-	// false alarm is dear: what drafts gained is forgotten, and while none are made
-	// little is learned. Of drafts that are accepted 58 times in 100, eight in a row
-	// are rejected once in 1,800 rounds: 1 in 1,000 is too often.
+	// incredible is the chance of a streak below which it counts as a change. A false alarm is
+	// dear: what drafts gained is forgotten, and while none are made little is learned. Of drafts
+	// that are accepted 58 times in 100, eight in a row are rejected once in 1,800 rounds, so 1 in
+	// 1,000 is too often.
 	incredible = 1e-4
 
-	// trusted is how many samples make the first position's rate count in full.
-	// Until then it leans on priorRate: drafts are taken to be worth a try.
+	// trusted is how many samples make the first position's rate count in full. Until then it leans
+	// on priorRate: drafts are taken to be worth a try.
 	trusted   = 10
 	priorRate = 0.5
 
-	// leaning is as how many samples of its own the rate of the position before
-	// counts at a deeper one. What is not chosen is seldom sampled: a position
-	// whose few drafts were unlucky would hide all behind it for hundreds of rounds.
+	// leaning is how many samples of its own the rate of the position before counts as, at a deeper
+	// one. A position that is not chosen is seldom sampled: a few unlucky drafts there would hide
+	// all later positions for hundreds of rounds.
 	leaning = 8
 )
 
-// An acceptance holds how often the draft at each position is accepted, given
-// that all before it were.
+// An acceptance holds how often the draft at each position is accepted, given that all before it
+// were.
 type acceptance struct {
 	rates [MaxDepth]rate
 }
 
 type rate struct {
-	mean    float64 // what depth is chosen by
+	mean    float64 // the lasting one, by which the depth is chosen
 	recent  float64
 	samples int
 	window  int // samples since the text changed
 	streak  int // equal samples at the end: accepted if positive, else rejected
 }
 
-// record takes in a round: of so many drafts the first accepted stood. Of
-// those behind the first that did not nothing is known.
+// record takes in a round with so many drafts, of which the first accepted were accepted. After the
+// first rejected one nothing is known.
 func (a *acceptance) record(drafts, accepted int) {
 	for i := range min(drafts, accepted+1, MaxDepth) {
 		a.rates[i].record(i < accepted)
 	}
 }
 
-// record takes in one sample. A text that changes, from code to prose say,
-// shows as a streak that the rate makes incredible, or as a recent rate far off
-// the lasting one; then what came before no longer counts.
+// record takes in one sample. When a text changes, from code to prose say, either a streak is too
+// unlikely for the rate, or the recent rate is far off the lasting one. Then earlier samples no
+// longer count.
 func (r *rate) record(accepted bool) {
 	x, chance := 0.0, 1-r.mean
 	if accepted {
@@ -80,8 +80,8 @@ func (r *rate) record(accepted bool) {
 	r.samples++
 }
 
-// expected fills in how many tokens a round of each depth emits on average,
-// the target's own included.
+// expected returns how many tokens a round of each depth emits on average, the target's own
+// included.
 func (a *acceptance) expected() (tokens [MaxDepth + 1]float64) {
 	tokens[0] = 1
 	reach, lean := 1.0, priorRate

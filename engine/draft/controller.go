@@ -3,32 +3,28 @@ package draft
 import "time"
 
 const (
-	// hysteresis is how much better another depth has to be: within it the
-	// estimates are noise, and only rounds that stay at one depth measure it.
+	// hysteresis is how much better another depth has to be. Within it the estimates are noise, and
+	// only rounds that stay at one depth measure it.
 	hysteresis = 0.02
 
-	// gain is how much faster than plain decoding drafts have to be to be
-	// chosen; once they are, as fast will do.
+	// gain is how much faster than plain decoding drafts have to be to be chosen. Once chosen, as
+	// fast is enough.
 	gain = 0.01
 
-	// drift is how far the cost of the chosen depth moves before that counts
-	// as a change and probing starts over.
+	// drift is how far the cost of the chosen depth moves before it counts as a change and probing
+	// starts over.
 	drift = 0.3
 )
 
-// A Controller chooses how many drafts a round verifies: as many as give the
-// most tokens per time, by what rounds cost and how often drafts at each
-// position were accepted. None at all is a choice, made where drafts do not
-// pay. What it knows holds for one target, drafter and context bucket, and is
-// shared by the requests of an engine. It is deterministic: time comes in with
-// the rounds.
+// A Controller chooses how many drafts a round verifies: the number that gives the most tokens per
+// time, by what rounds cost and how many drafts were accepted at each position. Where drafts do not
+// pay it chooses none. What it learns holds for one target, drafter and context bucket, and is
+// shared by the requests of an engine. It is deterministic: time comes in with the rounds.
 //
-// A depth is chosen among those up to twice the deepest measured one. Others
-// are probed now and then. Losses against plain decoding are bounded whatever
-// happens (see budget.go).
+// It chooses among depths up to twice the deepest measured one, and probes others now and then. A
+// budget bounds losses against plain decoding in every case (budget.go).
 //
-// A Controller belongs to the goroutine that schedules the rounds; it does not
-// lock.
+// A Controller belongs to the goroutine that schedules the rounds and does not lock.
 type Controller struct {
 	limit  int // most drafts
 	curve  curve
@@ -43,29 +39,29 @@ type Controller struct {
 	settledCost float64 // and its cost
 }
 
-// NewController knows nothing yet. limit is the most drafts the drafter makes.
+// NewController returns a controller that knows nothing yet. limit is the most drafts of the
+// drafter.
 func NewController(limit int) *Controller {
 	c := &Controller{limit: min(max(limit, 0), MaxDepth), budget: newBudget(), last: -1}
 	c.probe.reset()
 	return c
 }
 
-// A Round is what came of one that did not end its request: one that did is
-// not judged to its end, and not told of.
+// A Round is the result of a round that did not end its request. A round that did is cut short, and
+// is not told.
 type Round struct {
-	Depth    int           // drafts verified: what was proposed, not what was asked for
-	Accepted int           // of these
-	Cost     time.Duration // of drafting, verifying and what belongs to it
+	Depth    int           // drafts proposed and verified, which may be fewer than asked for
+	Accepted int           // of Depth
+	Cost     time.Duration // of drafting and verifying
 }
 
-// Depth returns how many drafts the next round should ask for, max at most;
-// 0 is a plain round. It changes nothing: asking again gives the same answer.
+// Depth returns how many drafts the next round should ask for, at most max; 0 is a plain round. It
+// changes nothing: asking again gives the same answer.
 func (c *Controller) Depth(max int) int {
 	return c.plan(max, 0)
 }
 
-// Round takes in a round with drafts. One whose drafter proposed nothing is
-// Plain.
+// Round takes in a round with drafts. If the drafter proposed nothing, call Plain.
 func (c *Controller) Round(r Round) {
 	c.round(r)
 	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.pays())
@@ -77,12 +73,12 @@ func (c *Controller) Plain(cost time.Duration) {
 	c.budget.earn(1, c.pays())
 }
 
-// pays reports whether drafts gain, by what was measured: one that has never proposed
-// anything is expected to, so that it will be tried, and that is no reason to lose more.
+// pays reports whether drafts gain by what was measured. A drafter that has never proposed is
+// expected to gain, so that it gets tried; that is no reason to lose more.
 func (c *Controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0 }
 
-// plan returns the depth of the next round. rival is what another drafter
-// would give in it, in tokens per second.
+// plan returns the depth of the next round. rival is what another drafter would give in it, in
+// tokens per second.
 func (c *Controller) plan(limit int, rival float64) int {
 	limit = min(limit, c.limit)
 	switch {
@@ -94,8 +90,8 @@ func (c *Controller) plan(limit int, rival float64) int {
 	return c.choose(limit, rival)
 }
 
-// best returns the drafts, limit at most and at least one, that give the most
-// tokens per second, and that rate.
+// best returns the number of drafts, from one to limit, that gives the most tokens per second, and
+// that rate.
 func (c *Controller) best(limit int) (depth int, rate float64) {
 	tokens := c.rates.expected()
 	for d := 1; d <= min(limit, c.limit, max(2*c.curve.frontier(), 1)); d++ {
@@ -111,7 +107,7 @@ func (c *Controller) best(limit int) (depth int, rate float64) {
 	return depth, rate
 }
 
-// choose is best where that beats plain decoding and the rival, else 0.
+// choose returns best where it beats plain decoding and the rival, else 0.
 func (c *Controller) choose(limit int, rival float64) int {
 	depth, rate := c.best(limit)
 	least := 1.0
@@ -141,7 +137,7 @@ func (c *Controller) round(r Round) {
 			c.budget.add(-restart)
 		}
 		if c.curve.points[depth].samples >= settling {
-			// Beyond that it is the machine that is slow, plain or not.
+			// A cost beyond that is a slow machine, which slows plain rounds too.
 			cost = min(cost, (1+costClamp)*c.curve.at(depth))
 		}
 		c.budget.add(float64(accepted+1) - cost/plain)
@@ -170,11 +166,11 @@ func (c *Controller) plain(cost time.Duration) {
 	c.lookAhead()
 }
 
-// other takes in a round of another drafter.
+// otherRound takes in a round of another drafter.
 func (c *Controller) otherRound() {
 	c.last = -1
 	if c.probe.depth == 0 {
-		c.probe.rounds = 0 // not for this one to ask any more
+		c.probe.rounds = 0 // the other one probes plain rounds now
 	}
 	if c.probe.rounds == 0 && c.probe.tick() {
 		c.tryBest()
@@ -182,13 +178,13 @@ func (c *Controller) otherRound() {
 	}
 }
 
-// tryBest starts a probe of what would be best if this drafter were to propose.
+// tryBest starts a probe of the depth that would be best if this drafter proposed.
 func (c *Controller) tryBest() {
 	depth, _ := c.best(c.limit)
 	c.startProbe(depth)
 }
 
-// try starts a probe of a depth.
+// startProbe starts a probe of a depth.
 func (c *Controller) startProbe(depth int) {
 	rounds := 1
 	if !c.curve.measured(depth) {
@@ -197,7 +193,7 @@ func (c *Controller) startProbe(depth int) {
 	c.probe.start(depth, rounds)
 }
 
-// turn looks ahead after a round: at what is best now, and whether to probe.
+// lookAhead decides after a round what is best now, and whether to probe.
 func (c *Controller) lookAhead() {
 	if c.curve.points[0].samples < settling {
 		return
@@ -211,7 +207,7 @@ func (c *Controller) lookAhead() {
 		rounds, depth := c.probe.rounds, c.probe.depth
 		c.probe.reset()
 		if drifted {
-			c.probe.turn = probePlain // before all, is plain decoding as it was?
+			c.probe.turn = probePlain // first of all measure plain decoding again
 		}
 		if depth > 0 && c.chosen == 0 {
 			c.probe.depth, c.probe.rounds = depth, rounds // let it run out
@@ -228,8 +224,8 @@ func (c *Controller) lookAhead() {
 	case c.chosen == 0:
 		if c.probe.tick() {
 			depth, _ := c.best(c.limit)
-			// What few drafts cost says little of what many do: another kernel
-			// may compute these. Now and then more are tried than were ever.
+			// The cost of few drafts says little of many: another kernel may compute them.
+			// Now and then more are tried than ever before.
 			if deeper := min(2*c.curve.frontier(), c.limit); c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
 				depth = deeper
 			}
@@ -241,9 +237,9 @@ func (c *Controller) lookAhead() {
 			c.probe.stretch(lost)
 		}
 	case c.probe.tick():
-		// One deeper, one shallower and none at all take turns: what plain
-		// decoding costs is what all depends on, and it is not measured while
-		// drafts pay. The strides grow, out of what may be a local best.
+		// One deeper, one shallower and none at all take turns. All depends on the cost of
+		// plain decoding, which is not measured while drafts pay. The strides grow, to get
+		// out of a local best.
 		stride := 1 << min(c.probe.turn/(probePlain+1), 2)
 		around := [...]int{min(c.chosen+stride, c.limit), max(c.chosen-stride, 1), probePlain: 0}
 		depth := around[c.probe.turn%len(around)]

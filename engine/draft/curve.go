@@ -14,27 +14,25 @@ const MaxDepth = cache.MaxBlock - 1
 const (
 	costAlpha = 0.3 // weight of a new sample
 
-	// costClamp bounds what one sample can move, as a share of the cost. One
-	// alone that is higher yet is not counted at all: a pause of the machine
-	// is not the cost of a depth.
+	// costClamp bounds what one sample can move, as a share of the cost. A single sample that is
+	// higher still is not counted: a pause of the machine is not the cost of a depth.
 	costClamp = 0.25
 
-	// settling is how many samples of a depth are taken at face value where
-	// they are lower: the first rounds of a shape may compile kernels.
+	// settling is how many samples of a depth are taken at face value where they are lower: the
+	// first rounds of a shape may compile kernels.
 	settling = 3
 
-	// stale is after how many rounds a cost is no longer defended against what
-	// is measured: the machine may be in another state.
+	// stale is after how many rounds a cost gives way to any new measurement: the machine may have
+	// changed.
 	stale = 64
 
-	// switches is how many rounds of a depth are turned away, for following
-	// one of another depth, before the least of them is taken for want of a
-	// better.
+	// switches is how many rounds of a depth are turned away for following another depth. Then the
+	// least of them is taken for want of a better one.
 	switches = 4
 )
 
-// A curve is what a round costs by its depth, in seconds. Points are measured;
-// between two of them it is a straight line.
+// A curve is what a round costs by its depth, in seconds. Points are measured. Between two of them
+// it is a straight line.
 type curve struct {
 	points [MaxDepth + 1]point
 	rounds int // recorded or not
@@ -49,9 +47,9 @@ type point struct {
 	least    float64
 }
 
-// record takes in a round. follows says that the round before had the same
-// depth: changing it has a cost of its own (a pipeline to fill, taps to catch
-// up on), which belongs to neither.
+// record takes in a round. follows says that the round before had the same depth. Changing the
+// depth has a cost of its own, a pipeline to fill or taps to catch up on, which belongs to neither
+// depth.
 func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	p, x := &c.points[depth], cost.Seconds()
 	c.rounds++
@@ -89,7 +87,7 @@ func (c *curve) record(depth int, cost time.Duration, follows bool) {
 	p.measured = c.rounds
 }
 
-// unsure reports whether another sample of a depth is wanted: the last was odd.
+// unsure reports whether another sample of a depth is wanted, because the last was odd.
 func (c *curve) unsure(depth int) bool {
 	p := c.points[depth]
 	return p.high || p.samples < settling
@@ -107,9 +105,9 @@ func (c *curve) frontier() int {
 	return 0
 }
 
-// at returns the cost of a depth. Beyond the frontier it is a guess that errs
-// on the low side, so that the depth is tried: as much more per token as
-// between the last two measured depths, and no more where only one is.
+// at returns the cost of a depth, in seconds. Beyond the deepest measured depth it is a low guess,
+// so that the depth gets tried: it grows per token as between the last two measured depths, and not
+// at all where only one is.
 func (c *curve) at(depth int) float64 {
 	if c.measured(depth) {
 		return c.points[depth].cost

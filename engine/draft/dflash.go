@@ -28,18 +28,17 @@ type Block interface {
 	// Context appends rows made from taps (n, H) of n positions from pos on.
 	Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache)
 
-	// Forward returns what the target's Unembed turns into logits (n, V) of
-	// the n positions after that of the anchor (1), pos. The caches hold the
-	// context alone before and after. Rows that it lacks before pos come as
-	// taps, as Context takes them, or nil: they and the block are one forward.
+	// Forward returns hidden states (n, H) of the n positions after that of the anchor (1), which
+	// is pos; the target's Unembed turns them into logits (n, V). The caches hold only the context,
+	// before and after. Rows that the context lacks before pos come as taps, as for Context, or
+	// nil: they and the block are one forward.
 	Forward(s *mlx.Scope, taps []*mlx.Array, anchor *mlx.Array, n, pos int, caches []cache.Cache) *mlx.Array
 }
 
-// contextRows is how many rows of taps wait at most before they become context:
-// while a request decodes plainly nobody reads the context, one write of many
-// rows costs little more than one of a single row, and an answer that ends before
-// pays for none. Of a model with 4,096 channels in bfloat16 whose drafter taps
-// five layers they take 10 MB.
+// contextRows is how many rows of taps wait at most before they become context. While a request
+// decodes plainly the context is not read, one write of many rows costs little more than one of a
+// single row, and an answer that ends before that pays for none. For a model with 4,096 channels in
+// bfloat16, whose drafter taps five layers, they take 10 MB.
 const contextRows = 256
 
 // A DFlash drafts blocks with a network that reads the target's layers.
@@ -48,8 +47,7 @@ type DFlash struct {
 	target lm.Model
 	forbid *mlx.Array // (1, V) float32, kept: -inf for the mask token, else 0
 
-	// Of every reading. They are asked for off the MLX thread, where block may
-	// be changing.
+	// Of every reading. They are asked for off the MLX thread, where block may be changing.
 	taps   []int
 	drafts int
 }
@@ -65,8 +63,8 @@ func NewDFlash(s *mlx.Scope, block Block, target lm.Model) *DFlash {
 	}
 }
 
-// Use drafts with another reading of the same network from the next request
-// on. Like Open it is called on the MLX thread.
+// Use makes requests from the next one on use another reading of the same network. Call it on the
+// MLX thread.
 func (d *DFlash) Use(block Block) { d.block = block }
 
 // Free releases what the drafter itself holds.
@@ -96,14 +94,13 @@ func (d *DFlash) NewContext(o cache.Options) cache.Stack { return d.block.NewCac
 // dflash is the draft of one request.
 type dflash struct {
 	*DFlash
-	block   Block // of the time it was opened: the caches are its own
+	block   Block // as it was when this was opened: the caches are its own
 	options Options
 	caches  cache.Stack
 	first   int // position of the context's first row, outside of windows
-	end     int // position behind its last one, those waiting not counted
+	end     int // position after its last row, waiting ones not counted
 
-	// What waits to become context: runs of rows, kept, each with one array
-	// for each tap.
+	// Rows that wait to become context: kept runs, with one array for each tap.
 	waiting [][]*mlx.Array
 	rows    int
 }
@@ -128,7 +125,7 @@ func (t *dflash) Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.A
 	}
 }
 
-// Keep implements Kept. What waits becomes context.
+// Keep implements Kept. Waiting rows become context first.
 func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 	if t.first > 0 {
 		return nil, nil // snapshots say positions
@@ -167,13 +164,13 @@ func (t *dflash) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 	return kept, nil
 }
 
-// flush turns what waits into context.
+// flush turns waiting rows into context.
 func (t *dflash) flush(s *mlx.Scope) {
 	taps, n := t.takeWaiting(s)
 	t.write(s, taps, n)
 }
 
-// take hands over what waits: taps (n, H), nil if nothing does.
+// takeWaiting hands over the waiting rows: taps (n, H), nil if there are none.
 func (t *dflash) takeWaiting(s *mlx.Scope) (taps []*mlx.Array, n int) {
 	if t.rows == 0 {
 		return nil, 0
@@ -196,8 +193,8 @@ func (t *dflash) takeWaiting(s *mlx.Scope) (taps []*mlx.Array, n int) {
 	return taps, n
 }
 
-// write appends n rows of context, in runs that the caches take: a ring may
-// have been made for small chunks.
+// write appends n rows of context, in runs that the caches take: a ring may have been made for
+// small chunks.
 func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 	most := t.options.Caches.MaxRows()
 	for from := 0; from < n; from += most {

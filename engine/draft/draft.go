@@ -6,88 +6,83 @@ import (
 	"tandem/engine/sample"
 )
 
-// A Drafter proposes for one target model. It and its drafts are used on the
-// MLX thread only; but Name, Taps and MaxDrafts may be called anywhere, and Peek
-// wherever nothing else is done with its draft.
+// A Drafter proposes for one target model. It and its drafts are used on the MLX thread only, with
+// two exceptions: Name, Taps and MaxDrafts may be called anywhere, and Peek wherever nothing else
+// is done with its draft.
 type Drafter interface {
-	// Name is how requests and run history call it: dflash, ngram, model.
+	// Name is what requests and the history of runs call it: dflash, ngram, model.
 	Name() string
 
-	// Taps lists the target layers, ascending, whose outputs its drafts want
-	// to be told of; nil if none.
+	// Taps lists the target layers, ascending, whose outputs its drafts are told of; nil if none.
 	Taps() []int
 
-	// MaxDrafts is the most tokens one proposal can hold.
+	// MaxDrafts is the most tokens of one proposal.
 	MaxDrafts() int
 
-	// Open begins a request. A nil Draft has nothing to go by in it.
+	// Open begins a request. It returns a nil Draft if it has nothing to go by there.
 	Open(s *mlx.Scope, o Options) (Draft, error)
 }
 
 // Options of the draft of one request.
 type Options struct {
 	Prompt     []int32
-	From       int             // tokens of Prompt that Committed will not tell of: they were restored
-	Context    cache.Stack     // of a Keeper, with the rows of these, which the draft takes, but for those of windows; nil if they are lost
-	Prediction []int32         // what the client expects to be generated, or nil; see the drafter of that name
+	From       int             // tokens of Prompt that were restored: Committed will not tell of them
+	Context    cache.Stack     // a Keeper's restored context, which the draft takes; nil if it is lost
+	Prediction []int32         // tokens that the client expects to be generated, or nil
 	Sampler    *sample.Sampler // draws proposals; the request's own
 	Caches     cache.Options
 }
 
-// A Keeper is a drafter whose drafts have a context that can be kept beside the
-// target's state, and restored with it: what its rewindable caches hold, for what
-// a window holds comes back by itself. Without it a draft begins where the target
-// was restored, and guesses by little.
+// A Keeper is a drafter with a context that can be kept beside the target's state and restored with
+// it: the rows of its rewindable caches. The rows of a window come back by themselves. Without its
+// context a draft begins where the target was restored, and guesses little from that.
 type Keeper interface {
 	Drafter
 
-	// NewContext makes the empty caches of one draft's context, a row a
-	// position.
+	// NewContext makes the empty caches of one draft's context, with a row for each position.
 	NewContext(o cache.Options) cache.Stack
 }
 
-// A Kept draft is one of a Keeper.
+// A Kept is a draft of a Keeper.
 type Kept interface {
 	Draft
 
-	// Keep returns what the context holds of the committed positions [from,
-	// to), a snapshot a rewindable cache, or nil if it lacks some of them.
+	// Keep returns what the context holds of the committed positions [from, to): a snapshot for
+	// each rewindable cache, or nil if some positions are missing.
 	Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error)
 }
 
 // A Draft guesses how one request goes on.
 type Draft interface {
-	// Propose returns at most n >= 1 tokens that may follow history, the
-	// request's tokens so far. Everything before the last of them was
-	// committed. It may return none. Errors go to the scope.
+	// Propose returns at most n >= 1 tokens that may follow history, the request's tokens so far.
+	// It may return none. Everything before the last token of history was committed. Errors go to
+	// the scope.
 	Propose(s *mlx.Scope, history []int32, n int) Proposal
 
-	// Committed says that the target evaluated tokens at positions from on,
-	// which follow those of the last call, and kept them. taps holds the
-	// outputs of the layers Taps names, (len(tokens), H) each; they belong to
-	// s, and a draft that needs them later keeps them.
+	// Committed says that the target evaluated tokens at positions from on and kept them. They
+	// follow those of the last call. taps holds the outputs of the layers that Taps names,
+	// (len(tokens), H) each. The arrays belong to s; a draft that needs them later keeps them.
 	Committed(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
 
-	// Arrays lists what the draft's state consists of, for Eval: it has to be
-	// among what is kept wherever a proposal or a committed run is evaluated.
+	// Arrays lists the draft's state, for Eval. Wherever a proposal or a committed run is
+	// evaluated, these have to be kept.
 	Arrays() []*mlx.Array
 
 	// Free ends the draft.
 	Free(s *mlx.Scope)
 }
 
-// A Follower is a draft that reads the text by itself, and may be behind: of what
-// was restored it has read nothing. Until it is level it has nothing to propose.
+// A Follower is a draft that reads the text by itself and may be behind: it has read nothing of a
+// restored text. Until it has caught up it proposes nothing.
 type Follower interface {
 	Draft
 
-	// Behind returns how many tokens there are to follow, 0 if it is level: a
-	// few that a proposal takes in by the way do not count. It is called
-	// wherever nothing else is done with the draft.
+	// Behind returns how many tokens there are to read, 0 if it has caught up. The few that a
+	// proposal reads on the way do not count. It may be called wherever nothing else is done with
+	// the draft.
 	Behind() int
 
-	// Follow reads some of them, as many as a cache takes at once, and leaves
-	// Arrays to be evaluated.
+	// Follow reads some of them, as many as a cache takes at once. Arrays is then to be evaluated.
 	Follow(s *mlx.Scope)
 }
 
@@ -96,8 +91,7 @@ type Proposal struct {
 	N      int
 	Tokens *mlx.Array // (N) int32 of the scope, may be unevaluated; nil if N is 0
 
-	// LogQ is the processed distribution each token was drawn from, (N, V)
-	// unnormalised log-probabilities in float32; nil if the tokens are certain
-	// guesses.
+	// LogQ has the processed distribution that each token was drawn from, (N, V) unnormalised
+	// log-probabilities in float32; nil if the tokens are certain guesses.
 	LogQ *mlx.Array
 }

@@ -2,32 +2,30 @@ package draft
 
 // Limits of a lookup.
 const (
-	// minMatch is the shortest suffix that is looked up. Two tokens recur by
-	// chance in any text ("of the", an indent and a brace) and say little
-	// about the third.
+	// minMatch is the shortest suffix that is looked up. Two tokens recur by chance in any text
+	// ("of the", an indent and a brace) and say little about the third.
 	minMatch = 3
 
-	// maxMatch is where two occurrences count as equally good: what a longer
-	// match adds is less than what the more recent occurrence does.
+	// maxMatch is the length from which two occurrences count as equally good. A longer match adds
+	// less than a more recent occurrence does.
 	maxMatch = 8
 
-	// enough is how many tokens after an occurrence are as good as more. One
-	// nearer to the end of the history than that, as in a loop, gives way to
-	// an older one.
+	// enough is how many tokens after an occurrence are as good as more. An occurrence nearer to
+	// the end of the history, as in a loop, gives way to an older one.
 	enough = 8
 
-	// chainLimit bounds the occurrences compared per lookup, newest first.
+	// chainLimit bounds the occurrences compared in one lookup, newest first.
 	chainLimit = 32
 
-	// maxIndexed bounds the tokens an index remembers, the newest ones. A
-	// token costs 24 bytes of each index at most.
+	// maxIndexed bounds the tokens that an index remembers, the newest ones. A token costs at most
+	// 24 bytes of each index.
 	maxIndexed = 1 << 18
 )
 
-// An index finds earlier occurrences of n-grams in a sequence that only grows.
-// It is a hash chain as in LZ77: head holds the newest n-gram of each hash,
-// prev the one before. An n-gram goes by its end, the position after it, so
-// that 0 means none. Hits are to be compared with the tokens: hashes collide.
+// An index finds earlier occurrences of n-grams in a sequence that only grows. It is a hash chain
+// as in LZ77: head holds the newest n-gram of each hash, prev the one before. An n-gram goes by its
+// end, the position after it, so that 0 means none. Hashes collide, so hits are compared with the
+// tokens.
 type index struct {
 	n    int     // tokens of an n-gram
 	end  int     // n-grams up to this end are in
@@ -96,8 +94,7 @@ func (ix *index) matches(list []match, tokens, context []int32) []match {
 	return list
 }
 
-// common counts the tokens, maxMatch at most, in which the ends of a and b
-// agree.
+// common counts the tokens, at most maxMatch, in which the ends of a and b agree.
 func common(a, b []int32) int {
 	n := 0
 	for n < min(len(a), len(b), maxMatch) && a[len(a)-1-n] == b[len(b)-1-n] {
@@ -106,9 +103,8 @@ func common(a, b []int32) int {
 	return n
 }
 
-// A lookup finds the longest earlier occurrences of a suffix. Of two indexes
-// the one of long n-grams comes first, so that a long match is found however
-// often its last few tokens occurred since.
+// A lookup finds the longest earlier occurrences of a suffix. The index of long n-grams comes
+// first, so a long match is found however often its last few tokens occurred since.
 type lookup struct {
 	long, short index
 	found       []match // reused
@@ -123,8 +119,8 @@ func (l *lookup) extend(tokens []int32, end int) {
 	l.short.extend(tokens, end)
 }
 
-// matches lists occurrences in tokens of the end of context, newest first; the
-// list is good until the next call.
+// matches lists occurrences in tokens of the end of context, newest first. The list is good until
+// the next call.
 func (l *lookup) matches(tokens, context []int32) []match {
 	l.found = l.long.matches(l.found[:0], tokens, context)
 	if len(l.found) == 0 {

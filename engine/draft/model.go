@@ -10,17 +10,16 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Model drafts with a smaller language model that has the target's tokens,
-// one token after the other. The chain of a proposal stays lazy: nothing is
-// read between its tokens.
+// A Model drafts with a smaller language model that has the target's tokens, one token after the
+// other. The chain of a proposal stays lazy: nothing is read between its tokens.
 type Model struct {
 	model lm.Model
 	vocab int // of the target
 }
 
-// NewModel makes the drafter of a model for a target, whose tokens it must
-// have; vocabularies may be padded to different sizes. The model belongs to
-// the caller and must outlive it.
+// NewModel makes the drafter of a model for a target. It must have the target's tokens;
+// vocabularies may be padded to different sizes. The model belongs to the caller and must outlive
+// the drafter.
 func NewModel(m, target lm.Model) *Model {
 	return &Model{model: m, vocab: target.Config().VocabSize}
 }
@@ -34,8 +33,7 @@ func (d *Model) Taps() []int { return nil }
 // MaxDrafts implements Drafter.
 func (d *Model) MaxDrafts() int { return MaxDepth }
 
-// Open implements Drafter. Nothing is evaluated yet: the prompt is taken in as
-// the target commits it.
+// Open implements Drafter. It evaluates nothing: the prompt is read as the target commits it.
 func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
 	return &modelDraft{Model: d, options: o, caches: d.model.NewCaches(o.Caches), waiting: slices.Clone(o.Prompt[:o.From])}, nil
 }
@@ -45,17 +43,17 @@ type modelDraft struct {
 	*Model
 	options Options
 	caches  cache.Stack
-	fed     int     // rows of the caches: committed tokens, and behind them drafts
-	waiting []int32 // committed tokens from position fed on, when no drafts are held; level below contextRows
+	fed     int     // rows of the caches: committed tokens, then drafts
+	waiting []int32 // committed tokens from position fed on, while no drafts are held
 
-	// A chain is forwards of one row, of which recurrent layers take back the
-	// last alone. They go back to where it began, and what stands of it is
-	// evaluated again, in one forward with the next tokens.
+	// A chain is forwards of one row. Recurrent layers can take back only the last of them, so they
+	// go back to where the chain began. Its accepted tokens are evaluated again, in one forward
+	// with the next ones.
 	start  int               // position of the chain
 	states []*cache.Snapshot // there, of the recurrent caches; nil if there are none
 }
 
-// Peek implements Peeker: positions beyond its own context it can't draft.
+// Peek implements Peeker. Beyond its own context the model drafts nothing.
 func (t *modelDraft) Peek(history []int32, n int) int {
 	if t.Behind() > 0 {
 		return 0
@@ -63,12 +61,12 @@ func (t *modelDraft) Peek(history []int32, n int) int {
 	return max(0, min(n, t.model.Config().ContextLength-len(history)))
 }
 
-// Committed implements Draft. Drafts that do not stand are dropped at once;
-// tokens wait until there are enough for a forward to be worth its while.
+// Committed implements Draft. Rejected drafts are dropped at once. Tokens wait until there are
+// enough for a forward to be worth it.
 func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.Array) {
 	have, end := t.fed+len(t.waiting), from+len(tokens)
 	if end > t.model.Config().ContextLength {
-		return // nothing will be asked any more
+		return // no proposal will be asked for any more
 	}
 	if from > have {
 		s.Fail(fmt.Errorf("draft: tokens at position %d follow %d", from, have))
@@ -88,7 +86,7 @@ func (t *modelDraft) Committed(s *mlx.Scope, tokens []int32, from int, _ []*mlx.
 	}
 }
 
-// Behind implements Follower. Beyond its own context there is nothing to follow for.
+// Behind implements Follower. Beyond the model's own context there is nothing to read for.
 func (t *modelDraft) Behind() int {
 	if n := len(t.waiting); n >= contextRows && t.fed+n <= t.model.Config().ContextLength {
 		return n
@@ -103,7 +101,7 @@ func (t *modelDraft) Follow(s *mlx.Scope) {
 	t.waiting = t.waiting[n:]
 }
 
-// drop takes back the newest n rows, or all of the chain they belong to.
+// drop takes back the newest n rows, or with recurrent layers the whole chain they belong to.
 func (t *modelDraft) drop(s *mlx.Scope, n int) {
 	if t.states != nil {
 		n = t.fed - t.start
@@ -142,7 +140,7 @@ func (t *modelDraft) begin(s *mlx.Scope) {
 	}
 }
 
-// end lets go of the states.
+// end releases the states.
 func (t *modelDraft) end() {
 	for _, p := range t.states {
 		p.Release()
@@ -150,8 +148,8 @@ func (t *modelDraft) end() {
 	t.states = nil
 }
 
-// feed evaluates tokens at the positions after those the caches hold, in runs
-// that they take, and returns the hidden state (1, H) of the last.
+// feed evaluates tokens at the positions after those in the caches, in runs that the caches take,
+// and returns the hidden state (1, H) of the last.
 func (t *modelDraft) feed(s *mlx.Scope, tokens []int32) (hidden *mlx.Array) {
 	vocab := t.model.Config().VocabSize
 	for _, id := range tokens {
@@ -186,7 +184,7 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 		s.Fail(fmt.Errorf("draft: a proposal at position %d behind %d tokens", len(history), t.fed+len(t.waiting)))
 		return Proposal{}
 	}
-	// What waits, and the newest token.
+	// Waiting tokens, and the newest one.
 	hidden := t.feed(s, history[t.fed:])
 	t.waiting = nil
 	t.begin(s)
@@ -206,8 +204,8 @@ func (t *modelDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	return Proposal{N: n, Tokens: s.Concat(0, tokens...), LogQ: s.Concat(0, logQ...)}
 }
 
-// logits returns those of a hidden state (1, H) over the target's vocabulary
-// (1, V) in float32: ids beyond the tokens that both have are padding.
+// logits returns the logits of a hidden state (1, H) over the target's vocabulary, (1, V) in
+// float32. Ids that only one of the two models has are padding.
 func (t *modelDraft) logits(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
 	x := s.AsType(t.model.Unembed(s, hidden), mlx.Float32)
 	switch n := x.Dim(1); {

@@ -2,10 +2,9 @@ package draft
 
 import "tandem/engine/mlx"
 
-// An Ngram drafts without weights (prompt lookup): it proposes what followed
-// the last tokens where they occurred before, in the prompt or in the answer,
-// and nothing where they did not. The proposals are certain guesses: LogQ is
-// nil.
+// An Ngram drafts without weights (prompt lookup). It proposes what followed the last tokens where
+// they occurred before, in the prompt or in the answer, and nothing where they did not occur. Its
+// proposals are certain guesses: LogQ is nil.
 type Ngram struct{}
 
 // Name returns ngram.
@@ -20,8 +19,7 @@ func (Ngram) MaxDrafts() int { return MaxDepth }
 // Open begins a request. Its draft is an *NgramDraft.
 func (Ngram) Open(*mlx.Scope, Options) (Draft, error) { return newNgramDraft(), nil }
 
-// A Peeker is a Draft that knows before the round, at no cost, how many tokens
-// it can propose.
+// A Peeker is a Draft that knows before the round, at no cost, how many tokens it can propose.
 type Peeker interface {
 	// Peek returns how many tokens, n at most, Propose would return.
 	Peek(history []int32, n int) int
@@ -62,7 +60,7 @@ func (d *NgramDraft) propose(history []int32, n int) []int32 {
 	return d.found[:n:n]
 }
 
-// search finds what may follow history, MaxDepth tokens at most.
+// search finds what may follow history, at most MaxDepth tokens.
 func (d *NgramDraft) search(history []int32) {
 	if d.searched == len(history) {
 		return
@@ -72,8 +70,8 @@ func (d *NgramDraft) search(history []int32) {
 	d.found = nil
 	best := match{}
 	for _, m := range d.lookup.matches(history, history) {
-		// The longest match; of those the newest, unless it lies so near the
-		// end that an older one was followed by more.
+		// The longest match wins. Of equal ones it is the newest, unless it lies so near
+		// the end that an older one was followed by more.
 		if m.length > best.length || m.length == best.length &&
 			min(len(history)-m.end, enough) > len(history)-best.end {
 			best = m
@@ -84,7 +82,7 @@ func (d *NgramDraft) search(history []int32) {
 	}
 }
 
-// Committed implements Draft; the history says it all.
+// Committed implements Draft. The history is enough.
 func (d *NgramDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 
 // Arrays implements Draft.

@@ -2,14 +2,12 @@ package draft
 
 import "tandem/engine/mlx"
 
-// A Prediction drafts what the client expects to be generated,
-// Options.Prediction. It proposes nothing where the output has left that text,
-// until it finds the place again, and nothing to a request without one. Its
-// proposals are certain guesses: LogQ is nil.
+// A Prediction drafts the tokens that the client expects to be generated, Options.Prediction. Where
+// the output has left that text it proposes nothing until it finds the place again. To a request
+// without a prediction it proposes nothing. Its proposals are certain guesses: LogQ is nil.
 //
-// It is a drafter beside the Ngram, and not a part of it, for the sake of what
-// is learned: how good a prediction is says nothing of lookups, nor of the next
-// request's.
+// It is a drafter of its own beside the Ngram because of what is learned: how good a prediction is
+// says nothing of lookups, nor of the next request's prediction.
 type Prediction struct{}
 
 // Name returns prediction.
@@ -35,12 +33,12 @@ type PredictionDraft struct {
 	proposed   proposed
 }
 
-// An offer is a proposal not yet compared with what came.
+// A proposed run is a proposal not yet compared with the output.
 type proposed struct {
 	at     int // length of the history when it was made
 	tokens []int32
 
-	accepted, rejected int // of all offers before
+	accepted, rejected int // of all earlier proposals
 }
 
 // Peek implements Peeker.
@@ -64,8 +62,8 @@ func (d *PredictionDraft) propose(history []int32, n int) []int32 {
 	return d.proposed.tokens
 }
 
-// Predicted returns how many tokens of the prediction were proposed and are in
-// history, the request's tokens so far, and how many were proposed in vain.
+// Predicted returns how many tokens of the prediction were proposed and are in history, the
+// request's tokens so far, and how many were proposed in vain.
 func (d *PredictionDraft) Predicted(history []int32) (accepted, rejected int) {
 	d.proposed.count(history)
 	return d.proposed.accepted, d.proposed.rejected
@@ -82,7 +80,7 @@ func (o *proposed) count(history []int32) {
 	o.tokens = nil
 }
 
-// Committed implements Draft; the history says it all.
+// Committed implements Draft. The history is enough.
 func (d *PredictionDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 
 // Arrays implements Draft.
@@ -93,20 +91,20 @@ func (d *PredictionDraft) Free(*mlx.Scope) {}
 
 // How a lost prediction is found again.
 const (
-	// A suffix of nearMatch tokens will do within nearBack tokens before and
-	// nearAhead after the place where the output left the prediction: edits
-	// are local. Elsewhere it takes minMatch.
+	// Edits are local. So a suffix of nearMatch tokens is enough within nearBack tokens
+	// before and nearAhead tokens after the place where the output left the prediction.
+	// Elsewhere it takes minMatch.
 	nearMatch = 2
 	nearBack  = 8
 	nearAhead = 64
 
-	// maxReplaced is how many tokens in a row are taken for replacements of
-	// as many predicted ones before the place is given up.
+	// maxReplaced is how many tokens in a row count as replacements of as many predicted
+	// ones before the place is lost.
 	maxReplaced = 3
 )
 
-// A prediction is a text that the output is expected to follow, with edits. It
-// keeps the place in that text where the output stands.
+// A prediction is a text that the output is expected to follow, with edits. It keeps the place in
+// that text where the output stands.
 type prediction struct {
 	tokens  []int32
 	lookup  *lookup
@@ -122,7 +120,7 @@ func newPrediction(tokens []int32, prompt int) *prediction {
 	return p
 }
 
-// next returns what is expected to come, nil if the place is lost.
+// next returns the expected tokens, nil if the place is lost.
 func (p *prediction) next() []int32 {
 	if p.differs > maxReplaced {
 		return nil
@@ -130,7 +128,7 @@ func (p *prediction) next() []int32 {
 	return p.tokens[p.at:]
 }
 
-// follow takes in the tokens of history that came since the last call.
+// follow takes in the tokens of history since the last call.
 func (p *prediction) follow(history []int32) {
 	for ; p.seen < len(history); p.seen++ {
 		if p.at < len(p.tokens) && p.tokens[p.at] == history[p.seen] && p.differs <= maxReplaced {
@@ -147,8 +145,8 @@ func (p *prediction) follow(history []int32) {
 	}
 }
 
-// place looks for the end of output in the prediction: the longest match, and
-// of those the nearest to where it was last seen.
+// place looks for the end of output in the prediction: the longest match, and among equal ones the
+// nearest to where it was last seen.
 func (p *prediction) place(output []int32) (int, bool) {
 	best := match{length: nearMatch - 1}
 	consider := func(m match) {

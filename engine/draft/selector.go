@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// A Selector chooses, round by round, which of several drafters proposes and
-// how many tokens: the pair that gives the most tokens per time. A drafter
-// that has nothing to propose stands back for that round, and costs nothing.
-// Drafters that are not chosen are probed now and then; together they have one
+// A Selector chooses, round by round, which of several drafters proposes and how many tokens: the
+// pair that gives the most tokens per time. A drafter with nothing to propose is left out of that
+// round and costs nothing. Drafters that are not chosen are probed now and then. All share one
 // budget of losses against plain decoding.
 //
-// It holds the controllers of one model, by context bucket, and is shared by
-// the requests of an engine. It belongs to the goroutine that schedules the
-// rounds; it does not lock.
+// It holds the controllers of one model, by context bucket, and is shared by the requests of an
+// engine. It belongs to the goroutine that schedules the rounds and does not lock.
 type Selector struct {
 	model   string
 	arms    []Arm
@@ -22,7 +20,7 @@ type Selector struct {
 	budget  *budget
 	buckets map[int][]*Controller // by bucket, then as arms
 	last    int                   // the bucket of the last round
-	learned map[int]bool          // buckets, something since the last Save
+	learned map[int]bool          // buckets with something new since the last Save
 }
 
 // An Arm is a drafter to choose from.
@@ -30,8 +28,8 @@ type Arm struct {
 	Name  string // the drafter's
 	Limit int    // the most tokens it proposes
 
-	// Own: how often its drafts are accepted says something of the request
-	// they were made for, and nothing of others; see Selector.Renew.
+	// Own says that the acceptance of its drafts belongs to the request they were made for, and
+	// says nothing of others; see Selector.Renew.
 	Own bool
 }
 
@@ -45,12 +43,12 @@ type Choice struct {
 	Arm    int // index of the drafter, -1 for a plain round
 	Depth  int // drafts to ask for
 	bucket int
-	pays   bool // drafts that could be made gain, by what was measured
+	pays   bool // by what was measured, drafts gain
 }
 
-// Next returns the choice for a request with context tokens. limits says for
-// each arm how many tokens it could propose in this round, 0 if none. An error
-// is one of loading what was learned; the choice is good all the same.
+// Next returns the choice for a request with context tokens. limits says for each arm how many
+// tokens it could propose in this round, 0 if none. An error comes from loading what was learned;
+// the choice is good all the same.
 func (s *Selector) Next(context int, limits []int) (Choice, error) {
 	bucket := Bucket(context)
 	arms, err := s.open(bucket)
@@ -87,20 +85,20 @@ func (s *Selector) Next(context int, limits []int) (Choice, error) {
 // An Offer is a round with drafts that a request among others could have.
 type Offer struct {
 	Choice
-	Tokens float64 // that it gives, by what is known
-	Cost   float64 // seconds
-	Beats  bool    // plain rounds of its own; false where what these cost is not known
+	Tokens float64 // expected
+	Cost   float64 // seconds, expected
+	Beats  bool    // it beats plain rounds of its own; false where their cost is not known
 }
 
 // Rate returns the tokens per second.
 func (o Offer) Rate() float64 { return o.Tokens / o.Cost }
 
-// Among returns the round with drafts that gives a request most that is not alone,
-// false if none is known to give more than plain rounds of its own. Whether it gives
-// more than steps that are shared is for those to say who know these. Rounds of a
-// request among others teach nothing, so that it goes no deeper than was measured, and
-// a probe that is due waits. It needs no cost of plain rounds: an engine whose requests
-// always overlap never has one.
+// Among returns the best speculative round for a request that shares the device, or false if none
+// beats decoding it plainly on its own. The caller compares it with a shared step.
+//
+// Rounds of a request among others teach nothing. So it goes no deeper than was measured, and a
+// probe that is due waits. It works without a cost of plain rounds: an engine whose requests always
+// overlap never has one.
 func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error) {
 	bucket := Bucket(context)
 	arms, err := s.open(bucket)
@@ -121,8 +119,7 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 	return o, ok, err
 }
 
-// Round takes in a round of the chosen drafter. One in which it proposed
-// nothing is Plain.
+// Round takes in a round of the chosen drafter. If it proposed nothing, call Plain.
 func (s *Selector) Round(choice Choice, r Round) {
 	s.learned[choice.bucket] = true
 	for i, c := range s.buckets[choice.bucket] {
@@ -143,9 +140,9 @@ func (s *Selector) Plain(choice Choice, cost time.Duration) {
 	s.budget.earn(1, choice.pays)
 }
 
-// open returns the controllers of a bucket. New ones start from what the store
-// has, else from what holds in the bucket of the last round: the context of a
-// request grows from one into the next.
+// open returns the controllers of a bucket. New ones start from the store. Without a stored state
+// they start from the bucket of the last round: a request's context grows from one bucket into the
+// next.
 func (s *Selector) open(bucket int) ([]*Controller, error) {
 	before := s.buckets[s.last]
 	moved := s.last != bucket
@@ -178,8 +175,8 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 	return arms, errors.Join(errs...)
 }
 
-// take has the drafters whose acceptance is the request's own go on with what
-// they have in another bucket, nil if there is none.
+// moveOwnRates gives drafters whose acceptance is the request's own the rates they had in another
+// bucket; from is nil if there is none.
 func (s *Selector) moveOwnRates(arms, from []*Controller) {
 	for i, a := range s.arms {
 		if !a.Own {
@@ -192,9 +189,8 @@ func (s *Selector) moveOwnRates(arms, from []*Controller) {
 	}
 }
 
-// Renew forgets how often a drafter's proposals were accepted, and has them
-// tried soon: another request begins, and the arm is one whose acceptance is
-// the request's own. What its rounds cost is kept.
+// Renew begins another request of a drafter whose acceptance is the request's own. It forgets how
+// many proposals were accepted and has them tried soon. What its rounds cost is kept.
 func (s *Selector) Renew(arm int) {
 	for _, arms := range s.buckets {
 		arms[arm].rates = acceptance{}
@@ -209,8 +205,8 @@ func (s *Selector) load(a Arm, bucket int) (*State, error) {
 	return s.store.LoadPolicy(Key{s.model, a.Name, bucket})
 }
 
-// Save hands what was learned since the last Save to the store, at the end of a
-// request say. What could not be stored is tried again by the next one.
+// Save stores what was learned since the last Save. What could not be stored is tried again next
+// time.
 func (s *Selector) Save() error {
 	if s.store == nil {
 		return nil

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// Buckets are the context lengths, in tokens, up to which one state holds:
-// attention makes both plain rounds and blocks dearer as the context grows,
-// and not by the same factor.
+// Buckets are the context lengths, in tokens, up to which one state holds. As the context grows,
+// attention makes plain rounds and blocks dearer, and not by the same factor.
 var Buckets = [...]int{1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17, 1 << 18}
 
 // Bucket returns the bucket of a context of n tokens. The last one also takes
@@ -59,7 +58,7 @@ const (
 	maxSamples      = 1 << 20 // more counts as that many
 )
 
-// Check refuses what no Controller has written.
+// Check refuses a state that no Controller has written.
 func (s State) Check() error {
 	last := -1
 	for _, c := range s.Costs {
@@ -87,8 +86,7 @@ func (s State) Check() error {
 	return nil
 }
 
-// drafted reports whether a state tells of drafts, and not of plain rounds alone,
-// which Restore does not believe.
+// drafted reports whether a state holds more than plain rounds, which Restore does not believe.
 func (s State) drafted() bool {
 	return len(s.Rates) > 0 || len(s.Costs) > 0 && s.Costs[len(s.Costs)-1].Depth > 0
 }
@@ -110,10 +108,9 @@ func (c *Controller) State() State {
 	return s
 }
 
-// Restore starts from a state that was learned earlier, in place of what is
-// known. A state it cannot take is refused and changes nothing. What it takes
-// is believed until rounds show otherwise, except for the cost of plain
-// rounds: that is what all is compared with, and measuring it costs nothing.
+// Restore replaces what is known by a state that was learned earlier. It refuses a state it cannot
+// take and changes nothing then. What it takes is believed until rounds show otherwise. The cost of
+// plain rounds is not taken: everything is compared with it, and measuring it costs nothing.
 func (c *Controller) Restore(s State) error {
 	if err := s.Check(); err != nil {
 		return err

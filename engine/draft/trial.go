@@ -13,10 +13,9 @@ const (
 	trialStride = 4   // of them, from one block to the next
 )
 
-// A Trial decodes a text plainly and, on the way, lets several block networks
-// of one target guess how it goes on: it tells which of them guesses best. All
-// of them read the same layers. Its work comes in pieces of one forward each,
-// so that requests can go between them.
+// A Trial tells which of several block networks of one target guesses best. It decodes a text
+// plainly and lets each network guess how it goes on. All of them read the same layers. It works in
+// pieces of one forward each, so that requests can go between them.
 type Trial struct {
 	target lm.Model
 	blocks []Block
@@ -38,8 +37,7 @@ type guess struct {
 	tokens [][]int32
 }
 
-// NewTrial makes the trial of a prompt. Target and blocks belong to the
-// caller and must outlive it.
+// NewTrial makes the trial of a prompt. Target and blocks belong to the caller and must outlive it.
 func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int32) *Trial {
 	t := &Trial{target: target, blocks: blocks, opts: opts, tokens: slices.Clone(prompt), prompt: len(prompt), caches: target.NewCaches(opts)}
 	for _, b := range blocks {
@@ -59,7 +57,7 @@ func (t *Trial) Step(s *mlx.Scope) (more bool, err error) {
 	return true, t.decode(s)
 }
 
-// decode evaluates the next tokens, and draws one behind the last.
+// decode evaluates the next tokens and draws one after the last.
 func (t *Trial) decode(s *mlx.Scope) error {
 	n := min(len(t.tokens)-t.fed, t.opts.MaxRows())
 	out := t.target.Forward(s, lm.Batch{{
@@ -84,7 +82,7 @@ func (t *Trial) decode(s *mlx.Scope) error {
 	return nil
 }
 
-// guess lets the next block guess behind the newest token.
+// guess lets the next block guess after the newest token.
 func (t *Trial) guess(s *mlx.Scope) error {
 	b := t.blocks[t.next]
 	hidden := b.Forward(s, nil, mlx.New(s, t.tokens[t.fed:], 1), b.BlockSize()-1, t.fed, t.contexts[t.next])
@@ -117,9 +115,9 @@ func (t *Trial) arrays() []*mlx.Array {
 	return list
 }
 
-// Scores returns for each block how many tokens a verify of its whole block
-// would have given on average, 1 at least, and over how many blocks that is;
-// those whose text was not decoded to their end don't count.
+// Scores returns, for each block network, how many tokens a verify of its whole block would have
+// given on average, at least 1. n is the number of blocks that count: those whose text was decoded
+// to their end.
 func (t *Trial) Scores() (scores []float64, n int) {
 	scores = make([]float64, len(t.blocks))
 	for _, g := range t.guesses {
