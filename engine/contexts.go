@@ -6,7 +6,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// contexts says of which drafter contexts are kept beside the target's state.
+// contexts names the drafter whose contexts are kept beside the target's state.
 type contexts struct {
 	draft.Keeper // nil if of none
 	index        int

@@ -106,8 +106,8 @@
 //
 // [Engine.Read] asks what the model makes of texts, without an answer: embeddings, or a few
 // logits after each text. Its chunks take turns with those of prompts, and short texts share
-// a chunk. A reading owns caches while it reads a text, of which at most one is half read.
-// It leaves none behind: a text that is embedded once is seldom continued.
+// a chunk. A reading owns caches while it reads a text; at most one text is half read. It keeps
+// no caches: a text that is embedded once is seldom continued.
 //
 // # Exact requests
 //

@@ -72,7 +72,7 @@ func (e *Engine) dropPanicked(t *task, asked int, failed error) {
 	}
 }
 
-// catchUpDraft lets one draft that is behind read on, beside the plain steps of its task: a
+// catchUpDraft lets one draft that has to catch up read on, beside the plain steps of its task: a
 // restored text may be long. It reports whether one did. The next step is then not measured,
 // because it had to wait.
 func (e *Engine) catchUpDraft(active []*task) bool {

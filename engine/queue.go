@@ -21,13 +21,13 @@ type queueable interface {
 	resumed() bool
 }
 
-// order returns the indices of those that wait, the next one first. The client with the
-// fewest in flight is next. Among equal clients it is the one whose last turn is the
-// longest ago, and among the requests of one client the first that came.
+// order returns the indices of the queue, the next one first. The client with the fewest in flight
+// is next. Among equal clients it is the one whose last turn is the longest ago, and among the
+// requests of one client the first that came.
 //
-// Both keys are needed. The first lets a client that asks for one thing at a time pass one
-// that asks for many. The second does so where only one fits at a time, for then nobody
-// has any in flight when the next is chosen.
+// Both keys are needed. The first lets a client that asks for one thing at a time pass one that
+// asks for many. The second does so where only one fits at a time, because no client has any in
+// flight when the next is chosen.
 func (q *queue[T]) order(inFlight map[string]int) []int {
 	order := make([]int, len(q.list))
 	for i := range order {

@@ -45,8 +45,8 @@ type rate struct {
 	streak  int // equal samples at the end: accepted if positive, else rejected
 }
 
-// record takes in a round with so many drafts, of which the first accepted were accepted. After the
-// first rejected one nothing is known.
+// record takes in a round: how many drafts it had, and how many of them, the first ones, were
+// accepted. After the first rejected draft nothing is known.
 func (a *acceptance) record(drafts, accepted int) {
 	for i := range min(drafts, accepted+1, MaxDepth) {
 		a.rates[i].record(i < accepted)

@@ -215,7 +215,7 @@ func (t *dflash) write(s *mlx.Scope, taps []*mlx.Array, n int) {
 func (t *dflash) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	pos := len(history) - 1
 	if t.end+t.rows != pos {
-		s.Fail(fmt.Errorf("draft: a block at position %d behind a context of %d", pos, t.end+t.rows))
+		s.Fail(fmt.Errorf("draft: a block at position %d after a context of %d", pos, t.end+t.rows))
 		return Proposal{}
 	}
 	n = min(n, t.MaxDrafts())

@@ -26,7 +26,7 @@ type Trial struct {
 
 	caches   cache.Stack
 	contexts []cache.Stack // by block
-	next     int           // block to guess next, behind the newest token
+	next     int           // block to guess next, after the newest token
 	guesses  []guess
 	ended    bool
 }

@@ -18,12 +18,12 @@ import (
 // bitVariable marks the process in which the bodies of bit tests run.
 const bitVariable = "TANDEM_BIT_TIER"
 
-// Bit opens the bit tier, in which float32, bfloat16 and 4-bit results do not
-// depend on how many rows are computed at once. OpenBLAS picks kernels by row
-// count, the reference BLAS in MLX's own wheel does not; so Bit runs the
-// calling test again in a process that preloads the wheel's, and makes sure
-// that cblas_sgemm comes from there. In that process it returns true. In the
-// first one it fails the test if that process failed, and returns false:
+// Bit opens the bit tier, in which float32, bfloat16 and 4-bit results do not depend on how
+// many rows are computed at once. OpenBLAS picks kernels by row count; the reference BLAS in
+// MLX's own wheel does not. So Bit runs the calling test again in a process that preloads
+// the wheel's BLAS, and makes sure that cblas_sgemm comes from there. In that process it
+// returns true. In the first process it fails the test if the other one failed, and returns
+// false:
 //
 //	func TestChunking(t *testing.T) {
 //		if !enginetest.Bit(t) {
@@ -67,8 +67,8 @@ func Bit(t *testing.T) bool {
 	return false
 }
 
-// Control runs a suite of the bit tier under OpenBLAS, where it must find
-// differing float32 bits: a suite that finds none there cannot find any.
+// Control runs a suite of the bit tier under OpenBLAS, where it must find differing float32 bits. A
+// suite that finds none there cannot find any.
 func Control(t *testing.T, suite func(*Diff)) {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -56,8 +56,8 @@ func testCacheAttend(c *cacheTest) {
 }
 
 // testCacheChunking writes the same rows to two caches, to one by single rows,
-// to the other by runs some of which are rejected in part. Contents and the
-// next outputs have to be equal to the bit.
+// to the other by runs, some of them rejected in part. Contents and the next outputs have
+// to be equal to the bit.
 func testCacheChunking(c *cacheTest) {
 	for range 8 {
 		plain, cut := c.open(), c.open()

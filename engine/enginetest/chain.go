@@ -6,9 +6,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Chain is a language model whose logits after a token are a row of a table:
-// a Markov chain of order one. It runs on MLX like a real model and writes
-// each token's id into its caches, so that a test can see what they hold.
+// A Chain is a language model whose logits after a token are a row of a table: a Markov chain of
+// order one. It runs on MLX like a real model and writes each token's id into its caches, so that a
+// test can see what they hold.
 type Chain struct {
 	table  *mlx.Array // (V, V) float32, kept
 	config lm.Config
@@ -19,15 +19,14 @@ type Chain struct {
 	OnForward func(n int)
 	// Wide is the head dimension of the caches; 0 means 1.
 	Wide int
-	// Wrap, if set, sees every cache NewCaches makes and may stand in for it.
+	// Wrap, if set, gets every cache that NewCaches makes and may replace it.
 	Wrap func(layer int, c cache.Attention) cache.Attention
 }
 
 // ChainContext is the context length of a Chain.
 const ChainContext = 32768
 
-// NewChain makes a model from a square table of logits. Ids in eos end a
-// generation.
+// NewChain makes a model from a square table of logits. Ids in eos end a generation.
 func NewChain(s *mlx.Scope, table [][]float32, eos ...int32) *Chain {
 	var flat []float32
 	for _, row := range table {

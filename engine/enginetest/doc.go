@@ -1,4 +1,4 @@
-// Package enginetest holds the fakes and conformance suites of the engine's
-// interfaces: every implementation calls the same suite, and tests above the
-// engine run on models whose answers are known by construction.
+// Package enginetest holds the fakes and conformance suites of the engine's interfaces. Every
+// implementation of an interface calls the same suite. Tests above the engine run on models
+// whose answers are known by construction.
 package enginetest

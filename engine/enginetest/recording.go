@@ -12,8 +12,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Recording says where a fixture comes from that another implementation
-// recorded. It is part of the fixture.json beside the recorded files.
+// A Recording says where a fixture comes from that another implementation recorded. It is part of
+// the fixture.json beside the recorded files.
 type Recording struct {
 	Versions map[string]string `json:"versions"` // of the reference
 	Command  string            `json:"command"`
@@ -22,8 +22,8 @@ type Recording struct {
 	dir string
 }
 
-// Read reads fixture.json in a folder into v, of which r is a part. One that
-// does not tell by which versions and by which command ends the test.
+// Read reads fixture.json in a folder into v, which has r as a part. It ends the test if versions
+// or command are missing.
 func (r *Recording) Read(t testing.TB, dir string, v any) {
 	t.Helper()
 	r.dir = dir
@@ -35,8 +35,8 @@ func (r *Recording) Read(t testing.TB, dir string, v any) {
 	}
 }
 
-// Check makes sure that the files at paths are those it was recorded from, in
-// the recorder's order.
+// Check ends the test unless the files at paths are those it was recorded from, in the recorder's
+// order.
 func (r *Recording) Check(t testing.TB, paths ...string) {
 	t.Helper()
 	hash := sha256.New()

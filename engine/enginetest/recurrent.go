@@ -46,8 +46,7 @@ type toyRow struct {
 	gate float32
 }
 
-// toyAfter is the tail and the state behind rows, and what comes out of them
-// all, in Go.
+// toyAfter returns the tail and the state after rows, and the outputs of all, computed in Go.
 func toyAfter(rows []toyRow) (tail, state, out []float32) {
 	state = make([]float32, 2*toyWidth)
 	padded := append(make([]toyRow, toyTail), rows...)
@@ -110,7 +109,7 @@ func (c *recurrentTest) open() *liveState { return &liveState{c: c, cache: ToyRe
 
 func (l *liveState) free() { l.c.do(func(s *mlx.Scope) error { l.cache.Free(s); return nil }) }
 
-// update takes in n new rows, with so many of padding behind them.
+// update takes in n new rows, then pad rows of padding.
 func (l *liveState) update(n, pad int) { l.c.t.Helper(); l.append(l.c.toyRows(n), pad) }
 
 func (l *liveState) append(rows []toyRow, pad int) {

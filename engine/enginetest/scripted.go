@@ -8,25 +8,23 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Scripted drafter knows what plain decoding says and guesses just that, but
-// for the position it is told to get wrong: it is how a test makes a round
-// accept any number of drafts it likes.
+// A Scripted drafter knows what plain decoding says and guesses just that, except at the position
+// that Wrong names. With it a test makes a round accept any number of drafts.
 type Scripted struct {
 	Text  []int32 // prompt and continuation as plain decoding has them
 	Vocab int     // ids are below it
 
-	// Wrong returns which of n drafts is the first wrong one; n for none. It
-	// is called once a round, which is counted from the request's first. Nil
-	// means none is.
+	// Wrong returns which of n drafts is the first wrong one, n for none. It is called once a
+	// round; rounds count from the request's first. Nil means none is wrong.
 	Wrong func(round, n int) int
 
 	// Layers are the layers to tap.
 	Layers []int
 
-	// Fail, if set, is called at each proposal; what it returns ends the draft.
+	// Fail, if set, is called at each proposal. An error ends the draft.
 	Fail func(round int) error
 
-	// OnCommitted, if set, sees what is committed.
+	// OnCommitted, if set, gets what is committed.
 	OnCommitted func(s *mlx.Scope, tokens []int32, from int, taps []*mlx.Array)
 
 	// Seen holds the positions that were committed, in order of the calls.

@@ -26,11 +26,10 @@ var tinyDrafterConfig = map[string]any{
 	"dflash_config":       map[string]any{"mask_token_id": 259, "target_layer_ids": []int{0, 2}},
 }
 
-// TinyDrafter writes the folder of a small random DFlash drafter that pairs
-// with every TinyModel, below t's own folder, and returns its path. fields
-// replace or add fields of its config.json, a nil one removes it; sizes among
-// them change the weights too. What it drafts is noise, but the same every
-// time: next to none of it is ever accepted.
+// TinyDrafter writes the folder of a small random DFlash drafter that pairs with every TinyModel,
+// below t's own folder, and returns its path. fields replace or add fields of its config.json; a
+// nil one removes it; sizes among them change the weights too. Its drafts are noise, the same every
+// time: next to none is ever accepted.
 func TinyDrafter(t testing.TB, fields map[string]any) string {
 	t.Helper()
 	config := map[string]any{}

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TinyEmbedder writes the folder of a TinyModel of type qwen3 that embeds texts by
-// their last token, which its tokenizer adds, as Qwen3-Embedding does, and returns
-// its path.
+// TinyEmbedder writes the folder of a TinyModel of type qwen3 that embeds texts by their last
+// token, and returns its path. Its tokenizer adds that token, as Qwen3-Embedding's does.
 func TinyEmbedder(t testing.TB) string {
 	t.Helper()
 	dir := TinyModel(t, "qwen3")
@@ -45,7 +44,7 @@ func writeModules(t testing.TB, dir, module string, config map[string]any, more 
 	writeJSON(t, filepath.Join(dir, "1_"+module, "config.json"), config)
 }
 
-// EndTexts has the tokenizer of a tiny model's folder put <|end|> behind each text.
+// EndTexts makes the tokenizer of a tiny model's folder end each text with <|end|>.
 func EndTexts(t testing.TB, dir string) {
 	t.Helper()
 	var file map[string]any

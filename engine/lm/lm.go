@@ -1,6 +1,5 @@
-// Package lm says what a language model is to the engine: the seam between
-// architectures, which compute, and the engine, which decides what is computed
-// when. It is small and below everything that needs it.
+// Package lm says what a language model is to the engine. It is the seam between two sides:
+// architectures compute, and the engine decides when. It is small, and imported by both.
 package lm
 
 import (
@@ -10,23 +9,24 @@ import (
 
 // A Sequence is a run of adjacent tokens of one request.
 //
-// Padding makes forwards of one shape out of runs of any length. Its rows are
-// computed like others, what they give is not used, and the engine trims them
-// off the caches once the graph is built. What cannot be trimmed must not take
-// them in: a layer with a recurrent state leaves it as it was before the last
-// Pad rows. Apart asks for attention whose result does not depend on the rows
-// that come with one: each attends by itself the keys up to its own.
+// Padding makes forwards of one shape out of runs of any length. Its rows are computed like
+// others, but their results are not used, and the engine trims them off the caches once the
+// graph is built. A layer that cannot be trimmed must not take them in: a recurrent state
+// stays as it was before the last Pad rows.
+//
+// Apart asks for attention whose result does not depend on the other rows: each row attends
+// by itself, over the keys up to its own.
 type Sequence struct {
 	Tokens *mlx.Array    // (N) int32, may be unevaluated
 	N      int           // number of tokens, padding included
-	Pad    int           // of the N, those at the end that stand for nothing
-	Pos    int           // absolute position of the first
+	Pad    int           // of N, padding at the end
+	Pos    int           // absolute position of the first token
 	Apart  bool          // attend each row by itself, see above
 	Caches []cache.Cache // of this request, one per layer, all at offset Pos
 }
 
-// A Batch is evaluated by one forward. Linear layers run on the rows of all
-// sequences, rope and attention on each sequence.
+// A Batch is evaluated by one forward. Linear layers run on the rows of all sequences, rope and
+// attention on each sequence by itself.
 type Batch []Sequence
 
 // Rows returns the number of tokens in the batch.
@@ -54,15 +54,14 @@ type Config struct {
 	Dtype         mlx.Dtype
 }
 
-// A Model computes hidden states and logits. It is used on the MLX thread
-// only. Errors are recorded in the scope.
+// A Model computes hidden states and logits. It is used on the MLX thread only. Errors go to the
+// scope.
 type Model interface {
-	// Forward evaluates the batch, appends to its caches and returns the
-	// hidden states, with the outputs of the layers named in taps.
+	// Forward evaluates the batch, appends to its caches and returns the hidden states, with the
+	// outputs of the layers named in taps.
 	Forward(s *mlx.Scope, b Batch, taps []int) Output
 
-	// Unembed turns hidden states (rows, H) into logits (rows, V), in the
-	// model's own type.
+	// Unembed turns hidden states (rows, H) into logits (rows, V), in the model's own type.
 	Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array
 
 	// NewCaches makes the empty caches of one sequence, one per layer.
@@ -74,13 +73,11 @@ type Model interface {
 	Free()
 }
 
-// An Embedder is a model whose token embedding can be borrowed, by a drafter
-// that has none of its own.
+// An Embedder is a model that lends its token embedding to a drafter that has none.
 type Embedder interface {
 	// Embed returns the embedding (n, H) of tokens (n) as it is stored.
 	Embed(s *mlx.Scope, tokens *mlx.Array) *mlx.Array
 
-	// EmbedScale is the factor that Forward multiplies the embedding by, 1 for
-	// most models.
+	// EmbedScale is the factor by which Forward multiplies the embedding, 1 for most models.
 	EmbedScale() float64
 }

@@ -1,7 +1,7 @@
 package lm
 
-// A Pooling says which of a text's hidden states make its embedding. The names
-// are those of sentence-transformers.
+// A Pooling says which hidden states of a text make its embedding. The names are those of
+// sentence-transformers.
 type Pooling string
 
 const (

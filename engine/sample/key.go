@@ -1,17 +1,16 @@
 package sample
 
-// A use is what randomness at a position serves. Uses are independent of one
-// another.
+// A use is a purpose of randomness at a position. Uses are independent of one another.
 type use uint64
 
 const (
-	draws     use = iota // the Gumbel noise that tokens, and proposals for them, are drawn with
+	draws     use = iota // the Gumbel noise for drawing tokens and proposals
 	verdicts             // whether Rejection accepts a proposal
 	residuals            // what Rejection draws in its place
 )
 
-// key mixes seed, use and position into one key (SplitMix64), so that
-// neighbouring seeds and positions share nothing.
+// key mixes seed, use and position into one key (SplitMix64), so that neighbouring seeds and
+// positions share nothing.
 func key(seed uint64, u use, pos int) uint64 {
 	z := mix(seed+uint64(u)*0xd1342543de82ef95) + uint64(pos)*0x9e3779b97f4a7c15
 	return mix(z)

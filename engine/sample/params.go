@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// Params are the sampling parameters of one request. The zero value is greedy
-// decoding. Fields are applied in this order: penalties, logit bias,
-// temperature, top-k, top-p, min-p.
+// Params are the sampling parameters of one request. The zero value is greedy decoding. They apply
+// in this order: penalties, logit bias, temperature, top-k, top-p, min-p.
 type Params struct {
 	Temperature float64 // 0 = greedy
 	TopK        int     // 0 = off
@@ -21,8 +20,8 @@ type Params struct {
 	LogitBias map[int32]float32 // added to the logits
 }
 
-// Check refuses values no sampler can honour. Its error names the field as
-// the OpenAI API spells it.
+// Check refuses values that no sampler can honour. Its error names the field as the OpenAI API
+// spells it.
 func (p Params) Check(vocab int) error {
 	finite := func(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 	switch {
@@ -52,8 +51,8 @@ func (p Params) Check(vocab int) error {
 	return nil
 }
 
-// minTemperature is where sampling becomes greedy: below it the likeliest
-// token wins anyway, and logits divided by it overflow float32.
+// minTemperature is where sampling becomes greedy. Below it the likeliest token wins anyway, and
+// logits divided by it overflow float32.
 const minTemperature = 1e-6
 
 // Greedy reports whether the likeliest token is always taken.

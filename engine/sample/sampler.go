@@ -51,15 +51,14 @@ func New(s *mlx.Scope, p Params, seed uint64, vocab int, prompt []int32) *Sample
 	return m
 }
 
-// Draw returns the token (1) int32 that follows position pos-1 from the logits
-// (1, V) computed there; pos is the absolute position the token will take, and
-// allowed is that of Process.
+// Draw returns the token (1) int32 that takes the absolute position pos, from the logits (1, V) at
+// the position before. allowed is as in Process.
 func (m *Sampler) Draw(s *mlx.Scope, logits, allowed *mlx.Array, pos int) *mlx.Array {
 	return m.Choose(s, m.Process(s, logits, nil, allowed), pos)
 }
 
-// Choose returns the tokens (n) int32 that take positions pos, pos+1, ... from
-// their processed distributions (n, V).
+// Choose returns the tokens (n) int32 that take positions pos, pos+1, ..., from their processed
+// distributions (n, V).
 func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	if !m.params.Greedy() {
 		x = s.Add(x, m.noise(s, draws, pos, x.Dim(0)))
@@ -67,9 +66,9 @@ func (m *Sampler) Choose(s *mlx.Scope, x *mlx.Array, pos int) *mlx.Array {
 	return s.AsType(s.Argmax(x, -1), mlx.Int32)
 }
 
-// Hold makes the noise of n positions from pos on once for all that is drawn
-// there in s until Release, proposals and the target's own tokens. It returns
-// what evaluations in s have to keep: nothing for greedy requests.
+// Hold makes the noise of n positions from pos on once. Until Release all draws there in s share
+// it, proposals and the target's own tokens. It returns what evaluations in s have to keep: nothing
+// for greedy requests.
 func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	if m.params.Greedy() {
 		return nil
@@ -78,7 +77,7 @@ func (m *Sampler) Hold(s *mlx.Scope, pos, n int) []*mlx.Array {
 	return []*mlx.Array{m.held.rows}
 }
 
-// Held returns the noise that is held, for evaluations in its scope.
+// Held returns the shared noise, for evaluations in its scope.
 func (m *Sampler) Held() []*mlx.Array {
 	if m.held.rows == nil {
 		return nil
@@ -86,7 +85,7 @@ func (m *Sampler) Held() []*mlx.Array {
 	return []*mlx.Array{m.held.rows}
 }
 
-// Release forgets what is held.
+// Release drops the shared noise.
 func (m *Sampler) Release() { m.held = held{} }
 
 // noise returns the Gumbel noise (n, V) of positions pos, pos+1, ...
@@ -98,9 +97,8 @@ func (m *Sampler) noise(s *mlx.Scope, u use, pos, n int) *mlx.Array {
 	return s.Neg(s.Log(s.Neg(s.Log(x))))
 }
 
-// uniform returns numbers (n, width) from [0, 1), row i made of (seed, u,
-// pos+i) alone. Only the bits are drawn row by row: each operation costs the
-// host, and on a GPU a launch.
+// uniform returns numbers (n, width) from [0, 1). Row i depends on (seed, u, pos+i) alone. Only the
+// bits are drawn row by row: each operation costs the host, and on a GPU a launch.
 func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 	rows := make([]*mlx.Array, n)
 	for i := range rows {
@@ -108,16 +106,17 @@ func (m *Sampler) uniform(s *mlx.Scope, u use, pos, n, width int) *mlx.Array {
 	}
 	x := s.AsType(s.Concat(0, rows...), mlx.Float32)
 	x = s.Mul(x, s.Scalar(1.0/(1<<32), mlx.Float32))
-	// The largest of them were rounded up to 1.
+	// The largest numbers were rounded up to 1.
 	return s.Minimum(x, s.Scalar(1-1.0/(1<<24), mlx.Float32))
 }
 
-// Process returns the processed distributions of logits (n, V) as unnormalised
-// float32 log-probabilities (n, V), -inf where they have no mass. For greedy
-// requests only penalties, bias and what is allowed apply. Row i stands behind the first i of
-// drafts, at least n-1 int32 ids that may be unevaluated and are not observed
-// by this; where drafts is nil all rows stand behind what was observed. allowed
-// (n, V) bool says which tokens there may be, nil all of them.
+// Process returns the processed distributions of logits (n, V) as unnormalised float32
+// log-probabilities (n, V), -inf where they have no mass. For greedy requests only penalties, bias
+// and allowed apply.
+//
+// Row i follows the first i of drafts: at least n-1 int32 ids, which may be unevaluated and are not
+// observed by this call. If drafts is nil, all rows follow the observed tokens. allowed (n, V) bool
+// says which tokens may be drawn; nil allows all.
 func (m *Sampler) Process(s *mlx.Scope, logits, drafts, allowed *mlx.Array) *mlx.Array {
 	x := s.AsType(logits, mlx.Float32)
 	if m.seen != nil {
@@ -153,7 +152,7 @@ func (m *Sampler) penalise(s *mlx.Scope, x, drafts *mlx.Array) *mlx.Array {
 	zero := s.Scalar(0, mlx.Float32)
 	seen, counts := m.seen, m.counts
 	if n := x.Dim(0); n > 1 && drafts != nil {
-		// One row per draft, behind an empty one: (n, V).
+		// An empty row, then one row for each draft: (n, V).
 		ids := s.Reshape(s.Slice(drafts, 0, 0, n-1), n-1, 1)
 		each := s.AsType(s.Equal(ids, s.Reshape(s.Arange(0, m.vocab, mlx.Int32), 1, m.vocab)), mlx.Float32)
 		added := s.Concat(0, s.Zeros(mlx.Float32, 1, m.vocab), s.Cumsum(each, 0))
@@ -173,8 +172,8 @@ func (m *Sampler) penalise(s *mlx.Scope, x, drafts *mlx.Array) *mlx.Array {
 	return x
 }
 
-// Observe adds drawn tokens (n) int32, which may be unevaluated, to the history
-// that penalties count.
+// Observe adds drawn tokens (n) int32, which may be unevaluated, to the history that penalties
+// count.
 func (m *Sampler) Observe(s *mlx.Scope, tokens *mlx.Array) {
 	if m.seen == nil {
 		return
@@ -203,9 +202,8 @@ func (m *Sampler) Free() {
 	m.bias.Free()
 }
 
-// topP keeps the smallest set of the likeliest tokens whose mass reaches p:
-// every token before which less than p has been taken. Where top-k already
-// bounds the candidates only those are sorted.
+// topP keeps the smallest set of the likeliest tokens whose mass reaches p: every token before
+// which less than p was taken. Where top-k already bounds the candidates, only those are sorted.
 func (m *Sampler) topP(s *mlx.Scope, x *mlx.Array, p float64) *mlx.Array {
 	probs := s.Softmax(x, -1)
 	var order *mlx.Array
@@ -216,7 +214,7 @@ func (m *Sampler) topP(s *mlx.Scope, x *mlx.Array, p float64) *mlx.Array {
 	}
 	sorted := s.TakeAlong(probs, order, -1)
 	before := s.Sub(s.Cumsum(sorted, -1), sorted)
-	// The likeliest token, before which nothing is taken, stays for any p.
+	// The likeliest token stays for any p: nothing is taken before it.
 	kept := s.Less(before, s.Scalar(max(p, 1e-9), mlx.Float32))
 	return keep(s, x, s.PutAlong(s.Zeros(mlx.Bool, x.Dim(0), m.vocab), order, kept, -1))
 }
