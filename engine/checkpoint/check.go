@@ -5,11 +5,14 @@ import (
 	"fmt"
 )
 
-// Check reports what is wrong with the trie, for tests: snapshots that don't
-// span their edges, edges that begin alike, a wrong account.
+// Check returns what is wrong with the trie, for tests: snapshots that do not span their edges,
+// edges that begin alike, a wrong count of bytes.
 func (t *Trie) Check() error {
 	var wrong []error
-	report := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf("checkpoint: "+format, args...)) }
+	report := func(format string, args ...any) {
+		wrong = append(wrong,
+			fmt.Errorf("checkpoint: "+format, args...))
+	}
 	bytes := int64(0)
 	stands := map[*node]int{}
 	for _, p := range t.parked {
@@ -37,7 +40,8 @@ func (t *Trie) Check() error {
 				held++
 			}
 			if p.To() != n.end || !t.exact[i] && p.From() != n.start() {
-				report("a snapshot of %d to %d on the edge from %d to %d", p.From(), p.To(), n.start(), n.end)
+				report("a snapshot of %d to %d on the edge from %d to %d", p.From(), p.To(),
+					n.start(), n.end)
 			}
 		}
 		if held != 0 && held != states {
@@ -47,8 +51,10 @@ func (t *Trie) Check() error {
 			report("%d captures for %d caches", len(n.captures), len(t.exact))
 		}
 		for first, child := range n.children {
-			if len(child.tokens) == 0 || child.tokens[0] != first || child.parent != n || child.start() != n.end {
-				report("the edge from %d to %d does not belong behind %d", child.start(), child.end, n.end)
+			if len(child.tokens) == 0 || child.tokens[0] != first || child.parent != n ||
+				child.start() != n.end {
+				report("the edge from %d to %d does not belong after %d", child.start(), child.end,
+					n.end)
 			}
 			walk(child)
 		}

@@ -8,9 +8,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Load brings back what a store has, to be read when it is wanted, and keeps
-// there what is added from now on. The store belongs to the caller, and is
-// closed after the trie.
+// Load adds the edges of a store to the trie; their rows are read when they are needed. New edges
+// are written to that store from now on. The caller owns the store and closes it after the trie.
 func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 	t.store, t.gone, t.loading = store, store.gone, true
 	defer func() { t.loading = false }()
@@ -25,7 +24,7 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 			if err != nil {
 				return err
 			}
-			continue // what comes before it is lost
+			continue // the text before the edge is lost
 		}
 		p := &Path{trie: t}
 		p.stand(n)
@@ -41,14 +40,15 @@ func (t *Trie) Load(s *mlx.Scope, store *Store) error {
 	return nil
 }
 
-// captures are those of a file, nil if they are not of this trie's caches.
+// captures returns the captures of a file, nil if they do not fit the caches of this trie.
 func (t *Trie) captures(h found) []*cache.Snapshot {
 	if h.Needed != t.needed || h.Needed > len(h.Spans) {
 		return nil
 	}
 	spans := h.Spans
 	if h.Context != t.store.o.Context || len(spans) != len(t.exact) {
-		spans = slices.Concat(spans[:t.needed], make([]*span, len(t.exact)-t.needed)) // of another drafter
+		// of another drafter
+		spans = slices.Concat(spans[:t.needed], make([]*span, len(t.exact)-t.needed))
 	}
 	list := make([]*cache.Snapshot, len(spans))
 	for i, span := range spans {
@@ -64,8 +64,8 @@ func (t *Trie) captures(h found) []*cache.Snapshot {
 	return list
 }
 
-// at returns the node where a text ends, which is made where an edge goes on; nil
-// if the trie does not know the text.
+// at returns the node where a text ends, nil if the trie does not know the text. It cuts an edge
+// where the text ends inside one.
 func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
 	n := t.root
 	for len(tokens) > 0 {
@@ -85,8 +85,8 @@ func (t *Trie) at(s *mlx.Scope, tokens []int32) (*node, error) {
 	return n, nil
 }
 
-// offer has a new node written to disk, if there is a store and there are
-// files of all that comes before it.
+// offer has the store write a new node. If the nodes before it have no file, offer has them written
+// first, and gives up where that fails.
 func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
 	if t.store == nil || t.loading {
 		return nil
@@ -96,12 +96,13 @@ func (t *Trie) offer(s *mlx.Scope, n *node, run int64) (err error) {
 			return err
 		}
 	}
-	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(), Needed: t.needed}
+	h := header{Parent: n.parent.file, Kind: n.kind, Run: run, Tokens: n.text(), From: n.start(),
+		Needed: t.needed}
 	n.file, err = t.store.offer(s, h, n.captures)
 	return err
 }
 
-// file returns the id of a node's file, empty if it has none, or no more.
+// file returns the id of a node's file, empty if it has none or its file is gone.
 func (t *Trie) file(n *node) string {
 	if n.file != "" && t.store != nil && t.store.misses(n.file) {
 		n.file = ""
@@ -109,14 +110,14 @@ func (t *Trie) file(n *node) string {
 	return n.file
 }
 
-// settle lets go of what has been written.
+// settle releases the captures that have been written.
 func (t *Trie) settle() {
 	if t.store != nil {
 		t.store.settle()
 	}
 }
 
-// text returns the tokens up to a node's end.
+// text returns the tokens up to the end of a node.
 func (n *node) text() []int32 {
 	if n.parent == nil {
 		return nil
@@ -124,14 +125,17 @@ func (n *node) text() []int32 {
 	return slices.Concat(n.parent.text(), n.tokens)
 }
 
-// prune takes out of the trie what could not be restored up to n: from the node on
-// whose file the error is about, with all behind it. Where it is about none, from
-// the first that is on disk alone.
+// prune removes what could not be restored up to n: the node whose file the error is about, and all
+// nodes after it. If the error is about no file, it begins at the first node that is on disk only.
 func (t *Trie) prune(s *mlx.Scope, n *node, err error) {
 	damaged, ok := errors.AsType[*DamagedError](err)
 	var first *node
 	for ; n != t.root; n = n.parent {
-		if ok && n.file == idOf(damaged.Path) || !ok && slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && p.Stored() && p.Bytes() == 0 && !p.Lazy() }) {
+		if ok && n.file == idOf(damaged.Path) || !ok &&
+			slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool {
+				return p != nil &&
+					p.Stored() && p.Bytes() == 0 && !p.Lazy()
+			}) {
 			first = n
 		}
 	}
@@ -139,19 +143,19 @@ func (t *Trie) prune(s *mlx.Scope, n *node, err error) {
 		return
 	}
 	for _, p := range slices.Clone(t.parked) {
-		if p.node.behind(first) {
+		if p.node.isAtOrAfter(first) {
 			t.free(s, p)
 		}
 	}
 	if first.standing() {
-		return // when those have gone
+		return // a later failure prunes it
 	}
 	delete(first.parent.children, first.tokens[0])
 	t.drop(first)
 }
 
-// behind reports whether n is at or behind another node.
-func (n *node) behind(other *node) bool {
+// isAtOrAfter reports whether n is another node or after it.
+func (n *node) isAtOrAfter(other *node) bool {
 	for ; n != nil; n = n.parent {
 		if n == other {
 			return true
@@ -160,7 +164,7 @@ func (n *node) behind(other *node) bool {
 	return false
 }
 
-// standing reports whether a sequence stands at n or behind it.
+// standing reports whether a sequence stands at n or after it.
 func (n *node) standing() bool {
 	if n.stands > 0 {
 		return true
@@ -173,7 +177,7 @@ func (n *node) standing() bool {
 	return false
 }
 
-// drop gives up what a node and all behind it hold.
+// drop releases the captures of a node and of all nodes after it.
 func (t *Trie) drop(n *node) {
 	release(t.take(n))
 	for _, child := range n.children {

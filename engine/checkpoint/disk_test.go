@@ -13,7 +13,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-// restart ends the trie and begins another over the same folder.
+// restart closes the trie and opens another one over the same folder.
 func (b *bench) restart(dir string, o StoreOptions) *Store {
 	b.t.Helper()
 	b.do(func(s *mlx.Scope) error { b.trie.Close(s); return nil })
@@ -36,9 +36,9 @@ func checkpointFiles(t *testing.T, dir string) []string {
 	return files
 }
 
-// TestRestart: texts and their branches come back with their rows and states,
-// and so do contexts.
-func TestRestart(t *testing.T) {
+// TestRestartRestoresTextsAndContexts: texts and their branches come back with their rows and
+// states, and so do contexts.
+func TestRestartRestoresTextsAndContexts(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir := t.TempDir()
 		defer b.restart(dir, StoreOptions{Key: "k"}).Close()
@@ -49,7 +49,7 @@ func TestRestart(t *testing.T) {
 		for range 2 {
 			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
 			if n := b.trie.Bytes(); n != 0 {
-				t.Errorf("%d bytes are in memory before anybody asked", n)
+				t.Errorf("%d bytes are in memory before any text asked for them", n)
 			}
 			for _, c := range []struct {
 				text []int32
@@ -57,7 +57,8 @@ func TestRestart(t *testing.T) {
 			}{{a, 60}, {other, 53}, {a[:41], either(exact, 40, 41)}} {
 				q := b.begin(append(slices.Clone(c.text), 7))
 				if q.path.Restored != c.n || len(q.draft) == 0 {
-					t.Errorf("%d tokens of %d were restored, context %v", q.path.Restored, c.n, len(q.draft) > 0)
+					t.Errorf("%d tokens of %d were restored, context %v",
+						q.path.Restored, c.n, len(q.draft) > 0)
 				}
 				q.leave()
 			}
@@ -76,9 +77,9 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestDamaged: a file that is cut off, or of which any bit has changed, gives
-// nothing, or what it held; the text is evaluated then, and kept again.
-func TestDamaged(t *testing.T) {
+// TestDamagedFileGivesNothingWrong: a file that is cut off, or has any bit changed, gives nothing
+// or the rows that it held. The text is then evaluated and kept again.
+func TestDamagedFileGivesNothingWrong(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir := t.TempDir()
 		defer b.restart(dir, StoreOptions{Key: "k"}).Close()
@@ -140,9 +141,8 @@ func TestDamaged(t *testing.T) {
 	})
 }
 
-// TestForgedText: rows that stand under another text than theirs are not
-// served.
-func TestForgedText(t *testing.T) {
+// TestRowsUnderAnotherTextAreNotServed: a file whose text was changed gives no rows.
+func TestRowsUnderAnotherTextAreNotServed(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
 	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
@@ -167,9 +167,8 @@ func TestForgedText(t *testing.T) {
 	q.leave()
 }
 
-// TestDayBudget: what would be more than may be written in a day stays in
-// memory.
-func TestDayBudget(t *testing.T) {
+// TestPerDayBoundsWrites: edges beyond what may be written in a day stay in memory.
+func TestPerDayBoundsWrites(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
 	defer b.restart(dir, StoreOptions{Key: "k", PerDay: 10 << 10}).Close()
@@ -193,14 +192,14 @@ func TestDayBudget(t *testing.T) {
 	}
 }
 
-// TestDiskBudget: the oldest files go, and what they held is evaluated again.
-func TestDiskBudget(t *testing.T) {
+// TestBudgetDeletesOldestFiles: the oldest files are deleted, and their texts are evaluated again.
+func TestBudgetDeletesOldestFiles(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
 	defer b.restart(dir, StoreOptions{Key: "k", Budget: 20 << 10}).Close()
 	for i := range int32(20) {
 		b.begin(text(i, 100), 50, 100).park()
-		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // not more than can wait
+		b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // no more than can wait
 	}
 	sum := int64(0)
 	for _, path := range checkpointFiles(t, dir) {
@@ -223,9 +222,9 @@ func TestDiskBudget(t *testing.T) {
 	}
 }
 
-// TestNoFolder: where nothing can be written everything goes on in memory, and
-// says so.
-func TestNoFolder(t *testing.T) {
+// TestUnwritableFolderLeavesMemoryWorking: where nothing can be written, checkpoints work in
+// memory, and the store says why.
+func TestUnwritableFolderLeavesMemoryWorking(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
@@ -243,8 +242,8 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestFolderIsMadeAnew: somebody deletes the folder while files are kept in it.
-func TestFolderIsMadeAnew(t *testing.T) {
+// TestDeletedFolderIsMadeAgain: another program deletes the folder while files are kept in it.
+func TestDeletedFolderIsMadeAgain(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := filepath.Join(t.TempDir(), "checkpoints")
 	store := b.restart(dir, StoreOptions{Key: "k"})
@@ -261,13 +260,14 @@ func TestFolderIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestSpill: what is on disk leaves memory, and comes back when it is wanted.
-func TestSpill(t *testing.T) {
+// TestSpilledRowsComeBack: rows that are on disk leave memory, and come back when they are needed.
+func TestSpilledRowsComeBack(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		defer b.restart(t.TempDir(), StoreOptions{Key: "k"}).Close()
 		for i := range int32(20) {
 			b.begin(text(i, 100), 50, 100).leave()
-			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil }) // not more than can wait
+			// no more than can wait
+			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 		}
 		b.do(func(s *mlx.Scope) error {
 			b.trie.budget = b.trie.Bytes() / 4
@@ -284,9 +284,9 @@ func TestSpill(t *testing.T) {
 	})
 }
 
-// TestSpoilt: a file whose rows are damaged is deleted once that shows, and so
-// is one whose header is; one of a newer program stays.
-func TestSpoilt(t *testing.T) {
+// TestDamagedFilesAreDeleted: a file whose rows or header are damaged is deleted once that shows.
+// Whole files stay.
+func TestDamagedFilesAreDeleted(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir := t.TempDir()
 	defer b.restart(dir, StoreOptions{Key: "k"}).Close()
@@ -332,9 +332,9 @@ func TestSpoilt(t *testing.T) {
 	q.leave()
 }
 
-// TestShorterIsLeft: what comes before a file that is damaged, or gone, is
-// restored once that shows.
-func TestShorterIsLeft(t *testing.T) {
+// TestTextBeforeDamageIsRestored: the text before a file that is damaged, or gone, is restored once
+// that shows.
+func TestTextBeforeDamageIsRestored(t *testing.T) {
 	for _, gone := range []bool{false, true} {
 		each(t, func(t *testing.T, b *bench, exact bool) {
 			dir := t.TempDir()
@@ -344,7 +344,7 @@ func TestShorterIsLeft(t *testing.T) {
 			b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 			path := checkpointFiles(t, dir)[1] // of 20 to 40
 			defer b.restart(dir, StoreOptions{Key: "k"}).Close()
-			q := b.begin(append(slices.Clone(a[:20]), 7)) // is in memory from here on
+			q := b.begin(append(slices.Clone(a[:20]), 7)) // its rows are in memory from here on
 			q.leave()
 			if gone {
 				os.Remove(path)
@@ -371,7 +371,8 @@ func TestShorterIsLeft(t *testing.T) {
 			})
 			b.drafting = false // its context is rows of all files
 			q = b.begin(asked)
-			if n := q.path.Restored; n != 20 && !(exact && n == 60) { // a ring needs the last file only
+			// a ring needs the last file only
+			if n := q.path.Restored; n != 20 && !(exact && n == 60) {
 				t.Errorf("%d tokens are restored, want 20", n)
 			}
 			q.leave()

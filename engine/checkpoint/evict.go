@@ -8,13 +8,13 @@ import (
 	"tandem/engine/mlx"
 )
 
-// Resize gives the trie another budget.
+// Resize sets the budget in bytes and evicts down to it. It may evaluate.
 func (t *Trie) Resize(s *mlx.Scope, budget int64) error {
 	t.budget = budget
 	return t.evict(s)
 }
 
-// Bytes returns what the trie holds: parked caches and copied rows.
+// Bytes returns the bytes that the trie holds in memory: parked caches and copied rows.
 func (t *Trie) Bytes() int64 {
 	bytes := t.bytes
 	for _, p := range t.parked {
@@ -25,7 +25,7 @@ func (t *Trie) Bytes() int64 {
 	return bytes
 }
 
-// evict brings the trie into its budget, as far as sequences in flight allow.
+// evict frees memory until the trie is within its budget, as far as sequences in flight allow.
 func (t *Trie) evict(s *mlx.Scope) error {
 	for t.Bytes() > t.budget {
 		n := t.victim(t.root, nil)
@@ -55,7 +55,7 @@ func (t *Trie) evict(s *mlx.Scope) error {
 	return nil
 }
 
-// bytes returns what a node has in memory.
+// bytes returns the bytes that a node has in memory.
 func (n *node) bytes() (sum int64) {
 	for _, p := range n.captures {
 		if p != nil {
@@ -65,17 +65,21 @@ func (n *node) bytes() (sum int64) {
 	return sum
 }
 
-// spillable reports whether all that a node holds is on disk too.
+// spillable reports whether everything that a node holds is on disk too.
 func (n *node) spillable() bool {
-	return !slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool { return p != nil && !p.Stored() })
+	return !slices.ContainsFunc(n.captures, func(p *cache.Snapshot) bool {
+		return p != nil &&
+			!p.Stored()
+	})
 }
 
-// victim returns the node below n, or best, that goes first: that which is worth
-// least, of several the last of their text. Nodes where texts part stay unless
-// they are on disk, and those where a sequence stands.
+// victim returns the node to evict first among best, n and the nodes after n: the one that is worth
+// least, and the last of its text if several are. A node where texts part stays unless it is on
+// disk. A node where a sequence stands stays.
 func (t *Trie) victim(n, best *node) *node {
 	if n != t.root && n.stands == 0 && (len(n.children) < 2 || n.spillable()) && n.bytes() > 0 {
-		if best == nil || cmp.Or(cmp.Compare(t.worth(n), t.worth(best)), cmp.Compare(best.end, n.end)) < 0 {
+		if best == nil || cmp.Or(cmp.Compare(t.worth(n), t.worth(best)),
+			cmp.Compare(best.end, n.end)) < 0 {
 			best = n
 		}
 	}
@@ -85,13 +89,13 @@ func (t *Trie) victim(n, best *node) *node {
 	return best
 }
 
-// worth is what a use of a node can be expected to save for each of its bytes:
-// tokens that would be evaluated without it, fewer the longer nobody used it.
+// worth estimates what a node saves for each of its bytes: the tokens that would be evaluated
+// without it, divided by its age in uses of the trie.
 func (t *Trie) worth(n *node) float64 {
 	saved := len(n.tokens)
 	if t.NeedsExact() {
 		if !t.complete(n) {
-			return 0 // it serves those behind it, which get its rows
+			return 0 // it serves the nodes after it, which get its rows
 		}
 		before := n.parent
 		for !t.complete(before) {
@@ -102,10 +106,10 @@ func (t *Trie) worth(n *node) float64 {
 	return float64(saved) / float64(n.bytes()) / float64(1+t.clock-n.used)
 }
 
-// remove takes a node of at most one child out of the trie, and what becomes
-// of no use by that.
+// remove removes a node of at most one child from the trie, and the nodes before it that become
+// useless.
 func (t *Trie) remove(s *mlx.Scope, n *node) error {
-	merges := len(n.children) == 1 // which loses states, and no rows
+	merges := len(n.children) == 1 // which drops states, but no rows
 	if t.complete(n) && (!merges || t.NeedsExact()) {
 		t.gone.add(n.end, digestOf(n.text()), "left memory, for want of space, and was not on disk")
 	}
@@ -115,7 +119,7 @@ func (t *Trie) remove(s *mlx.Scope, n *node) error {
 	for {
 		delete(n.parent.children, n.tokens[0])
 		release(t.take(n))
-		// What lies before it may have been there for its sake: rows without a state.
+		// The node before it may have been there only for its sake: rows without a state.
 		if n = n.parent; n == t.root || n.stands > 0 || len(n.children) > 0 || t.complete(n) {
 			return nil
 		}

@@ -7,9 +7,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestEvictKeepsWhatIsShared: a beginning that many texts have stays while they
-// come and go, and so does all that a sequence in flight stands on.
-func TestEvictKeepsWhatIsShared(t *testing.T) {
+// TestEvictKeepsSharedBeginning: a beginning that many texts share stays while the texts come and
+// go. So does everything that a sequence in flight stands on.
+func TestEvictKeepsSharedBeginning(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
 		shared := text(1, 40)
@@ -26,7 +26,8 @@ func TestEvictKeepsWhatIsShared(t *testing.T) {
 		}
 		q := b.begin(slices.Concat(shared, text(2, 60), []int32{7}))
 		if q.path.Restored < 40 || q.path.Restored >= 100 {
-			t.Errorf("%d tokens of the first text were restored, want those that all share", q.path.Restored)
+			t.Errorf("%d tokens of the first text were restored, want those that all share",
+				q.path.Restored)
 		}
 		q.leave()
 		q = b.begin(slices.Concat(shared, text(21, 60), []int32{7}))
@@ -40,9 +41,9 @@ func TestEvictKeepsWhatIsShared(t *testing.T) {
 	})
 }
 
-// TestEvictAtSplit: a node where texts part stays however little it is worth, while
-// there are both.
-func TestEvictAtSplit(t *testing.T) {
+// TestEvictKeepsNodeWhereTextsPart: a node where texts part stays while both are there, however
+// little it is worth.
+func TestEvictKeepsNodeWhereTextsPart(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
 		shared := text(1, 5)
@@ -63,9 +64,9 @@ func TestEvictAtSplit(t *testing.T) {
 	})
 }
 
-// TestBytesFollowCopies: what nodes hold costs nothing while it lies in the
-// caches of a sequence, and is accounted for when these overwrite or free it.
-func TestBytesFollowCopies(t *testing.T) {
+// TestBytesCountCopies: rows of nodes count no bytes while they are in the caches of a sequence.
+// They count when the caches overwrite or free them.
+func TestBytesCountCopies(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		b.drafting = false
 		q := b.begin(text(1, 50), 20, 50)

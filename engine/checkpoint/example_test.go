@@ -9,8 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// One sequence leaves its state in the trie. Another text that begins alike restores it, and
-// learns where the two part.
+// One sequence leaves its state in the trie. Another text that begins alike restores it, and learns
+// where the two part.
 func Example() {
 	thread, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {

@@ -14,14 +14,13 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A file holds the captures of one edge: a safetensors file whose metadata has a
-// header in JSON, and the header's own sum. Tensors are called I.k and I.v, for
-// the I-th cache.
+// A file holds the captures of one edge. It is a safetensors file; its metadata has a header in
+// JSON and the checksum of that header. Tensors are called I.k and I.v, for the I-th cache.
 const (
 	fileFormat  = "tandem checkpoint"
 	fileVersion = 1
 	fileSuffix  = ".checkpoint"
-	partSuffix  = ".part" // of one that is being written
+	partSuffix  = ".part" // follows fileSuffix while the file is being written
 
 	headerField, sumField = "tandem", "tandem_sum"
 )
@@ -31,27 +30,27 @@ type header struct {
 	Format  string            `json:"format"`
 	Version int               `json:"version"`
 	Key     string            `json:"key"`     // of the target; see StoreOptions
-	Needed  int               `json:"needed"`  // spans of the target's caches; behind them are a draft's
+	Needed  int               `json:"needed"`  // spans of the target's caches; a draft's follow
 	Context string            `json:"context"` // of the draft
 	Parent  string            `json:"parent"`  // id of the file with the text before From
 	Kind    Kind              `json:"kind"`
 	Run     int64             `json:"run"`
-	Tokens  []int32           `json:"tokens"` // the text from its beginning on
-	From    int               `json:"from"`   // where the edge begins
-	Spans   []*span           `json:"spans"`  // by cache, null where nothing is held
+	Tokens  []int32           `json:"tokens"` // the text from its beginning
+	From    int               `json:"from"`   // where the edge begins in the text
+	Spans   []*span           `json:"spans"`  // by cache; null where the file has nothing
 	Sums    map[string]uint32 `json:"sums"`   // CRC-32C of each tensor's bytes
 }
 
-// A span is the positions whose rows are held: [From, To).
+// A span is the range of positions whose rows are in the file: [From, To).
 type span struct{ From, To int }
 
-// sumOf is the sum of a header.
+// sumOf returns the checksum of a header: CRC-32C in hex.
 func sumOf(text []byte) string { return fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeFile writes a file for good and returns its bytes: when it returns, it is
-// on disk under its name, whole, or it is not there.
+// writeFile writes a file and returns its size in bytes. Without an error the whole file is on disk
+// under its name and survives a power failure.
 func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err error) {
 	h.Format, h.Version, h.Sums = fileFormat, fileVersion, map[string]uint32{}
 	image.Each(func(name string, data []byte) { h.Sums[name] = crc32.Checksum(data, castagnoli) })
@@ -59,14 +58,15 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	if err != nil {
 		return 0, err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil { // somebody may have deleted it
+	// another program may have deleted it
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return 0, err
 	}
 	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(path + partSuffix) // where it was not renamed
+	defer os.Remove(path + partSuffix) // if it was not renamed
 	err = image.Write(f, map[string]string{headerField: string(text), sumField: sumOf(text)})
 	if err == nil {
 		bytes, err = f.Seek(0, io.SeekCurrent)
@@ -83,7 +83,7 @@ func writeFile(path string, h header, image *mlx.TensorImage) (bytes int64, err 
 	return bytes, syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes names in a folder durable.
+// syncFolder makes the names in a folder durable.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func syncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// A file is an open one, whose header was read and checked.
+// A file is an open file whose header was read and checked.
 type file struct {
 	header
 	f       *os.File
@@ -104,10 +104,11 @@ var errOtherKey = errors.New("it belongs to another model, or to the same one lo
 
 var errNewer = errors.New("it was written by a newer program")
 
-// anyKey opens files of all.
+// anyKey opens files of all keys.
 const anyKey = ""
 
-// openFile opens a file of a key. The error says why it is of no use.
+// openFile opens a file of a key. The error says why the file is unusable: a *DamagedError,
+// errOtherKey, errNewer, or that of the read.
 func openFile(path, key string) (*file, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -120,7 +121,7 @@ func openFile(path, key string) (*file, error) {
 	return x, nil
 }
 
-// A DamagedError is about a file that is of no use to anybody, or is gone.
+// A DamagedError says that a file is damaged, or gone: no model can use it.
 type DamagedError struct {
 	Path string
 	Why  string
@@ -133,7 +134,9 @@ func (x *file) read(key string) error {
 	if err != nil {
 		return err
 	}
-	useless := func(format string, args ...any) error { return &DamagedError{x.f.Name(), fmt.Sprintf(format, args...)} }
+	useless := func(format string, args ...any) error {
+		return &DamagedError{x.f.Name(), fmt.Sprintf(format, args...)}
+	}
 	x.tensors, err = mlx.OpenTensors(x.sum, info.Size())
 	if cut, ok := errors.AsType[*mlx.TruncatedError](err); ok {
 		return useless("%d bytes of it are missing", cut.Missing)
@@ -156,7 +159,8 @@ func (x *file) read(key string) error {
 	case h.Format != fileFormat:
 		return useless("it is no checkpoint")
 	case h.Version < fileVersion:
-		return useless("it has version %d of the format, and this program writes %d", h.Version, fileVersion)
+		return useless("it has version %d of the format, and this program writes %d", h.Version,
+			fileVersion)
 	case h.Version > fileVersion:
 		return errNewer
 	case h.Key != key && key != anyKey:
@@ -174,7 +178,7 @@ func (x *file) read(key string) error {
 
 func (x *file) close() error { return x.f.Close() }
 
-// load reads a tensor, and compares its sum.
+// load reads a tensor and compares its checksum.
 func (x *file) load(s *mlx.Scope, name string) *mlx.Array {
 	a := x.tensors.Load(s, name)
 	if s.Err() == nil && x.sum.last != x.Sums[name] {
@@ -184,11 +188,11 @@ func (x *file) load(s *mlx.Scope, name string) *mlx.Array {
 }
 
 func (x *file) damaged(name string) error {
-	return fmt.Errorf("checkpoint %s: %w", idOf(x.f.Name()), &DamagedError{x.f.Name(), fmt.Sprintf("tensor %s is damaged", name)})
+	return fmt.Errorf("checkpoint %s: %w", idOf(x.f.Name()),
+		&DamagedError{x.f.Name(), fmt.Sprintf("tensor %s is damaged", name)})
 }
 
-// A summing reader knows the sum of what was read last: a tensor, which is
-// read at once.
+// A summing reader keeps the checksum of its last read. A tensor is read in one call.
 type summing struct {
 	io.ReaderAt
 	last uint32
@@ -200,7 +204,7 @@ func (r *summing) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// A stored source has the rows of one cache in a file.
+// A stored source gives the rows of one cache from a file.
 type stored struct {
 	path, key string
 	cache     int
@@ -212,7 +216,8 @@ var _ cache.Source = stored{}
 func (r stored) Rows(s *mlx.Scope) (k, v *mlx.Array) {
 	x, err := openFile(r.path, r.key)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = &DamagedError{r.path, "its file was deleted, to keep within the space for checkpoints or by somebody"}
+		err = &DamagedError{r.path,
+			"its file was deleted, to keep within the space for checkpoints or by another program"}
 	}
 	if err != nil {
 		s.Fail(err)

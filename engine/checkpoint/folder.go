@@ -5,23 +5,26 @@ import (
 	"time"
 )
 
-// A Folder is what stores have in common whose files lie in one folder, as those of
-// several models in memory do: no two files get one id, nobody takes a file that
-// another one is writing for what a crash left, together they write no more in a day
-// than one may, and what one deletes for want of space none counts on. The zero value is ready.
+// A Folder is shared by the stores that keep files in one folder, such as those of several models
+// in memory. Its zero value is ready, and stores may share it from any goroutine. It ensures that
+//
+//   - no two files get the same id;
+//   - no store takes a file that another one is writing for the remains of a crash;
+//   - all stores together write no more bytes in a day than one may;
+//   - no store counts on a file that another one deleted for want of space.
 type Folder struct {
-	sweeping sync.Mutex // held by the store that deletes files for want of space
+	sweeping sync.Mutex // held by a store while it deletes files for want of space
 
 	mu     sync.Mutex
-	first  string    // id of a file that one of the stores could have begun first
-	last   string    // id of the file begun last
-	recent int64     // bytes written since
-	since  time.Time // and this, a day ago at most
+	first  string    // lowest id that one of the stores could have given
+	last   string    // highest id given
+	recent int64     // bytes written since since
+	since  time.Time // at most a day ago
 	stores []*Store
 }
 
-// enter adds a store, at a time, to a folder that has files up to an id, of which so
-// many bytes were written in the day before.
+// enter adds a store. at is the time, last is the highest id in the folder, and recent is how many
+// bytes of its files were written in the last 24 hours.
 func (f *Folder) enter(d *Store, at time.Time, last string, recent int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -32,7 +35,7 @@ func (f *Folder) enter(d *Store, at time.Time, last string, recent int64) {
 	f.stores = append(f.stores, d)
 }
 
-// leave takes a store out.
+// leave removes a store.
 func (f *Folder) leave(d *Store) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -44,7 +47,7 @@ func (f *Folder) leave(d *Store) {
 	}
 }
 
-// next returns the id of a file that is begun at a time.
+// next returns the id for a file that is begun at a time. It is higher than all ids before.
 func (f *Folder) next(at time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +58,8 @@ func (f *Folder) next(at time.Time) string {
 	return f.last
 }
 
-// spend reports whether so many bytes more may be written today, and counts them.
+// spend reports whether so many more bytes may be written today, and if so counts them. perDay 0 is
+// no bound.
 func (f *Folder) spend(bytes, perDay int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,8 +73,8 @@ func (f *Folder) spend(bytes, perDay int64) bool {
 	return true
 }
 
-// left reports whether a name is that of a file that was begun before any of the
-// stores could.
+// left reports whether a file of this name was begun before the first store: by a process that is
+// gone.
 func (f *Folder) left(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

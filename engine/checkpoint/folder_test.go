@@ -9,35 +9,35 @@ import (
 	"tandem/engine/mlx"
 )
 
-// beside begins a trie of another key over a folder in which others keep files.
+// beside opens a trie of another key over a folder where other stores keep files.
 func beside(t *testing.T, o StoreOptions) *bench {
 	t.Helper()
 	b := newBench(t, stacks[2].make, plenty)
 	store := NewStore(o)
-	t.Cleanup(store.Close) // behind closed
+	t.Cleanup(store.Close) // after closed
 	b.do(func(s *mlx.Scope) error { return b.trie.Load(s, store) })
 	return b
 }
 
-// closed ends tries, all of them before it is looked whether anything is left: that is
-// one figure for the process.
+// closed closes all tries before the check for bytes that are left, which is one figure for the
+// process.
 func closed(list ...*bench) {
 	for _, b := range list {
 		b.do(func(s *mlx.Scope) error { b.trie.Close(s); return nil })
 	}
 }
 
-// settled waits until what a trie offered is written, and told.
+// settled waits until everything that a trie offered is written and told to the index.
 func (b *bench) settled() {
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 }
 
-// TestFolderOfTwo: two stores write into one folder at the same time without getting
-// into each other's way, and each restores its own.
-func TestFolderOfTwo(t *testing.T) {
+// TestTwoStoresShareAFolder: two stores write into one folder at the same time, and each restores
+// its own files.
+func TestTwoStoresShareAFolder(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	one := beside(t, StoreOptions{Dir: dir, Key: "one", Budget: plenty, Folder: folder})
-	part := FilePath(dir, folder.next(time.Now())) + partSuffix // that it is writing
+	part := FilePath(dir, folder.next(time.Now())) + partSuffix // which the store is writing
 	if err := os.WriteFile(part, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestFolderOfTwo(t *testing.T) {
 	defer closed(one, two)
 	two.trie.store.Refresh()
 	if _, err := os.Stat(part); err != nil {
-		t.Errorf("what one is writing, another deletes: %v", err)
+		t.Errorf("a store deleted the file that another one is writing: %v", err)
 	}
 	for i := range int32(8) {
 		one.begin(text(i, 100), 50, 100).leave()
@@ -63,9 +63,9 @@ func TestFolderOfTwo(t *testing.T) {
 	}
 }
 
-// TestFolderBudget: what one store deletes to keep within the budget another one does
-// not count on.
-func TestFolderBudget(t *testing.T) {
+// TestDeletedFileIsMissedByItsWriter: a store does not count on a file that another one deleted to
+// keep within the budget.
+func TestDeletedFileIsMissedByItsWriter(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	o := StoreOptions{Dir: dir, Budget: 20 << 10, Folder: folder}
 	o.Key = "one"
@@ -88,13 +88,13 @@ func TestFolderBudget(t *testing.T) {
 			t.Fatalf("%s is still there", filepath.Base(path))
 		}
 		if !one.trie.store.misses(idOf(path)) {
-			t.Errorf("who wrote %s counts on it", filepath.Base(path))
+			t.Errorf("the writer of %s counts on it", filepath.Base(path))
 		}
 	}
 }
 
-// TestFolderDay: what all stores of a folder write counts.
-func TestFolderDay(t *testing.T) {
+// TestPerDayCountsAllStoresOfAFolder: the bound on bytes a day holds for all stores together.
+func TestPerDayCountsAllStoresOfAFolder(t *testing.T) {
 	dir, folder := t.TempDir(), new(Folder)
 	o := StoreOptions{Dir: dir, Budget: plenty, PerDay: 10 << 10, Folder: folder}
 	o.Key = "one"

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestForgottenWhileWritten: a file whose text was forgotten is deleted as soon as the
-// index says so: when it was written, or found. The sequence goes on, and what others
-// have of the text is written anew.
-func TestForgottenWhileWritten(t *testing.T) {
+// TestForgottenFileIsDeleted: a file whose text was forgotten is deleted as soon as the index says
+// so, when it was written or when it was found. The sequence goes on, and a later sequence writes
+// the text again.
+func TestForgottenFileIsDeleted(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{unwanted: func(e Entry) bool { return e.To > 20 }}
 		o := StoreOptions{Key: "k", Index: x}
@@ -19,7 +19,8 @@ func TestForgottenWhileWritten(t *testing.T) {
 		b.flush()
 		q.leave()
 		b.flush()
-		if n := len(checkpointFiles(t, dir)); n != 1 || len(x.added) != 1 || x.entries[x.added[0]].To != 20 || store.Failure() != "" {
+		if n := len(checkpointFiles(t, dir)); n != 1 || len(x.added) != 1 ||
+			x.entries[x.added[0]].To != 20 || store.Failure() != "" {
 			t.Fatalf("%d files, the index has %v, %s", n, x.entries, store.Failure())
 		}
 		x.unwanted = nil
@@ -27,8 +28,10 @@ func TestForgottenWhileWritten(t *testing.T) {
 		q.want(60, 60)
 		q.leave()
 		b.flush()
-		if last := x.entries[x.added[len(x.added)-1]]; last.To != 70 || len(checkpointFiles(t, dir)) != len(x.added) {
-			t.Errorf("the last file goes to %d, %d are there of %d", last.To, len(checkpointFiles(t, dir)), len(x.added))
+		if last := x.entries[x.added[len(x.added)-1]]; last.To != 70 ||
+			len(checkpointFiles(t, dir)) != len(x.added) {
+			t.Errorf("the last file goes to %d, %d are there of %d",
+				last.To, len(checkpointFiles(t, dir)), len(x.added))
 		}
 
 		y := &notebook{unwanted: func(e Entry) bool { return e.To > 20 }}

@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// maxGone is how many checkpoints are remembered that are no more.
+// maxGone is how many checkpoints that are gone are remembered.
 const maxGone = 10_000
 
-// gone remembers why checkpoints are no more, by their texts' digests. It may be
-// used from any goroutine.
+// gone remembers why checkpoints are gone, by the digests of their texts. It may be used from any
+// goroutine.
 type gone struct {
 	mu    sync.Mutex
 	why   map[int]map[string]string // by the length of the text and by its digest
 	count int
 }
 
-// add notes that the checkpoint of a text is no more.
+// add notes why the checkpoint of a text is gone. length is that of the text in tokens.
 func (g *gone) add(length int, digest, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.count >= maxGone { // of long ago, or nobody would have come so far
+	if g.count >= maxGone { // most are of long ago
 		g.why, g.count = nil, 0
 	}
 	if g.why == nil {
@@ -40,16 +40,16 @@ func (g *gone) add(length int, digest, why string) {
 	g.why[length][digest] = why
 }
 
-// clear forgets them.
+// clear forgets all of them.
 func (g *gone) clear() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.why, g.count = nil, 0
 }
 
-// find returns the longest beginning of a text that is longer than from, ends
-// before its last token, and had a checkpoint, and why that is no more. It
-// returns 0 if there is none.
+// find returns the longest beginning of a text whose checkpoint is gone, and why it is gone. It
+// looks at beginnings longer than from that end before the last token. It returns 0 if there is
+// none.
 func (g *gone) find(tokens []int32, from int) (length int, why string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +71,7 @@ func (g *gone) find(tokens []int32, from int) (length int, why string) {
 	return length, why
 }
 
-// digestOf tells a text from others without having it.
+// digestOf identifies a text without its tokens: 16 bytes of its SHA-256, in hex.
 func digestOf(tokens []int32) string {
 	h := sha256.New()
 	hashTokens(h, tokens)
@@ -89,5 +89,5 @@ func hashTokens(h hash.Hash, tokens []int32) {
 	}
 }
 
-// sumTokens is the digest of what h was given so far.
+// sumTokens returns the digest of the tokens that h has got so far.
 func sumTokens(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:16]) }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Kind says what a checkpoint's tokens are.
+// A Kind says where a checkpoint's tokens come from.
 type Kind string
 
 const (
@@ -19,62 +19,58 @@ const (
 	KindAnswer Kind = "answer" // generated, at least in part
 )
 
-// An Entry says what a file holds. All of it but Bytes and Digest stands in the
-// file's header.
+// An Entry describes a file. The file's header has every field except Bytes, Digest and Gone.
 type Entry struct {
-	ID     string // the file's name is made of it
-	Parent string // file that has the tokens before From; empty at the beginning of the text
+	ID     string // names the file; see FilePath
+	Parent string // id of the file with the tokens before From; empty at the beginning of the text
 	Key    string // StoreOptions.Key of the store that wrote it
-	// Context is likewise StoreOptions.Context; empty if no context of a draft
-	// is in it.
+	// Context is StoreOptions.Context of that store, empty if the file has no context of a draft.
 	Context  string
 	Kind     Kind
-	From, To int   // positions of its tokens in the text: [From, To)
-	Run      int64 // Label.Run of the sequence that computed it
-	Bytes    int64 // of the file
-	Digest   string
+	From, To int    // positions of its tokens in the text: [From, To)
+	Run      int64  // Label.Run of the sequence that computed it
+	Bytes    int64  // size of the file
+	Digest   string // of the text up to To
 	Created  time.Time
 
-	Gone string // of Known: why there is no such file; empty if there should be
+	Gone string // from Known: why the file is gone; empty if it should be there
 }
 
-// ErrForgotten is what an index says to a file whose text was forgotten while it was
-// made.
+// ErrForgotten is the answer of Index.Add to a file whose text was forgotten while it was written.
 var ErrForgotten = errors.New("its text was forgotten")
 
-// A Use is the restoration of a text's beginning.
+// A Use is one restoration of the beginning of a text.
 type Use struct {
-	IDs    []string // of the files it is in, the first tokens' first
-	Tokens int      // restored
+	IDs    []string // of its files, in the order of their tokens
+	Tokens int      // that were restored
 	Took   time.Duration
 }
 
-// An Index keeps what is known of files where it can be asked for. Its methods
-// are called by goroutines of the store. An error is logged, and nothing else
-// comes of it.
+// An Index records the files of checkpoints, in a database for instance. The store calls its
+// methods from several goroutines, some of them at the same time. The store logs an error and goes
+// on.
 type Index interface {
-	// Known returns what there is of this model, under all keys, with what is
-	// gone.
+	// Known returns the entries of this model, under all keys, with those whose file is gone.
 	Known() ([]Entry, error)
-	// Add says that a file is on disk from now on. ErrForgotten has it deleted.
+	// Add says that a file is now on disk. If it returns ErrForgotten, the store deletes the file.
 	Add(Entry) error
-	// Use says that a text was restored from files.
+	// Use says that a text was restored from files. Under load the store leaves some uses out.
 	Use(Use) error
-	// Lose says that a file is gone or of no use, and why.
+	// Lose says that a file is gone or unusable, and why.
 	Lose(id, why string) error
-	// ByWorth returns the files that may be deleted to make room, of all keys,
-	// that which is missed least first, and those that are to stay.
+	// ByWorth returns the files of all keys: in list those that may be deleted to make room, the
+	// least valuable first, and in stay those that must not be deleted.
 	ByWorth() (list, stay []Entry, err error)
 }
 
-// FilePath returns where the file of an entry lies in a folder.
+// FilePath returns the path of the file with this id in a folder.
 func FilePath(dir, id string) string { return filepath.Join(dir, id+fileSuffix) }
 
-// newID is that of a file that is begun at a time: its milliseconds, so that ids
+// newID returns the id of a file that is begun at a time: the milliseconds in base 36, so that ids
 // sort by time and can be typed.
 func newID(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 36) }
 
-// createdAt is the time of an id, zero if it is none.
+// createdAt returns the time of an id, zero if it is not an id.
 func createdAt(id string) time.Time {
 	ms, err := strconv.ParseInt(id, 36, 64)
 	if err != nil {
@@ -83,13 +79,14 @@ func createdAt(id string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// idOf is the id that a file's name is made of.
+// idOf returns the id of a file.
 func idOf(path string) string { return strings.TrimSuffix(filepath.Base(path), fileSuffix) }
 
-// entry is that of a header.
+// entry describes the file of a header. bytes is the size of the file.
 func (h *header) entry(path string, bytes int64) Entry {
 	e := Entry{
-		ID: idOf(path), Parent: h.Parent, Key: h.Key, Kind: h.Kind, From: h.From, To: len(h.Tokens), Run: h.Run,
+		ID: idOf(path), Parent: h.Parent, Key: h.Key, Kind: h.Kind, From: h.From, To: len(h.Tokens),
+		Run:   h.Run,
 		Bytes: bytes, Digest: digestOf(h.Tokens), Created: createdAt(idOf(path)),
 	}
 	for _, s := range h.Spans[min(h.Needed, len(h.Spans)):] {
@@ -100,8 +97,8 @@ func (h *header) entry(path string, bytes int64) Entry {
 	return e
 }
 
-// List returns the ids of the files in a folder, and the paths of what is left of
-// files that were being written. A folder that is not there has none.
+// List returns the ids of the files in a folder, and the paths of files that were only partly
+// written. A missing folder has none and is not an error.
 func List(dir string) (ids, parts []string, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,8 +115,8 @@ func List(dir string) (ids, parts []string, err error) {
 	return ids, parts, err
 }
 
-// ReadText returns the text of a file, from its beginning on. The error says why
-// the file is of no use.
+// ReadText returns the text of a file as tokens, from the beginning of the text. The error says why
+// the file is unusable.
 func ReadText(path string) ([]int32, error) {
 	x, err := openFile(path, anyKey)
 	if err != nil {
@@ -128,8 +125,7 @@ func ReadText(path string) ([]int32, error) {
 	return x.Tokens, x.close()
 }
 
-// Verify reads a file whole and compares its sums. The error says what is wrong
-// with it.
+// Verify reads a whole file and compares its checksums. The error says what is wrong with it.
 func Verify(path string) error {
 	x, err := openFile(path, anyKey)
 	if err != nil {
@@ -147,8 +143,8 @@ func Verify(path string) error {
 	return nil
 }
 
-// Delete removes the files of entries from a folder. Those that are not there
-// are no error.
+// Delete removes the files with these ids from a folder. It stops at the first error; a missing
+// file is not one.
 func Delete(dir string, ids []string) error {
 	for _, id := range ids {
 		if err := os.Remove(FilePath(dir, id)); err != nil && !os.IsNotExist(err) {

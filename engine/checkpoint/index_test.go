@@ -13,15 +13,15 @@ import (
 	"tandem/engine/mlx"
 )
 
-// flush waits until everything is on disk and told.
+// flush waits until everything is on disk and told to the index.
 func (b *bench) flush() {
 	b.t.Helper()
 	b.do(func(s *mlx.Scope) error { b.trie.store.flush(); return nil })
 }
 
-// TestIndexOfFiles: a file is added once it is on disk, with what its header
-// says, and used with those before it when its text is restored.
-func TestIndexOfFiles(t *testing.T) {
+// TestIndexIsToldOfWritesAndUses: the index is told of a file once it is on disk, and of the files
+// that a restored text used.
+func TestIndexIsToldOfWritesAndUses(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
 		o := StoreOptions{Key: "k", Context: "c", Index: x}
@@ -31,8 +31,9 @@ func TestIndexOfFiles(t *testing.T) {
 		b.drafting = false
 		b.begin(append(slices.Clone(a[:20]), text(2, 10)...), 30).leave()
 		b.flush()
-		// The branch is restored from the first.
-		if len(x.added) != 3 || len(x.lost) > 0 || len(x.used) != 1 || !slices.Equal(x.used[0], x.added[:1]) {
+		// The branch is restored from the first file.
+		if len(x.added) != 3 || len(x.lost) > 0 || len(x.used) != 1 ||
+			!slices.Equal(x.used[0], x.added[:1]) {
 			t.Fatalf("added %q, used %q, lost %q", x.added, x.used, x.lost)
 		}
 		first, second, branch := x.entries[x.added[0]], x.entries[x.added[1]], x.entries[x.added[2]]
@@ -51,7 +52,8 @@ func TestIndexOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := Entry{
-				ID: c.got.ID, Parent: c.parent, Key: "k", Context: c.context, Kind: KindAnswer, From: c.from, To: c.to,
+				ID: c.got.ID, Parent: c.parent, Key: "k", Context: c.context, Kind: KindAnswer,
+				From: c.from, To: c.to,
 				Bytes: info.Size(), Digest: digestOf(c.text), Created: createdAt(c.got.ID),
 			}
 			if c.got != want {
@@ -59,13 +61,13 @@ func TestIndexOfFiles(t *testing.T) {
 			}
 		}
 
-		// Found again, they are known, and of what is restored the index hears.
+		// After a restart the files are known, and the index is told of restored texts.
 		defer b.restart(dir, o).Close()
 		q := b.begin(append(slices.Clone(a), 7))
 		q.want(60, 60)
 		q.leave()
 		b.begin(text(3, 20), 20).leave()
-		b.flush() // what was used stands before it
+		b.flush() // uses are told before it returns
 		if len(x.added) != 4 || len(x.lost) > 0 {
 			t.Errorf("after a restart added %q, lost %q", x.added[3:], x.lost)
 		}
@@ -75,17 +77,17 @@ func TestIndexOfFiles(t *testing.T) {
 	})
 }
 
-// TestIndexAgainstFolder: what the index and the folder do not agree on when a
-// store begins, and what a text of 60 tokens is told, whose files end at 20, 40 and
-// 60.
-func TestIndexAgainstFolder(t *testing.T) {
+// TestIndexFollowsFolder: where the index and the folder disagree when a store begins, the folder
+// decides. The text has 60 tokens; its files end at 20, 40 and 60.
+func TestIndexFollowsFolder(t *testing.T) {
 	const evicted = "was deleted to keep within 5 MB on disk"
 	for _, c := range []struct {
-		name     string
-		key      string
-		change   func(t *testing.T, x *notebook, path, id string) // of the last file
-		added    bool                                             // the last one is
-		lost     string                                           // the last one is, with this in its reason
+		name   string
+		key    string
+		change func(t *testing.T, x *notebook, path, id string) // of the last file
+		added  bool                                             // the last one is
+		// the last one is, with this in its reason
+		lost     string
 		restored int
 		gone     string // in Path.Gone
 	}{
@@ -144,13 +146,16 @@ func TestIndexAgainstFolder(t *testing.T) {
 			if q.path.Restored != c.restored {
 				t.Errorf("%d tokens were restored, want %d", q.path.Restored, c.restored)
 			}
-			if why := q.path.Gone; !strings.Contains(why, c.gone) || (why == "") != (c.gone == "") || why != "" && q.path.Length != 60 {
-				t.Errorf("of the first %d tokens the path says %q, want %q", q.path.Length, why, c.gone)
+			if why := q.path.Gone; !strings.Contains(why, c.gone) ||
+				(why == "") != (c.gone == "") || why != "" && q.path.Length != 60 {
+				t.Errorf("of the first %d tokens the path says %q, want %q",
+					q.path.Length, why, c.gone)
 			}
 			q.leave()
 			q = b.begin(append(slices.Clone(a[:50]), 7, 8))
 			if q.path.Gone != "" && q.path.Length > 50 {
-				t.Errorf("a text that parts before is told of %d tokens: %q", q.path.Length, q.path.Gone)
+				t.Errorf("a text that parts before is told of %d tokens: %q",
+					q.path.Length, q.path.Gone)
 			}
 			q.leave()
 			if c.added != slices.Equal(x.added, []string{id}) || !c.added && len(x.added) > 0 {
@@ -162,15 +167,16 @@ func TestIndexAgainstFolder(t *testing.T) {
 			switch {
 			case c.lost == "" && len(x.lost) > 0:
 				t.Errorf("lost %q", x.lost)
-			case c.lost != "" && (!slices.Equal(x.lost, []string{id}) || !strings.Contains(x.entries[id].Gone, c.lost)):
+			case c.lost != "" && (!slices.Equal(x.lost, []string{id}) ||
+				!strings.Contains(x.entries[id].Gone, c.lost)):
 				t.Errorf("lost %q, %q; want %q, %q", x.lost, x.entries[id].Gone, id, c.lost)
 			}
 		})
 	}
 }
 
-// rewrite replaces a part of a file's header by one of the same length, and its
-// sum by the right one.
+// rewrite replaces a part of a file's header by one of the same length, and the checksum by the new
+// header's.
 func rewrite(t *testing.T, path, old, new string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -193,10 +199,9 @@ func rewrite(t *testing.T, path, old, new string) {
 	}
 }
 
-// TestIndexDecidesWhatGoes: files go in the index's order until the rest is
-// within the budget, those that it does not name stay, and a text that begins as
-// one that went did is told why.
-func TestIndexDecidesWhatGoes(t *testing.T) {
+// TestIndexOrdersDeletions: files are deleted in the index's order until the rest is within the
+// budget. Files that it does not name stay. A text that begins like a deleted one is told why.
+func TestIndexOrdersDeletions(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	dir, x := t.TempDir(), &notebook{}
 	store := b.restart(dir, StoreOptions{Key: "k", Index: x})
@@ -221,7 +226,7 @@ func TestIndexDecidesWhatGoes(t *testing.T) {
 		return worth
 	}
 
-	// Room for four and a half, and a seventh comes.
+	// There is room for four and a half files, and a seventh comes.
 	store = b.restart(dir, StoreOptions{Key: "k", Index: x, Budget: 4*size + size/2})
 	defer store.Close()
 	b.begin(text(6, 60), 60).leave()
@@ -249,20 +254,21 @@ func TestIndexDecidesWhatGoes(t *testing.T) {
 	q.want(60, 60)
 	q.leave()
 
-	// What goes while a store is open it knows itself.
+	// A store knows of the files that it deleted while it was open.
 	order = []string{ids[5]}
 	store = b.restart(dir, StoreOptions{Key: "k", Index: x, Budget: 1})
 	defer store.Close()
 	b.begin(text(7, 60), 60).leave()
 	b.flush()
-	if at, why := store.gone.find(append(text(5, 60), 7), 0); at != 60 || !strings.Contains(why, "to keep within") {
+	if at, why := store.gone.find(append(text(5, 60), 7), 0); at != 60 ||
+		!strings.Contains(why, "to keep within") {
 		t.Errorf("of the first %d tokens the store says %q", at, why)
 	}
 }
 
-// TestIndexOfDamage: of rows that turn out to be damaged when they are read the
-// index hears then, and the text is told from then on.
-func TestIndexOfDamage(t *testing.T) {
+// TestIndexIsToldOfDamage: the index is told of damaged rows when they are read, and later texts
+// are told why.
+func TestIndexIsToldOfDamage(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		dir, x := t.TempDir(), &notebook{}
 		defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
@@ -279,7 +285,7 @@ func TestIndexOfDamage(t *testing.T) {
 		}
 		defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()
 		if len(x.lost) > 0 {
-			t.Errorf("%q were lost before anybody read them", x.lost)
+			t.Errorf("%q were lost before any read", x.lost)
 		}
 		asked := append(text(1, 60), 7)
 		b.do(func(s *mlx.Scope) error {
@@ -291,13 +297,16 @@ func TestIndexOfDamage(t *testing.T) {
 			return nil
 		})
 		b.flush() // it is told later
-		if !slices.Equal(x.lost, x.added) || !strings.Contains(x.entries[x.added[0]].Gone, "damaged") {
+		if !slices.Equal(x.lost, x.added) || !strings.Contains(x.entries[x.added[0]].Gone,
+			"damaged") {
 			t.Errorf("lost %q, %+v", x.lost, x.entries)
 		}
 		for range 2 {
 			q := b.begin(asked)
-			if q.path.Restored > 0 || q.path.Length != 60 || !strings.Contains(q.path.Gone, "damaged") {
-				t.Errorf("%d tokens restored; the first %d %s", q.path.Restored, q.path.Length, q.path.Gone)
+			if q.path.Restored > 0 || q.path.Length != 60 ||
+				!strings.Contains(q.path.Gone, "damaged") {
+				t.Errorf("%d tokens restored; the first %d %s",
+					q.path.Restored, q.path.Length, q.path.Gone)
 			}
 			q.leave()
 			defer b.restart(dir, StoreOptions{Key: "k", Index: x}).Close()

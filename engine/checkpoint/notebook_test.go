@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A notebook is an index in memory that also remembers what it was told.
+// A notebook is an index in memory that also records its calls.
 type notebook struct {
 	mu      sync.Mutex
 	entries map[string]Entry
@@ -14,11 +14,10 @@ type notebook struct {
 	added, lost []string // ids, in order
 	used        [][]string
 
-	// unwanted are those whose text was forgotten, if set.
+	// unwanted, if set, reports whether the text of an entry was forgotten.
 	unwanted func(Entry) bool
 
-	// order makes of the files there are the answer of ByWorth; nil leaves them
-	// by their ids.
+	// order, if set, orders the entries that ByWorth returns; otherwise they are ordered by id.
 	order func([]Entry) []Entry
 }
 
@@ -80,7 +79,8 @@ func (x *notebook) ByWorth() (list, stay []Entry, err error) {
 		list = x.order(list)
 	}
 	stay = slices.DeleteFunc(x.all(), func(e Entry) bool {
-		return e.Gone != "" || slices.ContainsFunc(list, func(other Entry) bool { return other.ID == e.ID })
+		return e.Gone != "" || slices.ContainsFunc(list,
+			func(other Entry) bool { return other.ID == e.ID })
 	})
 	return list, stay, nil
 }

@@ -9,41 +9,42 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Path is the place of one sequence in flight. It ends with Leave or Park.
+// A Path is the place of one sequence in flight in a trie. It ends with Leave or Park. It is used
+// on the MLX thread.
 type Path struct {
-	// Matched is how many of the sequence's first tokens the trie knew when it
-	// began, Restored how many of them need not be evaluated.
+	// Matched is how many of the sequence's first tokens the trie knew when the path began.
+	// Restored is how many of them need not be evaluated.
 	Matched, Restored int
 
-	// Parted says what follows the matched tokens where the trie knows another
-	// text, nil if it knows none.
+	// Parted says where the text parts from a text of the trie, nil if it does not.
 	Parted *Parting
 
-	// Gone says of a longer beginning of the text than Restored why its
-	// checkpoint is no more, and Length how long it is; 0 if there was none.
+	// Gone says why the checkpoint of a longer beginning than Restored is gone. Length is how many
+	// tokens that beginning has, 0 if there was none.
 	Gone   string
 	Length int
 
 	label  Label
 	trie   *Trie
-	node   *node // of its last capture, or of what was restored
-	source *node // whose edge Restored lies in, if it lies within one
+	node   *node // of the last capture, or of the restored text
+	source *node // whose edge Restored is inside; nil if it is at a node
 }
 
-// A Label tells the captures of one sequence from those of others.
+// A Label says which run the captures of a sequence belong to, and where its answer begins.
 type Label struct {
-	Run    int64 // of the caller; 0 = none
-	Prompt int   // tokens that come before what is generated
+	Run    int64 // the caller's number of the run; 0 = none
+	Prompt int   // tokens before the answer
 }
 
-// A Parting is where a text leaves another one.
+// A Parting says where a text parts from another one.
 type Parting struct {
-	Kept  int32 // the token that follows in the text that the trie has
-	Given int32 // in this one
-	Kind  Kind  // of what is kept
+	Kept  int32 // the next token in the text of the trie
+	Given int32 // the next token in this text
+	Kind  Kind  // of the text of the trie
 }
 
-// Begin looks for a text of one token at least.
+// Begin looks for a text of at least one token and returns its path, which stands at the node that
+// Restore will restore.
 func (t *Trie) Begin(tokens []int32, label Label) *Path {
 	t.settle()
 	p := &Path{trie: t, label: label}
@@ -69,7 +70,7 @@ func (t *Trie) Begin(tokens []int32, label Label) *Path {
 		}
 	}
 	t.use(n)
-	limit := min(p.Matched, len(tokens)-1) // the last one's output is wanted
+	limit := min(p.Matched, len(tokens)-1) // the last token's output is needed
 	if t.NeedsExact() {
 		for n.end > limit || !t.complete(n) {
 			n = n.parent
@@ -100,15 +101,15 @@ func (p *Path) stand(n *node) {
 	}
 }
 
-// NeedsExact is that of the trie.
+// NeedsExact is Trie.NeedsExact.
 func (p *Path) NeedsExact() bool { return p.trie.NeedsExact() }
 
-// Scheduled reports whether captures in the midst of a text are of use: to be
-// restored, or to be on disk if the program does not live to see its end.
+// Scheduled reports whether captures inside a text are useful: for restoring there, or for having
+// them on disk if the program ends before the text does.
 func (p *Path) Scheduled() bool { return p.trie.NeedsExact() || p.trie.store != nil }
 
-// File returns the id of a file that has the text up to a position, and that
-// position, as far as there is one: the text's last.
+// File returns the id of the last file on the path, and the position up to which the text is in
+// files. The id is empty if there is no file.
 func (p *Path) File() (id string, to int) {
 	n, t := p.node, p.trie
 	if t.closed {
@@ -120,13 +121,12 @@ func (p *Path) File() (id string, to int) {
 	return n.file, n.end
 }
 
-// From returns the position from which on the next capture holds rows.
+// From returns the position where the rows of the next capture begin.
 func (p *Path) From() int { return p.node.end }
 
-// Restore returns caches that hold the first Restored tokens, evaluated: other
-// arrays of s die. They are parked ones, or fresh ones filled with rows. After
-// an error there are none, the path stands at the beginning of the text, and s
-// goes on.
+// Restore returns caches that hold the first Restored tokens, evaluated; other arrays of s die.
+// They are parked caches, or fresh ones filled with rows. The caller owns them. After an error it
+// returns none, Restored is 0, the path stands at the beginning of the text, and s can go on.
 func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, error) {
 	if p.Restored == 0 {
 		return fresh(), nil
@@ -151,7 +151,7 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 		p.Restored, p.source = 0, nil
 		p.stand(p.trie.root)
 		if p.trie.store != nil {
-			p.trie.store.spoilt(err)
+			p.trie.store.giveUp(err)
 		}
 		return nil, err
 	}
@@ -161,19 +161,20 @@ func (p *Path) Restore(s *mlx.Scope, fresh func() cache.Stack) (cache.Stack, err
 	return stack, nil
 }
 
-// files returns the ids of the files that a text is in, in order.
+// files returns the ids of the files with the text up to n, in order.
 func (t *Trie) files(n *node) []string {
 	if n.parent == nil {
 		return nil
 	}
 	ids := t.files(n.parent)
-	if id := t.file(n); id != "" && (len(ids) == 0 || ids[len(ids)-1] != id) { // an edge may have been cut
+	// an edge may have been cut
+	if id := t.file(n); id != "" && (len(ids) == 0 || ids[len(ids)-1] != id) {
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// last returns the node whose edge Restored lies in, or is the end of.
+// last returns the node whose edge Restored is inside, or at the end of.
 func (p *Path) last() *node {
 	if p.source != nil {
 		return p.source
@@ -181,9 +182,9 @@ func (p *Path) last() *node {
 	return p.node
 }
 
-// RestoreContext fills the empty context of a draft with the first Restored
-// positions, evaluated, and reports whether it did: some may be missing. It has
-// to come before the first Extend. After an error it can only be freed.
+// RestoreContext fills the empty context of a draft with the first Restored positions, evaluated.
+// It returns false if some of them are missing. Call it before the first Extend. After an error the
+// context can only be freed.
 func (p *Path) RestoreContext(s *mlx.Scope, context cache.Stack) (bool, error) {
 	if p.Restored == 0 || len(context) != len(p.trie.exact)-p.trie.needed {
 		return false, nil
@@ -200,7 +201,7 @@ func (p *Path) RestoreContext(s *mlx.Scope, context cache.Stack) (bool, error) {
 	return true, s.Eval(context.Arrays()...)
 }
 
-// fill restores each cache from the nodes down to last.
+// fill restores each cache from the nodes from the root to last.
 func (p *Path) fill(s *mlx.Scope, stack cache.Stack, last *node) error {
 	for i, c := range stack {
 		var list []*cache.Snapshot
@@ -224,10 +225,11 @@ func rows(n *node, i int) []*cache.Snapshot {
 	return append(rows(n.parent, i), n.captures[i])
 }
 
-// Extend says that the sequence went on with tokens, from position From on, and
-// what its caches captured behind them: of those that keep every row the rows
-// of exactly these tokens, of others the state, or nil, and of a draft's context
-// its rows, or nil. It takes the references. It may evaluate.
+// Extend says that the sequence went on with tokens at position From, and what its caches captured
+// after them. A cache that keeps every row captured the rows of exactly these tokens; another one
+// captured its state, or nil; the context of a draft captured its rows, or nil. Extend takes the
+// references. It may evaluate, evict, and offer the edge to the store. It fails if there are no
+// tokens, or not one capture for each cache.
 func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) error {
 	t, n := p.trie, p.node
 	if t.closed {
@@ -236,7 +238,8 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 	}
 	if len(tokens) == 0 || len(captures) != len(t.exact) {
 		release(captures)
-		return fmt.Errorf("checkpoint: %d captures of %d tokens for %d caches", len(captures), len(tokens), len(t.exact))
+		return fmt.Errorf("checkpoint: %d captures of %d tokens for %d caches",
+			len(captures), len(tokens), len(t.exact))
 	}
 	for len(tokens) > 0 {
 		child := n.children[tokens[0]]
@@ -279,7 +282,7 @@ func (p *Path) Extend(s *mlx.Scope, tokens []int32, captures []*cache.Snapshot) 
 	return t.evict(s)
 }
 
-// adopt gives a node what it lacks.
+// adopt gives a node the captures that it lacks.
 func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
 	if !slices.Contains(n.captures, nil) {
 		release(captures)
@@ -295,8 +298,8 @@ func (t *Trie) adopt(n *node, captures []*cache.Snapshot) {
 	t.put(n, all)
 }
 
-// Lost reports whether the trie was closed: what comes is not kept.
+// Lost reports whether the trie was closed: then later captures are not kept.
 func (p *Path) Lost() bool { return p.trie.closed }
 
-// Leave ends the path of a sequence whose caches are gone, or are the caller's.
+// Leave ends the path of a sequence. Its caches stay with the caller.
 func (p *Path) Leave() { p.stand(nil) }

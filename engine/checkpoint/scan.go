@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// lookAhead begins a scan for the next Load.
+// lookAhead begins a scan, whose result the next Load takes.
 func (d *Store) lookAhead() {
 	found := make(chan []found, 1)
 	d.found = found
 	d.running.Go(func() { found <- d.scan() })
 }
 
-// A found file is one of the key.
+// A found file is a file of the store's key.
 type found struct {
 	header
 	path string
 }
 
-// files returns what scan does; the first time it has been done meanwhile.
+// files returns the files of the scan that lookAhead began, or of a new scan.
 func (d *Store) files() []found {
 	if d.found == nil {
 		return d.scan()
@@ -32,8 +32,7 @@ func (d *Store) files() []found {
 	return list
 }
 
-// Settle waits until nothing is looked for any more. No trie may be using the
-// store.
+// Settle waits for the scan in progress and drops its result. No trie may be using the store.
 func (d *Store) Settle() {
 	if d.found != nil {
 		<-d.found
@@ -41,25 +40,24 @@ func (d *Store) Settle() {
 	}
 }
 
-// Refresh begins anew, for files were deleted: what was found is looked for
-// again, and what is known of those that are gone is the index's. No trie may be
-// using the store.
+// Refresh begins a new scan after files were deleted. It also forgets why files are gone; the scan
+// gets that from the index again. No trie may be using the store.
 func (d *Store) Refresh() {
 	d.Settle()
 	d.gone.clear()
 	d.lookAhead()
 }
 
-// scan reads the headers of the folder's files, and returns those of the key,
-// edges that begin early first. What is left of files that were being written
-// is deleted; damaged ones are left out.
+// scan reads the headers of the folder's files and returns the files of the key, ordered by where
+// their edges begin. It deletes files that a crash left partly written, and damaged files, and
+// brings the index up to date.
 func (d *Store) scan() (list []found) {
 	entries, err := os.ReadDir(d.o.Dir)
 	if err != nil {
 		d.fail(err)
 		return nil
 	}
-	known := map[string]Entry{} // and not found
+	known := map[string]Entry{} // of the index, and not found yet
 	certain := d.o.Index != nil
 	d.tell("knowing checkpoints", func(i Index) error {
 		list, err := i.Known()
@@ -89,7 +87,8 @@ func (d *Store) scan() (list []found) {
 			continue
 		}
 		if k, ok := known[id]; certain && (!ok || k.Gone != "") {
-			if info, err := e.Info(); err == nil && d.add(x.entry(path, info.Size())) != nil { // its writer did not live to tell
+			// its writer ended before it could tell the index
+			if info, err := e.Info(); err == nil && d.add(x.entry(path, info.Size())) != nil {
 				x.close()
 				continue
 			}
@@ -101,7 +100,8 @@ func (d *Store) scan() (list []found) {
 	for _, e := range known {
 		if e.Gone != "" {
 			d.gone.add(e.To, e.Digest, e.Gone)
-		} else if _, err := os.Stat(FilePath(d.o.Dir, e.ID)); errors.Is(err, fs.ErrNotExist) { // and not written since
+			// and no store has written it since
+		} else if _, err := os.Stat(FilePath(d.o.Dir, e.ID)); errors.Is(err, fs.ErrNotExist) {
 			d.lose(e, "has lost its file")
 		}
 	}
@@ -109,19 +109,18 @@ func (d *Store) scan() (list []found) {
 	return list
 }
 
-// clear deletes a file that is of no use to anybody. It is called from any
-// goroutine.
+// clear deletes a damaged file. It may be called from any goroutine.
 func (d *Store) clear(err error) {
 	if e, ok := errors.AsType[*DamagedError](err); ok {
-		d.o.Logger.Warn("a checkpoint is of no use and is deleted", "file", e.Path, "reason", e.Why)
+		d.o.Logger.Warn("a checkpoint is damaged and is deleted", "file", e.Path, "reason", e.Why)
 		if err := os.Remove(e.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.o.Logger.Warn("deleting a checkpoint", "error", err)
 		}
 	}
 }
 
-// spoilt gives up a file whose rows turned out to be damaged.
-func (d *Store) spoilt(err error) {
+// giveUp deletes a file whose rows turned out to be damaged, and tells the index.
+func (d *Store) giveUp(err error) {
 	e, ok := errors.AsType[*DamagedError](err)
 	if !ok {
 		return
@@ -130,12 +129,14 @@ func (d *Store) spoilt(err error) {
 	d.miss(id)
 	d.clear(err)
 	d.later(func() {
-		d.tell("losing a checkpoint", func(x Index) error { return x.Lose(id, "was damaged: "+e.Why) })
+		d.tell("losing a checkpoint", func(x Index) error {
+			return x.Lose(id, "was damaged: "+e.Why)
+		})
 	})
 }
 
-// useless notes why a file cannot serve this model as it is loaded now. One of
-// another key may serve it when it is loaded otherwise, and is not lost.
+// useless notes why a file cannot serve this model as it is loaded now. A file of another key is
+// not lost: it may serve the model when it is loaded in another way.
 func (d *Store) useless(e Entry, err error) {
 	damaged, ok := errors.AsType[*DamagedError](err)
 	switch {
@@ -143,9 +144,9 @@ func (d *Store) useless(e Entry, err error) {
 		d.gone.add(e.To, e.Digest, "was computed by other weights, or with other settings")
 	case ok:
 		d.lose(e, "is of no use: "+damaged.Why)
-	case errors.Is(err, errNewer): // the program may come back
+	case errors.Is(err, errNewer): // the newer program may be used again
 		d.gone.add(e.To, e.Digest, "is of a newer version of the format")
-	default: // perhaps the next time
+	default: // the next read may succeed
 		d.gone.add(e.To, e.Digest, "could not be read")
 	}
 }

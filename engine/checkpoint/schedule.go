@@ -2,19 +2,18 @@ package checkpoint
 
 import "slices"
 
-// When checkpoints are taken. Those of answers follow ollama's pull request
-// 15914: close to one another where a follow-up most often parts from what was
-// generated, and few in long texts.
+// These say when checkpoints are taken. Those of answers follow ollama's pull request 15914: close
+// to one another where a follow-up most often parts from the answer, and few in long answers.
 const (
 	PromptEvery = 8192 // prompt tokens
 	MinGap      = 16   // tokens between two boundaries of a prompt
-	Final       = 64   // tokens an answer has at least for its end to be kept
+	Final       = 64   // fewest tokens of an answer whose end is kept
 )
 
-// Offsets returns the offsets, ascending, at which a prompt of length tokens is
-// captured when its first from tokens are there already: at its boundaries, which
-// are the ends of messages say, every PromptEvery tokens, and before its last token,
-// from where the same prompt goes on.
+// Offsets returns the offsets, ascending, at which to capture a prompt of length tokens whose first
+// from tokens are restored. They are its boundaries, such as the ends of messages, every multiple
+// of PromptEvery, and the position before its last token, where the same prompt can go on. Offsets
+// closer than MinGap to the one before are left out.
 func Offsets(from, length int, boundaries []int) []int {
 	candidates := slices.Clone(boundaries)
 	for at := PromptEvery; at < length; at += PromptEvery {
@@ -37,8 +36,8 @@ func Offsets(from, length int, boundaries []int) []int {
 	return offsets
 }
 
-// Next returns how many tokens an answer has at its next checkpoint when it has
-// generated so many.
+// Next returns how many tokens an answer has at its next checkpoint, if it has generated tokens
+// now.
 func Next(generated int) int {
 	step := 1024
 	switch {

@@ -12,7 +12,7 @@ import (
 
 const window = 8 // of the rings
 
-// stacks are the kinds of layers that matter to a trie.
+// stacks are the combinations of layers that differ for a trie.
 var stacks = []struct {
 	name string
 	make func() cache.Stack
@@ -20,19 +20,20 @@ var stacks = []struct {
 	{"full", func() cache.Stack { return cache.Stack{cache.NewKV(0), cache.NewKV(0)} }},
 	{"ring", func() cache.Stack { return cache.Stack{cache.NewRotating(window, 1)} }},
 	{"mixed", func() cache.Stack {
-		return cache.Stack{cache.NewRotating(window, 1), cache.NewKV(0), cache.NewRotating(2*window, 1)}
+		return cache.Stack{cache.NewRotating(window, 1), cache.NewKV(0),
+			cache.NewRotating(2*window, 1)}
 	}},
 }
 
-// A bench is a trie with a thread of its own. Its end checks that nothing is
-// left in memory.
+// A bench is a trie with a thread of its own. At its end it checks that no bytes are left in
+// memory.
 type bench struct {
 	t     *testing.T
 	th    *mlx.Thread
 	fresh func() cache.Stack
 	trie  *Trie
 
-	// Sequences that begin now have a draft with a context.
+	// drafting gives new sequences a draft with a context.
 	drafting bool
 }
 
@@ -64,8 +65,8 @@ func (b *bench) do(fn func(s *mlx.Scope) error) {
 	}
 }
 
-// A sequence is a text in flight. The rows of a position are made of all tokens
-// up to it, so that a row of another text shows.
+// A sequence is a text in flight. The rows of a position depend on all tokens up to it, so that a
+// row of another text shows.
 type sequence struct {
 	*bench
 	tokens []int32
@@ -74,7 +75,7 @@ type sequence struct {
 	draft  cache.Stack // a context; empty if there is none
 }
 
-// row is what the caches hold of position i.
+// row is the value that the caches hold at position i.
 func row(tokens []int32, i int) float32 {
 	h := uint32(2166136261)
 	for _, id := range tokens[:i+1] {
@@ -83,8 +84,8 @@ func row(tokens []int32, i int) float32 {
 	return float32(h >> 8)
 }
 
-// begin restores what it can of a text, checks it, and evaluates the rest with
-// captures at offsets.
+// begin restores a text as far as it can, checks the rows, and evaluates the rest with captures at
+// offsets.
 func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 	b.t.Helper()
 	q := &sequence{bench: b, tokens: slices.Clone(tokens)}
@@ -101,7 +102,7 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 		if failed == nil && (ok || q.path.Restored == 0) {
 			q.draft = context
 		} else {
-			context.Free(s) // damaged or not there: it costs nothing else
+			context.Free(s) // damaged or missing; nothing else is lost
 		}
 		return nil
 	})
@@ -110,8 +111,7 @@ func (b *bench) begin(tokens []int32, offsets ...int) *sequence {
 	return q
 }
 
-// write evaluates tokens [from, to) and extends the path by the captures at
-// offsets.
+// write evaluates tokens [from, to) and extends the path by the captures at offsets.
 func (q *sequence) write(from, to int, offsets ...int) {
 	q.t.Helper()
 	q.do(func(s *mlx.Scope) error {
@@ -154,7 +154,7 @@ func (q *sequence) write(from, to int, offsets ...int) {
 	})
 }
 
-// more goes on with tokens.
+// more appends tokens and evaluates them.
 func (q *sequence) more(tokens []int32, offsets ...int) {
 	q.t.Helper()
 	from := len(q.tokens)
@@ -185,7 +185,8 @@ func (q *sequence) check(n int) {
 			}
 			for j, got := range rows {
 				if want := row(q.tokens, p.From()+j); got != want {
-					return fmt.Errorf("cache %d has %g at position %d, want %g", i, got, p.From()+j, want)
+					return fmt.Errorf("cache %d has %g at position %d, want %g",
+						i, got, p.From()+j, want)
 				}
 			}
 		}
@@ -212,7 +213,7 @@ func (q *sequence) leave() {
 	})
 }
 
-// text makes n tokens that depend on what they begin with.
+// text makes n tokens that depend on first.
 func text(first int32, n int) []int32 {
 	tokens := make([]int32, n)
 	for i := range tokens {

@@ -12,67 +12,71 @@ import (
 	"tandem/engine/mlx"
 )
 
-// What may wait to be written, in memory: so many files, and so many bytes behind
-// the first. What comes beyond that stays in memory alone.
+// These bound what waits in memory to be written: so many files, and so many bytes after the first
+// file. Edges beyond that stay in memory only.
 const (
 	queued      = 16
 	queuedBytes = 512 << 20
 )
 
-// StoreOptions say where a Store keeps files, and whose.
+// StoreOptions say where a Store keeps files, and for which model.
 type StoreOptions struct {
-	Dir     string  // a folder of its own, made if missing
-	Folder  *Folder // of all stores that have files there now; nil if there is no other
-	Key     string  // tells the target, its type and its layout from others
-	Context string  // tells the drafter whose contexts are kept from others
+	Dir     string  // a folder for checkpoints alone, made if missing
+	Folder  *Folder // shared by all stores with files there; nil if there is no other store
+	Key     string  // identifies the target, its type and its layout
+	Context string  // identifies the drafter whose contexts are kept
 
-	// Index, if there is one, is told of the files; without one, those of
-	// which the longest ago was written are missed least.
+	// Index, if there is one, is told about the files and orders their deletion. Without one the
+	// oldest files are deleted first.
 	Index Index
 
-	Budget int64        // bytes of all files of the folder; those that are missed least go first
-	PerDay int64        // bytes written in 24 hours at most, as far as files are left of them; 0 is no bound
+	Budget int64 // most bytes of all files of the folder
+
+	// PerDay is how many bytes are written in 24 hours at most, 0 for no bound. After a restart,
+	// files that are gone no longer count.
+	PerDay int64
+
 	Logger *slog.Logger // nil discards
 }
 
-// A Store keeps what a trie holds in files, and brings it back after a restart.
-// Files are written by a goroutine of its own, one after the other. A folder
-// that cannot be written to, or a full disk, costs what would have been kept, and a
-// warning.
+// A Store keeps the edges of a trie in files, and brings them back after a restart. A goroutine of
+// the store writes them, one after the other. If the folder cannot be written or the disk is full,
+// the files are not kept and the store logs a warning.
 type Store struct {
 	o       StoreOptions
 	gone    *gone
 	jobs    chan *job
-	errands chan func()    // of the writer, beside jobs
+	tasks   chan func()    // small tasks for the writer
 	stopped chan struct{}  // closed by the writer
 	pending sync.WaitGroup // jobs
 	running sync.WaitGroup // goroutines of the store
-	found   chan []found   // by a scan ahead of Load; nil once they are taken
+	found   chan []found   // the result of lookAhead; nil once it is taken
 
 	mu      sync.Mutex
 	done    []*job
-	missing map[string]bool // ids that nodes may have and no file has
-	waiting int64           // bytes of the jobs
+	missing map[string]bool // ids without a file, which nodes may still have
+	waiting int64           // bytes of the jobs in memory
 	failure string
 }
 
-// A job is a file to be written.
+// A job is a file that waits to be written.
 type job struct {
 	path     string
 	header   header
 	image    *mlx.TensorImage
 	bytes    int64             // of the image
-	captures []*cache.Snapshot // of what is in it, retained; nil where nothing is
+	captures []*cache.Snapshot // of its rows, retained; nil where it has none
 	err      error
 }
 
-// NewStore begins to keep files, and to look for those that are there. Close
-// ends it.
+// NewStore makes a store, and begins to look for files that are there. The caller closes it. A
+// folder that cannot be made is not an error here: see Failure.
 func NewStore(o StoreOptions) *Store {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued), errands: make(chan func(), queued), stopped: make(chan struct{})}
+	d := &Store{o: o, gone: new(gone), missing: map[string]bool{}, jobs: make(chan *job, queued),
+		tasks: make(chan func(), queued), stopped: make(chan struct{})}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		d.fail(err)
 	}
@@ -85,7 +89,7 @@ func NewStore(o StoreOptions) *Store {
 			recent += f.bytes
 		}
 		if id := idOf(f.path); createdAt(id).Before(now.Add(day)) {
-			last = max(last, id) // whatever the clock says
+			last = max(last, id) // the clock may have been set back
 		}
 	}
 	d.o.Folder.enter(d, now, last, recent)
@@ -96,8 +100,7 @@ func NewStore(o StoreOptions) *Store {
 
 const day = 24 * time.Hour
 
-// spend reports whether so many bytes more may wait and be written today, and
-// counts them.
+// spend reports whether so many more bytes may wait and be written today, and if so counts them.
 func (d *Store) spend(bytes int64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,14 +111,14 @@ func (d *Store) spend(bytes int64) bool {
 	return true
 }
 
-// Busy reports whether files wait to be written.
+// Busy reports whether files wait to be written. It may be called from any goroutine.
 func (d *Store) Busy() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.waiting > 0
 }
 
-// Failure says why files are not kept, "" while they are.
+// Failure says why files are not kept, "" while they are. It may be called from any goroutine.
 func (d *Store) Failure() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -128,17 +131,18 @@ func (d *Store) fail(err error) {
 	d.failure = fmt.Sprintf("checkpoints are not written to disk: %v", err)
 	d.mu.Unlock()
 	if first {
-		d.o.Logger.Warn("checkpoints are not written to disk and end with the program", "folder", d.o.Dir, "error", err)
+		d.o.Logger.Warn("checkpoints are not written to disk and end with the program",
+			"folder", d.o.Dir, "error", err)
 	}
 }
 
-// write works off the jobs.
+// write writes the jobs and runs the tasks, until jobs is closed.
 func (d *Store) write() {
 	defer close(d.stopped)
 	for {
 		var j *job
 		select {
-		case f := <-d.errands:
+		case f := <-d.tasks:
 			f()
 			continue
 		case next, open := <-d.jobs:
@@ -175,7 +179,8 @@ func (d *Store) write() {
 	}
 }
 
-// add tells the index of a file. One that it does not want is deleted.
+// add tells the index about a file. If the index answers ErrForgotten, add deletes the file and
+// returns ErrForgotten.
 func (d *Store) add(e Entry) error {
 	forgotten := false
 	d.tell("keeping a checkpoint", func(x Index) error {
@@ -204,7 +209,7 @@ func (d *Store) tell(what string, f func(Index) error) {
 	}
 }
 
-// use notes that a text was restored from files.
+// use tells the index that a text was restored from files.
 func (d *Store) use(u Use) {
 	if d.o.Index == nil || len(u.IDs) == 0 {
 		return
@@ -212,33 +217,31 @@ func (d *Store) use(u Use) {
 	d.later(func() { d.tell("using checkpoints", func(x Index) error { return x.Use(u) }) })
 }
 
-// later has the writer do what may wait, and may be left out when there is too
-// much of it.
+// later gives the writer a task, or drops it if too many wait.
 func (d *Store) later(f func()) {
 	select {
-	case d.errands <- f:
+	case d.tasks <- f:
 	default:
 	}
 }
 
-// misses reports whether an id that a node has is no file's.
+// misses reports whether there is no file of an id that a node has.
 func (d *Store) misses(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.missing[id]
 }
 
-// miss notes that a file is gone.
+// miss notes that the file of an id is gone.
 func (d *Store) miss(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing[id] = true
 }
 
-// offer has the captures of an edge written, unless too much waits or was
-// written today: h says of which text and from where on, captures are those of the
-// needed caches and behind them of a draft's. It returns the id of the file to
-// be, empty if there will be none. It evaluates.
+// offer queues the captures of an edge for writing, unless too much waits or was written today. h
+// describes the edge. captures are those of the target's caches, followed by those of a draft's. It
+// returns the id of the file, empty if none will be written. It evaluates arrays of s.
 func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id string, err error) {
 	if len(d.jobs) == cap(d.jobs) {
 		return "", nil
@@ -252,7 +255,8 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 			continue
 		}
 		k, v := p.Rows(s)
-		arrays = append(arrays, mlx.NamedArray{Name: fmt.Sprintf("%d.k", i), Array: k}, mlx.NamedArray{Name: fmt.Sprintf("%d.v", i), Array: v})
+		arrays = append(arrays, mlx.NamedArray{Name: fmt.Sprintf("%d.k", i), Array: k},
+			mlx.NamedArray{Name: fmt.Sprintf("%d.v", i), Array: v})
 		j.header.Spans = append(j.header.Spans, &span{p.From(), p.To()})
 	}
 	if s.Err() != nil {
@@ -274,11 +278,11 @@ func (d *Store) offer(s *mlx.Scope, h header, captures []*cache.Snapshot) (id st
 	id = d.o.Folder.next(time.Now())
 	j.path = FilePath(d.o.Dir, id)
 	d.pending.Add(1)
-	d.jobs <- j // of this goroutine alone, so that there is room
+	d.jobs <- j // only this goroutine sends, so there is room
 	return id, nil
 }
 
-// settle lets go of what has been written. It is called on the MLX thread.
+// settle releases the captures that have been written. It is called on the MLX thread.
 func (d *Store) settle() {
 	d.mu.Lock()
 	done := d.done
@@ -298,12 +302,12 @@ func (d *Store) settle() {
 	}
 }
 
-// flush waits until everything is written and told, and settles.
+// flush waits until all jobs are written and all tasks are done, and settles.
 func (d *Store) flush() {
 	d.pending.Wait()
 	told := make(chan bool)
 	select {
-	case d.errands <- func() { close(told) }:
+	case d.tasks <- func() { close(told) }:
 		select {
 		case <-told:
 		case <-d.stopped:
@@ -313,7 +317,7 @@ func (d *Store) flush() {
 	d.settle()
 }
 
-// Close ends the store, behind the tries that use it.
+// Close ends the store and waits for its goroutines. The tries that use it must be closed before.
 func (d *Store) Close() {
 	close(d.jobs)
 	d.running.Wait()

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// A listed file is one of the folder's.
+// A listed file is a file of the folder.
 type listed struct {
 	path  string
 	bytes int64
 	date  time.Time
 }
 
-// list returns the files there are, of all keys.
+// list returns the files in the folder, of all keys.
 func (d *Store) list() (files []listed) {
 	entries, err := os.ReadDir(d.o.Dir)
 	if err != nil {
@@ -26,14 +26,14 @@ func (d *Store) list() (files []listed) {
 	for _, e := range entries {
 		info, err := e.Info()
 		if err == nil && strings.HasSuffix(e.Name(), fileSuffix) {
-			files = append(files, listed{filepath.Join(d.o.Dir, e.Name()), info.Size(), info.ModTime()})
+			files = append(files, listed{filepath.Join(d.o.Dir, e.Name()), info.Size(),
+				info.ModTime()})
 		}
 	}
 	return files
 }
 
-// sweep deletes those files that are missed least until the rest is within the
-// budget.
+// sweep deletes the least valuable files until the folder is within the budget.
 func (d *Store) sweep() error {
 	d.o.Folder.sweeping.Lock()
 	defer d.o.Folder.sweeping.Unlock()
@@ -64,7 +64,7 @@ func (d *Store) sweep() error {
 			continue
 		}
 		for _, other := range d.o.Folder.all() {
-			other.miss(e.ID) // first, so that nobody counts on it
+			other.miss(e.ID) // before the file goes, so that no store counts on it
 		}
 		if err := os.Remove(FilePath(d.o.Dir, e.ID)); err != nil {
 			errs = append(errs, err)
@@ -74,13 +74,14 @@ func (d *Store) sweep() error {
 		d.lose(e, why)
 	}
 	if sum > d.o.Budget {
-		errs = append(errs, fmt.Errorf("those that are pinned take %d MB alone, and %d are allowed", sum/1e6, d.o.Budget/1e6))
+		errs = append(errs, fmt.Errorf("those that are pinned take %d MB alone, and %d are allowed",
+			sum/1e6, d.o.Budget/1e6))
 	}
 	return errors.Join(errs...)
 }
 
-// byWorth returns the entries of files that may go, that which is missed least
-// first: those that no index knows, the oldest of them first, before all others.
+// byWorth returns the entries of files that may be deleted, the least valuable first. Files that
+// the index does not know come before all others, the oldest first.
 func (d *Store) byWorth(files []listed) (entries []Entry, err error) {
 	var known, stay []Entry
 	if d.o.Index != nil {
@@ -101,7 +102,7 @@ func (d *Store) byWorth(files []listed) (entries []Entry, err error) {
 	return append(entries, known...), nil
 }
 
-// lose remembers why a file is gone, whichever store it was of.
+// lose notes why a file is gone, for all stores of the folder and the index.
 func (d *Store) lose(e Entry, why string) {
 	for _, other := range d.o.Folder.all() {
 		if e.Digest != "" && e.Key == other.o.Key {

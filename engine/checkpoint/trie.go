@@ -7,11 +7,11 @@ import (
 	"tandem/engine/mlx"
 )
 
-// A Trie holds the states of texts: see the package comment.
+// A Trie holds the states of texts; see the package comment. It is used on the MLX thread.
 type Trie struct {
 	budget int64
 	exact  []bool // by cache: whether it needs exact restore points
-	needed int    // caches without which nothing can be restored; behind them are a draft's
+	needed int    // the target's caches, without which nothing can be restored; a draft's follow
 	root   *node
 	parked []*parked // in the order in which they were parked
 	bytes  int64     // of copied snapshots
@@ -19,7 +19,7 @@ type Trie struct {
 	closed bool
 
 	gone    *gone
-	store   *Store // nil if what is held is held in memory alone
+	store   *Store // nil if everything is in memory only
 	loading bool   // from the store
 }
 
@@ -27,20 +27,22 @@ type Trie struct {
 type node struct {
 	parent   *node
 	tokens   []int32 // of the edge; none at the root
-	end      int     // position behind them
+	end      int     // position after the edge
 	children map[int32]*node
-	captures []*cache.Snapshot // by cache; nil where it is not held; none at the root
-	kind     Kind              // of the tokens, when they came
-	file     string            // id of the one that has the edge, or began to be written; empty if there is none
-	stands   int               // sequences in flight and parked ones that stand here
-	used     int64             // clock of the last use
+	captures []*cache.Snapshot // by cache; nil where there is none; empty at the root
+	kind     Kind              // of the tokens when they were added
+	// id of the file of the edge, written or queued; empty if there is none
+	file   string
+	stands int   // sequences that stand here, in flight and parked
+	used   int64 // clock of the last use
 }
 
-// New makes an empty trie for stacks like one, and for contexts of drafts like
-// another, which keep every row; there may be none. Neither is kept. budget
-// bounds the bytes of what is held.
+// New makes an empty trie for stacks like stack and for draft contexts like context, which may be
+// empty. It keeps neither. budget bounds the bytes in memory. It panics if a context needs exact
+// restore points.
 func New(stack, context cache.Stack, budget int64) *Trie {
-	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}}, gone: new(gone)}
+	t := &Trie{budget: budget, needed: len(stack), root: &node{children: map[int32]*node{}},
+		gone: new(gone)}
 	for _, c := range slices.Concat(stack, context) {
 		t.exact = append(t.exact, c.NeedsExact())
 	}
@@ -50,19 +52,18 @@ func New(stack, context cache.Stack, budget int64) *Trie {
 	return t
 }
 
-// NeedsExact reports whether texts can be restored only where they were
-// captured.
+// NeedsExact reports whether texts can be restored only at the positions of their captures.
 func (t *Trie) NeedsExact() bool { return slices.Contains(t.exact, true) }
 
 // start returns the position of the edge's first token.
 func (n *node) start() int { return n.end - len(n.tokens) }
 
-// complete reports whether a node's end can be restored.
+// complete reports whether a text can be restored at the end of n.
 func (t *Trie) complete(n *node) bool {
 	return n == t.root || !slices.Contains(n.captures[:t.needed], nil)
 }
 
-// use marks a node and all before it as used now.
+// use marks a node and all nodes before it as used now.
 func (t *Trie) use(n *node) {
 	t.clock++
 	for ; n != nil; n = n.parent {
@@ -70,7 +71,7 @@ func (t *Trie) use(n *node) {
 	}
 }
 
-// put gives a node its captures, whose references it takes.
+// put gives a node its captures and takes their references.
 func (t *Trie) put(n *node, captures []*cache.Snapshot) {
 	n.captures = captures
 	for _, p := range captures {
@@ -80,7 +81,7 @@ func (t *Trie) put(n *node, captures []*cache.Snapshot) {
 	}
 }
 
-// take returns a node's captures, which are the caller's from here on.
+// take removes the captures of a node and returns them. The caller owns the references.
 func (t *Trie) take(n *node) []*cache.Snapshot {
 	captures := n.captures
 	n.captures = nil
@@ -93,7 +94,7 @@ func (t *Trie) take(n *node) []*cache.Snapshot {
 	return captures
 }
 
-// release gives up captures that no node has.
+// release drops the references to captures.
 func release(captures []*cache.Snapshot) {
 	for _, p := range captures {
 		if p != nil {
@@ -102,16 +103,17 @@ func release(captures []*cache.Snapshot) {
 	}
 }
 
-// attach makes a node behind parent. It takes the references of captures.
+// attach makes a node after parent. It takes the references of captures.
 func (t *Trie) attach(parent *node, tokens []int32, captures []*cache.Snapshot) *node {
-	n := &node{parent: parent, tokens: slices.Clone(tokens), end: parent.end + len(tokens), children: map[int32]*node{}}
+	n := &node{parent: parent, tokens: slices.Clone(tokens), end: parent.end + len(tokens),
+		children: map[int32]*node{}}
 	t.put(n, captures)
 	parent.children[tokens[0]] = n
 	return n
 }
 
-// cut puts a node into the midst of n's edge, behind its first count tokens,
-// and returns it. It has the rows of these and no state.
+// cut puts a node into the edge of n, after its first count tokens, and returns it. The new node
+// has the rows of these tokens and no state.
 func (t *Trie) cut(s *mlx.Scope, n *node, count int) (*node, error) {
 	heads, tails, err := t.split(s, n.captures, n.start()+count)
 	if err != nil {
@@ -127,9 +129,10 @@ func (t *Trie) cut(s *mlx.Scope, n *node, count int) (*node, error) {
 	return upper, nil
 }
 
-// split returns the captures of an edge that is cut at a position, beside
-// captures: rows are cut, states belong to the part behind.
-func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads, tails []*cache.Snapshot, err error) {
+// split returns the captures of the two parts of an edge that is cut at a position. Rows are cut;
+// states belong to the second part. captures stay.
+func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads,
+	tails []*cache.Snapshot, err error) {
 	heads, tails = make([]*cache.Snapshot, len(captures)), make([]*cache.Snapshot, len(captures))
 	for i, p := range captures {
 		switch {
@@ -148,8 +151,7 @@ func (t *Trie) split(s *mlx.Scope, captures []*cache.Snapshot, at int) (heads, t
 	return heads, tails, nil
 }
 
-// merge takes n out of the trie, whose only child gets its rows. Its state is
-// given up.
+// merge removes n from the trie. Its only child gets its rows; its state is dropped.
 func (t *Trie) merge(s *mlx.Scope, n *node) error {
 	var child *node
 	for _, child = range n.children {
@@ -178,7 +180,7 @@ func (t *Trie) merge(s *mlx.Scope, n *node) error {
 	return nil
 }
 
-// common returns how many tokens a and b share from the first on.
+// common returns how many first tokens a and b share.
 func common(a, b []int32) int {
 	n := min(len(a), len(b))
 	for i := range n {
@@ -189,8 +191,8 @@ func common(a, b []int32) int {
 	return n
 }
 
-// Close releases everything. Paths of sequences in flight lead nowhere from
-// here on.
+// Close waits for the store to write what it has, and releases everything. Paths in flight keep
+// nothing from here on: see Path.Lost.
 func (t *Trie) Close(s *mlx.Scope) {
 	t.closed = true
 	if t.store != nil {

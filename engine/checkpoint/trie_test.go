@@ -22,16 +22,16 @@ func each(t *testing.T, test func(t *testing.T, b *bench, exact bool)) {
 	}
 }
 
-// want checks what a text was found to match, and what of it was restored.
+// want checks how many tokens of a text were matched and restored.
 func (q *sequence) want(matched, restored int) {
 	q.t.Helper()
 	if q.path.Matched != matched || q.path.Restored != restored {
-		q.t.Fatalf("matched %d, restored %d; want %d and %d", q.path.Matched, q.path.Restored, matched, restored)
+		q.t.Fatalf("matched %d, restored %d; want %d and %d",
+			q.path.Matched, q.path.Restored, matched, restored)
 	}
 }
 
-// either is a number for stacks that need exact restore points and one for the
-// others.
+// either returns a for stacks that need exact restore points and b for the others.
 func either(exact bool, a, b int) int {
 	if exact {
 		return a
@@ -39,9 +39,9 @@ func either(exact bool, a, b int) int {
 	return b
 }
 
-// TestContinue: a text that goes on after its end is restored whole, one that
-// comes again but for one token.
-func TestContinue(t *testing.T) {
+// TestContinuedTextIsRestored: a text that goes on after its end is restored whole. The same text
+// again is restored except for its last token.
+func TestContinuedTextIsRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 50)
 		q := b.begin(a, 20, 50)
@@ -56,9 +56,9 @@ func TestContinue(t *testing.T) {
 	})
 }
 
-// TestDiverge: a text that parts in the midst of an edge is restored up to the
-// last checkpoint before, or up to there, and both go on from there.
-func TestDiverge(t *testing.T) {
+// TestPartingTextIsRestoredUpToThere: a text that parts inside an edge is restored up to the last
+// checkpoint before, or up to the parting. Both texts can go on.
+func TestPartingTextIsRestoredUpToThere(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 60)
 		b.begin(a, 20, 40, 60).park()
@@ -78,9 +78,9 @@ func TestDiverge(t *testing.T) {
 	})
 }
 
-// TestTogether: two sequences write the same text at once, and each goes on by
-// itself.
-func TestTogether(t *testing.T) {
+// TestTwoSequencesWriteOneText: two sequences write the same text at the same time, and each goes
+// on alone.
+func TestTwoSequencesWriteOneText(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
 		one := b.begin(a, 10, 40)
@@ -99,9 +99,9 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// TestSameAgain: what a second sequence captures at an edge's end that was
-// cut there fills in the state.
-func TestSameAgain(t *testing.T) {
+// TestSecondCaptureFillsInState: an edge that was cut has no state at its end, until a second
+// sequence captures it there.
+func TestSecondCaptureFillsInState(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
 		b.begin(a, 40).leave()
@@ -115,9 +115,9 @@ func TestSameAgain(t *testing.T) {
 	})
 }
 
-// TestParked: what goes on with a text takes over the caches it left, without a
-// copy; others copy.
-func TestParked(t *testing.T) {
+// TestParkedCachesAreTakenOver: a sequence that goes on with a text takes over its caches without a
+// copy. Other sequences copy.
+func TestParkedCachesAreTakenOver(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 50)
 		b.drafting = false // a context is copied, not parked
@@ -147,9 +147,9 @@ func TestParked(t *testing.T) {
 	})
 }
 
-// TestEvict: the longest unused goes, the budget is kept, and what a sequence
-// in flight stands on stays.
-func TestEvict(t *testing.T) {
+// TestEvictKeepsTheBudget: the texts that were not used for the longest time are evicted, and what
+// a sequence in flight stands on stays.
+func TestEvictKeepsTheBudget(t *testing.T) {
 	for _, k := range stacks {
 		t.Run(k.name, func(t *testing.T) {
 			b := newBench(t, k.make, plenty)
@@ -180,8 +180,8 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestUse: only the nodes on the way to what was used become younger.
-func TestUse(t *testing.T) {
+// TestUseMarksThePath: only the nodes on the path of a used text count as used.
+func TestUseMarksThePath(t *testing.T) {
 	b := newBench(t, stacks[2].make, plenty)
 	common := text(1, 20)
 	one, two := slices.Concat(common, text(2, 20)), slices.Concat(common, text(3, 20))
@@ -196,9 +196,9 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// TestRandom runs sequences that share beginnings, in random order, within a
-// budget that has to evict.
-func TestRandom(t *testing.T) {
+// TestRandomSequencesKeepTheTrieSound runs sequences that share beginnings, in random order, within
+// a budget that forces evictions.
+func TestRandomSequencesKeepTheTrieSound(t *testing.T) {
 	for _, k := range stacks {
 		for seed := range uint64(6) {
 			t.Run(fmt.Sprintf("%s/%d", k.name, seed), func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestRandom(t *testing.T) {
 							contexts++
 						}
 						restored += q.path.Restored
-						// Some rest of the text with captures.
+						// The rest of the text has captures.
 						from := len(q.tokens)
 						q.more(text(rng.Int32N(3), 40), offsets(from, from+40)...)
 						flying = append(flying, q)
@@ -263,9 +263,9 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestContext: a draft's context comes back with the text, unless a part of it
-// was written without.
-func TestContext(t *testing.T) {
+// TestDraftContextIsRestored: the context of a draft comes back with the text, unless a part of the
+// text was written without one.
+func TestDraftContextIsRestored(t *testing.T) {
 	each(t, func(t *testing.T, b *bench, exact bool) {
 		a := text(1, 40)
 		b.begin(a, 20, 40).park()
@@ -287,8 +287,9 @@ func TestContext(t *testing.T) {
 	})
 }
 
-// TestExtendRefused: captures that are not one a cache are given back.
-func TestExtendRefused(t *testing.T) {
+// TestExtendRefusesMissingCaptures: Extend wants one capture for each cache, and releases those of
+// a refused call.
+func TestExtendRefusesMissingCaptures(t *testing.T) {
 	b := newBench(t, stacks[0].make, plenty)
 	q := b.begin(text(1, 10))
 	b.do(func(s *mlx.Scope) error {
