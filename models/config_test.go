@@ -7,7 +7,7 @@ import (
 	"testing/fstest"
 )
 
-func TestEOS(t *testing.T) {
+func TestEOSJoinsNamedIDs(t *testing.T) {
 	for _, c := range []struct {
 		name               string
 		generation, config string
@@ -36,7 +36,7 @@ func TestEOS(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultsComeFromGenerationConfig(t *testing.T) {
 	d, err := readDefaults(fstest.MapFS{"generation_config.json": {Data: []byte(`{"temperature": 0.6, "top_k": 20, "do_sample": true}`)}})
 	if err != nil || d.Temperature == nil || *d.Temperature != 0.6 || d.TopK == nil || *d.TopK != 20 || d.TopP != nil {
 		t.Errorf("got %+v, %v", d, err)
@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-func TestChatTemplate(t *testing.T) {
+func TestChatTemplateIsFoundInEachPlace(t *testing.T) {
 	for _, c := range []struct {
 		name, file, config string
 		want, reason       string

@@ -27,9 +27,9 @@ func loadTiny(t *testing.T, th *mlx.Thread, arch string) *models.Bundle {
 	return b
 }
 
-// TestDrafter drafts for every architecture: a prompt's taps, and a block whose logits come from
+// TestDrafterDraftsForEveryArchitecture: it takes a prompt's taps, and its block gets logits from
 // the target.
-func TestDrafter(t *testing.T) {
+func TestDrafterDraftsForEveryArchitecture(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	dir := enginetest.TinyDrafter(t, nil)
@@ -68,7 +68,7 @@ func TestDrafter(t *testing.T) {
 	}
 }
 
-// draftOnce returns the logits of a block of 7 behind a prompt of 40 tokens.
+// draftOnce returns the logits of a block of 7 after a prompt of 40 tokens.
 func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []float32 {
 	t.Helper()
 	prompt := []byte("package main\n\nfunc main() { println(42) }")[:41]
@@ -95,9 +95,8 @@ func draftOnce(t *testing.T, th *mlx.Thread, m lm.Model, block *dflash.Model) []
 	return logits
 }
 
-// TestDrafterRefused: a drafter that can't draft for the target is refused in one sentence, with
-// nothing left in memory.
-func TestDrafterRefused(t *testing.T) {
+// TestUnfitDrafterIsRefused: the error is one sentence, and nothing is left in memory.
+func TestUnfitDrafterIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b := loadTiny(t, th, "qwen3")
 	before := th.Memory().Active
@@ -161,7 +160,7 @@ func TestDrafterRefused(t *testing.T) {
 		t.Errorf("active memory went from %d to %d over refused drafters", before, after)
 	}
 
-	// Nor can a drafter be run as a model, whatever it is shaped like.
+	// A drafter can't be loaded as a model either.
 	_, err := models.Load(t.Context(), th, enginetest.TinyDrafter(t, nil), models.Options{})
 	if err == nil || !strings.Contains(err.Error(), "is a drafter (DFlashDraftModel)") {
 		t.Errorf("loaded as a model: %v", err)

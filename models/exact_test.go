@@ -198,10 +198,9 @@ func TestBitControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { exactSuite(t, cache.Ring, "float32", d.Compare) })
 }
 
-// TestSpeedTier runs the suite as it is served: under OpenBLAS results depend a little on how many
-// rows are computed at once, but no more than a little. Along the recorded text, the likeliest
-// token may differ from one-row decode only where it is one of plain's top two and they are all but
-// equal.
+// TestSpeedTier runs the suite as models are served. Under OpenBLAS results depend a little on how
+// many rows are computed at once. Along the recorded text, the likeliest token may differ from
+// one-row decode only if it is one of plain's top two and the two are all but equal.
 func TestSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
@@ -212,8 +211,8 @@ func TestSpeedTier(t *testing.T) {
 	}
 }
 
-// TestLayouts compares ring and full layout of the same sliding-window model.
-func TestLayouts(t *testing.T) {
+// TestRingAndFullLayoutAgree compares the two layouts on one sliding-window model.
+func TestRingAndFullLayoutAgree(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "gemma3")
 	b, err := models.LoadFS(t.Context(), th, f.files, models.Options{})

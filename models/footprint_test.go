@@ -8,9 +8,9 @@ import (
 	"tandem/models"
 )
 
-// TestFootprintOfText compares what a text is said to take with what the caches of every
-// architecture take once they have it.
-func TestFootprintOfText(t *testing.T) {
+// TestFootprintOfTextEqualsCaches compares the predicted memory of a text with the memory of the
+// caches of every architecture.
+func TestFootprintOfTextEqualsCaches(t *testing.T) {
 	th := enginetest.NewThread(t)
 	const tokens = cache.MaxChunk // one forward, and a whole number of the rows that buffers grow by
 	for _, c := range []struct {
@@ -53,10 +53,10 @@ func TestFootprintOfText(t *testing.T) {
 	}
 }
 
-// TestFootprintOfLongText: a text that grew row by row up to its end takes no more than is said.
-func TestFootprintOfLongText(t *testing.T) {
+// TestFootprintBoundsGrownText: a text that grew row by row takes at most the predicted memory.
+func TestFootprintBoundsGrownText(t *testing.T) {
 	th := enginetest.NewThread(t)
-	const tokens = 1500 // no whole number of anything
+	const tokens = 1500 // not a multiple of any buffer size
 	dir := enginetest.TinyModel(t, "llama")
 	b, err := models.Load(t.Context(), th, dir, models.Options{})
 	if err != nil {
@@ -83,9 +83,9 @@ func TestFootprintOfLongText(t *testing.T) {
 	}
 }
 
-// TestFootprintOfDrafter: its weights are counted as they are in memory, and so is what it keeps of
-// a text.
-func TestFootprintOfDrafter(t *testing.T) {
+// TestFootprintOfDrafterEqualsItsMemory compares the predicted memory of weights and of a text with
+// what a drafter takes.
+func TestFootprintOfDrafterEqualsItsMemory(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "llama"), models.Options{})
 	if err != nil {
@@ -115,8 +115,8 @@ func TestFootprintOfDrafter(t *testing.T) {
 	}
 }
 
-// TestMeasureRefuses: what cannot be loaded is not measured, for the same reason.
-func TestMeasureRefuses(t *testing.T) {
+// TestMeasureRefusesWhatLoadRefuses: the reason is the same.
+func TestMeasureRefusesWhatLoadRefuses(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/nowhere"} {
 		_, want := models.Inspect(dir)
 		if _, err := models.Measure(dir); err == nil || err.Error() != want.Error() {

@@ -10,9 +10,9 @@ import (
 	"tandem/models"
 )
 
-// TestInspectAgrees compares what headers tell of every recorded model with what loading it tells,
-// and that with the memory in use.
-func TestInspectAgrees(t *testing.T) {
+// TestInspectAgreesWithLoad compares the headers of every recorded model with the loaded model, and
+// that with the memory in use.
+func TestInspectAgreesWithLoad(t *testing.T) {
 	th := enginetest.NewThread(t)
 	paths, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(paths) == 0 {
@@ -52,7 +52,7 @@ func TestInspectAgrees(t *testing.T) {
 				if moe := name == "qwen35-moe" && policy == models.DtypeCheckpoint; !moe && (said > i.Bytes || said < i.Bytes-8<<10) {
 					t.Errorf("%s: measuring tells %d bytes, loading %d", policy, said, i.Bytes)
 				}
-				// MLX serves some arrays from freed buffers a little larger than they.
+				// MLX puts some arrays into freed buffers that are a little larger.
 				if active := th.Memory().Active - before; active < i.Bytes || active > i.Bytes+64<<10 {
 					t.Errorf("%s: %d bytes told, %d in use", policy, i.Bytes, active)
 				}

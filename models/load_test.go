@@ -12,8 +12,8 @@ import (
 	"tandem/models"
 )
 
-// TestLoad loads a folder of each architecture and generates with it.
-func TestLoad(t *testing.T) {
+// TestEveryArchitectureLoadsAndGenerates loads a folder of each architecture and generates with it.
+func TestEveryArchitectureLoadsAndGenerates(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
@@ -64,8 +64,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestTaps asks for layer outputs out of order and twice.
-func TestTaps(t *testing.T) {
+// TestTapsComeInTheOrderAskedFor asks for layer outputs out of order and twice.
+func TestTapsComeInTheOrderAskedFor(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, "qwen3"), models.Options{})
 	if err != nil {
@@ -103,13 +103,13 @@ func TestTaps(t *testing.T) {
 		t.Error("taps are not those of the layers asked for, in order")
 	}
 	if none := taps(); none != nil {
-		t.Errorf("%d taps nobody asked for", len(none))
+		t.Errorf("%d taps that were not asked for", len(none))
 	}
 }
 
-// TestMistralWindow: a Mistral's sliding_window is one of all layers, as if layer_types said so;
-// without one, and in a Llama, all attend everything.
-func TestMistralWindow(t *testing.T) {
+// TestMistralWindowIsOfAllLayers: sliding_window does what layer_types would. Without it, and in a
+// Llama, every layer attends everything.
+func TestMistralWindowIsOfAllLayers(t *testing.T) {
 	th := enginetest.NewThread(t)
 	text := make([]int32, 60)
 	for i := range text {
@@ -149,9 +149,8 @@ func TestMistralWindow(t *testing.T) {
 	}
 }
 
-// TestRopeForms: rope_theta and rope_scaling may stand in rope_parameters, which wins over
-// rope_scaling.
-func TestRopeForms(t *testing.T) {
+// TestRopeParametersWinOverRopeScaling: rope_theta and rope_scaling may stand in rope_parameters.
+func TestRopeParametersWinOverRopeScaling(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, name := range []string{"llama", "qwen3"} {
 		last := func(fields map[string]any) []float32 {

@@ -158,8 +158,8 @@ func bfloat16ULP(v float64) float64 {
 	return math.Ldexp(1, exp-8)
 }
 
-// TestParity compares with mlx_lm on every recorded case: prompt in chunks of different sizes, then
-// the greedy continuation row by row and in chunks.
+// TestParity compares with mlx_lm on every recorded case: the prompt in chunks of different sizes,
+// then the greedy continuation row by row and in chunks.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(cases) < 23 {

@@ -11,9 +11,9 @@ import (
 	"tandem/models"
 )
 
-// TestParts evaluates the parts of models of every architecture and form of weights: attention
-// appends to the cache of every layer.
-func TestParts(t *testing.T) {
+// TestPartsAttendEveryLayer evaluates the parts of models of every architecture and form of
+// weights. Attention appends to the cache of every layer.
+func TestPartsAttendEveryLayer(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range exactCases {
 		f := openFixture(t, c.name)

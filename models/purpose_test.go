@@ -14,7 +14,7 @@ import (
 	"tandem/models"
 )
 
-// change writes an object to a JSON file of a folder, in place of what is there or into it.
+// change sets fields of a JSON file in a folder, or makes the file. A nil value removes a field.
 func change(t *testing.T, dir, name string, fields map[string]any) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -38,9 +38,9 @@ func change(t *testing.T, dir, name string, fields map[string]any) {
 	}
 }
 
-// TestPurpose: what a model is for is told by its files, the same before it is loaded and
-// afterwards, and what cannot be done is refused by name.
-func TestPurpose(t *testing.T) {
+// TestPurposeComesFromFiles: it is the same before and after a load. What is not supported is
+// refused by name.
+func TestPurposeComesFromFiles(t *testing.T) {
 	const pooling, score = "1_Pooling/config.json", "1_LogitScore/config.json"
 	embedder, reranker := enginetest.TinyEmbedder, enginetest.TinyReranker
 	generator := func(t testing.TB) string { return enginetest.TinyModel(t, "qwen3") }
@@ -136,9 +136,9 @@ func TestPurpose(t *testing.T) {
 	}
 }
 
-// TestRerankerByName: where no file tells, the name does, in a folder and in a hub's cache, if the
-// tokenizer has the words.
-func TestRerankerByName(t *testing.T) {
+// TestRerankerIsKnownByName: if no file tells, the name of the folder or of the repository does,
+// provided that the tokenizer has the words.
+func TestRerankerIsKnownByName(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct {
 		name  string
@@ -234,8 +234,8 @@ func loadedBytes(t *testing.T, th *mlx.Thread, dir string) int64 {
 	return b.Info.Bytes
 }
 
-// TestRerankPrompt: what a document spells is text.
-func TestRerankPrompt(t *testing.T) {
+// TestRerankPromptTakesDocumentsAsText: a document that spells a special token is text.
+func TestRerankPromptTakesDocumentsAsText(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Load(t.Context(), th, enginetest.TinyReranker(t), models.Options{})
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 	"tandem/models"
 )
 
-// TestRecurrentLayers looks at the states of a model with recurrent layers behind padding, behind
-// dropped rows, and captured inside a chunk: each is that of one-row decode to the bit, in the bit
-// tier.
-func TestRecurrentLayers(t *testing.T) {
+// TestRecurrentStatesEqualOneRowDecode compares, to the bit in the bit tier, the states of
+// recurrent layers after padding, after dropped rows, and captured inside a chunk.
+func TestRecurrentStatesEqualOneRowDecode(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
 	}
@@ -68,7 +67,7 @@ func TestRecurrentLayers(t *testing.T) {
 		}
 		return all
 	}
-	want := make([][][]float32, len(text)+1) // behind so many rows, by layer
+	want := make([][][]float32, len(text)+1) // after so many rows, by layer
 	plain := cache.Stack(m.NewCaches(cache.Options{}))
 	for i := range text {
 		run(plain, i+1, 0)
@@ -116,9 +115,9 @@ func TestRecurrentLayers(t *testing.T) {
 				if err := caches.Trim(drop); err != nil {
 					t.Fatal(err)
 				}
-				check("behind dropped rows", states(caches), 3+n-drop)
+				check("after dropped rows", states(caches), 3+n-drop)
 				run(caches, 3+n+2, 3)
-				check("behind rows after these", states(caches), 3+n+2)
+				check("after further rows", states(caches), 3+n+2)
 				freeCaches(t, th, caches)
 			}
 		}
@@ -126,8 +125,8 @@ func TestRecurrentLayers(t *testing.T) {
 	d.Check(t)
 }
 
-// TestBitExperts runs a part of the bit tier's suite on models with experts, for which the whole of
-// it takes minutes.
+// TestBitExperts runs a part of the bit tier's suite on models with experts. All of it takes
+// minutes.
 func TestBitExperts(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -162,8 +161,7 @@ func TestBitExperts(t *testing.T) {
 	d.Check(t)
 }
 
-// TestQwen35Refuse: what config.json may say that is not computed.
-func TestQwen35Refuse(t *testing.T) {
+func TestQwen35RefusesUnsupportedConfigs(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct {
 		fields map[string]any

@@ -68,7 +68,7 @@ func editHeader(files fstest.MapFS, edit func(header string) string) {
 	files["model.safetensors"] = &fstest.MapFile{Data: slices.Concat(out, []byte(header), data[8+n:])}
 }
 
-// retype stores one tensor as another type, of whose data only so many quarters are kept.
+// retype stores one tensor as another type and keeps so many quarters of its data.
 func retype(files fstest.MapFS, tensor, dtype string, quarters int) {
 	data := files["model.safetensors"].Data
 	n := binary.LittleEndian.Uint64(data)
@@ -106,7 +106,8 @@ func shard(files fstest.MapFS, index string) {
 	files["model.safetensors.index.json"] = &fstest.MapFile{Data: []byte(index)}
 }
 
-func TestRefused(t *testing.T) {
+// TestDamagedModelIsRefused: the error is one line with a code, and nothing is left in memory.
+func TestDamagedModelIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	good := tiny(t, "llama")
@@ -228,7 +229,7 @@ func TestRefused(t *testing.T) {
 	if after := th.Memory().Active; after != before {
 		t.Errorf("active memory went from %d to %d over refused models", before, after)
 	}
-	// What was spoilt was a copy: the thread still loads the good one.
+	// Only copies were spoilt. The thread still loads the good model.
 	b, err := models.LoadFS(t.Context(), th, good, models.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +237,7 @@ func TestRefused(t *testing.T) {
 	b.Close()
 }
 
-func TestNoFolder(t *testing.T) {
+func TestMissingFolderIsRefused(t *testing.T) {
 	th := enginetest.NewThread(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -254,8 +255,8 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestUnneededTensors loads checkpoints with tensors that are known to be left over.
-func TestUnneededTensors(t *testing.T) {
+// TestKnownUnneededTensorsAreIgnored loads checkpoints with tensors that are known to be left over.
+func TestKnownUnneededTensorsAreIgnored(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")
 	ts, err := mlx.OpenTensors(bytes.NewReader(files["model.safetensors"].Data), int64(len(files["model.safetensors"].Data)))

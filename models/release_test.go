@@ -14,8 +14,8 @@ import (
 	"tandem/models"
 )
 
-// TestLoadCancelled cancels in the middle and hears no more of it.
-func TestLoadCancelled(t *testing.T) {
+// TestCancelledLoadStops cancels in the middle. Progress is not called again.
+func TestCancelledLoadStops(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	files := tiny(t, "llama")
@@ -40,8 +40,8 @@ func TestLoadCancelled(t *testing.T) {
 	}
 }
 
-// TestLoadPanic: weights that were kept before a panic are released.
-func TestLoadPanic(t *testing.T) {
+// TestPanicInLoadFreesWeights: weights that were kept before a panic are released.
+func TestPanicInLoadFreesWeights(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	_, err := models.LoadFS(t.Context(), th, tiny(t, "llama"), models.Options{Progress: func(done, total int64) {
@@ -57,7 +57,7 @@ func TestLoadPanic(t *testing.T) {
 	}
 }
 
-// TestFailedLoadsReleaseTemplates: a compiled template is memory that Go does not see.
+// TestFailedLoadsReleaseTemplates: Go does not see the memory of a compiled template.
 func TestFailedLoadsReleaseTemplates(t *testing.T) {
 	th := enginetest.NewThread(t)
 	files := tiny(t, "llama")

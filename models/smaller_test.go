@@ -12,9 +12,9 @@ import (
 	"tandem/models"
 )
 
-// TestSmallerModel takes models of other architectures as drafters, for a target that is loaded and
-// for one that is an outline, as long as their tokens are the target's.
-func TestSmallerModel(t *testing.T) {
+// TestSmallerModelDraftsWithSameTokens loads models of other architectures as drafters, for a
+// loaded target and for an outline. Other tokens are refused.
+func TestSmallerModelDraftsWithSameTokens(t *testing.T) {
 	th := enginetest.NewThread(t)
 	before := th.Memory().Active
 	target := enginetest.TinyModel(t, "qwen3")
@@ -76,7 +76,7 @@ func TestSmallerModel(t *testing.T) {
 				t.Errorf("%s: %v, want code %s and %q", c.name, err, c.code, c.want)
 			}
 		}
-		// A block network pairs with an outline just the same.
+		// A block network pairs with an outline too.
 		d, err := models.LoadDrafter(t.Context(), b, enginetest.TinyDrafter(t, nil), models.DrafterSettings{}, models.Options{})
 		if err != nil || d.Block == nil {
 			t.Fatalf("%+v, %v", d, err)
@@ -96,8 +96,7 @@ func TestSmallerModel(t *testing.T) {
 	}
 }
 
-// TestPocketOutline: the pocket model has an outline too.
-func TestPocketOutline(t *testing.T) {
+func TestPocketModelHasAnOutline(t *testing.T) {
 	th := enginetest.NewThread(t)
 	b, err := models.Outline(t.Context(), th, "")
 	if err != nil {

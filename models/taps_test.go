@@ -13,8 +13,8 @@ import (
 	"tandem/models"
 )
 
-// tapRows runs tokens through the model in one forward, which appends them to the caches, and
-// returns the taps of all layers: by row the outputs of all of them.
+// tapRows runs tokens through the model in one forward, which appends them to the caches. It
+// returns, by row, the outputs of all layers.
 func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tokens []int32) [][]float32 {
 	t.Helper()
 	var out [][]float32
@@ -85,7 +85,7 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 			freeCaches(t, th, caches)
 		}
 
-		// Verify blocks: the rows of accepted tokens, although wrong ones stand behind them.
+		// Verify blocks: the rows of accepted tokens, with wrong tokens after them.
 		for _, k := range []int{2, 4, 8, 16} {
 			caches := b.Model.NewCaches(opts)
 			at := len(e.prompt)
@@ -110,7 +110,7 @@ func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	}
 }
 
-// TestBitTaps holds the bit tier for what a drafter is told.
+// TestBitTaps holds the bit tier for the taps that a drafter gets.
 func TestBitTaps(t *testing.T) {
 	if !enginetest.Bit(t) {
 		return
@@ -129,9 +129,9 @@ func TestBitTapsControl(t *testing.T) {
 	enginetest.Control(t, func(d *enginetest.Diff) { tapSuite(t, cache.Ring, d.Compare) })
 }
 
-// TestTapIsOutput: the tap of a layer is what comes out of it, so that of the last one is what the
-// final norm scales: element by element by its weight, and each row as a whole.
-func TestTapIsOutput(t *testing.T) {
+// TestTapIsOutputOfItsLayer: the final norm scales the tap of the last layer, element by element by
+// its weight, and each row as a whole.
+func TestTapIsOutputOfItsLayer(t *testing.T) {
 	th := enginetest.NewThread(t)
 	for _, arch := range []string{"llama", "qwen3", "qwen3_5", "gemma3_text"} {
 		b := loadTiny(t, th, arch)

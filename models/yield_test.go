@@ -11,9 +11,9 @@ import (
 	"tandem/models"
 )
 
-// TestLoadLetsOthersPass: who waits for the thread has turns while weights are read, but not before
-// each tensor.
-func TestLoadLetsOthersPass(t *testing.T) {
+// TestLoadLendsTheThread: others that wait for the thread get turns while weights are read, but not
+// before each tensor.
+func TestLoadLendsTheThread(t *testing.T) {
 	th, dir := enginetest.NewThread(t), enginetest.TinyModel(t, "llama")
 	var turns atomic.Int64
 	var stop atomic.Bool
@@ -60,5 +60,5 @@ func TestLoadLetsOthersPass(t *testing.T) {
 			return
 		}
 	}
-	t.Error("nobody had a turn between two tensors in 1000 loads")
+	t.Error("there was no turn between two tensors in 1000 loads")
 }

@@ -43,7 +43,7 @@ func tiny(t testing.TB, fields map[string]any) []byte {
 // paired is the target of the recorded cases.
 var paired = lm.Config{VocabSize: 64, HiddenSize: 32, Layers: 6}
 
-func TestRefusedConfig(t *testing.T) {
+func TestBadConfigIsRefused(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		fields      map[string]any
@@ -94,8 +94,8 @@ func TestRefusedConfig(t *testing.T) {
 	}
 }
 
-// TestDefaultTaps checks the rule for configs that name no layers.
-func TestDefaultTaps(t *testing.T) {
+// TestDefaultTapsAreSpreadEvenly checks the rule for configs that name no layers.
+func TestDefaultTapsAreSpreadEvenly(t *testing.T) {
 	for _, c := range []struct {
 		layers, target int
 		want           []int

@@ -18,9 +18,9 @@ import (
 	"tandem/models/nn"
 )
 
-// TestStoredForms reads the same weights as other programs store them: under a prefix, and with q,
-// k and v in one matrix.
-func TestStoredForms(t *testing.T) {
+// TestStoredFormsGiveTheSameDrafter reads the same weights as other programs store them: under a
+// prefix, and with q, k and v in one matrix.
+func TestStoredFormsGiveTheSameDrafter(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	blocks := f.read(t, th)
@@ -54,10 +54,10 @@ func TestStoredForms(t *testing.T) {
 	}
 }
 
-// TestPacked compares random matrices of 8 bits with what they stand for, so that rows of keys and
-// values alone are taken from the packed form. One matrix stays as it is: it can't be stacked with
-// its neighbours.
-func TestPacked(t *testing.T) {
+// TestPackedWeightsEqualTheirPlainForm compares random matrices of 8 bits with plain ones, also for
+// the rows of keys and values alone. One matrix stays plain, so that it can't be stacked with its
+// neighbours.
+func TestPackedWeightsEqualTheirPlainForm(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	blocks := f.read(t, th)
@@ -124,9 +124,8 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// TestMisuse: what the drafter can't do fails the scope, with one sentence, and leaves the context
-// as it was.
-func TestMisuse(t *testing.T) {
+// TestMisuseFailsTheScope: the error is one sentence, and the context stays as it was.
+func TestMisuseFailsTheScope(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	on := newTarget(t, th, f, mlx.Float32)
@@ -161,8 +160,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestBlockSize: a block is no longer than what caches can drop at once.
-func TestBlockSize(t *testing.T) {
+// TestBlockSizeIsWhatCachesCanDrop: a block is no longer than what caches can drop at once.
+func TestBlockSizeIsWhatCachesCanDrop(t *testing.T) {
 	th := enginetest.NewThread(t)
 	f := openFixture(t, "causal")
 	on := newTarget(t, th, f, mlx.Float32)
@@ -171,7 +170,7 @@ func TestBlockSize(t *testing.T) {
 		if got := m.BlockSize(); got != want {
 			t.Errorf("trained for %d: blocks of %d, want %d", trained, got, want)
 		}
-		// The largest block can be drafted and dropped, behind a ring that is full.
+		// The largest block can be drafted and dropped when the ring is full.
 		p := &path{m: m, on: on, caches: m.NewCaches(cache.Options{Chunk: 1})}
 		p.extend(t, th, 72, 16)
 		p.draft(t, th, 3, want-1, 0)
@@ -205,9 +204,9 @@ func (noTensors) Names() []string                           { return nil }
 func (noTensors) Info(string) (mlx.TensorInfo, bool)        { return mlx.TensorInfo{}, false }
 func (noTensors) Load(s *mlx.Scope, name string) *mlx.Array { panic("load of " + name) }
 
-// TestPublishedShape asks for the weights of the drafter published for Gemma 4 26B-A4B, which has
+// TestPublishedDrafterIsRead asks for the weights of the drafter published for Gemma 4 26B-A4B,
 // 429,689,088 of them.
-func TestPublishedShape(t *testing.T) {
+func TestPublishedDrafterIsRead(t *testing.T) {
 	config := []byte(`{
 		"architectures": ["DFlashDraftModel"], "block_size": 16, "num_target_layers": 30, "vocab_size": 262144,
 		"dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 6, 11, 17, 22, 27]},

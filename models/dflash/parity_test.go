@@ -186,8 +186,8 @@ func (p *path) extend(t testing.TB, th *mlx.Thread, to, chunk int) {
 	}
 }
 
-// draft returns the logits (n, V) of a block behind the context, of which so many rows come with
-// it.
+// draft returns the logits (n, V) of a block after the context. So many rows of the context come
+// with the block.
 func (p *path) draft(t testing.TB, th *mlx.Thread, anchor int32, n, more int) [][]float32 {
 	t.Helper()
 	var rows [][]float32
@@ -232,7 +232,7 @@ func likeliest(row []float32, mask int32) int32 {
 	return best
 }
 
-// A score adds up how recorded blocks were met.
+// A score sums up how well the recorded blocks were matched.
 type score struct {
 	blocks, rows, drafts, wholeBlocks int
 	off, share                        float64 // largest difference of a logit, and relative to the largest of its block
@@ -307,8 +307,8 @@ func run(t testing.TB, th *mlx.Thread, f *fixture, m *dflash.Model, on *target, 
 	return c
 }
 
-// TestParity compares with the reference: in float32 the logits of every block and all drafts; in
-// bfloat16 it tells how many drafts agree.
+// TestParity compares with the reference: in float32 the logits of every block and all drafts. In
+// bfloat16 it counts the drafts that agree.
 func TestParity(t *testing.T) {
 	cases, err := filepath.Glob("testdata/parity/*/fixture.json")
 	if err != nil || len(cases) < 12 {

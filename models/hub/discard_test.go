@@ -26,9 +26,9 @@ func stopping(files map[string][]byte) func(http.ResponseWriter, *http.Request) 
 	}
 }
 
-// TestDiscard deletes of an interrupted pull what it began, and neither what another program had
-// begun nor what a snapshot has.
-func TestDiscard(t *testing.T) {
+// TestDiscardKeepsWhatOthersBegan: of an interrupted pull it deletes what the pull began. What
+// another program began, and what a snapshot has, stays.
+func TestDiscardKeepsWhatOthersBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
@@ -58,7 +58,7 @@ func TestDiscard(t *testing.T) {
 		wantCode(t, err, Busy)
 		unlock()
 
-		// A blob that a snapshot has is nobody's to discard, nor is what is none.
+		// Blobs of a snapshot are not discarded, and neither are names that are no blobs.
 		inCache(t, cache, "org/name", commitB, map[string]string{"config.json": string(files["config.json"])})
 		lay(t, cache, map[string]string{"precious": "x"})
 		began = append(began, "../../precious", "", "refs")
@@ -79,7 +79,7 @@ func TestDiscard(t *testing.T) {
 			}
 		}
 		if b, err := os.ReadFile(r.blob(etagOf(other, files[other]))); err != nil || len(b) != len(files[other]) {
-			t.Errorf("what the other program began has %d bytes, %v", len(b), err)
+			t.Errorf("the file that the other program began has %d bytes, %v", len(b), err)
 		}
 		if _, err := os.Stat(filepath.Join(cache, "precious")); err != nil {
 			t.Error(err)
@@ -90,8 +90,7 @@ func TestDiscard(t *testing.T) {
 	})
 }
 
-// TestDiscardAll: where nothing else is left the model's folder goes.
-func TestDiscardAll(t *testing.T) {
+func TestDiscardRemovesAnEmptyFolder(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
 	etag := strings.Repeat("a", 64)
@@ -104,8 +103,7 @@ func TestDiscardAll(t *testing.T) {
 	}
 }
 
-// TestFreed: what is said to be freed is what is freed.
-func TestFreed(t *testing.T) {
+func TestFreedEqualsWhatRemoveFrees(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
 	files := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000)}
@@ -127,8 +125,8 @@ func TestFreed(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestStalled: after some seconds without a byte it is said, before the request is given up.
-func TestStalled(t *testing.T) {
+// TestStalledPullSaysSo: after some seconds without a byte, before the request is given up.
+func TestStalledPullSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
@@ -143,7 +141,7 @@ func TestStalled(t *testing.T) {
 			}
 		})
 		if stalled < stalledAfter || stalled > stalledAfter+3*time.Second {
-			t.Errorf("it is said after %v", stalled)
+			t.Errorf("the pull says so after %v", stalled)
 		}
 	})
 }

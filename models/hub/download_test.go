@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// TestPullContinues cancels a pull in the middle of a file; the next one asks for the rest only.
-func TestPullContinues(t *testing.T) {
+// TestPullContinuesAfterCancel cancels a pull in the middle of a file. The next one asks for the
+// rest only.
+func TestPullContinuesAfterCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
@@ -69,8 +70,7 @@ func TestPullContinues(t *testing.T) {
 	})
 }
 
-// TestPullHard is a pull against a hub that misbehaves: it ends well all the same.
-func TestPullHard(t *testing.T) {
+func TestPullSurvivesMisbehavingHubs(t *testing.T) {
 	files := model()
 	content := files[shard]
 	// stored runs f on the requests for the content of the large shard, counting them from 1.
@@ -107,7 +107,7 @@ func TestPullHard(t *testing.T) {
 				}
 				return false
 			})},
-		{name: "more breaks in all than would be borne in a row", ranges: append([]string{""}, func() (all []string) {
+		{name: "more breaks in all than are allowed in a row", ranges: append([]string{""}, func() (all []string) {
 			for i := 1; i <= 13; i++ {
 				all = append(all, fmt.Sprintf("bytes=%d-", i*50_000))
 			}

@@ -15,7 +15,9 @@ import (
 	"testing/synctest"
 )
 
-func TestPullErrors(t *testing.T) {
+// TestPullErrorsHaveCodes: each failure has its code and says what to do. It leaves no model, and
+// nothing outside the model's folder.
+func TestPullErrorsHaveCodes(t *testing.T) {
 	answer := func(path string, status int, header ...string) func(*fakeHub) {
 		return func(h *fakeHub) {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
@@ -181,8 +183,9 @@ func TestPullErrors(t *testing.T) {
 	}
 }
 
-// TestPullFullDisk fills the disk while a file is written. What fitted stays for the next pull.
-func TestPullFullDisk(t *testing.T) {
+// TestPullKeepsWhatFitsOnAFullDisk fills the disk while a file is written. The next pull continues
+// with what fitted.
+func TestPullKeepsWhatFitsOnAFullDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const fits = 100_000
 		files := model()
@@ -209,7 +212,7 @@ func TestPullFullDisk(t *testing.T) {
 	})
 }
 
-func TestPullHostileNames(t *testing.T) {
+func TestPullRefusesHostileNames(t *testing.T) {
 	for _, name := range []string{
 		"../evil.json", "../../../../evil.json", "a/../../evil.json", "/etc/evil.json", "a//b.json", "./a.json", "a/./b.json", "..", ".", "",
 		`..\evil.json`, `C:\evil.json`, "C:evil.json", "a\x00.json", "a\n.json", "a/", strings.Repeat("a", maxFileLength) + ".json",
@@ -225,7 +228,7 @@ func TestPullHostileNames(t *testing.T) {
 			}
 		})
 	}
-	// One file in the place of another's folder cannot be.
+	// A file can't stand in the place of another file's folder.
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		files["a.json"], files["a.json/b.json"] = []byte("{}"), []byte("{}")

@@ -242,8 +242,7 @@ func weights(n int) []byte {
 	return b
 }
 
-// model is a repository as one finds them: a sharded model with things around it that it does not
-// need.
+// model returns a typical repository: a sharded model among files that it does not need.
 func model() map[string][]byte {
 	return map[string][]byte{
 		".gitattributes":                   []byte("*.safetensors filter=lfs"),
@@ -346,9 +345,8 @@ func cut(w http.ResponseWriter, r *http.Request, content []byte, n int) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestFakeHub sees that the fake can fail: it serves by httptest too, and refuses what it does not
-// know.
-func TestFakeHub(t *testing.T) {
+// TestFakeHubRefusesWhatItLacks: the fake can fail.
+func TestFakeHubRefusesWhatItLacks(t *testing.T) {
 	h := newFakeHub(t, model())
 	for path, want := range map[string]int{
 		"/org/name/resolve/" + commitA + "/config.json":            200,

@@ -30,7 +30,7 @@ func lay(t *testing.T, dir string, files map[string]string) {
 
 const twoShards = `{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}`
 
-func TestMissing(t *testing.T) {
+func TestMissingFilesAreListed(t *testing.T) {
 	tests := []struct {
 		name  string
 		files map[string]string
@@ -78,9 +78,9 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestHostileShards: however many shards a name or an index speaks of, the work is bounded by what
-// is there.
-func TestHostileShards(t *testing.T) {
+// TestHostileShardsAreBounded: however many shards a name or an index claims, the work is bounded
+// by the files that are there.
+func TestHostileShardsAreBounded(t *testing.T) {
 	many := func(n int) string {
 		var s strings.Builder
 		for i := range n {
@@ -103,7 +103,7 @@ func TestHostileShards(t *testing.T) {
 		_, err := missingFiles(dir)
 		wantCode(t, err, Damaged, "4096 files")
 	}
-	// Each of a set names all of it, which must not be spelled out once for each.
+	// Each shard names its whole set. The set must not be listed again for each shard.
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{"config.json": "{}"})
 	const n = 1000
@@ -133,7 +133,7 @@ func inCache(t *testing.T, cache, id, commit string, files map[string]string) {
 	}
 }
 
-func TestResolve(t *testing.T) {
+func TestResolveFindsTheSnapshot(t *testing.T) {
 	cache := t.TempDir()
 	whole := map[string]string{"config.json": `{"model_type": "llama"}`, "model.safetensors": "weights", "sub/x.jinja": "x"}
 	half := map[string]string{"config.json": `{}`, "tokenizer.json": "{}"}
@@ -200,9 +200,9 @@ func TestResolve(t *testing.T) {
 	wantCode(t, err, Disk)
 }
 
-// TestPullOffline: the error says what is missing, whatever signs are in its name, and does not
-// advise to pull.
-func TestPullOffline(t *testing.T) {
+// TestOfflinePullSaysWhatIsMissing: the message survives odd file names, and does not advise
+// pulling.
+func TestOfflinePullSaysWhatIsMissing(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/half", commitA, map[string]string{"config.json": "{}", "model.safetensors": "weights", "a: b.json": "-> nowhere"})
 	lay(t, cache, map[string]string{"models--org--parts/blobs/abc.incomplete": "x"})
@@ -219,8 +219,8 @@ func TestPullOffline(t *testing.T) {
 	}
 }
 
-// TestResolveNewest sees that without a ref the newest of several whole snapshots is taken.
-func TestResolveNewest(t *testing.T) {
+// TestResolveTakesTheNewestWithoutARef, of several whole snapshots.
+func TestResolveTakesTheNewestWithoutARef(t *testing.T) {
 	cache := t.TempDir()
 	whole := map[string]string{"config.json": `{}`, "model.safetensors": "weights"}
 	r := repo{cache, "org/name"}
@@ -236,7 +236,7 @@ func TestResolveNewest(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParseSplitsNames(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"org/name":                      {"org/name", "main"},
 		"gpt2":                          {"gpt2", "main"},
@@ -260,7 +260,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestFromPage(t *testing.T) {
+func TestFromPageNamesTheModel(t *testing.T) {
 	const endpoint = "http://mirror.test:8080/hub"
 	for address, want := range map[string]string{
 		"https://huggingface.co/org/name":                             "org/name",
@@ -286,7 +286,7 @@ func TestFromPage(t *testing.T) {
 	}
 }
 
-func TestParseDir(t *testing.T) {
+func TestParseDirSplitsSnapshots(t *testing.T) {
 	for _, id := range []string{"org/name", "gpt2"} {
 		dir := repo{"/a/b", id}.snapshot(commitA)
 		for _, dir := range []string{dir, dir + "/"} {
@@ -303,8 +303,7 @@ func TestParseDir(t *testing.T) {
 	}
 }
 
-// TestList: the models of a cache by their folders, whatever else lies there.
-func TestList(t *testing.T) {
+func TestListFindsModelFoldersOnly(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"models--org--b", "models--org--a", "models--plain", "datasets--org--c", ".locks", "models--", "models--a--b--c", "tmp"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inside is true of a name that cannot leave the folder that it is joined to.
+// inside reports whether a name stays in the folder that it is joined to.
 func inside(name string) bool {
 	const dir = "/a/b"
 	joined := filepath.Join(dir, name)

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 )
 
-// outside makes a folder with a file that nothing in a cache may touch, and returns it with a check
-// of that.
+// outside makes a folder with a file that must stay untouched. It returns the folder and a check.
 func outside(t *testing.T) (dir string, untouched func()) {
 	t.Helper()
 	dir = t.TempDir()
@@ -29,8 +28,9 @@ func outside(t *testing.T) (dir string, untouched func()) {
 	}
 }
 
-// TestPullThroughLink: where a link stands for a folder of the snapshot, nothing is made behind it.
-func TestPullThroughLink(t *testing.T) {
+// TestPullMakesNothingThroughALink: a link stands for a folder of the snapshot, and nothing is made
+// where it leads.
+func TestPullMakesNothingThroughALink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		files["sub/theirs.json"], files["sub/new.json"] = []byte("{}"), []byte("{}")
@@ -50,8 +50,8 @@ func TestPullThroughLink(t *testing.T) {
 	})
 }
 
-// TestRemoveLinks: of what a snapshot links to, its own blobs go and nothing else.
-func TestRemoveLinks(t *testing.T) {
+// TestRemoveDeletesItsOwnBlobsOnly, whatever a snapshot links to.
+func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 	for name, link := range map[string]func(r repo, there string) (target, name string){
 		"a file": func(r repo, there string) (string, string) {
 			return filepath.Join(there, "theirs.json"), filepath.Join(r.snapshot(commitA), "a.json")
@@ -110,8 +110,8 @@ func TestRemoveLinks(t *testing.T) {
 	untouched()
 }
 
-// TestRemoveElsewhere: what is not the folder of a snapshot is not removed, however it is spelled.
-func TestRemoveElsewhere(t *testing.T) {
+// TestRemoveRefusesOtherFolders, however they are spelled.
+func TestRemoveRefusesOtherFolders(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}"})
 	dir := repo{cache: cache, id: "org/name"}.snapshot(commitA)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestProgress(t *testing.T) {
+func TestProgressIsSteadyAndComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)

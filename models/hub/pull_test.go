@@ -18,7 +18,7 @@ import (
 
 const shard = "model-00001-of-00002.safetensors" // the larger file of model
 
-func TestPull(t *testing.T) {
+func TestPullFetchesAWholeModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
@@ -54,7 +54,7 @@ func TestPull(t *testing.T) {
 			t.Error(err)
 		}
 
-		// The token goes to the hub and to nobody else.
+		// The token goes to the hub alone.
 		if n := len(h.seen("hub.test", "with token")); n == 0 || n != len(h.seen("hub.test")) {
 			t.Errorf("%d of %d requests to the hub carry the token", n, len(h.seen("hub.test")))
 		}
@@ -86,7 +86,7 @@ func TestPull(t *testing.T) {
 	})
 }
 
-func TestPullNewRevision(t *testing.T) {
+func TestPullOfANewRevisionFetchesWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, model())
 		cache := t.TempDir()
@@ -115,9 +115,9 @@ func TestPullNewRevision(t *testing.T) {
 	})
 }
 
-// TestPullUnreachable: what is complete on disk serves while the hub does not answer, and only
-// then.
-func TestPullUnreachable(t *testing.T) {
+// TestPullUsesTheCacheIfTheHubIsDown: a complete model on disk serves while the hub does not
+// answer, and only then.
+func TestPullUsesTheCacheIfTheHubIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFakeHub(t, model())
 		cache := t.TempDir()
@@ -146,7 +146,7 @@ func TestPullUnreachable(t *testing.T) {
 		}
 		wantCode(t, got.Unchecked, Unavailable, "503")
 
-		// A revision that is not on disk is never another one; the message says how to have that.
+		// A revision that is not on disk is not replaced by another. The message says how to get one.
 		_, err = Pull(t.Context(), "org/name@v1", gone, nil)
 		wantCode(t, err, Offline, "check the internet connection", "HF_HUB_OFFLINE=1 `tandem pull org/name`", commitA)
 		offline := gone
@@ -154,7 +154,7 @@ func TestPullUnreachable(t *testing.T) {
 		if got, err := Pull(t.Context(), "org/name", offline, nil); err != nil || got.Dir != whole.Dir {
 			t.Errorf("what the message says does not work: %+v, %v", got, err)
 		}
-		// A refusal is an answer.
+		// A refusal counts as an answer.
 		h.set(func() {
 			h.hook = func(w http.ResponseWriter, r *http.Request) bool {
 				w.Header().Set("X-Error-Code", "RepoNotFound")
@@ -164,7 +164,7 @@ func TestPullUnreachable(t *testing.T) {
 		})
 		_, err = Pull(t.Context(), "org/name", h.options(cache), nil)
 		wantCode(t, err, NotFound)
-		// Half a model is none.
+		// Half a model is not used.
 		if err := os.Remove(filepath.Join(whole.Dir, shard)); err != nil {
 			t.Fatal(err)
 		}
@@ -176,9 +176,8 @@ func TestPullUnreachable(t *testing.T) {
 	})
 }
 
-// TestPullWithoutIndex sees that weights in folders, and the maker's own copy, stay at the hub
-// without an index to say so.
-func TestPullWithoutIndex(t *testing.T) {
+// TestPullWithoutIndexLeavesCopies: weights in folders, and the maker's own copy, stay at the hub.
+func TestPullWithoutIndexLeavesCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := map[string][]byte{
 			"config.json": []byte("{}"), "model.safetensors": weights(100), "consolidated.safetensors": weights(101),
@@ -202,8 +201,7 @@ func TestPullWithoutIndex(t *testing.T) {
 	})
 }
 
-// TestPullTogether pulls one model several times at once: each file is fetched once.
-func TestPullTogether(t *testing.T) {
+func TestParallelPullsFetchEachFileOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)
@@ -235,8 +233,8 @@ func TestPullTogether(t *testing.T) {
 	})
 }
 
-// TestPullLocked waits for another program, which holds the lock that Python would hold.
-func TestPullLocked(t *testing.T) {
+// TestPullWaitsForAnotherProgram, which holds the lock that Python would hold.
+func TestPullWaitsForAnotherProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRemove(t *testing.T) {
+func TestRemoveFreesASnapshot(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
 	one := map[string]string{"config.json": "{}", "model.safetensors": strings.Repeat("w", 1000), "sub/x.jinja": "x"}
@@ -57,9 +57,9 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestRemoveForeign keeps away from what lies outside the model's folder, whatever links lead
+// TestRemoveKeepsForeignFiles: what lies outside the model's folder stays, whatever links lead
 // there.
-func TestRemoveForeign(t *testing.T) {
+func TestRemoveKeepsForeignFiles(t *testing.T) {
 	cache, elsewhere := t.TempDir(), t.TempDir()
 	lay(t, elsewhere, map[string]string{"mine.safetensors": "precious", "blobs/x": "precious"})
 	lay(t, cache, map[string]string{
@@ -73,8 +73,8 @@ func TestRemoveForeign(t *testing.T) {
 		"models--org--name/snapshots/" + commitA + "/x.json":            "-> " + elsewhere + "/blobs/x",
 		"models--org--name/snapshots/" + commitA + "/up.json":           "-> ../../../blobs/ab/abcd",
 	})
-	// A blob of the same name as a link's foreign target, which no snapshot has, stays while
-	// another snapshot does.
+	// A blob that no snapshot links to, with the name of a link's foreign target, stays while
+	// another snapshot is there.
 	lay(t, cache, map[string]string{"models--org--name/blobs/mine.safetensors": "other", "models--org--name/snapshots/" + commitB + "/x": "x"})
 	const want = int64(len("plain") + len("12345"))
 	if n, err := Remove(repo{cache, "org/name"}.snapshot(commitA)); err != nil || n != want {
@@ -88,7 +88,7 @@ func TestRemoveForeign(t *testing.T) {
 	}
 }
 
-func TestRemoveBusy(t *testing.T) {
+func TestRemoveRefusesADownloadingModel(t *testing.T) {
 	cache := t.TempDir()
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})
 	r := repo{cache, "org/name"}
@@ -108,8 +108,8 @@ func TestRemoveBusy(t *testing.T) {
 	}
 }
 
-// TestRemoveParts: with the last snapshot go the parts of others that nobody is writing.
-func TestRemoveParts(t *testing.T) {
+// TestRemoveOfTheLastSnapshotTakesParts that no program is writing.
+func TestRemoveOfTheLastSnapshotTakesParts(t *testing.T) {
 	cache := t.TempDir()
 	r := repo{cache, "org/name"}
 	inCache(t, cache, "org/name", commitA, map[string]string{"config.json": "{}", "model.safetensors": "w"})

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestSize: what a pull would fetch is known before it, and nothing is fetched.
-func TestSize(t *testing.T) {
+// TestSizeFetchesNothing: what a pull would fetch is known before it.
+func TestSizeFetchesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := model()
 		h := newFakeHub(t, files)

@@ -19,9 +19,9 @@ import (
 //go:embed testdata/simdgroup.cpp
 var simdgroupProgram string
 
-// The kernel needs a GPU. Its body is C++ too, so that what it computes can be seen anywhere:
-// testdata/simdgroup.cpp runs it lane by lane.
-func TestFewRowsBody(t *testing.T) {
+// TestFewRowsKernelEqualsProduct runs the body of the kernel on the CPU, lane by lane. The kernel
+// needs a GPU, but its body is C++ too (testdata/simdgroup.cpp).
+func TestFewRowsKernelEqualsProduct(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func runBody(t *testing.T, constants map[string]int, inputs map[string]any) []fl
 	return values
 }
 
-func TestFewRowsTakes(t *testing.T) {
+func TestFewRowsTakesItsShapesOnly(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"tandem/engine/mlx"
 )
 
-func TestQuantization(t *testing.T) {
+func TestQuantizationFollowsConfigAndShapes(t *testing.T) {
 	const mixed = `{"group_size": 64, "bits": 4, "a.v": {"group_size": 32, "bits": 8}, "a.o": false, "a.x": {"bits": 8, "group_size": 64, "mode": "affine"}}`
 	affine := func(bits, group int) mlx.Quantization {
 		return mlx.Quantization{Bits: bits, GroupSize: group, Mode: "affine"}
@@ -45,7 +45,7 @@ func TestQuantization(t *testing.T) {
 	}
 }
 
-func TestQuantizationDamaged(t *testing.T) {
+func TestDamagedQuantizationIsRefused(t *testing.T) {
 	for _, config := range []string{`3`, `{"bits": "four"}`, `{"a.q": {"bits": []}}`} {
 		var q *Quantization
 		if err := json.Unmarshal([]byte(config), &q); err == nil {

@@ -15,8 +15,9 @@ func (noTensors) Names() []string                           { return nil }
 func (noTensors) Info(string) (mlx.TensorInfo, bool)        { return mlx.TensorInfo{}, false }
 func (noTensors) Load(s *mlx.Scope, name string) *mlx.Array { panic("load of " + name) }
 
-// TestRopeTable compares the table used on the CPU with MLX's own rotation, which Metal uses.
-func TestRopeTable(t *testing.T) {
+// TestRopeTableEqualsKernel compares the table used on the CPU with MLX's own rotation, which Metal
+// uses.
+func TestRopeTableEqualsKernel(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestScaledDotProductAttention compares attention on the CPU with MLX's own, which Metal uses.
-func TestScaledDotProductAttention(t *testing.T) {
+// TestAttentionOnCPUEqualsMLX compares attention on the CPU with MLX's own, which Metal uses.
+func TestAttentionOnCPUEqualsMLX(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func TestScaledDotProductAttention(t *testing.T) {
 			for _, kind := range []string{"all", "causal", "window"} {
 				err := th.Do(t.Context(), func(s *mlx.Scope) error {
 					q := s.Mul(s.Scalar(4, mlx.Float32), s.Normal(s.Key(1), mlx.Float32, 0, 1, 1, heads[0], n, 16))
-					k := s.Slice(s.Normal(s.Key(2), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2, 0, keys) // as of a larger buffer
+					k := s.Slice(s.Normal(s.Key(2), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2, 0, keys) // a view of a larger buffer
 					v := s.Slice(s.Normal(s.Key(3), mlx.Float32, 0, 1, 1, heads[1], keys+3, 16), 2, 0, keys)
 					var got, want *mlx.Array
 					switch kind {
@@ -50,8 +50,9 @@ func TestScaledDotProductAttention(t *testing.T) {
 	}
 }
 
-// TestGates compares the gates on the CPU with their definitions, the far ends included.
-func TestGates(t *testing.T) {
+// TestGatesOnCPUEqualDefinitions compares the gates on the CPU with their definitions, the far ends
+// included.
+func TestGatesOnCPUEqualDefinitions(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)

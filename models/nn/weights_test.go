@@ -7,8 +7,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestErrIsOne: of several failures the first of the checkpoint is told, in one line.
-func TestErrIsOne(t *testing.T) {
+// TestFirstErrorIsReported: of several failures Err returns the first of the checkpoint, in one
+// line.
+func TestFirstErrorIsReported(t *testing.T) {
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +28,7 @@ func TestErrIsOne(t *testing.T) {
 	})
 }
 
-func TestElements(t *testing.T) {
+func TestElementsFollowConfigThenShapes(t *testing.T) {
 	q := &Quantization{
 		module:  module{Bits: 4, GroupSize: 64},
 		modules: map[string]*module{"a.v": {Bits: 8, GroupSize: 32}, "a.o": nil, "a.x": {Bits: 8, GroupSize: 64}},

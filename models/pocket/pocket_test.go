@@ -38,7 +38,7 @@ type config struct {
 	PadTokenID        int    `json:"pad_token_id"`
 }
 
-func TestSize(t *testing.T) {
+func TestFilesStayWithinTheirBytes(t *testing.T) {
 	var total int64
 	err := fs.WalkDir(Files(), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -58,8 +58,8 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestWeights holds names, shapes and types of the weights against config.json.
-func TestWeights(t *testing.T) {
+// TestWeightsFitTheConfig compares names, shapes and types of the weights with config.json.
+func TestWeightsFitTheConfig(t *testing.T) {
 	var c config
 	read(t, "config.json", &c)
 	if c.ModelType != "gemma3_text" || !c.TieWordEmbeddings {
@@ -122,9 +122,9 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestTokens holds the special tokens of the tokenizer against the ids that config.json and
-// generation_config.json name.
-func TestTokens(t *testing.T) {
+// TestSpecialTokensHaveTheirIDs compares the tokenizer with the ids in config.json and
+// generation_config.json.
+func TestSpecialTokensHaveTheirIDs(t *testing.T) {
 	var c, generation config
 	read(t, "config.json", &c)
 	read(t, "generation_config.json", &generation)

@@ -9,7 +9,7 @@ import (
 	"tandem/models/nn"
 )
 
-// keyEps is what the norm of queries and keys adds to the sum of their squares. It is not in
+// keyEps is added to the sum of the squares in the norm of queries and keys. It is not in
 // config.json.
 const keyEps = 1e-6
 
@@ -18,8 +18,8 @@ const keyEps = 1e-6
 //
 //	S = g S;  S = S + beta (v - S k) k^T;  y = S q
 //
-// with g and beta between 0 and 1 from the row itself. Queries, keys and values pass a short
-// convolution first, and y is normalised and gated by z.
+// The row itself gives g and beta, both between 0 and 1. Queries, keys and values pass a short
+// convolution first. y is normalised, and gated by z.
 type gatedDelta struct {
 	InProj   *nn.Linear // in_proj_qkv and in_proj_z: (C + Hv Dv), C = 2 Hk Dk + Hv Dv
 	GateProj *nn.Linear // in_proj_b and in_proj_a: (2 Hv)
@@ -33,6 +33,7 @@ type gatedDelta struct {
 	layer int
 }
 
+// newGatedDelta reads the module at path.
 func newGatedDelta(w *nn.Weights, path string, a *args, layer int) *gatedDelta {
 	hv := a.LinearNumValueHeads
 	d := &gatedDelta{
@@ -95,12 +96,14 @@ func (d *gatedDelta) Mix(s *mlx.Scope, x *mlx.Array, b lm.Batch) *mlx.Array {
 	return s.Reshape(y, b.Rows(), d.args.valueWidth())
 }
 
-// recur implements cache.Recurrence. Its one further input is the outputs of GateProj. All that
-// mixes rows goes row by row, whatever their number: the products have one shape, and so the same
-// bits.
-func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
+// recur implements cache.Recurrence. rows has one input, the outputs of GateProj. Everything that
+// mixes rows goes row by row, however many there are: the products then have one shape, and so the
+// same bits.
+func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array,
+	rows []*mlx.Array) (out, next *mlx.Array) {
 	a, n := d.args, rows[0].Dim(0)
-	hk, dk, hv, dv := a.LinearNumKeyHeads, a.LinearKeyHeadDim, a.LinearNumValueHeads, a.LinearValueHeadDim
+	hk, dk := a.LinearNumKeyHeads, a.LinearKeyHeadDim
+	hv, dv := a.LinearNumValueHeads, a.LinearValueHeadDim
 	mixed := silu(s, d.Conv1d.Forward(s, window)) // (n, C)
 	dtype := mixed.Dtype()
 	heads := func(from int, scale float64) *mlx.Array { // (n, Hv, Dk) float32
@@ -128,7 +131,7 @@ func (d *gatedDelta) recur(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.A
 	return s.AsType(s.Reshape(s.Concat(0, outs...), n, hv, dv), dtype), state
 }
 
-// decay returns g of rows of in_proj_a's outputs, (n, Hv) float32.
+// decay returns g (n, Hv) float32 of the outputs of in_proj_a.
 func (d *gatedDelta) decay(s *mlx.Scope, x *mlx.Array) *mlx.Array {
 	x = s.Add(x, d.DTBias)
 	softplus := s.LogAddExp(x, s.Scalar(0, x.Dtype()))
