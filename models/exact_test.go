@@ -40,7 +40,7 @@ var exactCases = []struct{ name, dtype string }{
 	{"gemma3-4bit", "bfloat16"},
 }
 
-// exactSuite compares, on every case, logits of one-row decode with those of blocks of k rows, of
+// exactSuite compares logits with those of one-row decode, on every case: of blocks of k rows, of
 // every way to cut a text into chunks, and of forwards shared by several sequences.
 func exactSuite(t *testing.T, layout cache.Layout, dtype string, compare compareFunc) {
 	th := enginetest.NewThread(t)
@@ -200,7 +200,7 @@ func TestBitControl(t *testing.T) {
 
 // TestSpeedTier runs the suite as models are served. Under OpenBLAS results depend a little on how
 // many rows are computed at once. Along the recorded text, the likeliest token may differ from
-// one-row decode only if it is one of plain's top two and the two are all but equal.
+// one-row decode. Then it must be one of plain's top two, and these must be all but equal.
 func TestSpeedTier(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {

@@ -49,8 +49,8 @@ func openFixture(t *testing.T, name string) *fixture {
 	return f
 }
 
-// check makes sure that a recording tells where it comes from, and that the files it was made from
-// are those that lie here.
+// check makes sure that a recording says where it comes from, and that it was made from the files
+// that lie here.
 func (f *fixture) check(t *testing.T) {
 	t.Helper()
 	if f.Versions["mlx"] == "" || f.Versions["mlx_lm"] == "" || len(f.Types) == 0 {

@@ -42,8 +42,8 @@ func tapRows(t testing.TB, th *mlx.Thread, m lm.Model, caches []cache.Cache, tok
 	return out
 }
 
-// tapSuite compares the taps of prefill chunks, of decode steps and of verify blocks whose second
-// half is rolled back with those of one clean forward.
+// tapSuite compares the taps of prefill chunks, of decode steps and of verify blocks with the taps
+// of one clean forward. The second half of each block is rolled back.
 func tapSuite(t *testing.T, layout cache.Layout, compare compareFunc) {
 	th := enginetest.NewThread(t)
 	for _, c := range []struct{ name, dtype string }{

@@ -5,10 +5,10 @@
 // Unusual in it:
 //
 //   - It has no embedding and no head. It borrows the target's.
-//   - Its context is not text. For each position that the target has evaluated, the outputs of some
-//     of its layers (the taps) are joined, mapped by fc to one row, and normed. Keys and values of
-//     every layer come from that row alone, so they are computed once and never change. Context
-//     rows have no query and pass no layer.
+//   - Its context is not text. The outputs of some of the target's layers are its taps. For each
+//     position the taps are joined, mapped by fc to one row, and normed. Keys and values of every
+//     layer come from that row alone, so they are computed once and never change. Context rows have
+//     no query and pass no layer.
 //   - A block is the newest token, the anchor, whose taps do not exist yet, and mask tokens after
 //     it. The row of a mask guesses the token at its own position, not the next one.
 //   - In full layers the rows of a block see each other in both directions. In sliding layers the
@@ -157,8 +157,8 @@ func Layers(config []byte) ([]nn.Kept, error) {
 }
 
 // Context appends rows to the caches. taps holds the outputs (n, H) of the layers that Taps names,
-// for n adjacent positions from pos on, which follow the positions of the last call. n is at most
-// the chunk that the caches were made for.
+// for n adjacent positions from pos on. The first call may start anywhere. Each further call starts
+// where the last one ended. n is at most the chunk that the caches were made for.
 func (m *Model) Context(s *mlx.Scope, taps []*mlx.Array, pos int, caches []cache.Cache) {
 	x := m.contextRows(s, taps)
 	if s.Err() != nil {

@@ -165,8 +165,7 @@ func TestPullErrorsHaveCodes(t *testing.T) {
 				if dir != (Snapshot{}) {
 					t.Errorf("a folder came with the error: %+v", dir)
 				}
-				// No model is there, whatever was fetched, and nothing lies outside the model's
-				// folder.
+				// There is no model after a failed pull, and nothing lies outside the model's folder.
 				if _, err := Resolve(cache, "org/name"); err == nil {
 					t.Error("the model resolves after a failed pull")
 				}

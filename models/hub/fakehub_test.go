@@ -30,9 +30,9 @@ const (
 	commitB = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
-// A fakeHub is a hub and the storage behind it, two hosts, on connections in memory, so that it
-// runs under a fake clock. Like the real one it sends small files itself and redirects large ones
-// to the storage.
+// A fakeHub is a hub and its storage, two hosts on connections in memory, so that it runs under a
+// fake clock. Like the real one it sends small files itself and redirects large ones to the
+// storage.
 type fakeHub struct {
 	t      *testing.T
 	client *http.Client

@@ -50,7 +50,7 @@ func TestPullMakesNothingThroughALink(t *testing.T) {
 	})
 }
 
-// TestRemoveDeletesItsOwnBlobsOnly, whatever a snapshot links to.
+// TestRemoveDeletesItsOwnBlobsOnly makes a snapshot that links to other places.
 func TestRemoveDeletesItsOwnBlobsOnly(t *testing.T) {
 	for name, link := range map[string]func(r repo, there string) (target, name string){
 		"a file": func(r repo, there string) (string, string) {

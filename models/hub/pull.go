@@ -179,7 +179,7 @@ func (p *pull) present(name string) (int64, bool) {
 	return st.Size(), true
 }
 
-// plan chooses the files and learns hash and size of those that are missing. A file that is in the
+// plan chooses the files, and learns hash and size of the missing ones. A file that is in the
 // snapshot has no etag. The index is fetched at once, because it says which weights are the
 // model's.
 func (p *pull) plan(ctx context.Context, in info) ([]*file, error) {

@@ -7,8 +7,8 @@ import (
 )
 
 // Conv is a causal convolution over rows, each channel by itself. It adds up shifted rows in
-// float32, by elementwise operations, so that the result for a row does not depend on how many rows
-// come with it.
+// float32, by elementwise operations. The result for a row does not depend on how many rows come
+// with it.
 type Conv struct {
 	taps   *mlx.Array // (K, C) float32, the row's own last
 	kernel int

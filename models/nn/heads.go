@@ -13,8 +13,8 @@ type Heads struct {
 	Scale      float32 // of the scores
 }
 
-// Split divides qkv (rows, (Q+2KV) D) into the heads of q and k together, (1, Q+KV, rows, D), and
-// the heads of v, (1, KV, rows, D). Norm and rope treat q and k alike.
+// Split divides qkv (rows, (Q+2KV) D). It returns the heads of q and k together, (1, Q+KV, rows,
+// D), because norm and rope treat them alike, and the heads of v, (1, KV, rows, D).
 func (h Heads) Split(s *mlx.Scope, qkv *mlx.Array) (qk, v *mlx.Array) {
 	rows, heads := qkv.Dim(0), h.Q+2*h.KV
 	var x *mlx.Array // (1, Q+2KV, rows, D)
@@ -73,8 +73,7 @@ func (h Heads) attend(s *mlx.Scope, qk, v *mlx.Array, rope *Rope, q lm.Sequence,
 }
 
 // apart attends q (1, Q, n, D), whose first row stands at pos, row by row. Each row sees the keys
-// that it would see if it came alone, so that its result does not depend on the rows that come with
-// it.
+// that it would see alone. So its result does not depend on the rows that come with it.
 func (h Heads) apart(s *mlx.Scope, q *mlx.Array, view cache.View, pos int) *mlx.Array {
 	outs := make([]*mlx.Array, q.Dim(2))
 	for i := range outs {
