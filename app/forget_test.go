@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/engine/checkpoint"
 )
 
@@ -59,7 +58,7 @@ func TestForgetRunning(t *testing.T) {
 				if _, err := r.db.RunText(t.Context(), run); (err == nil) != (stays && c.text) {
 					t.Errorf("%s: its text: %v", name, err)
 				}
-				if _, err := r.Response(t.Context(), "", reply.ID); errors.Is(err, server.ErrNoResponse) == (stays && c.response) {
+				if _, err := r.Response(t.Context(), "", reply.ID); errors.Is(err, control.ErrNoResponse) == (stays && c.response) {
 					t.Errorf("%s: its response: %v", name, err)
 				}
 				for stays && c.checkpoint { // what came before it has been written by then, or not

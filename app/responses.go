@@ -6,29 +6,28 @@ import (
 	"fmt"
 
 	"tandem/app/control"
-	"tandem/app/server"
 	"tandem/storage"
 )
 
 // KeepResponse implements server.Responses.
-func (a *App) KeepResponse(ctx context.Context, k server.KeptResponse) error {
+func (a *App) KeepResponse(ctx context.Context, k control.KeptResponse) error {
 	return responseError(a.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Output: k.Output, Response: k.Response}))
 }
 
 // Response implements server.Responses.
-func (a *App) Response(ctx context.Context, owner, id string) (server.KeptResponse, error) {
+func (a *App) Response(ctx context.Context, owner, id string) (control.KeptResponse, error) {
 	r, err := a.db.Response(ctx, owner, id)
 	return keptResponse(r), responseError(err)
 }
 
-func keptResponse(r storage.Response) server.KeptResponse {
-	return server.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous, Input: r.Input, Output: r.Output, Response: r.Response}
+func keptResponse(r storage.Response) control.KeptResponse {
+	return control.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous, Input: r.Input, Output: r.Output, Response: r.Response}
 }
 
 // ResponseChain implements server.Responses.
-func (a *App) ResponseChain(ctx context.Context, owner, id string) ([]server.KeptResponse, error) {
+func (a *App) ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error) {
 	rows, err := a.db.ResponseChain(ctx, owner, id)
-	list := make([]server.KeptResponse, len(rows))
+	list := make([]control.KeptResponse, len(rows))
 	for i, r := range rows {
 		list[i] = keptResponse(r)
 	}
@@ -45,7 +44,7 @@ func responseError(err error) error {
 	e, ok := errors.AsType[*storage.Error](err)
 	switch {
 	case ok && e.Code == storage.NotFound:
-		return server.ErrNoResponse
+		return control.ErrNoResponse
 	case ok && e.Code == storage.Invalid:
 		return &control.Error{Code: control.CodeInvalid, Message: fmt.Sprintf("The conversation cannot go on: %s; begin a new one.", e.Message), Err: err}
 	}

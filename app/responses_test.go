@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/server"
 )
 
 // TestResponses: a response is its program's, also after a restart, until it is
@@ -21,7 +20,7 @@ func TestResponses(t *testing.T) {
 		return a
 	}
 	a := open()
-	var want []server.KeptResponse
+	var want []control.KeptResponse
 	for _, name := range []string{"zed", "phone"} {
 		if _, err := a.db.AddKey(ctx, name, name); err != nil {
 			t.Fatal(err)
@@ -32,7 +31,7 @@ func TestResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := server.KeptResponse{ID: string(rune('a' + i)), Owner: client, Run: run, Input: json.RawMessage("[]"), Output: json.RawMessage("[1]"), Response: json.RawMessage("{}")}
+		k := control.KeptResponse{ID: string(rune('a' + i)), Owner: client, Run: run, Input: json.RawMessage("[]"), Output: json.RawMessage("[1]"), Response: json.RawMessage("{}")}
 		if i == 1 {
 			k.Previous = "a"
 		}
@@ -60,7 +59,7 @@ func TestResponses(t *testing.T) {
 	_, err := a.Response(ctx, "phone", "a")
 	_, err2 := a.ResponseChain(ctx, "phone", "b")
 	for _, err := range []error{err, err2, a.DeleteResponse(ctx, "phone", "a")} {
-		if !errors.Is(err, server.ErrNoResponse) {
+		if !errors.Is(err, control.ErrNoResponse) {
 			t.Errorf("another's response: %v", err)
 		}
 	}
@@ -71,7 +70,7 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, k := range want {
-		if _, err := a.Response(ctx, k.Owner, k.ID); !errors.Is(err, server.ErrNoResponse) {
+		if _, err := a.Response(ctx, k.Owner, k.ID); !errors.Is(err, control.ErrNoResponse) {
 			t.Errorf("%s is there: %v", k.ID, err)
 		}
 	}

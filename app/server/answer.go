@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/rand"
+	"encoding/json"
 
 	"tandem/app/dialect"
 	"tandem/engine"
@@ -163,3 +164,6 @@ func (o *object) scan(text string) {
 		}
 	}
 }
+
+// complete reports whether a call's arguments are an object.
+func (b *block) complete() bool { return b.args.whole && json.Valid(b.text) }

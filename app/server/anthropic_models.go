@@ -33,12 +33,35 @@ type anthropicPage struct {
 	LastID  *string          `json:"last_id"`
 }
 
-func (e modelEntry) anthropic() anthropicModel {
+// anthropicModelOf lays an entry out as Anthropic does.
+func anthropicModelOf(e modelEntry) anthropicModel {
 	m := anthropicModel{"model", e.ID, e.ID, time.Unix(e.Created, 0).UTC(), e.ContextLength, e.ContextLength}
 	if e.ID == control.Alias {
 		m.DisplayName = "Tandem (" + e.Root + ")"
 	}
 	return m
+}
+
+// listModels answers GET /v1/models.
+func (v anthropicRoutes) listModels(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.entries(r.Context())
+	if err != nil {
+		return err
+	}
+	page, err := anthropicModels(r, list)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, page)
+}
+
+// getModel answers GET /v1/models/{id}.
+func (v anthropicRoutes) getModel(w http.ResponseWriter, r *http.Request) error {
+	e, err := v.entry(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, anthropicModelOf(e))
 }
 
 // anthropicModels cuts the page that a request asks for out of the list.
@@ -80,7 +103,7 @@ func anthropicModels(r *http.Request, list []modelEntry) (anthropicPage, error) 
 	to = min(to, from+limit)
 	p := anthropicPage{Data: []anthropicModel{}, HasMore: more()}
 	for _, e := range list[from:to] {
-		p.Data = append(p.Data, e.anthropic())
+		p.Data = append(p.Data, anthropicModelOf(e))
 	}
 	if n := len(p.Data); n > 0 {
 		p.FirstID, p.LastID = &p.Data[0].ID, &p.Data[n-1].ID

@@ -3,15 +3,12 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"math"
+	"log/slog"
 	"mime"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -58,9 +55,22 @@ type placeTable struct {
 	of  map[string]int // by client
 }
 
+// An Exchange is what the routes of one server share to read bodies and to stream the
+// progress of long work. Its methods may be called by many goroutines at once.
+type Exchange struct {
+	log      *slog.Logger
+	draining context.Context // ends when the server drains
+	large    placeTable
+}
+
+// newExchange returns an Exchange that logs to log, until draining ends.
+func newExchange(log *slog.Logger, draining context.Context) *Exchange {
+	return &Exchange{log: log, draining: draining, large: placeTable{of: map[string]int{}}}
+}
+
 // take waits for nothing: who finds no place tries again.
-func (s *Server) take(p *place) error {
-	l := &s.large
+func (x *Exchange) take(p *place) error {
+	l := &x.large
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -83,8 +93,8 @@ func (s *Server) take(p *place) error {
 }
 
 // readFields is readBody, and the object that the body is.
-func (s *Server) readFields(w http.ResponseWriter, r *http.Request, p *place) (body []byte, f *fields, err error) {
-	if body, err = s.readBody(w, r, p); err != nil {
+func (x *Exchange) readFields(w http.ResponseWriter, r *http.Request, p *place) (body []byte, f *fields, err error) {
+	if body, err = x.readBody(w, r, p); err != nil {
 		return nil, nil, err
 	}
 	f, err = parseFields(body, "")
@@ -93,13 +103,13 @@ func (s *Server) readFields(w http.ResponseWriter, r *http.Request, p *place) (b
 
 // readBody reads a JSON body: checked for type, size, UTF-8 and nesting, not
 // yet for syntax. The caller releases the place, also after an error.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]byte, error) {
+func (x *Exchange) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]byte, error) {
 	if err := checkJSON(r.Header); err != nil {
 		return nil, err
 	}
 	p.client = clientOf(r)
 	whole := false
-	end := s.limitReading(http.NewResponseController(w))
+	end := x.limitReading(http.NewResponseController(w))
 	defer func() { end(whole) }()
 
 	tooLarge := control.Errorf(codeTooLarge, "The body is larger than %d MiB; send a shorter request.", maxBody>>20)
@@ -112,7 +122,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]b
 	var b bytes.Buffer // grows with what arrives, whatever length is claimed
 	_, err := b.ReadFrom(io.LimitReader(r.Body, smallBody+1))
 	if err == nil && b.Len() > smallBody {
-		if err := s.take(p); err != nil {
+		if err := x.take(p); err != nil {
 			_, _ = io.CopyN(io.Discard, r.Body, maxBody)
 			return nil, err
 		}
@@ -121,7 +131,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, p *place) ([]b
 	if err != nil {
 		// The rest is not awaited before the answer.
 		w.Header().Set("Connection", "close")
-		return nil, s.bodyError(err)
+		return nil, x.bodyError(err)
 	}
 	if b.Len() > maxBody {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
@@ -144,10 +154,10 @@ func limitUnread(w http.ResponseWriter, r *http.Request) {
 // limitReading sets the time a body may take, which a drain shortens. The
 // caller calls end once it has read it, whole or not: the time goes on for what
 // is left of it.
-func (s *Server) limitReading(rc *http.ResponseController) (end func(whole bool)) {
+func (x *Exchange) limitReading(rc *http.ResponseController) (end func(whole bool)) {
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	shortened := make(chan struct{})
-	keep := context.AfterFunc(s.draining, func() {
+	keep := context.AfterFunc(x.draining, func() {
 		defer close(shortened)
 		_ = rc.SetReadDeadline(time.Now().Add(drainBody))
 	})
@@ -162,11 +172,11 @@ func (s *Server) limitReading(rc *http.ResponseController) (end func(whole bool)
 }
 
 // bodyError says why a body did not arrive.
-func (s *Server) bodyError(err error) error {
+func (x *Exchange) bodyError(err error) error {
 	switch {
 	case !errors.Is(err, os.ErrDeadlineExceeded):
 		return &control.Error{Code: control.CodeInvalid, Message: "The body did not arrive whole.", Err: err}
-	case s.draining.Err() != nil:
+	case x.draining.Err() != nil:
 		return errStopping
 	}
 	return control.Errorf(codeTimeout, "The body did not arrive within %v; send the request again.", bodyTimeout)
@@ -212,210 +222,13 @@ func checkText(b []byte) error {
 	return nil
 }
 
-// fields is a JSON object whose values are read one by one, by exact name, so
-// that an error names its field. The first error sticks. A field that is null
-// counts as absent, and unknown fields are nobody's business.
-type fields struct {
-	values map[string]json.RawMessage
-	path   string // before the names in errors, e.g. "messages[0]."
-	err    error
-}
-
-// parseFields reads one object and nothing after it.
-func parseFields(b []byte, path string) (*fields, error) {
-	where := "The body"
-	if path != "" {
-		where = strings.TrimSuffix(path, ".")
-	}
-	f := &fields{values: map[string]json.RawMessage{}, path: path}
-	err := eachMember(b, func(key string, value json.RawMessage) error {
-		if _, twice := f.values[key]; twice {
-			// A name of the client's own is no param: the history keeps those.
-			return invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", control.Word(where), key)
-		}
-		f.values[key] = value
-		return nil
-	})
-	if _, ok := errors.AsType[*control.Error](err); ok {
+// readObject reads a body that is one JSON object.
+func (x *Exchange) readObject(w http.ResponseWriter, r *http.Request) (*fields, error) {
+	var p place
+	defer p.release()
+	b, err := x.readBody(w, r, &p)
+	if err != nil {
 		return nil, err
 	}
-	if err != nil {
-		return nil, invalid(strings.TrimSuffix(path, "."), "%s is not a valid JSON object: %v.", control.Word(where), err)
-	}
-	return f, nil
-}
-
-// eachMember calls f for each member of the object b, in b's order.
-func eachMember(b []byte, f func(key string, value json.RawMessage) error) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	t, err := d.Token()
-	if err != nil {
-		return syntax(err)
-	}
-	if t != json.Delim('{') {
-		return errors.New("it does not start with {")
-	}
-	for d.More() {
-		k, err := d.Token()
-		if err != nil {
-			return syntax(err)
-		}
-		key, ok := k.(string)
-		if !ok {
-			return errors.New("a name is not a string")
-		}
-		var v json.RawMessage
-		if err := d.Decode(&v); err != nil {
-			return syntax(err)
-		}
-		if err := f(key, v); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return syntax(err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("something follows it at byte %d", d.InputOffset())
-	}
-	return nil
-}
-
-func syntax(err error) error {
-	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Errorf("%w at byte %d", err, e.Offset)
-	}
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return errors.New("it ends early")
-	}
-	return err
-}
-
-func (f *fields) fail(key, format string, args ...any) {
-	if f.err == nil {
-		f.err = invalid(f.path+key, "%s "+format, append([]any{f.path + key}, args...)...)
-	}
-}
-
-// raw returns the value, or nil if it is absent.
-func (f *fields) raw(key string) json.RawMessage {
-	v := f.values[key]
-	if string(v) == "null" {
-		return nil
-	}
-	return v
-}
-
-func isNumber(v json.RawMessage) bool {
-	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
-}
-
-func (f *fields) string(key string) (s string) {
-	if v := f.raw(key); v != nil && json.Unmarshal(v, &s) != nil {
-		f.fail(key, "must be a string.")
-	}
-	return s
-}
-
-func (f *fields) bool(key string) (b bool) {
-	if v := f.raw(key); v != nil && json.Unmarshal(v, &b) != nil {
-		f.fail(key, "must be true or false.")
-	}
-	return b
-}
-
-// optional reads a field, or returns nil if it is absent.
-func optional[T any](f *fields, key string, read func(key string) T) *T {
-	if f.raw(key) == nil {
-		return nil
-	}
-	return new(read(key))
-}
-
-// number returns nil for an absent field.
-func (f *fields) number(key string, least, most float64) *float64 {
-	v := f.raw(key)
-	if v == nil {
-		return nil
-	}
-	x, err := strconv.ParseFloat(string(v), 64)
-	switch {
-	case err != nil || !isNumber(v):
-		f.fail(key, "must be a number.")
-	case x < least && most == math.MaxFloat64:
-		f.fail(key, "must be at least %v, not %s.", least, v)
-	case x < least || x > most:
-		f.fail(key, "must lie between %v and %v, not %s.", least, most, v)
-	default:
-		return &x
-	}
-	return nil
-}
-
-// int returns nil for an absent field.
-func (f *fields) int(key string, least, most int) *int {
-	v := f.raw(key)
-	if v == nil {
-		return nil
-	}
-	x, ok := wholeNumber(v)
-	switch {
-	case !ok:
-		f.fail(key, "must be a whole number.")
-	case x < int64(least) && most == math.MaxInt32:
-		f.fail(key, "must be at least %d, not %d.", least, x)
-	case x < int64(least) || x > int64(most):
-		f.fail(key, "must lie between %d and %d, not %d.", least, most, x)
-	default:
-		return new(int(x))
-	}
-	return nil
-}
-
-// wholeNumber reads an integer, also one that a client wrote as 16.0.
-func wholeNumber(v json.RawMessage) (int64, bool) {
-	if !isNumber(v) {
-		return 0, false
-	}
-	if x, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-		return x, true
-	}
-	x, err := strconv.ParseFloat(string(v), 64)
-	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= 1<<53
-}
-
-// strings reads a string or a list of strings.
-func (f *fields) strings(key string) []string {
-	v := f.raw(key)
-	var one string
-	var many []string
-	switch {
-	case v == nil:
-	case json.Unmarshal(v, &one) == nil:
-		return []string{one}
-	case json.Unmarshal(v, &many) != nil:
-		f.fail(key, "must be a string or a list of strings.")
-	}
-	return many
-}
-
-// object returns nil for an absent field.
-func (f *fields) object(key string) *fields {
-	v := f.raw(key)
-	if v == nil || f.err != nil {
-		return nil
-	}
-	o, err := parseFields(v, f.path+key+".")
-	if err != nil {
-		f.err = err
-		return nil
-	}
-	return o
-}
-
-// take keeps the first error of a nested object as this one's.
-func (f *fields) take(o *fields) {
-	if f.err == nil && o != nil {
-		f.err = o.err
-	}
+	return parseFields(b, "")
 }

@@ -15,7 +15,7 @@ import "encoding/json"
 // A template may write a message in one way while it is the last and in another
 // later on. So a boundary is where the tokens of the messages up to it cease to
 // be those of the whole.
-func (c *chatRequest) boundaries(m model.Model, ids []int32) []int {
+func (c *chat) boundaries(m model.Model, ids []int32) []int {
 	counts := []int{len(c.messages) - 1, len(c.messages)}
 	if n := c.system(); n > 0 && n < counts[0] {
 		counts = append([]int{n}, counts...)
@@ -50,7 +50,7 @@ func (c *chatRequest) boundaries(m model.Model, ids []int32) []int {
 }
 
 // system returns how many messages in front are the system's.
-func (c *chatRequest) system() int {
+func (c *chat) system() int {
 	for i, v := range c.messages {
 		var m struct{ Role string }
 		if json.Unmarshal(v, &m) != nil || m.Role != "system" {

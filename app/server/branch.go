@@ -31,8 +31,8 @@ type branchMembers struct{ members }
 // branch answers a request from a chosen checkpoint. The body is that of
 // /v1/completions, where prompt is what comes behind the checkpoint's text: the
 // next message, or with raw the text itself. The model is the checkpoint's.
-func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
-	c, base, err := s.services.Texts.CheckpointText(r.Context(), r.PathValue("name"))
+func (v *openAIRoutes) branch(w http.ResponseWriter, r *http.Request) error {
+	c, base, err := v.to.Texts.CheckpointText(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Server) branch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.continuation("/app/checkpoints/branch", nil, func(f *fields) (request, error) {
+	return v.continuation("/app/checkpoints/branch", nil, func(f *fields) (request, error) {
 		f.values["model"] = model
 		b := &branchRequest{params: params{promptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
 		b.read(f)

@@ -1,22 +1,17 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
-	"tandem/engine"
 )
 
-// A chatRequest is the body of /v1/chat/completions.
-type chatRequest struct {
+// A chat is a request whose prompt the model's chat template writes.
+type chat struct {
 	params
 
 	// What the template gets. messages are as templates expect them.
@@ -26,58 +21,11 @@ type chatRequest struct {
 	vars     []byte          // of all of these, a JSON object
 }
 
-func readChat(f *fields) (request, error) {
-	c := &chatRequest{params: params{promptParam: "messages"}}
-	c.read(f)
-	c.maxTokens = f.int("max_tokens", 0, math.MaxInt32)
-	if n := f.int("max_completion_tokens", 0, math.MaxInt32); n != nil {
-		c.maxTokens = n
-	}
-	c.logprobs = f.bool("logprobs")
-	if n := f.int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil {
-		if *n > 0 && !c.logprobs {
-			f.fail("top_logprobs", "needs logprobs to be true.")
-		}
-		c.topLogprobs = *n
-	}
-	c.prediction = readPrediction(f)
-	checkOutput(f)
-
-	c.messages = readMessages(f)
-	c.tools = readTools(f)
-	c.thinking = readThinking(f)
-	c.kwargs = c.thinking.into(f.raw("chat_template_kwargs"))
-	if c.tools.forced && c.grammar != nil {
-		f.fail("tool_choice", "asks for a call, which response_format has no room for; leave out one of both.")
-	}
-	if f.err != nil {
-		return nil, f.err
-	}
-	return c, c.complete()
-}
-
 // complete makes of what was read what the model needs.
-func (c *chatRequest) complete() (err error) {
+func (c *chat) complete() (err error) {
 	c.single = c.tools.single
 	c.vars, err = templateVars(c.messages, c.tools.list, c.kwargs, true)
 	return err
-}
-
-// checkOutput refuses what would change the kind of the answer.
-func checkOutput(f *fields) {
-	for _, key := range []string{"audio", "web_search_options"} {
-		if f.raw(key) != nil {
-			f.fail(key, "is not supported: the answer is text from the model alone.")
-		}
-	}
-	if f.raw("modalities") == nil {
-		return
-	}
-	for _, m := range f.strings("modalities") {
-		if m != "text" {
-			f.fail("modalities", "holds %q; only \"text\" is supported.", clip(m))
-		}
-	}
 }
 
 // templateVars writes the object of the template's variables, everything in
@@ -121,204 +69,11 @@ func templateVars(messages []json.RawMessage, tools, kwargs json.RawMessage, gen
 	return append(vars, '}'), nil
 }
 
-// readMessages returns the messages as templates expect them.
-func readMessages(f *fields) []json.RawMessage {
-	var list []json.RawMessage
-	v := f.raw("messages")
-	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
-		f.fail("messages", "must be a list of at least one message.")
-		return nil
-	}
-	out := make([]json.RawMessage, len(list))
-	for i, v := range list {
-		m, err := parseFields(v, fmt.Sprintf("messages[%d].", i))
-		if err == nil {
-			out[i], err = appendMessage(nil, v, m)
-		}
-		if err != nil {
-			f.take(&fields{err: err})
-			return nil
-		}
-	}
-	return out
-}
-
-var roles = []string{"system", "developer", "user", "assistant", "tool", "function"}
-
-// thoughtName is the member of a message that has the thought of an answer, until the
-// template's name for it is known.
-const thoughtName = "reasoning_content"
-
-// appendMessage writes one message in its own order of names, except that
-// newer and older forms of the protocol become the one templates know:
-// developer is system, function is tool, content is text, arguments are objects.
-func appendMessage(dst []byte, v json.RawMessage, m *fields) ([]byte, error) {
-	role := m.string("role")
-	if m.err == nil && !slices.Contains(roles, role) {
-		m.fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), clip(role))
-	}
-	switch role {
-	case "developer":
-		role = "system"
-	case "function":
-		role = "tool"
-	}
-	content := readContent(m)
-	calls := readToolCalls(m)
-	if m.err != nil {
-		return nil, m.err
-	}
-
-	dst = appendString(append(dst, `{"role":`...), role)
-	dst = appendString(append(dst, `,"content":`...), content)
-	if calls != nil {
-		dst = append(append(dst, `,"tool_calls":`...), calls...)
-	}
-	err := eachMember(v, func(key string, value json.RawMessage) error {
-		switch key {
-		case "role", "content", "tool_calls", "function_call":
-			return nil
-		case "reasoning", "thinking": // other servers' names for reasoning_content
-			if m.raw(thoughtName) != nil || key == "thinking" && m.raw("reasoning") != nil {
-				return nil
-			}
-			key = thoughtName
-		}
-		if string(value) == "null" {
-			return nil // SDKs echo every field they know; a template tests for presence
-		}
-		dst = appendString(append(dst, ','), key)
-		dst = append(append(dst, ':'), value...)
-		return nil
-	})
-	return append(dst, '}'), err
-}
-
-// readContent joins the parts of a message's content, which must be text.
-func readContent(m *fields) string {
-	v := m.raw("content")
-	if v == nil {
-		return "" // an assistant that only called tools
-	}
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		return text
-	}
-	var parts []json.RawMessage
-	if json.Unmarshal(v, &parts) != nil {
-		m.fail("content", "must be a string or a list of text parts.")
-		return ""
-	}
-	var b strings.Builder
-	for i, v := range parts {
-		p, err := parseFields(v, fmt.Sprintf("%scontent[%d].", m.path, i))
-		if err != nil {
-			m.take(&fields{err: err})
-			return ""
-		}
-		switch t := p.string("type"); {
-		case p.err != nil:
-		case t == "text" || t == "refusal":
-			if p.raw(t) == nil {
-				p.fail(t, "is missing.")
-			}
-			b.WriteString(p.string(t))
-		case slices.Contains([]string{"image_url", "input_audio", "file", "video_url"}, t):
-			p.fail("type", "%q is not supported: this endpoint takes text only.", t)
-		default:
-			p.fail("type", "must be \"text\", not %q.", clip(t))
-		}
-		m.take(p)
-	}
-	return b.String()
-}
-
-// readPrediction returns the text that the client expects to be generated.
-func readPrediction(f *fields) string {
-	o := f.object("prediction")
-	if o == nil {
-		return ""
-	}
-	if t := o.string("type"); o.err == nil && t != "content" {
-		o.fail("type", "must be \"content\", not %q.", clip(t))
-	}
-	if o.raw("content") == nil {
-		o.fail("content", "is missing.")
-	}
-	text := readContent(o)
-	f.take(o)
-	return text
-}
-
-// readToolCalls returns the calls an assistant made, their arguments as
-// objects where they parse, because most templates want to walk them. The
-// older function_call is one call.
-func readToolCalls(m *fields) []byte {
-	var calls []json.RawMessage
-	param := "tool_calls"
-	if v := m.raw("tool_calls"); v != nil {
-		if json.Unmarshal(v, &calls) != nil {
-			m.fail(param, "must be a list.")
-		}
-	} else if v := m.raw("function_call"); v != nil {
-		param = "function_call"
-		calls = []json.RawMessage{slices.Concat(json.RawMessage(`{"type":"function","function":`), v, json.RawMessage(`}`))}
-	}
-	if len(calls) == 0 {
-		return nil
-	}
-	out := []byte{'['}
-	for i, call := range calls {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		var err error
-		if out, err = appendMembers(out, call, "function", func(dst []byte, fn json.RawMessage) ([]byte, error) {
-			return appendMembers(dst, fn, "arguments", appendArguments)
-		}); err != nil {
-			m.fail(param, "holds a call that is not of the form {\"function\": {\"name\", \"arguments\"}}.")
-			return nil
-		}
-	}
-	return append(out, ']')
-}
-
-// appendMembers copies the object v, the member called key through f.
-func appendMembers(dst []byte, v json.RawMessage, key string, f func([]byte, json.RawMessage) ([]byte, error)) ([]byte, error) {
-	dst = append(dst, '{')
-	start := len(dst)
-	err := eachMember(v, func(k string, value json.RawMessage) (err error) {
-		if len(dst) > start {
-			dst = append(dst, ',')
-		}
-		dst = append(appendString(dst, k), ':')
-		if k == key {
-			dst, err = f(dst, value)
-			return err
-		}
-		dst = append(dst, value...)
-		return nil
-	})
-	return append(dst, '}'), err
-}
-
-// appendArguments unwraps a string that holds a JSON object.
-func appendArguments(dst []byte, v json.RawMessage) ([]byte, error) {
-	var text string
-	if json.Unmarshal(v, &text) == nil {
-		inner := bytes.TrimSpace([]byte(text))
-		if bytes.HasPrefix(inner, []byte("{")) && json.Valid(inner) && checkText(inner) == nil {
-			return append(dst, inner...), nil
-		}
-	}
-	return append(dst, v...), nil
-}
-
 // common implements request.
-func (c *chatRequest) common() *params { return &c.params }
+func (c *chat) common() *params { return &c.params }
 
 // prompts implements request.
-func (c *chatRequest) prompts(m model.Model) ([]*prompt, error) {
+func (c *chat) prompts(m model.Model) ([]*prompt, error) {
 	if err := c.remember(m.Dialect().Remembered()); err != nil {
 		return nil, err
 	}
@@ -330,7 +85,7 @@ func (c *chatRequest) prompts(m model.Model) ([]*prompt, error) {
 }
 
 // render has the model's template write the prompt.
-func (c *chatRequest) render(m model.Model, vars []byte) (string, error) {
+func (c *chat) render(m model.Model, vars []byte) (string, error) {
 	text, err := m.RenderChat(vars)
 	if errors.Is(err, model.ErrNoTemplate) {
 		e := control.Errorf(control.CodeNoTemplate, "The model %s has no chat template; use /v1/completions with a prompt instead.", control.Word(m.ID()))
@@ -354,7 +109,7 @@ func encodeChat(m model.Model, param, text string) ([]int32, error) {
 }
 
 // promptOf makes of a rendered prompt what the choices go on from.
-func (c *chatRequest) promptOf(m model.Model, text string) ([]*prompt, error) {
+func (c *chat) promptOf(m model.Model, text string) ([]*prompt, error) {
 	ids, err := encodeChat(m, c.promptParam, text)
 	if err != nil {
 		return nil, err
@@ -369,7 +124,7 @@ func (c *chatRequest) promptOf(m model.Model, text string) ([]*prompt, error) {
 // remember has the thoughts of earlier answers under the name that the template takes
 // them by. The one that says thinking takes no text beside a thought where there are
 // calls, and text for the thought.
-func (c *chatRequest) remember(name string) error {
+func (c *chat) remember(name string) error {
 	if name == thoughtName {
 		return nil
 	}
@@ -409,7 +164,7 @@ func (c *chatRequest) remember(name string) error {
 
 // parsing says how the answer to a rendered prompt is read, nil for text alone. What
 // must be a call is held to it.
-func (c *chatRequest) parsing(m model.Model, text string) (*dialect.Options, error) {
+func (c *chat) parsing(m model.Model, text string) (*dialect.Options, error) {
 	d, tail := m.Dialect(), promptEnd(text)
 	if c.tools.forced {
 		if !d.Tools() {
@@ -441,9 +196,4 @@ const maxPromptEnd = 1 << 10 // bytes
 
 func promptEnd(text string) string {
 	return strings.ToValidUTF8(text[max(0, len(text)-maxPromptEnd):], "")
-}
-
-// form implements request.
-func (c *chatRequest) form() form {
-	return choicesForm{members: chatMembers{functions: c.tools.functions}}
 }

@@ -34,7 +34,7 @@ type Chats interface {
 }
 
 // chatRoutes lays out the routes of chats.
-func (s *Server) chatRoutes(route func(pattern string, methods map[string]handler)) {
+func (s *Server) chatRoutes(route addRoute) {
 	route("/app/chats", map[string]handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.services.Chats.DeleteChats)})
 	route("/app/chats/keep", map[string]handler{http.MethodPost: s.keepChats})
 	route("/app/chats/deletion", map[string]handler{http.MethodGet: ofAllChats(s.services.Chats.WouldDeleteChats)})

@@ -140,7 +140,7 @@ func tokenText(tk model.Tokenizer, id int32) string {
 
 // choices lays out the continuations: those of the first prompt, then those
 // of the second, as OpenAI numbers them.
-func (s *Server) choices(ctx context.Context, m model.Model, req request) ([]*choice, error) {
+func (a *API) choices(ctx context.Context, m model.Model, req request) ([]*choice, error) {
 	p := req.common()
 	prompts, err := req.prompts(m)
 	if err != nil {
@@ -217,16 +217,6 @@ func predicted(m model.Model, text string) ([]int32, error) {
 	return slices.DeleteFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }), nil
 }
 
-// checkLength refuses a text of n bytes that cannot fit before it is
-// tokenized, which takes time and memory by its length.
-func checkLength(m model.Model, param string, n int) error {
-	longest := m.Tokenizer().LongestToken()
-	if n > m.ContextLength()*longest {
-		return contextError(param, m, "at least ", (n+longest-1)/longest)
-	}
-	return nil
-}
-
 // countPrompts counts the tokens of each prompt once.
 func countPrompts(choices []*choice) int {
 	n, last := 0, (*prompt)(nil)
@@ -236,4 +226,31 @@ func countPrompts(choices []*choice) int {
 		}
 	}
 	return n
+}
+
+// draftInfo is what return_draft_info adds: to a chunk what was proposed and
+// accepted since the one before, to a whole choice, and to a choice's last
+// chunk, its rounds too.
+type draftInfo struct {
+	Proposed int `json:"proposed"`
+	Accepted int `json:"accepted"`
+	*rounds
+}
+
+// rounds are parallel lists, plain rounds 0.
+type rounds struct {
+	Depths  []int `json:"depths"`
+	Accepts []int `json:"accepts"`
+}
+
+func (c *choice) rounds() *rounds {
+	return &rounds{append([]int{}, c.stats.Depths...), append([]int{}, c.stats.Accepts...)}
+}
+
+// text is that of a choice, behind its prompt if it was asked for.
+func (c *choice) text() string {
+	if c.echo {
+		return c.prompt.text + c.answer.joined(dialect.Text)
+	}
+	return c.answer.joined(dialect.Text)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"strconv"
 	"sync"
 
@@ -84,35 +83,6 @@ func (f choicesForm) appendChoice(dst []byte, r *reply, c *choice) []byte {
 // stream implements form.
 func (f choicesForm) stream(rep *reply, out *eventStream) events {
 	return &chunks{form: f, rep: rep, out: out, left: len(rep.choices), head: f.appendHead(nil, rep, true)}
-}
-
-// draftInfo is what return_draft_info adds: to a chunk what was proposed and
-// accepted since the one before, to a whole choice, and to a choice's last
-// chunk, its rounds too.
-type draftInfo struct {
-	Proposed int `json:"proposed"`
-	Accepted int `json:"accepted"`
-	*rounds
-}
-
-// rounds are parallel lists, plain rounds 0.
-type rounds struct {
-	Depths  []int `json:"depths"`
-	Accepts []int `json:"accepts"`
-}
-
-func (c *choice) rounds() *rounds {
-	return &rounds{append([]int{}, c.stats.Depths...), append([]int{}, c.stats.Accepts...)}
-}
-
-// appendMember appends a member after another one.
-func appendMember(dst []byte, name string, v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // numbers and strings only
-	}
-	dst = appendString(append(dst, ','), name)
-	return append(append(dst, ':'), b...)
 }
 
 // chunks are the events of a choicesForm.

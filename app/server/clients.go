@@ -1,9 +1,6 @@
 package server
 
 import (
-	"io"
-	"net/http"
-
 	"tandem/app/control"
 	"tandem/engine"
 )
@@ -13,24 +10,13 @@ import (
 // half of what an engine's queue takes, so that nobody fills that alone.
 const maxPerClient = engine.MaxQueue / 2
 
-// clientOf names a request's client, for taking turns and for its limit: by its key, or
-// else by the name that its runs go by. It is nothing to show. So programs of this machine
-// that have no key and call themselves alike are one client, and a program with ever other
-// names is many, whom only the queue bounds: where that matters, keys can be required.
-func clientOf(r *http.Request) string {
-	if key := caller(r.Context()); key != "" {
-		return "key " + key
-	}
-	return "name " + clientName(r)
-}
-
 // claim has a run count for so many requests of its client, instead of for what it
 // counted before, and refuses it where they would be too many.
-func (s *Server) claim(u *run, requests int) error {
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
+func (a *API) claim(u *run, requests int) error {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
 	n := requests
-	for _, other := range s.runs.runs {
+	for _, other := range a.runs.runs {
 		if other != u && other.client == u.client {
 			n += other.claimed
 		}
@@ -40,12 +26,4 @@ func (s *Server) claim(u *run, requests int) error {
 	}
 	u.claimed = requests
 	return nil
-}
-
-// discard reads the body of a request that is refused unread, so that its client hears
-// why: one that still sends hears nothing.
-func discard(r *http.Request) {
-	if r.Header.Get("Expect") == "" { // otherwise it was not sent yet
-		_, _ = io.CopyN(io.Discard, r.Body, maxBody)
-	}
 }

@@ -17,14 +17,6 @@ func (completionMembers) appendWhole(dst []byte, c *choice) []byte {
 	return appendString(append(dst, `"text":`...), c.text())
 }
 
-// text is that of a choice, behind its prompt if it was asked for.
-func (c *choice) text() string {
-	if c.echo {
-		return c.prompt.text + c.answer.joined(dialect.Text)
-	}
-	return c.answer.joined(dialect.Text)
-}
-
 func (completionMembers) appendPart(dst []byte, _ *choice, p dialect.Part) []byte {
 	return appendString(append(dst, `"text":`...), p.Text)
 }

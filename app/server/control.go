@@ -2,34 +2,11 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 
 	"tandem/app/control"
 )
-
-// readObject reads a body that is one JSON object.
-func (s *Server) readObject(w http.ResponseWriter, r *http.Request) (*fields, error) {
-	var p place
-	defer p.release()
-	b, err := s.readBody(w, r, &p)
-	if err != nil {
-		return nil, err
-	}
-	return parseFields(b, "")
-}
-
-// writeJSON answers with v.
-func writeJSON(w http.ResponseWriter, v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = writeWhole(w, http.StatusOK, b) // the client left
-	return nil
-}
 
 // State is what Status reports, with the requests in flight.
 func (s *Server) State() control.State {
@@ -208,4 +185,33 @@ func (s *Server) dropDownload(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, s.State())
+}
+
+// health is 200 as soon as requests can be served.
+func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	switch st := s.services.Status.State(); st.Phase {
+	case control.PhaseReady, control.PhaseNoModel:
+		return writeJSON(w, map[string]string{"status": "ok"})
+	case control.PhaseFailed:
+		return control.Errorf(control.CodeNotReady, "No model can be served: %s", st.Error)
+	default:
+		return control.Errorf(control.CodeNotReady, "Tandem is not ready: %s.", st.Phase)
+	}
+}
+
+// listModels answers in the form of the vendor whose program asks: two vendors have their
+// list at the same path.
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
+	if protocolOf(r) == (anthropic{}) {
+		return s.anthropic.listModels(w, r)
+	}
+	return s.openAI.listModels(w, r)
+}
+
+// getModel is listModels for one model.
+func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
+	if protocolOf(r) == (anthropic{}) {
+		return s.anthropic.getModel(w, r)
+	}
+	return s.openAI.getModel(w, r)
 }

@@ -13,7 +13,7 @@ import (
 
 // A conversation is a chat that is made of turns, as responses and messages are.
 type conversation struct {
-	chatRequest
+	chat
 	turns  []turn // which messages are made of
 	goesOn bool   // an answer that the last turn begins is gone on with
 	begun  string // that one
@@ -29,7 +29,7 @@ func (c *conversation) complete() error {
 	for i, t := range c.turns {
 		c.messages[i] = t.message()
 	}
-	return c.chatRequest.complete()
+	return c.chat.complete()
 }
 
 // prompts implements request.
@@ -79,7 +79,7 @@ func (c *conversation) renderOnce(m model.Model) (string, error) {
 	end := rand.Text()
 	last := c.turns[len(c.turns)-1]
 	last.texts = []string{c.begun + end}
-	begun := chatRequest{messages: append(slices.Clone(c.messages[:len(c.messages)-1]), last.message())}
+	begun := chat{messages: append(slices.Clone(c.messages[:len(c.messages)-1]), last.message())}
 	if err := begun.remember(name); err != nil {
 		return "", err
 	}

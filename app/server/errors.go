@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 
 	"tandem/app/control"
-	"tandem/app/model"
 	"tandem/engine"
 )
 
@@ -165,19 +163,6 @@ func invalid(param, format string, args ...any) *control.Error {
 	return e
 }
 
-// contextError says what clients search for when they decide to compact. least is
-// what stands before the number of tokens: "at least " where only that is known.
-func contextError(param string, m model.Model, least string, tokens int) error {
-	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
-	if m.LongerContext(tokens) {
-		advice = "Please shorten it, or set a larger context in the model's settings."
-	}
-	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. %s",
-		limit, control.Word(got), control.Word(advice))
-	e.Param, e.Err = param, &overlong{limit, got}
-	return e
-}
-
 // An overlong prompt is told of in each vendor's words.
 type overlong struct {
 	limit int    // tokens
@@ -185,3 +170,9 @@ type overlong struct {
 }
 
 func (o *overlong) Error() string { return fmt.Sprintf("%s tokens > %d maximum", o.got, o.limit) }
+
+// errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
+var errRunCancelled error = control.Errorf(control.CodeCancelled, "The run was cancelled.")
+
+// errStopping is the cause after Server.Close.
+var errStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")

@@ -5,44 +5,46 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"tandem/app/control"
 )
 
 // fakeResponses keeps responses in memory.
 type fakeResponses struct {
 	mu     sync.Mutex
-	kept   []KeptResponse
+	kept   []control.KeptResponse
 	broken bool // it keeps none
 	nobody bool // of any run that is in flight
 }
 
-func (f *fakeResponses) KeepResponse(_ context.Context, k KeptResponse) error {
+func (f *fakeResponses) KeepResponse(_ context.Context, k control.KeptResponse) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken {
 		return errors.New("the disk is full")
 	}
 	if f.nobody {
-		return ErrNoResponse
+		return control.ErrNoResponse
 	}
 	f.kept = append(f.kept, k)
 	return nil
 }
 
 func (f *fakeResponses) find(owner, id string) int {
-	return slices.IndexFunc(f.kept, func(k KeptResponse) bool { return k.ID == id && k.Owner == owner })
+	return slices.IndexFunc(f.kept, func(k control.KeptResponse) bool { return k.ID == id && k.Owner == owner })
 }
 
-func (f *fakeResponses) Response(_ context.Context, owner, id string) (KeptResponse, error) {
+func (f *fakeResponses) Response(_ context.Context, owner, id string) (control.KeptResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := f.find(owner, id)
 	if i < 0 {
-		return KeptResponse{}, ErrNoResponse
+		return control.KeptResponse{}, control.ErrNoResponse
 	}
 	return f.kept[i], nil
 }
 
-func (f *fakeResponses) ResponseChain(ctx context.Context, owner, id string) (list []KeptResponse, err error) {
+func (f *fakeResponses) ResponseChain(ctx context.Context, owner, id string) (list []control.KeptResponse, err error) {
 	for id != "" {
 		k, err := f.Response(ctx, owner, id)
 		if err != nil {
@@ -59,7 +61,7 @@ func (f *fakeResponses) DeleteResponse(_ context.Context, owner, id string) erro
 	defer f.mu.Unlock()
 	i := f.find(owner, id)
 	if i < 0 {
-		return ErrNoResponse
+		return control.ErrNoResponse
 	}
 	f.kept = slices.Delete(f.kept, i, i+1)
 	return nil

@@ -39,15 +39,6 @@ func readFormat(o *fields, schema func(*fields) *model.Grammar) *model.Grammar {
 	return nil
 }
 
-// needed returns an object that may not be left out, or fails f.
-func needed(f *fields, key string) *fields {
-	o := f.object(key)
-	if o == nil {
-		f.fail(key, "is missing.")
-	}
-	return o
-}
-
 // readNamedSchema reads a schema where chats have it, below a name.
 func readNamedSchema(f *fields) *model.Grammar {
 	o := needed(f, "json_schema")
@@ -96,14 +87,14 @@ func badGrammar(err error, param string) error {
 	return err
 }
 
-// loosen lets go of what holds the choices to grammars.
-func (s *Server) loosen(choices []*choice) {
+// closeMatchers frees the grammars of the choices.
+func (a *API) closeMatchers(choices []*choice) {
 	for _, c := range choices {
 		if c.matcher == nil {
 			continue
 		}
 		if err := c.matcher.Close(); err != nil {
-			s.log.Error("letting go of a grammar", "error", err)
+			a.log.Error("letting go of a grammar", "error", err)
 		}
 	}
 }

@@ -16,53 +16,61 @@ import (
 	"tandem/engine"
 )
 
-// A request is the body of one of the generating routes, read and checked as
-// far as that goes without a model.
+// A request is the body of one of the generating routes, read and checked as far as that
+// goes without a model.
 type request interface {
+	question
+	// form says how the route answers. It is known before the model is.
+	form() form
+}
+
+// A question is a request without the form of its answer.
+type question interface {
 	common() *params
 	// prompts turns the request into token ids for the model.
 	prompts(model.Model) ([]*prompt, error)
-	// form comes before the model.
-	form() form
 }
+
+// A readBody reads the body of a generating route.
+type readBody func(*fields) (request, error)
 
 // A preparing request needs more than its body says.
 type preparing interface {
 	// prepare comes before the model is acquired. It takes a place if what it finds
 	// is large, and returns the body that asks for the same without all that.
-	prepare(ctx context.Context, s *Server, held *place, body []byte) ([]byte, error)
+	prepare(ctx context.Context, held *place, body []byte) ([]byte, error)
 }
 
 // generation answers a generating route.
-func (s *Server) generation(endpoint string, read func(*fields) (request, error)) handler {
-	return s.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
-		return s.answer(w, r, run, read)
+func (a *API) generation(endpoint string, read readBody) handler {
+	return a.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
+		return a.answer(w, r, run, read)
 	})
 }
 
 // continuation is generation for what a person goes on with, who is told there and
 // then why that is refused. from is the run that was cut off, nil if it is none.
-func (s *Server) continuation(endpoint string, from *resumption, read func(*fields) (request, error)) handler {
-	return s.recorded(endpoint, from, func(w http.ResponseWriter, r *http.Request, run *run) error {
+func (a *API) continuation(endpoint string, from *resumption, read readBody) handler {
+	return a.recorded(endpoint, from, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		run.passing = true
-		return s.answer(w, r, run, read)
+		return a.answer(w, r, run, read)
 	})
 }
 
 // recorded answers a route whose requests leave a row in the history.
-func (s *Server) recorded(endpoint string, from *resumption, answer func(http.ResponseWriter, *http.Request, *run) error) handler {
+func (a *API) recorded(endpoint string, from *resumption, answer func(http.ResponseWriter, *http.Request, *run) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		name, err := runName(r)
 		if err != nil {
 			return err
 		}
-		run := s.begin(r, endpoint, name, from)
+		run := a.begin(r, endpoint, name, from)
 		if run.key > 0 { // it has a row
 			w.Header().Set(runHeader, strconv.FormatInt(run.key, 10))
 		}
 		err = errPanic // until answer returns
 		defer func() { run.finish(err) }()
-		if refused := s.claim(run, 1); refused != nil {
+		if refused := a.claim(run, 1); refused != nil {
 			err = refused
 			discard(r)
 			return err
@@ -78,10 +86,10 @@ func (s *Server) recorded(endpoint string, from *resumption, answer func(http.Re
 	}
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read func(*fields) (request, error)) error {
+func (a *API) answer(w http.ResponseWriter, r *http.Request, run *run, read readBody) error {
 	var held place
 	defer held.release()
-	body, f, err := s.readFields(w, r, &held)
+	body, f, err := a.readFields(w, r, &held)
 	if err != nil {
 		return err
 	}
@@ -91,7 +99,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 		return err
 	}
 	if q, ok := req.(preparing); ok {
-		if body, err = q.prepare(run.ctx, s, &held, body); err != nil {
+		if body, err = q.prepare(run.ctx, &held, body); err != nil {
 			return err
 		}
 	}
@@ -99,17 +107,17 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 	if p.seed == nil {
 		p.seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
-	if err := s.claim(run, min(p.continuations(), maxParallel)); err != nil { // before a model is loaded for it
+	if err := a.claim(run, min(p.continuations(), maxParallel)); err != nil { // before a model is loaded for it
 		return err
 	}
 	rep := &reply{created: run.row.StartedAt.Unix(), run: run, params: p, form: req.form()}
 	if p.stream {
-		return s.stream(w, rep, func(generate func() error) error {
-			return s.equip(rep, req, &held, body, generate)
+		return a.stream(w, rep, func(generate func() error) error {
+			return a.equip(rep, req, &held, body, generate)
 		})
 	}
-	return s.equip(rep, req, &held, body, func() error {
-		if err := s.generateAll(rep, kept{}); err != nil {
+	return a.equip(rep, req, &held, body, func() error {
+		if err := a.generateAll(rep, kept{}); err != nil {
 			return err
 		}
 		rep.id = newID(rep.form.idPrefix())
@@ -123,9 +131,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, run *run, read f
 
 // equip has a reply's model and its choices there while generate runs. It may take as
 // long as it takes to load a model.
-func (s *Server) equip(rep *reply, req request, held *place, body []byte, generate func() error) error {
+func (a *API) equip(rep *reply, req request, held *place, body []byte, generate func() error) error {
 	run, p := rep.run, rep.params
-	m, err := s.acquire(run, p.model)
+	m, err := a.acquire(run, p.model)
 	if err != nil {
 		return err
 	}
@@ -134,8 +142,8 @@ func (s *Server) equip(rep *reply, req request, held *place, body []byte, genera
 	if err := generates(m); err != nil {
 		return err
 	}
-	choices, err := s.choices(run.ctx, m, req)
-	defer s.loosen(choices)
+	choices, err := a.choices(run.ctx, m, req)
+	defer a.closeMatchers(choices)
 	held.release()
 	if err != nil {
 		return err
@@ -145,16 +153,16 @@ func (s *Server) equip(rep *reply, req request, held *place, body []byte, genera
 	switch {
 	case p.resumes != nil:
 		body = p.resumes.body
-	case bodyReader(run.row.Endpoint) == nil:
+	case a.readers[run.row.Endpoint] == nil:
 		body = nil
 	}
-	s.keepText(rep, body)
+	a.keepText(rep, body)
 	return generate()
 }
 
 // hold returns the model of a name, for its user to release.
-func (s *Server) hold(ctx context.Context, name string) (model.Model, error) {
-	m, err := s.services.Pool.Acquire(ctx, name)
+func (a *API) hold(ctx context.Context, name string) (model.Model, error) {
+	m, err := a.to.Pool.Acquire(ctx, name)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the pool may know no more than that
 	}
@@ -167,8 +175,8 @@ func (s *Server) hold(ctx context.Context, name string) (model.Model, error) {
 }
 
 // acquire is hold for a run.
-func (s *Server) acquire(run *run, name string) (model.Model, error) {
-	m, err := s.hold(run.ctx, name)
+func (a *API) acquire(run *run, name string) (model.Model, error) {
+	m, err := a.hold(run.ctx, name)
 	run.loaded()
 	if err != nil {
 		return nil, err
@@ -180,7 +188,7 @@ func (s *Server) acquire(run *run, name string) (model.Model, error) {
 // generateAll runs every choice, a few at a time. out hears of them on the choices'
 // own goroutines, of the end only of a choice that ended well. The first error
 // cancels the rest and is returned.
-func (s *Server) generateAll(rep *reply, out events) error {
+func (a *API) generateAll(rep *reply, out events) error {
 	ctx, cancel := context.WithCancelCause(rep.run.ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -189,7 +197,7 @@ func (s *Server) generateAll(rep *reply, out events) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := s.generate(ctx, rep, c, out); err != nil {
+			if err := a.generate(ctx, rep, c, out); err != nil {
 				cancel(err)
 			}
 		})
@@ -204,10 +212,10 @@ func (s *Server) generateAll(rep *reply, out events) error {
 // generate runs one choice to its end. A run cancelled from the menu ends
 // like one cut short by its limit: what was generated is the client's, and clients
 // know no other finish for it. The timings say that it was stopped.
-func (s *Server) generate(ctx context.Context, rep *reply, c *choice, out events) (err error) {
+func (a *API) generate(ctx context.Context, rep *reply, c *choice, out events) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
+			a.log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()
@@ -220,7 +228,7 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, out events
 				break
 			}
 		}
-		if again, err = s.pass(ctx, rep, c, out); err != nil {
+		if again, err = a.pass(ctx, rep, c, out); err != nil {
 			return err
 		}
 	}
@@ -237,7 +245,7 @@ func (s *Server) generate(ctx context.Context, rep *reply, c *choice, out events
 
 // pass has the engine go on with a choice, and reports whether more is to come
 // behind what the server put there.
-func (s *Server) pass(ctx context.Context, rep *reply, c *choice, out events) (again bool, err error) {
+func (a *API) pass(ctx context.Context, rep *reply, c *choice, out events) (again bool, err error) {
 	run, before, had := rep.run, c.stats, len(c.ids)
 	c.req.Run, c.req.Client = max(0, run.key), run.client
 	c.req.Done = func(st engine.Stats) {

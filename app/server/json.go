@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -73,3 +75,24 @@ func appendLogprob(dst []byte, x float32) []byte {
 	}
 	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
 }
+
+// appendMember appends a member after another one.
+func appendMember(dst []byte, name string, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and strings only
+	}
+	dst = appendString(append(dst, ','), name)
+	return append(append(dst, ':'), b...)
+}
+
+// mustJSON writes numbers and strings.
+func mustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func newID(prefix string) string { return prefix + rand.Text() }

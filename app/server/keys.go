@@ -26,23 +26,6 @@ type Keys interface {
 	HasKeys() bool
 }
 
-// callerKey is the context's key of the name that a program's key has.
-type callerKey struct{}
-
-// called notes in a request who calls; empty = by no key.
-func called(r *http.Request, name string) *http.Request {
-	if name == "" {
-		return r
-	}
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, name))
-}
-
-// caller returns the name of the key that a request was let in by; empty = by none.
-func caller(ctx context.Context) string {
-	name, _ := ctx.Value(callerKey{}).(string)
-	return name
-}
-
 // checkKey returns the name of the key that a request shows, if it shows one of
 // ours, and refuses a request that needs one and has none. Elsewhere whatever a
 // program shows will do: editors insist on sending something.

@@ -98,10 +98,10 @@ func (c *messagesRequest) form() form { return messageForm{} }
 
 // countTokens answers with the tokens that a request's prompt has. It is no run:
 // nothing is generated.
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
+func (v *anthropicRoutes) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var held place
 	defer held.release()
-	_, f, err := s.readFields(w, r, &held)
+	_, f, err := v.readFields(w, r, &held)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.draining, func() { cancel(errStopping) })()
-	m, err := s.hold(ctx, c.model)
+	defer context.AfterFunc(v.draining, func() { cancel(errStopping) })()
+	m, err := v.hold(ctx, c.model)
 	if err != nil {
 		return err
 	}

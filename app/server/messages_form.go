@@ -42,7 +42,7 @@ type messageUsage struct {
 	} `json:"output_tokens_details"`
 }
 
-func (r *reply) messageUsage() messageUsage {
+func messageUsageOf(r *reply) messageUsage {
 	t := r.total()
 	u := messageUsage{Input: t.PromptTokens - t.CachedTokens, CacheRead: t.CachedTokens, Output: t.CompletionTokens}
 	u.Details.Thinking = t.thoughts
@@ -60,7 +60,7 @@ func (m messageForm) whole(r *reply) []byte {
 		b = appendBlock(b, &c.answer.blocks[i])
 	}
 	b = m.appendStop(append(b, "],"...), r, c)
-	b = appendMember(b, "usage", r.messageUsage())
+	b = appendMember(b, "usage", messageUsageOf(r))
 	b = appendMember(b, "timings", r.timings())
 	return append(b, '}')
 }
@@ -79,7 +79,7 @@ func appendBlock(dst []byte, b *block) []byte {
 		dst = appendString(append(dst, `{"type":"thinking","thinking":`...), string(b.text))
 		dst = appendString(append(dst, `,"signature":`...), signature)
 	case dialect.Call:
-		dst = append(appendToolUse(dst, b), b.input()...)
+		dst = append(appendToolUse(dst, b), inputOf(b)...)
 	default:
 		dst = appendString(append(dst, `{"type":"text","text":`...), string(b.text))
 	}
@@ -93,10 +93,10 @@ func appendToolUse(dst []byte, b *block) []byte {
 	return append(dst, `,"input":`...)
 }
 
-// input returns a call's arguments. Of some that were cut off it has the members that are
+// inputOf returns a call's arguments. Of some that were cut off it has the members that are
 // whole, which is what the vendor's libraries make of a stream's; why the answer ended
 // tells of the rest.
-func (b *block) input() []byte {
+func inputOf(b *block) []byte {
 	if b.args.whole && json.Valid(b.text) {
 		return b.text
 	}
@@ -122,7 +122,7 @@ func (b *block) input() []byte {
 
 // appendStop appends why a choice ended.
 func (messageForm) appendStop(dst []byte, r *reply, c *choice) []byte {
-	dst = appendString(append(dst, `"stop_reason":`...), r.stopReason(c))
+	dst = appendString(append(dst, `"stop_reason":`...), stopReason(r, c))
 	if c.stopped == "" {
 		return append(dst, `,"stop_sequence":null`...)
 	}
@@ -131,7 +131,7 @@ func (messageForm) appendStop(dst []byte, r *reply, c *choice) []byte {
 
 // stopReason says it in Anthropic's words. What was cancelled from the menu ends like
 // what was cut short by its limit.
-func (r *reply) stopReason(c *choice) string {
+func stopReason(r *reply, c *choice) string {
 	switch room := r.model.ContextLength() - len(c.prompt.ids); {
 	case c.stopped != "":
 		return "stop_sequence"
@@ -250,7 +250,7 @@ func (e *messageEvents) end(c *choice) {
 	e.begin(c)
 	e.stop()
 	e.buf = e.form.appendStop(append(e.buf[:0], `{"type":"message_delta","delta":{`...), e.rep, c)
-	e.buf = appendMember(append(e.buf, '}'), "usage", e.rep.messageUsage())
+	e.buf = appendMember(append(e.buf, '}'), "usage", messageUsageOf(e.rep))
 	e.buf = append(appendMember(e.buf, "timings", e.rep.timings()), '}')
 	e.send("message_delta")
 }

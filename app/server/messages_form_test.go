@@ -245,7 +245,7 @@ func TestInput(t *testing.T) {
 	} {
 		b := block{text: []byte(text)}
 		b.args.scan(text)
-		if got := string(b.input()); got != want {
+		if got := string(inputOf(&b)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}

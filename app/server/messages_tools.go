@@ -29,7 +29,7 @@ func readMessageTools(f *fields) (b toolbox) {
 			return toolbox{}
 		}
 		if kind := o.string("type"); kind == "" || kind == "custom" {
-			b.add(o)
+			addTool(&b, o)
 		}
 		if f.take(o); f.err != nil {
 			return toolbox{}
@@ -60,8 +60,8 @@ func readMessageTools(f *fields) (b toolbox) {
 	return b
 }
 
-// add appends a tool, whose schema keeps its spelling.
-func (b *toolbox) add(o *fields) {
+// addTool appends a tool, whose schema keeps its spelling.
+func addTool(b *toolbox, o *fields) {
 	t := dialect.Tool{Name: neededName(o), Strict: o.bool("strict")}
 	description := o.string("description")
 	if needed(o, "input_schema") == nil {

@@ -7,73 +7,16 @@ import (
 	"strings"
 )
 
-// A turn is a message as templates expect it, of one or more of the protocol's:
-// adjacent ones of a role are one, and results of tools are turns of their own.
-type turn struct {
-	role     string // "system", "user", "assistant" or "tool"
-	texts    []string
-	thoughts []string
-	calls    [][]byte
-	id, name string // of a tool's result: of the call
-}
-
-// text is all of it, its parts a blank line apart.
-func (t turn) text() string { return strings.Join(t.texts, "\n\n") }
-
-// message writes the turn in the order in which chats are written.
-func (t turn) message() json.RawMessage {
-	b := appendString([]byte(`{"role":`), t.role)
-	b = appendString(append(b, `,"content":`...), t.text())
-	for i, call := range t.calls {
-		if i == 0 {
-			b = append(b, `,"tool_calls":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, call...)
-	}
-	if t.calls != nil {
-		b = append(b, ']')
-	}
-	if t.thoughts != nil {
-		b = appendString(append(b, `,"`+thoughtName+`":`...), strings.Join(t.thoughts, "\n\n"))
-	}
-	if t.role == "tool" {
-		b = appendString(append(b, `,"tool_call_id":`...), t.id)
-		if t.name != "" {
-			b = appendString(append(b, `,"name":`...), t.name)
-		}
-	}
-	return append(b, '}')
-}
-
-// turns are those of a request in the making.
-type turns struct {
-	list  []turn
-	names map[string]string // of tools, by the ids of their calls
-}
-
-// of returns the turn that goes on in that role.
-func (s *turns) of(role string) *turn {
-	if n := len(s.list); n == 0 || s.list[n-1].role != role {
-		s.list = append(s.list, turn{role: role})
-	}
-	return &s.list[len(s.list)-1]
-}
-
-func (t *turn) say(text string) {
-	if text != "" {
-		t.texts = append(t.texts, text)
-	}
-}
-
 // messageRoles are those of messages. The system's stands apart from them, but amid a
 // conversation it may also speak there.
 var messageRoles = []string{"user", "assistant", "system"}
 
+// messageTurns are the turns of a body of Anthropic's in the making.
+type messageTurns struct{ turns }
+
 // readTurns reads system and messages.
 func readTurns(f *fields) []turn {
-	s := &turns{names: map[string]string{}}
+	s := &messageTurns{turns{names: map[string]string{}}}
 	if v := f.raw("system"); v != nil {
 		s.readSystem(f, "system")
 	}
@@ -102,7 +45,7 @@ func readTurns(f *fields) []turn {
 
 // readSystem reads what the system says under a name. What is empty but for lines that
 // change with each request says nothing.
-func (s *turns) readSystem(f *fields, key string) {
+func (s *messageTurns) readSystem(f *fields, key string) {
 	eachBlock(f, key, func(b *fields, kind string) {
 		if kind != "text" {
 			refuseBlock(b, kind)
@@ -114,27 +57,8 @@ func (s *turns) readSystem(f *fields, key string) {
 	})
 }
 
-// billing begins a line that Claude Code has in its system text, for its vendor alone.
-// A part of it is another one in each request, so that no prompt would begin like the
-// one before.
-const billing = "x-anthropic-billing-header:"
-
-// unbilled returns the text without such lines.
-func unbilled(text string) string {
-	if !strings.Contains(text, billing) {
-		return text
-	}
-	var kept []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if !strings.HasPrefix(strings.TrimSpace(line), billing) {
-			kept = append(kept, line)
-		}
-	}
-	return strings.Join(kept, "\n")
-}
-
 // read reads a message.
-func (s *turns) read(m *fields) {
+func (s *messageTurns) read(m *fields) {
 	role := m.oneOf("role", messageRoles)
 	switch {
 	case m.err != nil:
@@ -158,7 +82,7 @@ func (s *turns) read(m *fields) {
 
 // readAssistant reads a block of an answer. What the vendor's own tools left there says
 // nothing to another model.
-func (s *turns) readAssistant(b *fields, kind string) {
+func (s *messageTurns) readAssistant(b *fields, kind string) {
 	t := s.of("assistant")
 	switch kind {
 	case "text":
@@ -183,7 +107,7 @@ func (s *turns) readAssistant(b *fields, kind string) {
 }
 
 // readUser reads a block of the user's.
-func (s *turns) readUser(b *fields, kind string) {
+func (s *messageTurns) readUser(b *fields, kind string) {
 	switch kind {
 	case "text":
 		s.of("user").say(neededText(b, "text"))
@@ -209,14 +133,6 @@ func (s *turns) readUser(b *fields, kind string) {
 	default:
 		refuseBlock(b, kind)
 	}
-}
-
-// neededText returns a text that may be empty, but not left out.
-func neededText(f *fields, key string) string {
-	if f.raw(key) == nil {
-		f.fail(key, "is missing.")
-	}
-	return f.string(key)
 }
 
 // refuseBlock refuses what no text stands for.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
 	"tandem/app/control"
@@ -21,12 +20,12 @@ type modelEntry struct {
 }
 
 // entries lists the alias first, then the registry.
-func (s *Server) entries(ctx context.Context) ([]modelEntry, error) {
-	list, err := s.services.Library.Models(ctx)
+func (a *API) entries(ctx context.Context) ([]modelEntry, error) {
+	list, err := a.to.Models.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	state := s.services.Status.State()
+	state := a.to.Status.State()
 	out := []modelEntry{}
 	for _, m := range list {
 		owner, _, ok := strings.Cut(m.ID, "/")
@@ -50,50 +49,16 @@ func (s *Server) entries(ctx context.Context) ([]modelEntry, error) {
 	return out, nil
 }
 
-func (s *Server) listModels(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.entries(r.Context())
+// entry returns the model with that id, or the alias.
+func (a *API) entry(ctx context.Context, id string) (modelEntry, error) {
+	list, err := a.entries(ctx)
 	if err != nil {
-		return err
+		return modelEntry{}, err
 	}
-	if protocolOf(r) == (anthropic{}) {
-		page, err := anthropicModels(r, list)
-		if err != nil {
-			return err
-		}
-		return writeJSON(w, page)
-	}
-	return writeJSON(w, struct {
-		Object string       `json:"object"`
-		Data   []modelEntry `json:"data"`
-	}{"list", list})
-}
-
-func (s *Server) getModel(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.entries(r.Context())
-	if err != nil {
-		return err
-	}
-	id := r.PathValue("id")
 	for _, e := range list {
-		switch {
-		case e.ID != id:
-		case protocolOf(r) == anthropic{}:
-			return writeJSON(w, e.anthropic())
-		default:
-			return writeJSON(w, e)
+		if e.ID == id {
+			return e, nil
 		}
 	}
-	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /v1/models lists those that are.", clip(id))
-}
-
-// health is 200 as soon as requests can be served.
-func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	switch st := s.services.Status.State(); st.Phase {
-	case control.PhaseReady, control.PhaseNoModel:
-		return writeJSON(w, map[string]string{"status": "ok"})
-	case control.PhaseFailed:
-		return control.Errorf(control.CodeNotReady, "No model can be served: %s", st.Error)
-	default:
-		return control.Errorf(control.CodeNotReady, "Tandem is not ready: %s.", st.Phase)
-	}
+	return modelEntry{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /v1/models lists those that are.", clip(id))
 }

@@ -56,12 +56,12 @@ type runningModel struct {
 }
 
 // ollamaModels lists the alias first, then the registry.
-func (s *Server) ollamaModels(ctx context.Context) ([]ollamaModel, error) {
-	list, err := s.services.Library.Models(ctx)
+func (v *ollamaRoutes) ollamaModels(ctx context.Context) ([]ollamaModel, error) {
+	list, err := v.to.Models.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lengths, err := s.entries(ctx)
+	lengths, err := v.entries(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,12 +101,12 @@ func parameterSize(n int64) string {
 	return fmt.Sprintf("%.1fK", float64(n)/1e3)
 }
 
-func (s *Server) ollamaVersion(w http.ResponseWriter, _ *http.Request) error {
+func (v *ollamaRoutes) ollamaVersion(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, map[string]string{"version": ollamaVersion})
 }
 
-func (s *Server) ollamaTags(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.ollamaModels(r.Context())
+func (v *ollamaRoutes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.ollamaModels(r.Context())
 	if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func (s *Server) ollamaTags(w http.ResponseWriter, r *http.Request) error {
 }
 
 // ollamaPS lists what is in memory.
-func (s *Server) ollamaPS(w http.ResponseWriter, r *http.Request) error {
+func (v *ollamaRoutes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	running := []runningModel{}
-	if in := s.services.Status.State().InMemory; len(in) > 0 {
-		list, err := s.ollamaModels(r.Context())
+	if in := v.to.Status.State().InMemory; len(in) > 0 {
+		list, err := v.ollamaModels(r.Context())
 		if err != nil {
 			return err
 		}
-		until, err := s.idleUntil(r.Context())
+		until, err := v.idleUntil(r.Context())
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func (s *Server) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 
 // idleUntil is when a model that nobody uses from now on leaves the memory, far
 // away if it never does.
-func (s *Server) idleUntil(ctx context.Context) (time.Time, error) {
-	st, err := s.services.Settings.Settings(ctx)
+func (v *ollamaRoutes) idleUntil(ctx context.Context) (time.Time, error) {
+	st, err := v.settings.Settings(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -12,7 +12,7 @@ import (
 // which takes one text. Unlike Ollama we never cut a text that is too long: its
 // vector would be that of another.
 type ollamaEmbedRequest struct {
-	embeddingsRequest
+	embedding
 	name string // of the model, as asked for
 	one  bool   // the older route
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"time"
 
 	"tandem/app/dialect"
@@ -72,9 +71,6 @@ func (s *ollamaPiece) say(c *choice, b *block) {
 		s.text += c.parser.Source(b.index)
 	}
 }
-
-// complete reports whether a call's arguments are an object.
-func (b *block) complete() bool { return b.args.whole && json.Valid(b.text) }
 
 // appendHead appends everything before what is said.
 func (ollamaForm) appendHead(dst []byte, model string) []byte {

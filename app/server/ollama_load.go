@@ -17,20 +17,20 @@ const maxLoadBody = 64 << 10 // bytes
 // ollamaGeneration answers one of Ollama's generating routes. A request that says
 // nothing loads the model, or frees it where it is to be kept for no time at all;
 // after another one the model is freed as well.
-func (s *Server) ollamaGeneration(endpoint string, read func(*fields) (request, error), nothing func(*fields) bool) handler {
+func (v *ollamaRoutes) ollamaGeneration(endpoint string, read func(*fields) (request, error), nothing func(*fields) bool) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if f := s.peek(w, r); f != nil && nothing(f) {
-			return s.ollamaLoad(w, r, f, endpoint)
+		if f := v.peek(w, r); f != nil && nothing(f) {
+			return v.ollamaLoad(w, r, f, endpoint)
 		}
 		var asked *ollamaRequest
-		err := s.generation(endpoint, func(f *fields) (request, error) {
+		err := v.generation(endpoint, func(f *fields) (request, error) {
 			req, err := read(f)
 			asked, _ = req.(*ollamaRequest)
 			return req, err
 		})(w, r)
 		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
-			if err := s.free(context.WithoutCancel(r.Context()), asked.common().model); err != nil {
-				s.log.Warn("a model that was to be freed stays", "model", asked.common().model, "err", err)
+			if err := v.free(context.WithoutCancel(r.Context()), asked.common().model); err != nil {
+				v.log.Warn("a model that was to be freed stays", "model", asked.common().model, "err", err)
 			}
 		}
 		return err
@@ -39,11 +39,11 @@ func (s *Server) ollamaGeneration(endpoint string, read func(*fields) (request, 
 
 // peek reads a short body ahead and puts it back; nil for one that is not short, or
 // no object.
-func (s *Server) peek(w http.ResponseWriter, r *http.Request) *fields {
+func (v *ollamaRoutes) peek(w http.ResponseWriter, r *http.Request) *fields {
 	if checkJSON(r.Header) != nil || r.ContentLength > maxLoadBody {
 		return nil
 	}
-	end := s.limitReading(http.NewResponseController(w))
+	end := v.limitReading(http.NewResponseController(w))
 	b, err := io.ReadAll(io.LimitReader(r.Body, maxLoadBody+1))
 	whole := err == nil && len(b) <= maxLoadBody
 	end(whole)
@@ -85,7 +85,7 @@ func noMessages(f *fields) bool {
 }
 
 // ollamaLoad answers a request that says nothing.
-func (s *Server) ollamaLoad(w http.ResponseWriter, r *http.Request, f *fields, endpoint string) error {
+func (v *ollamaRoutes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *fields, endpoint string) error {
 	p, keep := readOllama(f), readKeepAlive(f)
 	if f.err != nil {
 		return f.err
@@ -93,11 +93,11 @@ func (s *Server) ollamaLoad(w http.ResponseWriter, r *http.Request, f *fields, e
 	reason := "load"
 	if keep != nil && *keep == 0 {
 		reason = "unload"
-		if err := s.free(r.Context(), p.model); err != nil {
+		if err := v.free(r.Context(), p.model); err != nil {
 			return err
 		}
 	} else {
-		m, err := s.hold(r.Context(), p.model)
+		m, err := v.hold(r.Context(), p.model)
 		if err != nil {
 			return err
 		}
@@ -112,8 +112,8 @@ func (s *Server) ollamaLoad(w http.ResponseWriter, r *http.Request, f *fields, e
 }
 
 // free unloads the model of a name if it is in memory. One that answers others stays.
-func (s *Server) free(ctx context.Context, name string) error {
-	list, err := s.entries(ctx)
+func (v *ollamaRoutes) free(ctx context.Context, name string) error {
+	list, err := v.entries(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,11 +121,11 @@ func (s *Server) free(ctx context.Context, name string) error {
 		if e.ID != name {
 			continue
 		}
-		st := s.services.Status.State()
+		st := v.to.Status.State()
 		if st.Resident(e.Root) == nil {
 			return nil
 		}
-		err := s.services.Residents.Unload(ctx, e.Root)
+		err := v.residents.Unload(ctx, e.Root)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelBusy {
 			return nil
 		}

@@ -17,10 +17,10 @@ import (
 
 // An ollamaRequest is the body of /api/generate or /api/chat.
 type ollamaRequest struct {
-	request
+	question
 	chat      bool
-	plain     *completionRequest // what is asked of a model without a chat template; nil for nothing
-	keepAlive *time.Duration     // nil for as long as is set
+	plain     *completion    // what is asked of a model without a chat template; nil for nothing
+	keepAlive *time.Duration // nil for as long as is set
 }
 
 // form implements request.
@@ -30,7 +30,7 @@ func (r *ollamaRequest) form() form {
 
 // prompts implements request.
 func (r *ollamaRequest) prompts(m model.Model) ([]*prompt, error) {
-	list, err := r.request.prompts(m)
+	list, err := r.question.prompts(m)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate && r.plain != nil {
 		return r.plain.prompts(m)
 	}
@@ -43,7 +43,7 @@ func readOllamaGenerate(f *fields) (request, error) {
 	p, r := readOllama(f), &ollamaRequest{keepAlive: readKeepAlive(f)}
 	p.promptParam = "prompt"
 	text, system := f.string("prompt"), f.string("system")
-	c := &completionRequest{params: p, texts: []string{text}, suffix: f.string("suffix")}
+	c := &completion{params: p, texts: []string{text}, suffix: f.string("suffix")}
 	raw := f.bool("raw")
 	c.fill = c.suffix != "" && !raw
 	if f.string("template") != "" {
@@ -59,19 +59,19 @@ func readOllamaGenerate(f *fields) (request, error) {
 		return nil, f.err
 	}
 	if raw || c.fill {
-		r.request = c
+		r.question = c
 		return r, nil
 	}
-	chat := &chatRequest{params: p}
-	chat.kwargs = p.thinking.into(nil)
+	asked := &chat{params: p}
+	asked.kwargs = p.thinking.into(nil)
 	if system == "" {
 		r.plain = c
 	} else {
-		chat.messages = append(chat.messages, ollamaMessage("system", system))
+		asked.messages = append(asked.messages, ollamaMessage("system", system))
 	}
-	chat.messages = append(chat.messages, ollamaMessage("user", text))
-	r.request = chat
-	return r, chat.complete()
+	asked.messages = append(asked.messages, ollamaMessage("user", text))
+	r.question = asked
+	return r, asked.complete()
 }
 
 func ollamaMessage(role, text string) json.RawMessage {
@@ -92,9 +92,9 @@ func refuseList(f *fields, key string) {
 }
 
 func readOllamaChat(f *fields) (request, error) {
-	c := &chatRequest{params: readOllama(f)}
+	c := &chat{params: readOllama(f)}
 	c.promptParam = "messages"
-	r := &ollamaRequest{request: c, chat: true, keepAlive: readKeepAlive(f)}
+	r := &ollamaRequest{question: c, chat: true, keepAlive: readKeepAlive(f)}
 	renameMessages(f)
 	if f.err != nil {
 		return nil, f.err

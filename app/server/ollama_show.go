@@ -19,8 +19,8 @@ type ollamaShow struct {
 	ModifiedAt   time.Time      `json:"modified_at"`
 }
 
-func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+func (v *ollamaRoutes) ollamaShow(w http.ResponseWriter, r *http.Request) error {
+	f, err := v.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	list, err := s.ollamaModels(r.Context())
+	list, err := v.ollamaModels(r.Context())
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 		if m.Name != ollamaID(name)+latest {
 			continue
 		}
-		show, err := s.show(r.Context(), m)
+		show, err := v.show(r.Context(), m)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /api/tags lists those that are.", clip(name))
 }
 
-func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
+func (v *ollamaRoutes) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
 	family := m.Details.Family
 	show := ollamaShow{
 		Modelfile: "FROM " + m.Name + "\n", Template: "{{ .Prompt }}", Details: m.Details, ModifiedAt: m.ModifiedAt,
@@ -68,9 +68,9 @@ func (s *Server) show(ctx context.Context, m ollamaModel) (ollamaShow, error) {
 	}
 	id := ollamaID(m.Name)
 	if id == control.Alias {
-		id = s.services.Status.State().Choice
+		id = v.to.Status.State().Choice
 	}
-	can, err := s.services.Pool.Abilities(ctx, id)
+	can, err := v.to.Pool.Abilities(ctx, id)
 	if err != nil {
 		return show, err
 	}

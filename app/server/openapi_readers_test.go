@@ -116,7 +116,9 @@ func (r *readers) roots() map[string][]string {
 	}
 	for name, list := range r.funcs {
 		if name == "routes" || strings.HasSuffix(name, "Routes") {
-			ast.Inspect(list[0], visit)
+			for _, decl := range list {
+				ast.Inspect(decl, visit)
+			}
 		}
 	}
 	return roots

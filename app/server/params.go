@@ -222,23 +222,6 @@ func first[T any](otherwise T, values ...*T) T {
 	return otherwise
 }
 
-// clip shortens a client's text for an error message.
-func clip(s string) string {
-	return shorten(s, 80)
-}
-
-// shorten cuts a text to so many bytes.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	n := most
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
-}
-
 // tokenIDs reads a list of token ids below vocab, also of such that a client wrote as 16.0.
 func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
 	var list []*float64 // so that a null is no 0

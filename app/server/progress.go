@@ -10,7 +10,7 @@ import (
 // progress streams what a long piece of work reports. It ends with the work; a
 // client that leaves, and a drain, end the work: its context's cause is errStopping
 // then.
-func (s *Server) progress(w http.ResponseWriter, r *http.Request, work func(ctx context.Context, send func(event any)) error) error {
+func (x *Exchange) progress(w http.ResponseWriter, r *http.Request, work func(ctx context.Context, send func(event any)) error) error {
 	out := newEventStream(w)
 	send := func(event any) {
 		b, err := json.Marshal(event)
@@ -21,17 +21,17 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request, work func(ctx 
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	defer context.AfterFunc(s.draining, func() { cancel(errStopping) })()
+	defer context.AfterFunc(x.draining, func() { cancel(errStopping) })()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		out.end(s.survive(func() error { return work(ctx, send) }))
+		out.end(x.survive(func() error { return work(ctx, send) }))
 	}()
 	began, err := out.serve(ctx)
 	cancel(err) // nobody listens any more
 	<-done
 	if began {
-		s.logDefect(r, err)
+		x.logDefect(r, err)
 		return nil
 	}
 	return err
@@ -39,12 +39,25 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request, work func(ctx 
 
 // survive does work whose panic is its error: in a goroutine of its own it would be
 // the end of the program.
-func (s *Server) survive(work func() error) (err error) {
+func (x *Exchange) survive(work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("panic while working", "panic", p, "stack", string(debug.Stack()))
+			x.log.Error("panic while working", "panic", p, "stack", string(debug.Stack()))
 			err = errPanic
 		}
 	}()
 	return work()
+}
+
+// logDefect writes down an error that the client is not told in full.
+func (x *Exchange) logDefect(r *http.Request, err error) {
+	if err != nil && failureOf(err).status == http.StatusInternalServerError {
+		x.log.Error("request failed", "path", r.URL.Path, "err", err)
+	}
+}
+
+// fail answers with err.
+func (x *Exchange) fail(w http.ResponseWriter, r *http.Request, err error) {
+	x.logDefect(r, err)
+	failureOf(err).write(w, protocolOf(r))
 }

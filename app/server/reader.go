@@ -47,11 +47,11 @@ type readRequest interface {
 }
 
 // textsRoute answers such a route.
-func (s *Server) textsRoute(endpoint string, read func(*fields) (readRequest, error)) handler {
-	return s.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
+func (a *API) textsRoute(endpoint string, read func(*fields) (readRequest, error)) handler {
+	return a.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *run) error {
 		var held place
 		defer held.release()
-		_, f, err := s.readFields(w, r, &held)
+		_, f, err := a.readFields(w, r, &held)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (s *Server) textsRoute(endpoint string, read func(*fields) (readRequest, er
 		if err != nil {
 			return err
 		}
-		m, err := s.acquire(run, req.modelName())
+		m, err := a.acquire(run, req.modelName())
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (u *run) took(t engine.Stats) {
 	row.PromptTokens, row.PeakBytes = t.PromptTokens, t.PeakBytes
 	row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
 	row.FinishReason = string(t.Finish)
-	u.s.metrics.tokens(t)
+	u.api.metrics.tokens(t)
 }
 
 // modelOf reads the field that every route has.

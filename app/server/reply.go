@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"time"
 
 	"tandem/app/model"
@@ -29,8 +28,6 @@ func (r *reply) name() string {
 	}
 	return r.model.ID()
 }
-
-func newID(prefix string) string { return prefix + rand.Text() }
 
 // send queues an event for a stream's client, which is cut if it is too far behind.
 func (r *reply) send(out *eventStream, name string, data []byte) {

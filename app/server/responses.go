@@ -16,6 +16,7 @@ import (
 // A responseRequest is the body of /v1/responses. What it asks the model is a chat.
 type responseRequest struct {
 	conversation
+	to           responsesRoutes
 	body         map[string]json.RawMessage
 	offers       responseTools
 	own          []json.RawMessage // items of the request itself
@@ -25,8 +26,8 @@ type responseRequest struct {
 	store        bool
 }
 
-func readResponse(f *fields) (request, error) {
-	c := &responseRequest{body: f.values, store: true}
+func (v responsesRoutes) readResponse(f *fields) (request, error) {
+	c := &responseRequest{to: v, body: f.values, store: true}
 	c.promptParam = "input"
 	c.read(f)
 	c.n = 1
@@ -123,12 +124,12 @@ func readItems(f *fields) (list []json.RawMessage) {
 
 // prepare implements preparing: it makes messages of the items, of those that the
 // request goes on from first.
-func (c *responseRequest) prepare(ctx context.Context, s *Server, held *place, body []byte) ([]byte, error) {
-	t := transcript{names: map[string]string{}}
+func (c *responseRequest) prepare(ctx context.Context, held *place, body []byte) ([]byte, error) {
+	t := transcript{turns{names: map[string]string{}}}
 	if c.instructions != "" {
 		t.system(c.instructions)
 	}
-	r := &recollection{ctx: ctx, s: s, owner: caller(ctx), held: held}
+	r := &recollection{ctx: ctx, to: c.to, owner: caller(ctx), held: held}
 	if c.previous != "" {
 		before, err := r.chain(c.previous)
 		if err != nil {
@@ -190,7 +191,7 @@ func (c *responseRequest) alone() []byte {
 // a chat's.
 func (c *responseRequest) form() form {
 	if c.resumes != nil {
-		return choicesForm{members: chatMembers{}}
+		return c.to.resumed
 	}
 	return &responseForm{req: c}
 }

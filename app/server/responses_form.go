@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/app/control"
 	"tandem/app/dialect"
 	"tandem/app/model"
 	"tandem/engine"
@@ -51,13 +52,13 @@ func (f *responseForm) keep(r *reply, response []byte) bool {
 	}
 	input, err := storedItems(f.req.own, r.id, len(c.answer.blocks)+1)
 	if err == nil {
-		k := KeptResponse{ID: r.id, Owner: caller(u.ctx), Previous: f.req.previous, Run: u.key, Input: input}
-		if err = k.keep(response); err == nil {
-			err = u.s.services.Responses.KeepResponse(context.WithoutCancel(u.ctx), k)
+		k := control.KeptResponse{ID: r.id, Owner: caller(u.ctx), Previous: f.req.previous, Run: u.key, Input: input}
+		if err = keepAnswer(&k, response); err == nil {
+			err = f.req.to.kept.KeepResponse(context.WithoutCancel(u.ctx), k)
 		}
 	}
-	if err != nil && !errors.Is(err, ErrNoResponse) {
-		u.s.log.Error("a response cannot be kept", "run", u.key, "err", err)
+	if err != nil && !errors.Is(err, control.ErrNoResponse) {
+		f.req.to.log.Error("a response cannot be kept", "run", u.key, "err", err)
 	}
 	return err == nil
 }
@@ -98,7 +99,7 @@ func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store
 		value("completed_at", nil)
 	}
 	if fail != nil {
-		value("error", map[string]string{"code": fail.responseCode(), "message": fail.body.Message})
+		value("error", map[string]string{"code": responseCode(fail), "message": fail.body.Message})
 	} else {
 		value("error", nil)
 	}
@@ -139,7 +140,7 @@ func (f *responseForm) appendResponse(dst []byte, r *reply, status string, store
 	value("truncation", "disabled")
 	asked("metadata", "{}")
 	if status == completed || status == incomplete {
-		value("usage", r.responseUsage())
+		value("usage", responseUsageOf(r))
 		value("timings", r.timings())
 	} else {
 		value("usage", nil)
@@ -183,7 +184,7 @@ type responseUsage struct {
 	TotalTokens int `json:"total_tokens"`
 }
 
-func (r *reply) responseUsage() (u responseUsage) {
+func responseUsageOf(r *reply) (u responseUsage) {
 	t := r.total()
 	u.InputTokens, u.OutputTokens, u.TotalTokens = t.PromptTokens, t.CompletionTokens, t.PromptTokens+t.CompletionTokens
 	u.InputTokensDetails.CachedTokens = t.CachedTokens
@@ -192,7 +193,7 @@ func (r *reply) responseUsage() (u responseUsage) {
 }
 
 // responseCode is what responses call an error.
-func (f failure) responseCode() string {
+func responseCode(f *failure) string {
 	if f.status >= 500 {
 		return "server_error"
 	}

@@ -10,12 +10,12 @@ import (
 )
 
 // A transcript turns the items of a conversation into turns.
-type transcript turns
+type transcript struct{ turns }
 
 // system says something in the system's name. What it says before anybody else does
 // is one message: many templates have room for one.
 func (t *transcript) system(text string) {
-	(*turns)(t).of("system").say(unbilled(text))
+	t.of("system").say(unbilled(text))
 }
 
 // add reads an item. One of a type that nothing is known of is of a tool that is not

@@ -18,38 +18,25 @@ import (
 type Responses interface {
 	// KeepResponse stores one, or returns ErrNoResponse if its owner is nobody any
 	// more, or its run was forgotten in flight.
-	KeepResponse(context.Context, KeptResponse) error
+	KeepResponse(context.Context, control.KeptResponse) error
 	// Response returns an owner's, or ErrNoResponse.
-	Response(ctx context.Context, owner, id string) (KeptResponse, error)
+	Response(ctx context.Context, owner, id string) (control.KeptResponse, error)
 	// ResponseChain returns it behind all that it goes on from, the earliest first, inputs and
 	// outputs alone.
 	// One of them gone is ErrNoResponse; too many are CodeInvalid.
-	ResponseChain(ctx context.Context, owner, id string) ([]KeptResponse, error)
+	ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error)
 	// DeleteResponse deletes an owner's, or returns ErrNoResponse.
 	DeleteResponse(ctx context.Context, owner, id string) error
 }
 
-// ErrNoResponse is what Responses return where there is none.
-var ErrNoResponse = errors.New("there is no such response")
-
-// A KeptResponse is a response with what it answers.
-type KeptResponse struct {
-	ID, Owner string
-	Previous  string          // that it goes on from; empty = none
-	Run       int64           // it goes with its run
-	Input     json.RawMessage // list of items, without those of Previous
-	Output    json.RawMessage // list of items: the answer
-	Response  json.RawMessage // as it was answered, but without these: it has the request's tools and instructions
-}
-
-// keep puts a response as it was answered where it belongs.
-func (k *KeptResponse) keep(response []byte) (err error) {
+// keepAnswer puts a response as it was answered where it belongs.
+func keepAnswer(k *control.KeptResponse, response []byte) (err error) {
 	k.Response, k.Output, err = exchangeOutput(response, json.RawMessage("[]"))
 	return err
 }
 
 // answered returns it.
-func (k *KeptResponse) answered() (json.RawMessage, error) {
+func answered(k control.KeptResponse) (json.RawMessage, error) {
 	response, _, err := exchangeOutput(k.Response, k.Output)
 	return response, err
 }
@@ -70,13 +57,13 @@ func exchangeOutput(response, output json.RawMessage) (with, had json.RawMessage
 	return append(with, '}'), had, err
 }
 
-// output returns the items of the answer.
-func (k KeptResponse) output() (list []json.RawMessage, err error) {
+// outputOf returns the items of the answer.
+func outputOf(k control.KeptResponse) (list []json.RawMessage, err error) {
 	err = json.Unmarshal(k.Output, &list)
 	return list, err
 }
 
-func (k KeptResponse) input() (list []json.RawMessage, err error) {
+func inputItemsOf(k control.KeptResponse) (list []json.RawMessage, err error) {
 	err = json.Unmarshal(k.Input, &list)
 	return list, err
 }
@@ -87,7 +74,7 @@ const maxRecalled = maxBody
 // A recollection finds what a request goes on from.
 type recollection struct {
 	ctx   context.Context
-	s     *Server
+	to    responsesRoutes
 	owner string
 	held  *place
 	bytes int // found
@@ -101,7 +88,7 @@ func (r *recollection) found(n int, param string) error {
 		return &control.Error{Code: codeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
 	}
 	if r.bytes > smallBody && r.held.leave == nil {
-		return r.s.take(r.held)
+		return r.to.take(r.held)
 	}
 	return nil
 }
@@ -109,8 +96,8 @@ func (r *recollection) found(n int, param string) error {
 // chain returns the items of a response and of all that it goes on from.
 func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 	const param = "previous_response_id"
-	list, err := r.s.services.Responses.ResponseChain(r.ctx, r.owner, id)
-	if errors.Is(err, ErrNoResponse) {
+	list, err := r.to.kept.ResponseChain(r.ctx, r.owner, id)
+	if errors.Is(err, control.ErrNoResponse) {
 		return nil, &control.Error{Code: codeNoPrevious, Param: param,
 			Message: "Previous response with id '" + clip(id) + "' not found: it was asked for without store or with another key, it or one before it was deleted, or a day has passed."}
 	}
@@ -123,11 +110,11 @@ func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
 		if err := r.found(len(k.Input)+len(k.Output), param); err != nil {
 			return nil, err
 		}
-		input, err := k.input()
+		input, err := inputItemsOf(k)
 		if err != nil {
 			return nil, err
 		}
-		output, err := k.output()
+		output, err := outputOf(k)
 		if err != nil {
 			return nil, err
 		}
@@ -150,8 +137,8 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 	}
 	items, ok := r.items[response]
 	if !ok {
-		k, err := r.s.services.Responses.Response(r.ctx, r.owner, response)
-		if errors.Is(err, ErrNoResponse) {
+		k, err := r.to.kept.Response(r.ctx, r.owner, response)
+		if errors.Is(err, control.ErrNoResponse) {
 			return nil, missing
 		}
 		if err != nil {
@@ -160,7 +147,7 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 		if err := r.found(len(k.Input)+len(k.Output), f.path+"id"); err != nil {
 			return nil, err
 		}
-		if items, err = k.byID(); err != nil {
+		if items, err = itemsByID(k); err != nil {
 			return nil, err
 		}
 		if r.items == nil {
@@ -175,13 +162,13 @@ func (r *recollection) item(f *fields) (json.RawMessage, error) {
 	return v, r.found(len(v), f.path+"id")
 }
 
-// byID returns the items of a response by their ids.
-func (k *KeptResponse) byID() (map[string]json.RawMessage, error) {
-	input, err := k.input()
+// itemsByID returns the items of a response by their ids.
+func itemsByID(k control.KeptResponse) (map[string]json.RawMessage, error) {
+	input, err := inputItemsOf(k)
 	if err != nil {
 		return nil, err
 	}
-	output, err := k.output()
+	output, err := outputOf(k)
 	if err != nil {
 		return nil, err
 	}
@@ -269,58 +256,70 @@ func itemPrefix(kind string) string {
 	return "msg_"
 }
 
-// responseRoutes lays out those of responses.
-func (s *Server) responseRoutes(route func(pattern string, methods map[string]handler)) {
-	route("/v1/responses", map[string]handler{http.MethodPost: s.generation("/v1/responses", readResponse)})
-	route("/v1/responses/{id}", map[string]handler{http.MethodGet: s.getResponse, http.MethodDelete: s.deleteResponse})
-	route("/v1/responses/{id}/input_items", map[string]handler{http.MethodGet: s.inputItems})
-	route("/v1/responses/{id}/cancel", map[string]handler{http.MethodPost: s.cancelResponse})
+// responsesRoutes are OpenAI's routes of responses.
+type responsesRoutes struct {
+	*API
+	kept    Responses
+	resumed form // of a response that is completed later, which its client reads as a chat
+}
+
+// addRoutes adds them.
+func (v responsesRoutes) addRoutes(route addRoute) {
+	route.post("/v1/responses", v.generation("/v1/responses", v.readResponse))
+	route("/v1/responses/{id}", map[string]handler{http.MethodGet: v.getResponse, http.MethodDelete: v.deleteResponse})
+	route.get("/v1/responses/{id}/input_items", v.inputItems)
+	route.post("/v1/responses/{id}/cancel", v.cancelResponse)
+}
+
+// readers returns how the bodies of the generating routes are read.
+func (v responsesRoutes) readers() map[string]readBody {
+	return map[string]readBody{"/v1/responses": v.readResponse}
 }
 
 // keptResponse returns the response of a route's id.
-func (s *Server) keptResponse(r *http.Request) (KeptResponse, error) {
+func (v *responsesRoutes) keptResponse(r *http.Request) (control.KeptResponse, error) {
 	id := r.PathValue("id")
-	k, err := s.services.Responses.Response(r.Context(), caller(r.Context()), id)
+	k, err := v.kept.Response(r.Context(), caller(r.Context()), id)
 	return k, noResponse(err, id)
 }
 
 func noResponse(err error, id string) error {
-	if errors.Is(err, ErrNoResponse) {
+	if errors.Is(err, control.ErrNoResponse) {
 		return control.Errorf(codeNoResponse, "Response with id '%s' not found.", clip(id))
 	}
 	return err
 }
 
-func (s *Server) getResponse(w http.ResponseWriter, r *http.Request) error {
+func (v *responsesRoutes) getResponse(w http.ResponseWriter, r *http.Request) error {
 	if on, _ := strconv.ParseBool(r.URL.Query().Get("stream")); on {
 		return invalid("stream", "stream is for responses in the background, of which there are none; leave it out.")
 	}
-	k, err := s.keptResponse(r)
+	k, err := v.keptResponse(r)
 	if err != nil {
 		return err
 	}
-	response, err := k.answered()
+	response, err := answered(k)
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, response)
 }
 
-func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
+func (v *responsesRoutes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
-	if err := s.services.Responses.DeleteResponse(r.Context(), caller(r.Context()), id); err != nil {
+	if err := v.kept.DeleteResponse(r.Context(), caller(r.Context()), id); err != nil {
 		return noResponse(err, id)
 	}
 	return writeJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
 }
 
-func (s *Server) cancelResponse(w http.ResponseWriter, r *http.Request) error {
+func (v *responsesRoutes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength != 0 { // the clients of OpenAI send nothing
-		if _, err := s.readObject(w, r); err != nil {
+		if _, err := v.readObject(w, r); err != nil {
 			return err
 		}
 	}
-	if _, err := s.keptResponse(r); err != nil {
+	if _, err := v.keptResponse(r); err != nil {
 		return err
 	}
 	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
@@ -338,7 +337,7 @@ type itemList struct {
 	HasMore bool              `json:"has_more"`
 }
 
-func (s *Server) inputItems(w http.ResponseWriter, r *http.Request) error {
+func (v *responsesRoutes) inputItems(w http.ResponseWriter, r *http.Request) error {
 	q, limit := r.URL.Query(), 20
 	if v := q.Get("limit"); v != "" {
 		n, err := strconv.Atoi(v)
@@ -351,11 +350,11 @@ func (s *Server) inputItems(w http.ResponseWriter, r *http.Request) error {
 	if order != "" && order != "asc" && order != "desc" {
 		return invalid("order", "order is \"asc\" or \"desc\", not %q.", clip(order))
 	}
-	k, err := s.keptResponse(r)
+	k, err := v.keptResponse(r)
 	if err != nil {
 		return err
 	}
-	list, err := k.input()
+	list, err := inputItemsOf(k)
 	if err != nil {
 		return err
 	}

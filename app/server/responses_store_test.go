@@ -305,8 +305,8 @@ func TestResponseChainIsCountedOnce(t *testing.T) {
 	response := mustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})
 	previous := ""
 	for i := range 40 {
-		k := KeptResponse{ID: fmt.Sprintf("resp_%026d", i), Previous: previous, Input: json.RawMessage(`[{"type":"message","role":"user","content":"A"}]`)}
-		if err := k.keep(response); err != nil {
+		k := control.KeptResponse{ID: fmt.Sprintf("resp_%026d", i), Previous: previous, Input: json.RawMessage(`[{"type":"message","role":"user","content":"A"}]`)}
+		if err := keepAnswer(&k, response); err != nil {
 			t.Fatal(err)
 		}
 		fake.kept, previous = append(fake.kept, k), k.ID

@@ -40,27 +40,6 @@ func (r *resumption) apply(m model.Model, c *choice) error {
 	return nil
 }
 
-// bodyReader is how the bodies of an endpoint are read; nil if it generates nothing.
-func bodyReader(endpoint string) func(*fields) (request, error) {
-	switch endpoint {
-	case "/v1/chat/completions":
-		return readChat
-	case "/v1/completions":
-		return readCompletion
-	case "/v1/fim/completions":
-		return readFIM
-	case "/v1/messages":
-		return readMessagesRequest
-	case "/api/generate":
-		return readOllamaGenerate
-	case "/api/chat":
-		return readOllamaChat
-	case "/v1/responses":
-		return readResponse
-	}
-	return nil
-}
-
 // runID reads the id in the path.
 func runID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
@@ -72,13 +51,13 @@ func runID(r *http.Request) (int64, error) {
 
 // textLeft returns what is left of a run that was cut off: all of its text where the
 // program lived to keep that, otherwise as far as a checkpoint has it.
-func (s *Server) textLeft(ctx context.Context, t control.RunText) []int32 {
+func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
 	if t.Tail != nil {
-		if ids, err := s.runText(ctx, t); err == nil {
+		if ids, err := a.runText(ctx, t); err == nil {
 			return ids
 		}
 	}
-	ids, err := s.services.Texts.RunCheckpoint(ctx, t.Run)
+	ids, err := a.to.Texts.RunCheckpoint(ctx, t.Run)
 	if err != nil {
 		return nil // from the beginning
 	}
@@ -88,23 +67,23 @@ func (s *Server) textLeft(ctx context.Context, t control.RunText) []int32 {
 // resume answers as the run's own route does, a chat's for a response, with its whole
 // answer: first what had been generated until it was cut off, as far as that was kept,
 // then the rest. The body may set stream, stream_options and return_token_ids.
-func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
+func (a *API) resume(w http.ResponseWriter, r *http.Request) error {
 	id, err := runID(r)
 	if err != nil {
 		return err
 	}
-	row, err := s.services.Runs.Run(r.Context(), id)
+	row, err := a.to.Runs.Run(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	if row.EndedAt.IsZero() {
 		return control.Errorf(control.CodeInvalid, "Run %d is still in flight.", id)
 	}
-	text, err := s.services.Texts.RunText(r.Context(), id)
+	text, err := a.to.Texts.RunText(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	read := bodyReader(row.Endpoint)
+	read := a.readers[row.Endpoint]
 	if text.Request == nil || read == nil {
 		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or what was asked was not kept.", id)
 	}
@@ -112,8 +91,8 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request) error {
 	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
 		return err
 	}
-	from.text = s.textLeft(r.Context(), text)
-	return s.continuation(row.Endpoint, from, func(f *fields) (request, error) {
+	from.text = a.textLeft(r.Context(), text)
+	return a.continuation(row.Endpoint, from, func(f *fields) (request, error) {
 		stored, err := parseFields(text.Request, "")
 		if err != nil {
 			return nil, err

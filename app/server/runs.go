@@ -9,26 +9,18 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	"tandem/app/control"
 	"tandem/engine"
 )
 
-// errRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
-var errRunCancelled error = control.Errorf(control.CodeCancelled, "The run was cancelled.")
-
-// errStopping is the cause after Server.Close.
-var errStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")
-
 // A run is one request to a generating route, from its arrival to its row in
 // the history.
 type run struct {
-	s      *Server
+	api    *API
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	start  time.Time
@@ -45,7 +37,7 @@ type run struct {
 	text  *control.RunText // nil if it is not kept
 	began bool             // a status line is out
 
-	claimed int // requests that it counts for, see Server.claim; guarded by s.runs.mu
+	claimed int // requests that it counts for, see API.claim; guarded by runTable.mu
 
 	// passing is one of a person who is told here and now why it is refused: unless
 	// some work was done, such a one leaves no row.
@@ -96,55 +88,31 @@ func runName(r *http.Request) (string, error) {
 }
 
 // begin opens the row of a request that has just arrived, and goes on with from, if that is not nil.
-func (s *Server) begin(r *http.Request, endpoint, name string, from *resumption) *run {
-	u := &run{s: s, start: time.Now(), name: name, client: clientOf(r), ended: make(chan struct{}), returns: r.Header.Get(resumableHeader) == "true"}
+func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *run {
+	u := &run{api: a, start: time.Now(), name: name, client: clientOf(r), ended: make(chan struct{}), returns: r.Header.Get(resumableHeader) == "true"}
 	u.ctx, u.cancel = context.WithCancelCause(r.Context())
 	u.row = control.Run{StartedAt: u.start.UTC(), Client: clientName(r), Endpoint: endpoint}
 	if from != nil { // what is forgotten with that run is in this one, too
 		u.row.Client, u.row.Resumes = from.client, from.run
 	}
 	u.model.Store(new(string))
-	id, err := s.services.Runs.BeginRun(context.WithoutCancel(r.Context()), u.row)
+	id, err := a.to.Runs.BeginRun(context.WithoutCancel(r.Context()), u.row)
 	if err != nil {
-		s.log.Error("the history takes no row", "err", err)
+		a.log.Error("the history takes no row", "err", err)
 	}
 	u.row.ID = id
 
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
 	if u.key = id; err != nil {
-		s.runs.unnamed--
-		u.key = s.runs.unnamed
+		a.runs.unnamed--
+		u.key = a.runs.unnamed
 	}
-	s.runs.runs[u.key] = u
-	if s.runs.closed {
+	a.runs.runs[u.key] = u
+	if a.runs.closed {
 		u.cancel(errStopping)
 	}
 	return u
-}
-
-// clientHeader has the name that a client goes by in the history where its
-// User-Agent would say nothing, as that of the page says which browser shows it.
-const clientHeader = "X-Tandem-Client"
-
-// clientName is the name of the key, or else the one that the client gives itself,
-// made fit for a table.
-func clientName(r *http.Request) string {
-	if name := caller(r.Context()); name != "" {
-		return name
-	}
-	return clip(printable(cmp.Or(r.Header.Get(clientHeader), r.UserAgent())))
-}
-
-// printable leaves out what would move a terminal's cursor or turn a line around:
-// clients call themselves and models what they like.
-func printable(s string) string {
-	return strings.Map(func(c rune) rune {
-		if !unicode.IsPrint(c) {
-			return -1
-		}
-		return c
-	}, strings.ToValidUTF8(s, ""))
 }
 
 func (u *run) setModel(id string) {
@@ -168,9 +136,9 @@ func (u *run) token(t engine.Token) {
 	now := int64(time.Since(u.start))
 	if last := u.lastToken.Swap(now); last == 0 {
 		u.row.FirstTokenMS = ms(time.Duration(now))
-		u.s.metrics.firstToken.Observe(time.Duration(now).Seconds())
+		u.api.metrics.firstToken.Observe(time.Duration(now).Seconds())
 	} else {
-		u.s.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
+		u.api.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
 		u.pace.add(time.Duration(now - last))
 	}
 }
@@ -178,12 +146,12 @@ func (u *run) token(t engine.Token) {
 // finish completes the row. err is what the request ended with.
 func (u *run) finish(err error) {
 	u.cancel(nil)
-	s := u.s
+	a := u.api
 	// Last, so that what is no longer in flight is in the history.
 	defer func() {
-		s.runs.mu.Lock()
-		defer s.runs.mu.Unlock()
-		delete(s.runs.runs, u.key)
+		a.runs.mu.Lock()
+		defer a.runs.mu.Unlock()
+		delete(a.runs.runs, u.key)
 		close(u.ended)
 	}()
 
@@ -204,7 +172,7 @@ func (u *run) finish(err error) {
 		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
 		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
 		row.FinishReason = string(u.reply.choices[0].finish)
-		s.metrics.tokens(t.Stats)
+		a.metrics.tokens(t.Stats)
 	}
 	status := http.StatusOK
 	switch cause := context.Cause(u.ctx); {
@@ -222,22 +190,22 @@ func (u *run) finish(err error) {
 		}
 		status = failureOf(err).status
 		if status == http.StatusInternalServerError && u.began {
-			s.log.Error("request failed", "run", row.ID, "err", err)
+			a.log.Error("request failed", "run", row.ID, "err", err)
 		}
 	}
 	row.EndedAt = time.Now().UTC()
 	row.TotalMS = ms(time.Since(u.start))
-	s.metrics.request(row.Endpoint, status, time.Since(u.start))
+	a.metrics.request(row.Endpoint, status, time.Since(u.start))
 	if dropped := u.dropped(err); dropped && u.key > 0 {
-		if err := s.services.Runs.DropRun(context.WithoutCancel(u.ctx), row.ID); err != nil {
-			s.log.Error("the history keeps a run that was refused", "run", row.ID, "err", err)
+		if err := a.to.Runs.DropRun(context.WithoutCancel(u.ctx), row.ID); err != nil {
+			a.log.Error("the history keeps a run that was refused", "run", row.ID, "err", err)
 		}
-	} else if s.endText(u); u.key > 0 {
-		if err := s.services.Runs.FinishRun(context.WithoutCancel(u.ctx), *row); err != nil {
-			s.log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
+	} else if a.endText(u); u.key > 0 {
+		if err := a.to.Runs.FinishRun(context.WithoutCancel(u.ctx), *row); err != nil {
+			a.log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
 		}
 	}
-	s.log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
+	a.log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
 		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
 }
 
@@ -268,15 +236,6 @@ func (r *reply) speculation() json.RawMessage {
 	return mustJSON(how)
 }
 
-// mustJSON writes numbers and strings.
-func mustJSON(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 // recorded is what the history keeps of an error for programs: its code and the
 // field at fault.
 func recorded(err error) string {
@@ -305,11 +264,11 @@ func sentence(err error) string {
 }
 
 // active lists the runs in flight, oldest first.
-func (s *Server) active() []control.Active {
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
+func (a *API) active() []control.Active {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
 	list := []control.Active{}
-	for _, u := range s.runs.runs {
+	for _, u := range a.runs.runs {
 		list = append(list, control.Active{
 			RunID: u.key, Endpoint: u.row.Endpoint, Model: *u.model.Load(), Client: u.row.Client, StartedAt: u.row.StartedAt,
 			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
@@ -324,15 +283,15 @@ func (s *Server) active() []control.Active {
 
 // cancelRun ends a run in flight by its id, or those of a name; false if there
 // is none.
-func (s *Server) cancelRun(name string) bool { return len(s.endRuns(name, errRunCancelled)) > 0 }
+func (a *API) cancelRun(name string) bool { return len(a.endRuns(name, errRunCancelled)) > 0 }
 
 // endRuns ends a run in flight by its id, or those of a name, and returns them. They end
 // for the cause: errRunCancelled, or errClientGone for one that nobody reads any more.
-func (s *Server) endRuns(name string, cause error) (list []*run) {
+func (a *API) endRuns(name string, cause error) (list []*run) {
 	id, err := strconv.ParseInt(name, 10, 64)
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
-	for key, u := range s.runs.runs {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
+	for key, u := range a.runs.runs {
 		if err == nil && key == id || err != nil && name != "" && u.name == name {
 			u.cancel(cause)
 			list = append(list, u)
@@ -341,17 +300,13 @@ func (s *Server) endRuns(name string, cause error) (list []*run) {
 	return list
 }
 
-// Drain ends downloads, and gives bodies that have not arrived a moment.
-// Requests in flight go on.
-func (s *Server) Drain() { s.drain() }
-
 // Close cancels the requests in flight and those to come. The owner of the
 // listeners calls it when a drain has taken long enough.
-func (s *Server) Close() {
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
-	s.runs.closed = true
-	for _, u := range s.runs.runs {
+func (a *API) Close() {
+	a.runs.mu.Lock()
+	defer a.runs.mu.Unlock()
+	a.runs.closed = true
+	for _, u := range a.runs.runs {
 		u.cancel(errStopping)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
@@ -31,38 +32,43 @@ type Options struct {
 // A Server answers requests by asking its services. It owns no listener: see HTTP. Its
 // methods may be called by many goroutines at once.
 type Server struct {
+	*API
 	services Services
-	log      *slog.Logger
 	door     atomic.Pointer[door]
-	runs     runTable
 	sessions sessions
-	metrics  *metrics
-	pages    fs.FS // nil = the built-in page
-	large    placeTable
+	pages    fs.FS              // nil = the built-in page
+	drain    context.CancelFunc // ends what the Exchange calls draining
 
-	draining context.Context // ends, by drain, when Drain is called
-	drain    context.CancelFunc
+	openAI    openAIRoutes
+	anthropic anthropicRoutes
+	responses responsesRoutes
+	ollama    ollamaRoutes
 }
 
 // New returns a Server that asks these services.
 func New(to Services, o Options) *Server {
-	s := &Server{services: to, log: o.Logger, large: placeTable{of: map[string]int{}}}
-	s.SetRules(o.Rules)
-	s.draining, s.drain = context.WithCancel(context.Background())
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	s := &Server{services: to}
+	log := o.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
 	}
+	draining, drain := context.WithCancel(context.Background())
+	s.drain = drain
+	s.SetRules(o.Rules)
 	if o.Pages != nil {
 		if _, err := fs.Stat(o.Pages, "index.html"); err == nil {
 			s.pages = o.Pages
 		}
 	}
-	s.runs.runs = map[int64]*run{}
-	s.metrics = newMetrics(to.Status.State, func() int {
-		s.runs.mu.Lock()
-		defer s.runs.mu.Unlock()
-		return len(s.runs.runs)
-	})
+	readers := map[string]readBody{}
+	s.API = newAPI(newExchange(log, draining), APIServices{Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status}, readers)
+	s.openAI = openAIRoutes{s.API}
+	s.anthropic = anthropicRoutes{s.API}
+	s.responses = responsesRoutes{s.API, to.Responses, chatForm()}
+	s.ollama = ollamaRoutes{s.API, to.Residents, to.Settings}
+	for _, more := range []map[string]readBody{openAIReaders(), anthropicReaders(), s.responses.readers(), ollamaReaders()} {
+		maps.Copy(readers, more)
+	}
 	return s
 }
 
@@ -99,10 +105,6 @@ func (s *Server) Socket() http.Handler {
 	})
 }
 
-// A handler answers a request or returns the error to answer with; once it
-// has written it returns nil.
-type handler func(http.ResponseWriter, *http.Request) error
-
 // mux serves the routes; session is what POST /app/session does at this door.
 func (s *Server) mux(session handler) *http.ServeMux {
 	mux := http.NewServeMux()
@@ -125,7 +127,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 }
 
 // routes lays out all there are.
-func (s *Server) routes(session handler, route func(pattern string, methods map[string]handler)) {
+func (s *Server) routes(session handler, route addRoute) {
 	get := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodGet: h}) }
 	post := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodPost: h}) }
 
@@ -138,34 +140,15 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 		get("/page.css", servePage)
 	}
 	get("/health", s.health)
-	get("/metrics", func(w http.ResponseWriter, r *http.Request) error {
-		return patiently(w, func() error {
-			s.metrics.handler().ServeHTTP(w, r)
-			return nil
-		})
-	})
+	get("/metrics", s.scrape)
 
+	s.openAI.addRoutes(route)
 	get("/v1/models", s.listModels)
 	get("/v1/models/{id...}", s.getModel)
-	post("/v1/chat/completions", s.generation("/v1/chat/completions", readChat))
-	post("/v1/completions", s.generation("/v1/completions", readCompletion))
-	post("/v1/embeddings", s.textsRoute("/v1/embeddings", readEmbeddings))
-	post("/v1/rerank", s.textsRoute("/v1/rerank", readRerank))
-	post("/v1/fim/completions", s.generation("/v1/fim/completions", readFIM))
-	post("/v1/messages", s.generation("/v1/messages", readMessagesRequest))
-	post("/v1/messages/count_tokens", s.countTokens)
-	s.responseRoutes(route)
-
+	s.anthropic.addRoutes(route)
+	s.responses.addRoutes(route)
+	s.ollama.addRoutes(route)
 	get(openAPIPath, s.openAPI)
-
-	get("/api/version", s.ollamaVersion)
-	get("/api/tags", s.ollamaTags)
-	get("/api/ps", s.ollamaPS)
-	post("/api/show", s.ollamaShow)
-	post("/api/generate", s.ollamaGeneration("/api/generate", readOllamaGenerate, noPrompt))
-	post("/api/chat", s.ollamaGeneration("/api/chat", readOllamaChat, noMessages))
-	post("/api/embed", s.textsRoute("/api/embed", readOllamaEmbed))
-	post("/api/embeddings", s.textsRoute("/api/embeddings", readOllamaEmbedding))
 
 	get("/app/state", s.state)
 	post("/app/session", session)
@@ -194,7 +177,7 @@ func (s *Server) routes(session handler, route func(pattern string, methods map[
 	route("/app/checkpoints/{name}", map[string]handler{http.MethodGet: s.oneCheckpoint, http.MethodPost: s.changeCheckpoint, http.MethodDelete: s.deleteCheckpoint})
 	get("/app/checkpoints/{name}/deletion", s.wouldDelete)
 	post("/app/checkpoints/{name}/verify", s.verifyCheckpoint)
-	post("/app/checkpoints/{name}/branch", s.branch)
+	post("/app/checkpoints/{name}/branch", s.openAI.branch)
 	route("/app/forget", map[string]handler{http.MethodGet: s.wouldForget, http.MethodPost: s.forget})
 	post("/app/welcome", s.welcome)
 	get("/app/storage", s.storage)
@@ -322,15 +305,6 @@ func routed(mux *http.ServeMux, p string) bool {
 	return pattern != "/"
 }
 
-// fail answers with err.
-func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	s.logDefect(r, err)
-	failureOf(err).write(w, protocolOf(r))
-}
-
-// logDefect writes down an error that the client is not told in full.
-func (s *Server) logDefect(r *http.Request, err error) {
-	if err != nil && failureOf(err).status == http.StatusInternalServerError {
-		s.log.Error("request failed", "path", r.URL.Path, "err", err)
-	}
-}
+// Drain ends downloads, and gives bodies that have not arrived a moment.
+// Requests in flight go on.
+func (s *Server) Drain() { s.drain() }

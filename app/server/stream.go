@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"os"
-	"strconv"
 	"sync"
 	"time"
 
@@ -147,74 +144,4 @@ func (s *eventStream) write(rc *http.ResponseController, began *bool, b []byte) 
 		b = b[n:]
 	}
 	return nil
-}
-
-// patiently answers by write and sees that it arrives, which may take the
-// client as long as patience lasts.
-func patiently(w http.ResponseWriter, write func() error) error {
-	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(readerPatience))
-	// The connection's next answer must not inherit this one's deadline.
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
-	err := write()
-	return writeError(errors.Join(err, rc.Flush()))
-}
-
-// writeWhole sends a body whose Content-Type is set.
-func writeWhole(w http.ResponseWriter, status int, b []byte) error {
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	return patiently(w, func() error {
-		w.WriteHeader(status)
-		_, err := w.Write(b)
-		return err
-	})
-}
-
-// writeError says what a failed write means.
-func writeError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return errSlowReader
-	}
-	return errClientGone
-}
-
-// stream answers in events. The client is told of a long wait for the model, too, whose
-// failure is an answer of its own until then. equip runs what it is given with all that
-// the reply needs.
-func (s *Server) stream(w http.ResponseWriter, rep *reply, equip func(generate func() error) error) error {
-	out := newEventStream(w)
-	out.framing = rep.form
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var pieces events
-		begin := func() {
-			rep.id = newID(rep.form.idPrefix())
-			pieces = rep.form.stream(rep, out)
-		}
-		err := s.survive(func() error {
-			return equip(func() error {
-				begin()
-				if err := s.generateAll(rep, pieces); err != nil {
-					return err
-				}
-				pieces.finish()
-				return nil
-			})
-		})
-		if pieces == nil { // some forms tell of a failure as that of a reply
-			begin()
-		}
-		out.end(err)
-	}()
-	began, err := out.serve(rep.run.ctx)
-	rep.run.began = began
-	if err != nil {
-		rep.run.cancel(err)
-	}
-	<-done
-	return err
 }

@@ -68,7 +68,7 @@ func (r replay) apply(q *engine.Request) error {
 
 // keepText notes what a run would be resumed from if the program does not live to
 // its end. A nil body cannot be.
-func (s *Server) keepText(rep *reply, body []byte) {
+func (a *API) keepText(rep *reply, body []byte) {
 	if rep.run.key < 0 || len(rep.choices) != 1 {
 		return
 	}
@@ -77,12 +77,12 @@ func (s *Server) keepText(rep *reply, body []byte) {
 	}
 	c := rep.choices[0]
 	rep.run.text = &control.RunText{Run: rep.run.key, Model: rep.model.ID(), Key: rep.model.Key(), Request: body, Prompt: len(c.prompt.ids), Replay: newReplay(c, rep.params.grammar)}
-	s.setText(rep.run)
+	a.setText(rep.run)
 }
 
 // endText notes what a run has become. One that was interrupted can still be resumed.
 // Of one that was refused nothing stays.
-func (s *Server) endText(u *run) {
+func (a *API) endText(u *run) {
 	t := u.text
 	if t == nil {
 		return
@@ -93,7 +93,7 @@ func (s *Server) endText(u *run) {
 	}
 	if c.ids == nil {
 		t.Request, t.Tail = nil, nil
-		s.setText(u)
+		a.setText(u)
 		return
 	}
 	if len(c.thought.closed) > 0 {
@@ -104,12 +104,12 @@ func (s *Server) endText(u *run) {
 	if t.Tail = tokenBytes(text[t.Tokens:]); len(text)-t.Tokens > maxKeptTail {
 		t.Tail = nil
 	}
-	s.setText(u)
+	a.setText(u)
 }
 
-func (s *Server) setText(u *run) {
-	if err := s.services.Texts.SetRunText(context.WithoutCancel(u.ctx), *u.text); err != nil {
-		s.log.Error("the history does not take a run's text", "run", u.key, "err", err)
+func (a *API) setText(u *run) {
+	if err := a.to.Texts.SetRunText(context.WithoutCancel(u.ctx), *u.text); err != nil {
+		a.log.Error("the history does not take a run's text", "run", u.key, "err", err)
 	}
 }
 
@@ -132,12 +132,12 @@ func bytesTokens(b []byte) []int32 {
 }
 
 // runText returns the tokens of a run that has ended: its prompt and its answer.
-func (s *Server) runText(ctx context.Context, t control.RunText) (text []int32, err error) {
+func (a *API) runText(ctx context.Context, t control.RunText) (text []int32, err error) {
 	if t.Tail == nil {
 		return nil, control.Errorf(control.CodeNotKept, "The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", t.Run)
 	}
 	if t.File != "" {
-		_, file, err := s.services.Texts.CheckpointText(ctx, t.File)
+		_, file, err := a.to.Texts.CheckpointText(ctx, t.File)
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoCheckpoint {
 			return nil, control.Errorf(control.CodeNotKept, "The checkpoint %s, which had the text of run %d, is gone.", t.File, t.Run)
 		}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
 )
@@ -55,15 +54,6 @@ func readThinking(f *fields) (t thinking) {
 		t.on = new(t.effort != efforts[0])
 	}
 	return t
-}
-
-// oneOf reads a string that is one of several, empty for an absent one.
-func (f *fields) oneOf(key string, known []string) string {
-	v := f.string(key)
-	if f.err == nil && v != "" && !slices.Contains(known, v) {
-		f.fail(key, "is one of %q, not %q.", control.Words(known), clip(v))
-	}
-	return v
 }
 
 // into adds the variables by which templates know it to those that the request sets

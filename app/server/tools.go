@@ -192,14 +192,6 @@ func readToolChoice(f *fields, key string) toolChoice {
 	return c
 }
 
-func neededName(f *fields) string {
-	name := f.string("name")
-	if f.err == nil && name == "" {
-		f.fail("name", "is missing.")
-	}
-	return name
-}
-
 // readAllowed reads a choice among some of the tools.
 func readAllowed(f *fields) (mode string, names []string) {
 	mode = f.oneOf("mode", []string{"auto", "required"})

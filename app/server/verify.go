@@ -26,12 +26,12 @@ type verification struct {
 
 // verifyRun computes the answer of a run again, with nothing restored and
 // nothing drafted, and compares the ids.
-func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
+func (a *API) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	id, err := runID(r)
 	if err != nil {
 		return err
 	}
-	f, err := s.readObject(w, r)
+	f, err := a.readObject(w, r)
 	if err != nil {
 		return err
 	}
@@ -39,14 +39,14 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 	if f.err != nil {
 		return f.err
 	}
-	v, err := s.verification(r.Context(), id)
+	v, err := a.verification(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	if q.Progress {
-		return s.progress(w, r, func(ctx context.Context, send func(any)) error {
+		return a.progress(w, r, func(ctx context.Context, send func(any)) error {
 			var told time.Time
-			out, err := s.verify(ctx, v, func(same int) {
+			out, err := a.verify(ctx, v, func(same int) {
 				if now := time.Now(); now.Sub(told) >= progressPause {
 					told = now
 					send(control.VerifyProgress{Same: same, Tokens: len(v.text) - v.prompt})
@@ -58,7 +58,7 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 			return err
 		})
 	}
-	out, err := s.verify(r.Context(), v, func(int) {})
+	out, err := a.verify(r.Context(), v, func(int) {})
 	if err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (s *Server) verifyRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verification reads what it takes to repeat a run, or says why it can't be.
-func (s *Server) verification(ctx context.Context, id int64) (v verification, err error) {
-	row, err := s.services.Runs.Run(ctx, id)
+func (a *API) verification(ctx context.Context, id int64) (v verification, err error) {
+	row, err := a.to.Runs.Run(ctx, id)
 	switch {
 	case err != nil:
 		return v, err
@@ -76,7 +76,7 @@ func (s *Server) verification(ctx context.Context, id int64) (v verification, er
 	case row.CompletionTokens == 0 && row.FinishReason != string(engine.FinishStop):
 		return v, control.Errorf(control.CodeNotKept, "Run %d has no answer to check: it ended before its first token.", id)
 	}
-	kept, err := s.services.Texts.RunText(ctx, id)
+	kept, err := a.to.Texts.RunText(ctx, id)
 	if err != nil {
 		return v, err
 	}
@@ -87,15 +87,15 @@ func (s *Server) verification(ctx context.Context, id int64) (v verification, er
 	if v.how.Drafts {
 		return v, control.Errorf(control.CodeNotKept, "Run %d cannot be repeated: under the rejection rule what is drawn depends on what was drafted.", id)
 	}
-	v.text, err = s.runText(ctx, kept)
+	v.text, err = a.runText(ctx, kept)
 	v.prompt = min(kept.Prompt, len(v.text))
 	return v, err
 }
 
 // verify computes an answer again, keeps the verdict and returns it. Progress hears how
 // many of its tokens came again so far.
-func (s *Server) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
-	m, err := s.hold(ctx, v.model)
+func (a *API) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
+	m, err := a.hold(ctx, v.model)
 	if err != nil {
 		return out, err
 	}
@@ -111,7 +111,7 @@ func (s *Server) verify(ctx context.Context, v verification, progress func(same 
 	out = control.Replayed{Run: v.run, Tokens: n}
 	whole := true
 	for _, leg := range v.how.legs(n) {
-		if whole, err = s.compare(ctx, m, v, leg, &out, progress); err != nil {
+		if whole, err = a.compare(ctx, m, v, leg, &out, progress); err != nil {
 			return out, err
 		}
 		if !whole {
@@ -122,15 +122,15 @@ func (s *Server) verify(ctx context.Context, v verification, progress func(same 
 		out.Same = n
 	}
 	out.At = time.Now().UTC()
-	if err := s.services.Runs.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
-		s.log.Warn("the history does not take a verdict", "run", out.Run, "err", err)
+	if err := a.to.Runs.KeepVerdict(context.WithoutCancel(ctx), out); err != nil {
+		a.log.Warn("the history does not take a verdict", "run", out.Run, "err", err)
 	}
 	return out, nil
 }
 
 // compare computes a stretch of a run's answer again, until a token is another one, or
 // none comes, and reports whether it is the same.
-func (s *Server) compare(ctx context.Context, m model.Model, v verification, leg span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
+func (a *API) compare(ctx context.Context, m model.Model, v verification, leg span, out *control.Replayed, progress func(same int)) (whole bool, err error) {
 	how, answer, end := v.how, v.text[v.prompt:], leg.At+leg.N
 	req := engine.Request{
 		Prompt: v.text[:v.prompt], Generated: answer[:leg.At], MaxTokens: new(end),

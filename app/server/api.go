@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"tandem/app/control"
+)
+
+// An API is what all routes share that run a model: the runs in flight, what is kept of
+// them, and their figures.
+type API struct {
+	*Exchange
+	to      APIServices
+	readers map[string]readBody // of the bodies of a run that can be resumed, by its route
+	runs    runTable
+	metrics *metrics
+}
+
+// APIServices are what an API asks for answers.
+type APIServices struct {
+	Pool   Pool
+	Runs   runRecorder
+	Texts  Texts
+	Models modelLister
+	Status stateReporter
+}
+
+// A runRecorder keeps the runs in the history. An API logs its errors, which never fail a
+// request.
+type runRecorder interface {
+	// BeginRun inserts a run at its arrival and returns its id, above 0.
+	BeginRun(ctx context.Context, r control.Run) (int64, error)
+	// FinishRun completes the row with that ID. It is called for every run except those
+	// that DropRun is called for.
+	FinishRun(ctx context.Context, r control.Run) error
+	// DropRun removes the row of a run in flight.
+	DropRun(ctx context.Context, id int64) error
+	// Run returns one run, finished or not, or CodeRunNotFound.
+	Run(ctx context.Context, id int64) (control.Run, error)
+	// KeepVerdict keeps how a run's answer compared with its replay. It replaces an earlier
+	// verdict.
+	KeepVerdict(ctx context.Context, v control.Replayed) error
+}
+
+// A modelLister lists the registered models. The alias is not among them.
+type modelLister interface {
+	Models(ctx context.Context) ([]control.Model, error)
+}
+
+// A stateReporter reports the state of the program.
+type stateReporter interface {
+	State() control.State
+}
+
+// newAPI returns an API that asks these services. readers say how the bodies of a route are
+// read again when a run is resumed.
+func newAPI(x *Exchange, to APIServices, readers map[string]readBody) *API {
+	a := &API{Exchange: x, to: to, readers: readers}
+	a.runs.runs = map[int64]*run{}
+	a.metrics = newMetrics(to.Status.State, func() int {
+		a.runs.mu.Lock()
+		defer a.runs.mu.Unlock()
+		return len(a.runs.runs)
+	})
+	return a
+}
+
+// scrape answers GET /metrics.
+func (a *API) scrape(w http.ResponseWriter, r *http.Request) error {
+	return patiently(w, func() error {
+		a.metrics.handler().ServeHTTP(w, r)
+		return nil
+	})
+}
