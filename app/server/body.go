@@ -41,6 +41,9 @@ type place struct {
 	leave  func()
 }
 
+// held reports whether the place is one of a large request.
+func (p *place) held() bool { return p.leave != nil }
+
 func (p *place) release() {
 	if p.leave != nil {
 		p.leave()
@@ -231,4 +234,13 @@ func (x *Exchange) readObject(w http.ResponseWriter, r *http.Request) (*fields, 
 		return nil, err
 	}
 	return parseFields(b, "")
+}
+
+// placesTaken returns how many large requests are being read. A client that holds no place
+// must not stay in the table, and counts here if it does.
+func (x *Exchange) placesTaken() int {
+	l := &x.large
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.all, len(l.of))
 }

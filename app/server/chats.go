@@ -2,8 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"math"
 	"net/http"
 	"strconv"
 
@@ -106,15 +104,6 @@ func (s *Server) addChat(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, c)
 }
 
-// blob returns a value that must be an object, which is kept as it is; nil if it
-// is absent.
-func (f *fields) blob(key string) json.RawMessage {
-	if f.object(key) == nil {
-		return nil
-	}
-	return f.raw(key)
-}
-
 func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
 	id, err := chatID(r)
 	if err != nil {
@@ -136,20 +125,6 @@ func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, c)
-}
-
-// id reads the id of a row; 0 if it is absent.
-func (f *fields) id(key string) int64 {
-	v := f.raw(key)
-	if v == nil {
-		return 0
-	}
-	n, ok := wholeNumber(v)
-	if !ok || n < 0 || n > math.MaxInt64/2 {
-		f.fail(key, "must be an id, a whole number.")
-		return 0
-	}
-	return n
 }
 
 func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {

@@ -255,3 +255,26 @@ func neededText(f *fields, key string) string {
 	}
 	return f.string(key)
 }
+
+// blob returns a value that must be an object, which is kept as it is; nil if it
+// is absent.
+func (f *fields) blob(key string) json.RawMessage {
+	if f.object(key) == nil {
+		return nil
+	}
+	return f.raw(key)
+}
+
+// id reads the id of a row; 0 if it is absent.
+func (f *fields) id(key string) int64 {
+	v := f.raw(key)
+	if v == nil {
+		return 0
+	}
+	n, ok := wholeNumber(v)
+	if !ok || n < 0 || n > math.MaxInt64/2 {
+		f.fail(key, "must be an id, a whole number.")
+		return 0
+	}
+	return n
+}

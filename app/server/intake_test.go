@@ -84,7 +84,7 @@ func TestLargeBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for s.large.taken() < len(bodies) {
+		for s.placesTaken() < len(bodies) {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -114,16 +114,9 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("a large one: %d", status)
 		}
 	}
-	if n := s.large.taken(); n != 0 || len(s.large.of) != 0 {
+	if n := s.placesTaken(); n != 0 {
 		t.Errorf("%d places are still taken", n)
 	}
-}
-
-// taken returns how many places are.
-func (l *placeTable) taken() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all
 }
 
 // TestLongText: what cannot fit is refused before it is tokenized.

@@ -470,8 +470,8 @@ func TestClientsLeave(t *testing.T) {
 			if n := d.after.Load(); n != 0 {
 				t.Errorf("%d pieces of work were begun for nobody", n)
 			}
-			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.large.taken() != 0 {
-				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.large.taken())
+			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.placesTaken() != 0 {
+				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.placesTaken())
 			}
 		})
 	}

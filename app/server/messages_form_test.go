@@ -230,27 +230,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestInput: of arguments that were cut off those members are there that are whole.
-func TestInput(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"a": [1, {"b":"}"}]}`: `{"a": [1, {"b":"}"}]}`,
-		``:                      `{}`, `{`: `{}`, `{"a`: `{}`, `{"a":`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`,
-		`{"a":1,"b":12`:         `{"a":1}`,
-		`{"a":12,"b":"x`:        `{"a":12}`,
-		`{"a":tru`:              `{}`,
-		`{"a":[1,2`:             `{}`,
-		`{"é":{"c":[]},"b":"x"`: `{"é":{"c":[]},"b":"x"}`,
-		`{"a":1}x`:              `{"a":1}`,
-		`[1`:                    `{}`,
-	} {
-		b := block{text: []byte(text)}
-		b.args.scan(text)
-		if got := string(inputOf(&b)); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-	}
-}
-
 // TestMessageEvents: the order of the events, from tokens of any length.
 func TestMessageEvents(t *testing.T) {
 	all := []rune("<think>\nhm\n</think>\n\nSo:\n" + lookCall + "\n" + goCall)

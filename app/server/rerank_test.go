@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,14 +84,5 @@ func TestIntake(t *testing.T) {
 	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)
-	}
-	ctx, leave := context.WithCancel(t.Context())
-	in := &intake{ctx: ctx, model: &heldModel{&fake.model, fake}}
-	if err := in.add("input", []int32{1}, nil); err != nil {
-		t.Error(err)
-	}
-	leave()
-	if err := in.add("input", []int32{1}, nil); !errors.Is(err, context.Canceled) || len(in.texts) != 1 {
-		t.Errorf("after the client left: %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func (r *recollection) found(n int, param string) error {
 	if r.bytes += n; r.bytes > maxRecalled {
 		return &control.Error{Code: codeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
 	}
-	if r.bytes > smallBody && r.held.leave == nil {
+	if r.bytes > smallBody && !r.held.held() {
 		return r.to.take(r.held)
 	}
 	return nil

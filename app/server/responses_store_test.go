@@ -245,8 +245,8 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A place is taken for what is large, and given back.
-	if s.large.taken() != 0 {
-		t.Errorf("%d places are held", s.large.taken())
+	if s.placesTaken() != 0 {
+		t.Errorf("%d places are held", s.placesTaken())
 	}
 	for i := range largePlaces {
 		if err := s.take(&place{client: fmt.Sprint(i)}); err != nil {

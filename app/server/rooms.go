@@ -4,23 +4,7 @@ import (
 	"context"
 
 	"tandem/app/control"
-	"tandem/app/model"
 )
-
-// A Pool lends models by name.
-type Pool interface {
-	// Acquire returns the model with that id in memory. It loads the model first where
-	// needed: beside others, or in place of idle ones. control.Alias means the choice, and
-	// waits while others are in its way. A model that is not registered is
-	// CodeModelNotFound. One that finds no place is CodeNotLoaded or CodeModelBusy. The
-	// caller calls Release once.
-	Acquire(ctx context.Context, name string) (model.Model, error)
-
-	// Abilities says what the model with that id can do. It reads the model's files alone,
-	// and loads nothing. A model that is not registered is CodeModelNotFound; files that
-	// are no model any more are CodeModelInvalid.
-	Abilities(ctx context.Context, id string) (model.Abilities, error)
-}
 
 // Runs keep the history. The server logs their errors, which never fail a request.
 type Runs interface {
@@ -43,21 +27,6 @@ type Runs interface {
 	// KeepVerdict keeps how a run's answer compared with its replay. It replaces an earlier
 	// verdict.
 	KeepVerdict(ctx context.Context, v control.Replayed) error
-}
-
-// Texts keep what it takes to complete an answer, or to compute it again.
-type Texts interface {
-	// SetRunText keeps the text of a run in place of an earlier one. It keeps nothing where
-	// there is neither a request nor a tail, where the settings say so, and for a run that
-	// was forgotten in flight.
-	SetRunText(ctx context.Context, t control.RunText) error
-	// RunText returns it, or CodeNotKept.
-	RunText(ctx context.Context, run int64) (control.RunText, error)
-	// RunCheckpoint returns the longest text that a run left on disk, or CodeNotKept.
-	RunCheckpoint(ctx context.Context, run int64) ([]int32, error)
-	// CheckpointText returns a checkpoint by its id or name, without its Text, and its
-	// tokens from the beginning of the text. Without one: CodeNoCheckpoint.
-	CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error)
 }
 
 // Checkpoints are the states of texts on disk. A checkpoint is named by its id or by its

@@ -117,8 +117,8 @@ func TestSlowClients(t *testing.T) {
 				conn.Close()
 				srv.Close()
 				serving.Wait()
-				if fake.held != 0 || len(s.active()) != 0 || s.large.taken() != 0 {
-					t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.active()), s.large.taken())
+				if fake.held != 0 || len(s.active()) != 0 || s.placesTaken() != 0 {
+					t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.active()), s.placesTaken())
 				}
 			})
 		})

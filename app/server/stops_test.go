@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"tandem/app/control"
-	"tandem/app/dialect"
 )
 
 // TestStopsInAnswers: a stop text ends what the answer says, and nothing else that the
@@ -131,52 +130,6 @@ func TestStopsOfResumed(t *testing.T) {
 		c := reply.Choices[0]
 		if m := c.Message; value(m.Content) != "yes " || value(m.Reasoning) != "END here" || value(c.FinishReason) != "stop" || !slices.Equal(c.TokenIDs, []int32(all)) {
 			t.Errorf("cut behind %d: %s", at, w.Body)
-		}
-	}
-}
-
-// TestStopsInAnyPieces: where an answer ends does not depend on the borders of its
-// tokens.
-func TestStopsInAnyPieces(t *testing.T) {
-	fake := speaking("")
-	d := fake.model.Dialect()
-	options := dialect.Options{Calls: true, Tools: []dialect.Tool{{Name: "go"}}}
-	const thought = "<think>\nEND\n</think>\n\n"
-	for _, c := range []struct {
-		stop       []string
-		says, want string
-	}{
-		{[]string{"END", "ENDE"}, thought + "So:\n" + goCall + "\nthe EENDED", "1 END|0 So:|2 go{}|0 \nthe E|"},
-		{[]string{"END", "ENDE"}, thought + "So: E\n" + goCall + "\nthe EN D E", "1 END|0 So: E|2 go{}|0 \nthe EN D E|"},
-		{[]string{"</think>", "END"}, thought + "So", "1 END\n|"},
-		{[]string{"<tool_call>\n", "END"}, thought + "So: E\n" + goCall + "\nmore", "1 END|0 So: E\n|"},
-		{[]string{"</tool_call>", "END"}, thought + goCall + "\nmore END", "1 END|2 go{}|"},
-		{[]string{"</tool_call>", "END"}, thought + "END" + goCall, "1 END|"},
-	} {
-		all := []rune(c.says)
-		for n := 1; n <= len(all); n++ {
-			parser, s := d.Parser(options), newStopper(c.stop, d)
-			var a answer
-			add := func(parts []dialect.Part) {
-				for _, p := range parts {
-					a.add(p)
-				}
-			}
-			for i := 0; i < len(all) && s.found() == ""; i += n {
-				add(s.push(parser, string(all[i:min(i+n, len(all))])))
-			}
-			end := parser.Flush
-			if s.found() != "" {
-				end = parser.Cut
-			}
-			add(s.end(parser, end))
-			got := ""
-			for _, b := range a.blocks {
-				got += fmt.Sprintf("%d %s|", b.kind, b.name+string(b.text))
-			}
-			if got != c.want {
-				t.Errorf("%q, %d runes a token: %s, want %s", c.stop, n, got, c.want)
-			}
 		}
 	}
 }
