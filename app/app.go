@@ -18,6 +18,7 @@ import (
 	"tandem/app/home"
 	"tandem/app/server"
 	"tandem/app/settings"
+	"tandem/app/wire"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
@@ -141,7 +142,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	a := &App{opts: o, log: o.Logger, started: time.Now(), patience: lullMost, lines: ring, benchPlan: twoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(endpoint.Options{
-		Logger: a.log, Server: server.HTTP, Refuse: server.Refuse,
+		Logger: a.log, Server: wire.HTTP, Refuse: wire.Refuse,
 		Announce: func(address string) error { return a.home.Announce(address) },
 	})
 	// Undone in reverse if a later step fails.

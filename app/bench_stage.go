@@ -12,6 +12,7 @@ import (
 
 	"tandem/app/model"
 	"tandem/app/server"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -55,7 +56,7 @@ func (s *stage) serve(generate generating) (url string, err error) {
 	to := s.app.services()
 	to.Pool = &fronted{s.app, generate}
 	front := server.New(to, server.Options{Logger: s.app.log})
-	h := server.HTTP(front.Endpoint(), s.app.log, nil)
+	h := wire.HTTP(front.Endpoint(), s.app.log, nil)
 	s.servers = append(s.servers, h)
 	go func() { _ = h.Serve(l) }() // until close
 	return "http://" + l.Addr().String(), nil

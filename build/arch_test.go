@@ -28,8 +28,14 @@ var arrows = []struct {
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
-	{"app/server", []string{"engine", "app/model", "app/control", "app/dialect"}}, // engine's types only
-	{"app/model", []string{"app/control", "app/dialect", "engine"}},               // engine's types only
+	{"app/server", []string{"app/openai", "app/responses", "app/anthropic", "app/ollama", "app/api", "app/wire", "app/model", "app/control"}},
+	{"app/openai", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/responses", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/anthropic", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/ollama", []string{"app/api", "app/wire", "app/model", "app/control", "app/dialect", "engine"}},
+	{"app/api", []string{"app/wire", "app/model", "app/control", "app/dialect", "engine"}}, // engine's types only
+	{"app/wire", []string{"app/control", "engine"}},                                        // engine's codes only
+	{"app/model", []string{"app/control", "app/dialect", "engine"}},                        // engine's types only
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}}, // engine's codes only
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
@@ -76,7 +82,8 @@ const testsMayImport = "engine/enginetest"
 // testArrows are further arrows, for tests alone. A test that asks a model for its caches names
 // cache.Options.
 var testArrows = map[string][]string{
-	"models": {"engine/cache"},
+	"models":     {"engine/cache"},
+	"app/server": {"engine"}, // tests of whole servers script the engine's tokens
 }
 
 // cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // postTo sends a body to a generating route of a fresh server.
@@ -27,9 +28,9 @@ func postOf(path, contentType, body string) *http.Request {
 	return r
 }
 
-func decodeError(t testing.TB, w *httptest.ResponseRecorder) errorBody {
+func decodeError(t testing.TB, w *httptest.ResponseRecorder) wire.ErrorBody {
 	t.Helper()
-	var body struct{ Error errorBody }
+	var body struct{ Error wire.ErrorBody }
 	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Error.Message == "" {
 		t.Fatalf("%d with no error in OpenAI's form: %s", w.Code, w.Body)
 	}
@@ -216,8 +217,8 @@ func TestBadInput(t *testing.T) {
 		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") || r.FinishReason != "error" || r.Endpoint != c.path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.active()))
+		if fake.held != 0 || len(s.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.Active()))
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Benches measure the model on this machine.
@@ -27,27 +28,27 @@ func (s *Server) benches(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, list)
+	return wire.WriteJSON(w, list)
 }
 
 // runBench streams the progress of a bench; its last event has what was measured,
 // or the error. It ends with its client, unless it is to stay: then others follow it
 // by GET.
 func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	q := control.BenchRequest{Stay: f.bool("stay")}
-	if f.err != nil {
-		return f.err
+	q := control.BenchRequest{Stay: f.Bool("stay")}
+	if f.Err != nil {
+		return f.Err
 	}
-	return s.progress(w, r, func(ctx context.Context, send func(any)) error {
+	return s.Progress(w, r, func(ctx context.Context, send func(any)) error {
 		if q.Stay {
 			var end context.CancelCauseFunc
 			ctx, end = context.WithCancelCause(context.WithoutCancel(ctx))
 			defer end(nil)
-			defer context.AfterFunc(s.draining, func() { end(errStopping) })()
+			defer context.AfterFunc(s.Draining, func() { end(wire.ErrStopping) })()
 		}
 		b, err := s.services.Benches.RunBench(ctx, func(p control.BenchProgress) { send(p) })
 		if err == nil {
@@ -58,22 +59,22 @@ func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) cancelBench(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if _, err := s.ReadObject(w, r); err != nil {
 		return err
 	}
 	if err := s.services.Benches.CancelBench(r.Context()); err != nil {
 		return err
 	}
-	return writeJSON(w, struct{}{})
+	return wire.WriteJSON(w, struct{}{})
 }
 
 func (s *Server) deleteBench(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeNoBench, "%q is no bench's id; a bench's id is a number.", clip(r.PathValue("id")))
+		return control.Errorf(control.CodeNoBench, "%q is no bench's id; a bench's id is a number.", wire.Clip(r.PathValue("id")))
 	}
 	if err := s.services.Benches.DeleteBench(r.Context(), id); err != nil {
 		return err
 	}
-	return writeJSON(w, struct{}{})
+	return wire.WriteJSON(w, struct{}{})
 }

@@ -59,8 +59,8 @@ func TestRequestBombs(t *testing.T) {
 			if w.Code != http.StatusBadRequest || e.Param == nil || *e.Param != c.param || len(e.Message) > 500 {
 				t.Errorf("%d %+v, want %s", w.Code, e, c.param)
 			}
-			if fake.held != 0 || len(s.active()) != 0 || s.placesTaken() != 0 {
-				t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.active()), s.placesTaken())
+			if fake.held != 0 || len(s.Active()) != 0 || s.PlacesTaken() != 0 {
+				t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.Active()), s.PlacesTaken())
 			}
 		})
 	}

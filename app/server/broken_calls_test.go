@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/responses"
+	"tandem/app/wire"
 )
 
 // A telling is what a route tells of an answer, its calls with their arguments.
@@ -29,7 +31,7 @@ type tellingRoute struct {
 
 // limits writes how long an answer may be, by the names that a protocol has for that.
 func limits(maxTokens string, limit int, stop string) string {
-	return fmt.Sprintf(`"%s":%d,"stop":%s`, maxTokens, limit, mustJSON([]string{stop}))
+	return fmt.Sprintf(`"%s":%d,"stop":%s`, maxTokens, limit, wire.MustJSON([]string{stop}))
 }
 
 var tellingRoutes = map[string]tellingRoute{
@@ -124,7 +126,7 @@ func tellingOf(items []responseItem, status string) telling {
 		switch x.Type {
 		case "function_call":
 			told.calls = append(told.calls, x.Name+" "+x.Arguments)
-			if (x.Status == completed) != json.Valid([]byte(x.Arguments)) {
+			if (x.Status == responses.Completed) != json.Valid([]byte(x.Arguments)) {
 				told.finish += " " + x.Status
 			}
 		case "reasoning":
@@ -151,7 +153,7 @@ func tellingOfLines(t *testing.T, w *httptest.ResponseRecorder) (told telling) {
 	for _, a := range ollamaLinesOf(t, w.Body) {
 		told.text, told.thought, told.finish = told.text+a.Message.Content, told.thought+a.Message.Thinking, a.DoneReason
 		for _, c := range a.Message.Calls {
-			told.calls = append(told.calls, c.Function.Name+" "+string(mustJSON(c.Function.Arguments)))
+			told.calls = append(told.calls, c.Function.Name+" "+string(wire.MustJSON(c.Function.Arguments)))
 		}
 	}
 	return told
@@ -171,7 +173,7 @@ func wholeMembers(args string) string {
 		for _, text := range ends {
 			var v map[string]any
 			if json.Unmarshal([]byte(text), &v) == nil {
-				return string(mustJSON(v))
+				return string(wire.MustJSON(v))
 			}
 		}
 	}

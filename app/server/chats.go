@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Chats keeps the window's own conversations. CodeNoChat where there is none of
@@ -32,14 +33,14 @@ type Chats interface {
 }
 
 // chatRoutes lays out the routes of chats.
-func (s *Server) chatRoutes(route addRoute) {
-	route("/app/chats", map[string]handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.services.Chats.DeleteChats)})
-	route("/app/chats/keep", map[string]handler{http.MethodPost: s.keepChats})
-	route("/app/chats/deletion", map[string]handler{http.MethodGet: ofAllChats(s.services.Chats.WouldDeleteChats)})
-	route("/app/chats/{id}", map[string]handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: ofChat(s.services.Chats.DeleteChats)})
-	route("/app/chats/{id}/deletion", map[string]handler{http.MethodGet: ofChat(s.services.Chats.WouldDeleteChats)})
-	route("/app/chats/{id}/messages", map[string]handler{http.MethodPost: s.addMessage})
-	route("/app/chats/{id}/messages/{message}", map[string]handler{http.MethodPost: s.changeMessage})
+func (s *Server) chatRoutes(route wire.AddRoute) {
+	route("/app/chats", map[string]wire.Handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.services.Chats.DeleteChats)})
+	route("/app/chats/keep", map[string]wire.Handler{http.MethodPost: s.keepChats})
+	route("/app/chats/deletion", map[string]wire.Handler{http.MethodGet: ofAllChats(s.services.Chats.WouldDeleteChats)})
+	route("/app/chats/{id}", map[string]wire.Handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: ofChat(s.services.Chats.DeleteChats)})
+	route("/app/chats/{id}/deletion", map[string]wire.Handler{http.MethodGet: ofChat(s.services.Chats.WouldDeleteChats)})
+	route("/app/chats/{id}/messages", map[string]wire.Handler{http.MethodPost: s.addMessage})
+	route("/app/chats/{id}/messages/{message}", map[string]wire.Handler{http.MethodPost: s.changeMessage})
 }
 
 func (s *Server) chats(w http.ResponseWriter, r *http.Request) error {
@@ -58,7 +59,7 @@ func (s *Server) chats(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list.Chats = append([]control.Chat{}, list.Chats...)
-	return writeJSON(w, list)
+	return wire.WriteJSON(w, list)
 }
 
 func (s *Server) oneChat(w http.ResponseWriter, r *http.Request) error {
@@ -71,37 +72,37 @@ func (s *Server) oneChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	c.Messages = append([]control.Message{}, c.Messages...)
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 // chatID reads the id in the path.
 func chatID(r *http.Request) (int64, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || id < 1 {
-		return 0, control.Errorf(control.CodeNoChat, "There is no chat %q.", clip(r.PathValue("id")))
+		return 0, control.Errorf(control.CodeNoChat, "There is no chat %q.", wire.Clip(r.PathValue("id")))
 	}
 	return id, nil
 }
 
 func (s *Server) addChat(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	c := control.Chat{Kind: f.string("kind"), Title: f.string("title"), System: f.string("system"), Options: f.blob("options")}
+	c := control.Chat{Kind: f.String("kind"), Title: f.String("title"), System: f.String("system"), Options: f.Blob("options")}
 	if c.Kind == "" {
 		c.Kind = "chat"
 	}
-	if f.err == nil && c.Kind != "chat" && c.Kind != "code" {
-		f.fail("kind", "must be \"chat\" or \"code\", not %q.", clip(c.Kind))
+	if f.Err == nil && c.Kind != "chat" && c.Kind != "code" {
+		f.Fail("kind", "must be \"chat\" or \"code\", not %q.", wire.Clip(c.Kind))
 	}
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	if c, err = s.services.Chats.AddChat(r.Context(), c); err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
@@ -109,22 +110,22 @@ func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	change := control.ChatChange{Options: f.blob("options")}
-	change.Title = optional(f, "title", f.string)
-	change.System = optional(f, "system", f.string)
-	change.Leaf = optional(f, "leaf", f.id)
-	if f.err != nil {
-		return f.err
+	change := control.ChatChange{Options: f.Blob("options")}
+	change.Title = wire.Optional(f, "title", f.String)
+	change.System = wire.Optional(f, "system", f.String)
+	change.Leaf = wire.Optional(f, "leaf", f.Id)
+	if f.Err != nil {
+		return f.Err
 	}
 	c, err := s.services.Chats.ChangeChat(r.Context(), id, change)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
@@ -132,24 +133,24 @@ func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
 	m := control.Message{
-		Chat: id, Parent: f.id("parent"), Role: f.string("role"), Content: f.string("content"), Model: f.string("model"),
-		Finish: f.string("finish"), Run: f.id("run"), Facts: f.blob("facts"),
+		Chat: id, Parent: f.Id("parent"), Role: f.String("role"), Content: f.String("content"), Model: f.String("model"),
+		Finish: f.String("finish"), Run: f.Id("run"), Facts: f.Blob("facts"),
 	}
-	if f.err == nil && m.Role != "user" && m.Role != "assistant" {
-		f.fail("role", "must be \"user\" or \"assistant\", not %q.", clip(m.Role))
+	if f.Err == nil && m.Role != "user" && m.Role != "assistant" {
+		f.Fail("role", "must be \"user\" or \"assistant\", not %q.", wire.Clip(m.Role))
 	}
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	if m, err = s.services.Chats.AddMessage(r.Context(), m); err != nil {
 		return err
 	}
-	return writeJSON(w, m)
+	return wire.WriteJSON(w, m)
 }
 
 func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
@@ -159,29 +160,29 @@ func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
 	}
 	id, err := strconv.ParseInt(r.PathValue("message"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeNoChat, "There is no message %q.", clip(r.PathValue("message")))
+		return control.Errorf(control.CodeNoChat, "There is no message %q.", wire.Clip(r.PathValue("message")))
 	}
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	change := control.MessageChange{Facts: f.blob("facts")}
-	change.Content = optional(f, "content", f.string)
-	change.Model = optional(f, "model", f.string)
-	change.Finish = optional(f, "finish", f.string)
-	change.Run = optional(f, "run", f.id)
-	if f.err != nil {
-		return f.err
+	change := control.MessageChange{Facts: f.Blob("facts")}
+	change.Content = wire.Optional(f, "content", f.String)
+	change.Model = wire.Optional(f, "model", f.String)
+	change.Finish = wire.Optional(f, "finish", f.String)
+	change.Run = wire.Optional(f, "run", f.Id)
+	if f.Err != nil {
+		return f.Err
 	}
 	m, err := s.services.Chats.ChangeMessage(r.Context(), chat, id, change)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, m)
+	return wire.WriteJSON(w, m)
 }
 
 // ofChat answers with what a deletion of the chat in the path does, or would.
-func ofChat(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) handler {
+func ofChat(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, err := chatID(r)
 		if err != nil {
@@ -191,35 +192,35 @@ func ofChat(deletion func(ctx context.Context, id int64) (control.DeletedChats, 
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, gone)
+		return wire.WriteJSON(w, gone)
 	}
 }
 
 // ofAllChats is ofChat for all there are.
-func ofAllChats(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) handler {
+func ofAllChats(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		gone, err := deletion(r.Context(), 0)
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, gone)
+		return wire.WriteJSON(w, gone)
 	}
 }
 
 func (s *Server) keepChats(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	if f.raw("keep") == nil {
-		f.fail("keep", "is missing: say true or false.")
+	if f.Raw("keep") == nil {
+		f.Fail("keep", "is missing: say true or false.")
 	}
-	keep := control.KeepChats{Keep: f.bool("keep")}
-	if f.err != nil {
-		return f.err
+	keep := control.KeepChats{Keep: f.Bool("keep")}
+	if f.Err != nil {
+		return f.Err
 	}
 	if err := s.services.Chats.KeepChats(r.Context(), keep.Keep); err != nil {
 		return err
 	}
-	return writeJSON(w, keep)
+	return wire.WriteJSON(w, keep)
 }

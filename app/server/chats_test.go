@@ -11,7 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -27,7 +29,7 @@ func dialFake(t *testing.T, b *fakeBackend) *control.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := HTTP(New(b.services(), Options{}).Socket(), nil, nil)
+	srv := wire.HTTP(New(b.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	t.Cleanup(func() { srv.Close() })
 	c := control.Dial(home)
@@ -182,7 +184,7 @@ func TestCancelByName(t *testing.T) {
 	answer := make(chan *httptest.ResponseRecorder)
 	go func() {
 		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
-		r.Header.Set(runNameHeader, "page-1")
+		r.Header.Set(api.RunNameHeader, "page-1")
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
 		answer <- w
@@ -201,7 +203,7 @@ func TestCancelByName(t *testing.T) {
 	}
 	for _, name := range []string{"1", "-x", "a b", strings.Repeat("x", 65), "ä"} {
 		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
-		r.Header.Set(runNameHeader, name)
+		r.Header.Set(api.RunNameHeader, name)
 		w := httptest.NewRecorder()
 		s.Socket().ServeHTTP(w, r)
 		wantError(t, w, 400, control.CodeInvalid)

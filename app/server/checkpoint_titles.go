@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // mostTitles is how many checkpoints are read at once for their titles.
@@ -16,12 +17,12 @@ func (s *Server) checkpointTitles(w http.ResponseWriter, r *http.Request) error 
 	out := control.CheckpointTitles{Titles: []control.CheckpointTitle{}}
 	ids := strings.FieldsFunc(r.URL.Query().Get("ids"), func(c rune) bool { return c == ',' })
 	if len(ids) > mostTitles {
-		return invalid("ids", "ids may name %d checkpoints at most, not %d.", mostTitles, len(ids))
+		return wire.Invalid("ids", "ids may name %d checkpoints at most, not %d.", mostTitles, len(ids))
 	}
 	list, err := s.services.Checkpoints.CheckpointTitles(r.Context(), ids)
 	if err != nil {
 		return err
 	}
 	out.Titles = append(out.Titles, list...)
-	return writeJSON(w, out)
+	return wire.WriteJSON(w, out)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // maxCheckpointName bounds a name, in bytes.
@@ -28,7 +29,7 @@ func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list.Checkpoints = append([]control.Checkpoint{}, list.Checkpoints...) // none is a list too
-	return writeJSON(w, list)
+	return wire.WriteJSON(w, list)
 }
 
 func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
@@ -36,30 +37,30 @@ func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
 	var change control.CheckpointChange
-	if f.raw("name") != nil {
-		change.Name = new(f.string("name"))
-		if name := *change.Name; f.err == nil && name != "" && !checkpointName.MatchString(name) {
-			f.fail("name", "may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", maxCheckpointName)
+	if f.Raw("name") != nil {
+		change.Name = new(f.String("name"))
+		if name := *change.Name; f.Err == nil && name != "" && !checkpointName.MatchString(name) {
+			f.Fail("name", "may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", maxCheckpointName)
 		}
 	}
-	change.Pinned = optional(f, "pinned", f.bool)
-	if f.err != nil {
-		return f.err
+	change.Pinned = wire.Optional(f, "pinned", f.Bool)
+	if f.Err != nil {
+		return f.Err
 	}
 	c, err := s.services.Checkpoints.ChangeCheckpoint(r.Context(), r.PathValue("name"), change)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
@@ -67,28 +68,28 @@ func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, d)
+	return wire.WriteJSON(w, d)
 }
 
 func (s *Server) verifyCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if _, err := s.ReadObject(w, r); err != nil {
 		return err
 	}
 	v, err := s.services.Checkpoints.VerifyCheckpoint(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, v)
+	return wire.WriteJSON(w, v)
 }
 
 func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	q := control.ForgetRequest{Model: f.string("model"), Client: f.string("client"), Day: f.string("day")}
-	if f.err != nil {
-		return f.err
+	q := control.ForgetRequest{Model: f.String("model"), Client: f.String("client"), Day: f.String("day")}
+	if f.Err != nil {
+		return f.Err
 	}
 	if err := checkForget(q); err != nil {
 		return err
@@ -97,16 +98,16 @@ func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, gone)
+	return wire.WriteJSON(w, gone)
 }
 
 // checkForget refuses what is too much, and what is no day.
 func checkForget(q control.ForgetRequest) error {
 	if q == (control.ForgetRequest{}) {
-		return invalid("model", "The field model is missing: name a model, a client or a day.")
+		return wire.Invalid("model", "The field model is missing: name a model, a client or a day.")
 	}
 	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return invalid("day", "The field day must be a day such as 2026-11-22, not %q.", clip(q.Day))
+		return wire.Invalid("day", "The field day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
 	}
 	return nil
 }

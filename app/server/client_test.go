@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // TestClient plays control.Client against the socket.
@@ -25,7 +26,7 @@ func TestClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	fake := newFake()
-	srv := HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
+	srv := wire.HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)
@@ -143,7 +144,7 @@ func TestPullStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
+	srv := wire.HTTP(New(fake.services(), Options{}).Socket(), nil, nil)
 	go srv.Serve(l)
 	defer srv.Close()
 	c := control.Dial(home)

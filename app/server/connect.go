@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Connections knows what clients need to use the endpoint.
@@ -21,16 +22,16 @@ func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) writeConnection(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if _, err := s.ReadObject(w, r); err != nil {
 		return err
 	}
 	c, err := s.services.Connections.WriteConnection(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }

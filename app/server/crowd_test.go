@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"tandem/app/wire"
 	"testing"
 	"time"
 )
@@ -17,8 +18,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{most: 2}
-	srv := c.server(New(newFake().services(), Options{}).Endpoint(), nil, nil)
+	c := &wire.Crowd{Most: 2}
+	srv := c.Server(New(newFake().services(), Options{}).Endpoint(), nil, nil)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(l) }()
 	defer func() {
@@ -53,7 +54,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 		return resp
 	}
 	settle := func(open int64) {
-		for c.open.Load() != open {
+		for c.Open.Load() != open {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -92,16 +93,16 @@ func TestConnectionsAreLimited(t *testing.T) {
 
 // TestConnectionIsLetIn: where one has closed there is room.
 func TestConnectionIsLetIn(t *testing.T) {
-	c := &crowd{most: 1}
+	c := &wire.Crowd{Most: 1}
 	ctx := t.Context()
 	a, b := net.Pipe()
 	defer b.Close()
-	state := c.server(nil, nil, nil).ConnState
+	state := c.Server(nil, nil, nil).ConnState
 	for range 3 {
-		if c.join(ctx, a).Value(crowdedKey{}) != nil {
+		if c.Join(ctx, a).Value(wire.CrowdedKey{}) != nil {
 			t.Error("the only one is too many")
 		}
-		if c.join(ctx, a).Value(crowdedKey{}) == nil {
+		if c.Join(ctx, a).Value(wire.CrowdedKey{}) == nil {
 			t.Error("two are let in")
 		}
 		state(a, http.StateClosed)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 func (s *Server) storage(w http.ResponseWriter, r *http.Request) error {
@@ -11,7 +12,7 @@ func (s *Server) storage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, st)
+	return wire.WriteJSON(w, st)
 }
 
 func (s *Server) removal(w http.ResponseWriter, r *http.Request) error {
@@ -19,7 +20,7 @@ func (s *Server) removal(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, out)
+	return wire.WriteJSON(w, out)
 }
 
 func (s *Server) wouldForget(w http.ResponseWriter, r *http.Request) error {
@@ -32,7 +33,7 @@ func (s *Server) wouldForget(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, gone)
+	return wire.WriteJSON(w, gone)
 }
 
 func (s *Server) wouldDelete(w http.ResponseWriter, r *http.Request) error {
@@ -40,5 +41,5 @@ func (s *Server) wouldDelete(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, gone)
+	return wire.WriteJSON(w, gone)
 }

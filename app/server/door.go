@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Rules say whom the endpoint answers. The zero value is for this machine alone.
@@ -47,26 +49,26 @@ func (s *Server) SetRules(r Rules) {
 	s.door.Store(d)
 }
 
-// check refuses a request or lets it in. done means that it was answered: a
+// Check refuses a request or lets it in. done means that it was answered: a
 // preflight of an allowed origin.
-func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
+func (d *door) Check(w http.ResponseWriter, r *http.Request) (done bool, err error) {
 	if !isLocal(r) {
 		if !d.Network {
 			return false, control.Errorf(control.CodeForbidden, "This endpoint answers the machine it runs on only; Network access in Tandem's settings changes that.")
 		}
 		if !isShared(r.URL.Path) {
-			return false, control.Errorf(codeNoRoute, "There is no %s here; the routes begin at /v1/models.", clip(r.URL.Path))
+			return false, control.Errorf(wire.CodeNoRoute, "There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
 		}
 	}
 	if !d.knowsHost(r) {
 		return false, control.Errorf(control.CodeForbidden,
-			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or add the name in Tandem's settings, or by --allow-host of `tandem serve`.", clip(r.Host))
+			"The name %q is not one of this endpoint's; call it by http://127.0.0.1 and its port, or add the name in Tandem's settings, or by --allow-host of `tandem serve`.", wire.Clip(r.Host))
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) == 1 && slices.Contains(d.AllowedOrigins, origins[0]) && !isControl(r.URL.Path) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", origins[0])
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+runHeader)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Request-Id, Retry-After, "+api.RunHeader)
 		h.Add("Vary", "Origin")
 		if r.Method == http.MethodOptions {
 			h.Set("Access-Control-Allow-Methods", "GET, POST")
@@ -81,7 +83,7 @@ func (d *door) check(w http.ResponseWriter, r *http.Request) (done bool, err err
 	for _, o := range origins {
 		if !sameOrigin(o, r) {
 			return false, control.Errorf(control.CodeForbidden,
-				"The origin %q may not call this endpoint; Tandem's settings, or --allow-origin of `tandem serve`, open /v1 to it.", clip(o))
+				"The origin %q may not call this endpoint; Tandem's settings, or --allow-origin of `tandem serve`, open /v1 to it.", wire.Clip(o))
 		}
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opensPage(r) {

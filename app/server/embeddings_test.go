@@ -193,8 +193,8 @@ func TestBadReading(t *testing.T) {
 		if r := fake.lastRun(); r.Error != strings.TrimSuffix(e.Code+": "+param, ": ") || r.FinishReason != "error" || r.Endpoint != path {
 			t.Errorf("%.90s: the history has %+v", c.body, r)
 		}
-		if fake.held != 0 || len(s.active()) != 0 {
-			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.active()))
+		if fake.held != 0 || len(s.Active()) != 0 {
+			t.Errorf("%.90s: %d models held, %d runs in flight", c.body, fake.held, len(s.Active()))
 		}
 	}
 }
@@ -247,14 +247,14 @@ func TestReadingFails(t *testing.T) {
 	}
 	for name, stop := range map[string]func(s *Server, leave context.CancelFunc){
 		"left":      func(_ *Server, leave context.CancelFunc) { leave() },
-		"cancelled": func(s *Server, _ context.CancelFunc) { s.cancelRun(fmt.Sprint(s.active()[0].RunID)) },
+		"cancelled": func(s *Server, _ context.CancelFunc) { s.CancelRun(fmt.Sprint(s.Active()[0].RunID)) },
 		"closed":    func(s *Server, _ context.CancelFunc) { s.Close() },
 	} {
 		fake := newFakeKind(control.KindEmbedding)
 		s := New(fake.services(), Options{})
 		began := make(chan int, 1)
 		fake.model.OnRead = func(ctx context.Context) error {
-			began <- s.active()[0].PromptDone
+			began <- s.Active()[0].PromptDone
 			<-ctx.Done()
 			return ctx.Err()
 		}
@@ -304,8 +304,8 @@ func fuzzReading(f *testing.F, kind, path string) {
 		if w.Code >= 500 || !json.Valid(w.Body.Bytes()) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.active()), r)
+		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
 		}
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // An everyRoute is a route with one of its methods.
@@ -57,7 +58,7 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 			return g
 		}
 		g := fresh()
-		g.routes(g.exchangeCode, func(pattern string, methods map[string]handler) {
+		g.routes(g.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
 			path := places.ReplaceAllString(strings.TrimSuffix(pattern, "{$}"), "1")
 			for method, h := range methods {
 				if h == nil { // where there is no route
@@ -75,9 +76,9 @@ func everywhere(t *testing.T, rules Rules, f func(t *testing.T, g guarded, e eve
 	}
 }
 
-// request asks for a route as a program on this machine does, with a session where
+// Request asks for a route as a program on this machine does, with a session where
 // one is needed.
-func (g guarded) request(e everyRoute) *http.Request {
+func (g guarded) Request(e everyRoute) *http.Request {
 	body := ""
 	if e.reads() {
 		body = "{}"
@@ -122,7 +123,7 @@ func (g guarded) refused(t *testing.T, why string, r *http.Request, want int) {
 // are answered, where nothing is wrong with them.
 func TestEveryRouteLetsIn(t *testing.T) {
 	everywhere(t, Rules{}, func(t *testing.T, g guarded, e everyRoute) {
-		r := g.request(e)
+		r := g.Request(e)
 		if r.URL.Path == "/metrics" {
 			r.Header.Set("Authorization", "Bearer "+fakeKey)
 		}
@@ -141,7 +142,7 @@ func TestEveryRouteKnowsItsHost(t *testing.T) {
 	everywhere(t, Rules{AllowedHosts: []string{"mac.example"}}, func(t *testing.T, g guarded, e everyRoute) {
 		for _, host := range []string{"evil.example:8263", "mac.example.evil.example", "192.168.7.6:8263", "localhost:8263@evil.example", "0.0.0.0:8263", ""} {
 			for _, method := range []string{e.method, http.MethodHead, http.MethodOptions} {
-				r := g.request(everyRoute{method, e.path})
+				r := g.Request(everyRoute{method, e.path})
 				r.Host = host
 				g.refused(t, "as "+host, r, http.StatusForbidden)
 			}
@@ -155,20 +156,20 @@ func TestEveryRouteKnowsItsPages(t *testing.T) {
 	everywhere(t, Rules{AllowedOrigins: []string{"app://obsidian.md"}}, func(t *testing.T, g guarded, e everyRoute) {
 		for _, origin := range []string{"http://evil.example", "null", "", "http://localhost:3000", "https://localhost:8263", "app://obsidian.md.evil.example", "APP://obsidian.md"} {
 			for _, method := range []string{e.method, http.MethodOptions} {
-				r := g.request(everyRoute{method, e.path})
+				r := g.Request(everyRoute{method, e.path})
 				r.Header["Origin"] = []string{origin}
 				r.Header.Set("Access-Control-Request-Method", e.method)
 				g.refused(t, "from "+origin, r, http.StatusForbidden)
 			}
 		}
-		two := g.request(e)
+		two := g.Request(e)
 		two.Header["Origin"] = []string{"app://obsidian.md", "http://evil.example"}
 		g.refused(t, "from two origins", two, http.StatusForbidden)
 
-		crossing := g.request(e)
+		crossing := g.Request(e)
 		crossing.Header.Set("Sec-Fetch-Site", "cross-site")
 		g.refused(t, "across sites", crossing, http.StatusForbidden)
-		link := g.request(e)
+		link := g.Request(e)
 		for k, v := range map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"} {
 			link.Header.Set(k, v)
 		}
@@ -177,11 +178,11 @@ func TestEveryRouteKnowsItsPages(t *testing.T) {
 		}
 		// What is allowed to programs in a browser is not the window's.
 		if isControl(e.path) {
-			r := g.request(e)
+			r := g.Request(e)
 			r.Header.Set("Origin", "app://obsidian.md")
 			g.refused(t, "from an origin on the list", r, http.StatusForbidden)
 			if e.method != http.MethodGet {
-				r = g.request(e)
+				r = g.Request(e)
 				r.Header.Set("Sec-Fetch-Site", "same-site")
 				g.refused(t, "from another port of this machine", r, http.StatusForbidden)
 			}
@@ -197,11 +198,11 @@ func TestEveryControlRouteNeedsASession(t *testing.T) {
 			return
 		}
 		for _, shown := range []string{"", "Bearer ", "Bearer x", "Bearer " + fakeKey, "Bearer " + g.NewCode().Code, "Basic " + g.session, g.session, "bearer " + g.session} {
-			r := g.request(e)
+			r := g.Request(e)
 			r.Header.Set("Authorization", shown)
 			g.refused(t, "with "+shown, r, http.StatusUnauthorized)
 		}
-		r := g.request(e)
+		r := g.Request(e)
 		r.Header.Del("Authorization")
 		r.Header.Set("X-Api-Key", g.session)
 		r.Header.Set("Cookie", "session="+g.session)
@@ -217,7 +218,7 @@ func TestEveryRouteFromElsewhere(t *testing.T) {
 		everywhere(t, Rules{Network: network}, func(t *testing.T, g guarded, e everyRoute) {
 			for _, peer := range []string{"192.168.7.9:50000", "[fe80::1%eth0]:50000", "[::ffff:192.168.7.9]:50000", "8.8.8.8:50000", "@", ""} {
 				for _, shown := range []string{"", fakeKey, g.session} {
-					r := g.request(e)
+					r := g.Request(e)
 					r.RemoteAddr = peer
 					r.Header.Set("Authorization", "Bearer "+shown)
 					for _, name := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded"} {
@@ -244,7 +245,7 @@ func TestEveryStandardRouteAsksForTheKey(t *testing.T) {
 			return
 		}
 		for _, shown := range []string{"", "anything", fakeKey + "x", fakeKey[:len(fakeKey)-1], strings.ToUpper(fakeKey)} {
-			r := g.request(e)
+			r := g.Request(e)
 			r.Header.Set("Authorization", "Bearer "+shown)
 			g.refused(t, "with the key "+shown, r, http.StatusUnauthorized)
 		}
@@ -259,11 +260,11 @@ func TestEveryBodyIsJSON(t *testing.T) {
 			return
 		}
 		for _, ct := range []string{"", "text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json-patch+json", "text/json", "application/json; charset=utf-16"} {
-			r := g.request(e)
+			r := g.Request(e)
 			r.Header.Set("Content-Type", ct)
 			g.refused(t, "a body of type "+ct, r, http.StatusUnsupportedMediaType)
 		}
-		packed := g.request(e)
+		packed := g.Request(e)
 		packed.Header.Set("Content-Encoding", "gzip")
 		g.refused(t, "a packed body", packed, http.StatusUnsupportedMediaType)
 
@@ -276,11 +277,11 @@ func TestEveryBodyIsJSON(t *testing.T) {
 			"a list":             `[]`,
 		} {
 			r := postOf(e.path, "application/json", body)
-			r.Method, r.Header["Authorization"] = e.method, g.request(e).Header["Authorization"]
+			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
 			g.refused(t, why, r, http.StatusBadRequest)
 		}
-		large := g.request(e)
-		large.ContentLength = maxBody + 1
+		large := g.Request(e)
+		large.ContentLength = wire.MaxBody + 1
 		g.refused(t, "a large body", large, http.StatusRequestEntityTooLarge)
 	})
 }
@@ -297,7 +298,7 @@ func TestEveryNameInAPath(t *testing.T) {
 		fake.bench = func(context.Context, func(control.BenchProgress)) (b control.Bench, err error) { return b, nil }
 		s := New(fake.services(), o)
 		session, _ := s.sessions.exchange(s.NewCode().Code)
-		s.routes(s.exchangeCode, func(pattern string, methods map[string]handler) {
+		s.routes(s.exchangeCode, func(pattern string, methods map[string]wire.Handler) {
 			if !places.MatchString(pattern) || strings.HasSuffix(pattern, "{$}") {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
@@ -73,7 +74,7 @@ func (f *fakeBackend) lending(acquire func(context.Context) (model.Model, error)
 
 // A lender is a Pool that lends a model of the test's own.
 type lender struct {
-	Pool
+	api.Pool
 	acquire func(context.Context) (model.Model, error)
 }
 

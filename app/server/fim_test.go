@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // TestFIM plays the requests that editors send to Mistral's route.
@@ -38,7 +39,7 @@ func TestFIM(t *testing.T) {
 		}
 		var ids []string
 		for _, id := range fake.model.Requests[0].Prompt {
-			ids = append(ids, json.Number(string(mustJSON(id))).String())
+			ids = append(ids, json.Number(string(wire.MustJSON(id))).String())
 		}
 		if got := strings.Join(ids, " "); got != c.prompt {
 			t.Errorf("%s: prompt %s, want %s", c.body, got, c.prompt)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Help is what the pages of settings and of help ask for beside the settings.
@@ -41,10 +42,10 @@ type logLines struct {
 func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 	if !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		lines, _ := s.services.Help.Log(0)
-		return writeJSON(w, logLines{append([]control.LogLine{}, lines...)})
+		return wire.WriteJSON(w, logLines{append([]control.LogLine{}, lines...)})
 	}
-	out := newEventStream(w)
-	out.first, out.next = heartbeat, heartbeat
+	out := wire.NewEventStream(w)
+	out.First, out.Next = heartbeat, heartbeat
 	ctx := r.Context()
 	done := make(chan struct{})
 	go func() {
@@ -53,8 +54,8 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 		for {
 			lines, more := s.services.Help.Log(seen)
 			for _, l := range lines {
-				if !out.send(mustJSON(l)) {
-					out.end(nil)
+				if !out.Send(wire.MustJSON(l)) {
+					out.End(nil)
 					return
 				}
 				seen = l.Seq
@@ -62,15 +63,15 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 			select {
 			case <-more:
 			case <-ctx.Done():
-				out.end(nil)
+				out.End(nil)
 				return
-			case <-s.draining.Done():
-				out.end(nil)
+			case <-s.Draining.Done():
+				out.End(nil)
 				return
 			}
 		}
 	}()
-	began, err := out.serve(ctx)
+	began, err := out.Serve(ctx)
 	<-done
 	if began {
 		return nil // the client left, or was told
@@ -83,15 +84,15 @@ func (s *Server) diagnosis(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, b)
+	return wire.WriteJSON(w, b)
 }
 
 // ask answers with what a method of a service does, on a POST whose body says
 // nothing.
-func ask[T any](s *Server, do func(context.Context) (T, error)) handler {
+func ask[T any](s *Server, do func(context.Context) (T, error)) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if r.Method == http.MethodPost {
-			if _, err := s.readObject(w, r); err != nil {
+			if _, err := s.ReadObject(w, r); err != nil {
 				return err
 			}
 		}
@@ -99,10 +100,10 @@ func ask[T any](s *Server, do func(context.Context) (T, error)) handler {
 		if err != nil {
 			return err
 		}
-		return writeJSON(w, v)
+		return wire.WriteJSON(w, v)
 	}
 }
 
 func (s *Server) updates(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, s.services.Help.Updates())
+	return wire.WriteJSON(w, s.services.Help.Updates())
 }

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // runs is the body of GET /app/runs.
@@ -25,7 +27,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, runs{append([]control.Run{}, list...)})
+	return wire.WriteJSON(w, runs{append([]control.Run{}, list...)})
 }
 
 // queryNumber reads a number of an address, 0 if it is not there.
@@ -36,7 +38,7 @@ func queryNumber(query url.Values, name string, most int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < 0 || n > most {
-		return 0, invalid(name, "%s must be a whole number between 0 and %d.", name, most)
+		return 0, wire.Invalid(name, "%s must be a whole number between 0 and %d.", name, most)
 	}
 	return n, nil
 }
@@ -55,15 +57,15 @@ func runQuery(r *http.Request) (q control.RunQuery, err error) {
 	texts := q.Texts()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if *texts[name] = query.Get(name); len(*texts[name]) > control.MaxRunText {
-			return q, invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
+			return q, wire.Invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return q, invalid("day", "day must be a day such as 2026-11-22, not %q.", clip(q.Day))
+		return q, wire.Invalid("day", "day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
 	}
 	if since := query.Get("since"); since != "" {
 		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return q, invalid("since", "since must be a time such as 2026-11-22T09:00:00Z, not %q.", clip(since))
+			return q, wire.Invalid("since", "since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
 		}
 	}
 	q.Failed = query.Get("failed") == "true"
@@ -78,12 +80,12 @@ func (s *Server) runValues(w http.ResponseWriter, r *http.Request) error {
 	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
 		*list = append([]string{}, *list...) // none is a list too
 	}
-	return writeJSON(w, v)
+	return wire.WriteJSON(w, v)
 }
 
 // namedRun returns the run of a route's id.
 func (s *Server) namedRun(r *http.Request) (control.Run, error) {
-	id, err := runID(r)
+	id, err := api.RunID(r)
 	if err != nil {
 		return control.Run{}, err
 	}
@@ -95,7 +97,7 @@ func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, run)
+	return wire.WriteJSON(w, run)
 }
 
 func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
@@ -112,33 +114,33 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return writeJSON(w, report)
+	return wire.WriteJSON(w, report)
 }
 
 // cancel ends a run, as a person wants it. With left it says that whoever read its answer
 // has gone, which a connection alone does not always tell, and answers once there is no
 // such run in flight any more.
 func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	left := f.bool("left")
-	if f.err != nil {
-		return f.err
+	left := f.Bool("left")
+	if f.Err != nil {
+		return f.Err
 	}
 	id := r.PathValue("id")
 	if !left {
-		if !s.cancelRun(id) {
-			return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", clip(id))
+		if !s.CancelRun(id) {
+			return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", wire.Clip(id))
 		}
-		return writeJSON(w, struct{}{})
+		return wire.WriteJSON(w, struct{}{})
 	}
-	for _, u := range s.endRuns(id, errClientGone) {
+	for _, u := range s.EndRuns(id, wire.ErrClientGone) {
 		select { // whoever comes back may resume it at once
-		case <-u.ended:
+		case <-u.Ended:
 		case <-r.Context().Done():
 		}
 	}
-	return writeJSON(w, struct{}{})
+	return wire.WriteJSON(w, struct{}{})
 }

@@ -19,6 +19,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -28,7 +29,7 @@ func TestClaimedLength(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	r := localRequest(http.MethodPost, "/v1/completions", io.MultiReader(strings.NewReader(`{"model":`), errReader{io.ErrUnexpectedEOF}))
-	r.Host, r.ContentLength = "localhost", maxBody
+	r.Host, r.ContentLength = "localhost", wire.MaxBody
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.Endpoint().ServeHTTP(w, r)
@@ -64,7 +65,7 @@ func TestLargeBodies(t *testing.T) {
 		}
 		return resp, err
 	}
-	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", smallBody)
+	half := `{"model":"tandem","prompt":"x","user":"` + strings.Repeat("y", wire.SmallBody)
 	var bodies []*io.PipeWriter
 	answers := make(chan int)
 	// hold has a client send the half of some bodies.
@@ -84,7 +85,7 @@ func TestLargeBodies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for s.placesTaken() < len(bodies) {
+		for s.PlacesTaken() < len(bodies) {
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -98,9 +99,9 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("one more of %s: %s, Retry-After %q", client, resp.Status, resp.Header.Get("Retry-After"))
 		}
 	}
-	hold("greedy", largePerClient)
+	hold("greedy", wire.LargePerClient)
 	refused("greedy", http.StatusTooManyRequests)
-	hold("modest", largePlaces-largePerClient)
+	hold("modest", wire.LargePlaces-wire.LargePerClient)
 	refused("another", http.StatusServiceUnavailable)
 	if resp, err := post("another", strings.NewReader(`{"model":"tandem","prompt":"x"}`)); err != nil || resp.StatusCode != http.StatusOK {
 		t.Errorf("a small one: %+v, %v", resp, err)
@@ -114,7 +115,7 @@ func TestLargeBodies(t *testing.T) {
 			t.Errorf("a large one: %d", status)
 		}
 	}
-	if n := s.placesTaken(); n != 0 {
+	if n := s.PlacesTaken(); n != 0 {
 		t.Errorf("%d places are still taken", n)
 	}
 }
@@ -161,7 +162,7 @@ func TestBodyTimeouts(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	for len(s.active()) == 0 {
+	for len(s.Active()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	s.Drain()
@@ -225,11 +226,11 @@ func TestCancelWhileWaiting(t *testing.T) {
 	go func() {
 		answered <- postTo(t, s, "/v1/completions", "application/json", `{"model":"tandem","prompt":"x"}`)
 	}()
-	for !s.cancelRun("1") {
+	for !s.CancelRun("1") {
 		time.Sleep(time.Millisecond)
 	}
 	w := <-answered
-	if e := decodeError(t, w); w.Code != statusClientGone || e.Code != string(control.CodeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
+	if e := decodeError(t, w); w.Code != wire.StatusClientGone || e.Code != string(control.CodeCancelled) || !strings.Contains(e.Message, "run was cancelled") {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }
@@ -309,7 +310,7 @@ func TestPromptProgress(t *testing.T) {
 	fake.model.Script = func(_ context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
 		return func(yield func(engine.Token, error) bool) {
 			r.Progress(len(r.Prompt), len(r.Prompt))
-			most <- int64(s.active()[0].PromptDone)
+			most <- int64(s.Active()[0].PromptDone)
 			yield(engine.Token{ID: 'a', Text: "a", Finish: engine.FinishStop}, nil)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 )
 
@@ -68,8 +69,8 @@ func TestInterrupted(t *testing.T) {
 				}()
 				body := fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream)
 				r := postOf("/v1/completions", "application/json", body).WithContext(ctx)
-				r.Header.Set(runNameHeader, "page-1")
-				r.Header.Set(resumableHeader, c.returns)
+				r.Header.Set(api.RunNameHeader, "page-1")
+				r.Header.Set(api.ResumableHeader, c.returns)
 				s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
 				<-over
 				run, text := fake.lastRun(), fake.texts[1]
@@ -79,7 +80,7 @@ func TestInterrupted(t *testing.T) {
 				if kept := c.finish == control.FinishInterrupted; (text.Request != nil) != kept {
 					t.Errorf("what was asked is kept: %s", text.Request)
 				}
-				if got := bytesTokens(text.Tail); !slices.Equal(got, []int32{256, 'x', 0, 0}) {
+				if got := api.BytesTokens(text.Tail); !slices.Equal(got, []int32{256, 'x', 0, 0}) {
 					t.Errorf("its text is %v", got)
 				}
 			})
@@ -104,13 +105,13 @@ func TestLeftWaits(t *testing.T) {
 	go func() {
 		defer close(served)
 		r := postOf("/v1/completions", "application/json", `{"model":"tandem","prompt":"x","stream":true}`)
-		r.Header.Set(runNameHeader, "page-1")
-		r.Header.Set(resumableHeader, "true")
+		r.Header.Set(api.RunNameHeader, "page-1")
+		r.Header.Set(api.ResumableHeader, "true")
 		s.Endpoint().ServeHTTP(httptest.NewRecorder(), r)
 	}()
 	<-begun
 	go func() { answered <- socketPost(s, "/app/runs/page-1/cancel", `{"left":true}`).Code }()
-	<-onlyRun(s).ctx.Done() // it was told to end
+	<-onlyRun(s).Ctx.Done() // it was told to end
 	select {
 	case code := <-answered:
 		t.Fatalf("answered with %d while the run goes on", code)
@@ -128,10 +129,10 @@ func TestLeftWaits(t *testing.T) {
 }
 
 // onlyRun is the one in flight.
-func onlyRun(s *Server) *run {
-	s.runs.mu.Lock()
-	defer s.runs.mu.Unlock()
-	for _, u := range s.runs.runs {
+func onlyRun(s *Server) *api.Run {
+	s.Runs.Mu.Lock()
+	defer s.Runs.Mu.Unlock()
+	for _, u := range s.Runs.Runs {
 		return u
 	}
 	return nil
@@ -146,10 +147,10 @@ func TestResumeWhereItWas(t *testing.T) {
 		left []int32 // in the checkpoint
 		want string
 	}{
-		{"all of it is kept", control.RunText{Prompt: 2, Tail: tokenBytes([]int32{256, 'x', 'h', 'i'})}, nil, "hi"},
-		{"more than a checkpoint has", control.RunText{Prompt: 2, Tail: tokenBytes([]int32{256, 'x', 'h', 'i'})}, []int32{256, 'x', 'h'}, "hi"},
+		{"all of it is kept", control.RunText{Prompt: 2, Tail: api.TokenBytes([]int32{256, 'x', 'h', 'i'})}, nil, "hi"},
+		{"more than a checkpoint has", control.RunText{Prompt: 2, Tail: api.TokenBytes([]int32{256, 'x', 'h', 'i'})}, []int32{256, 'x', 'h'}, "hi"},
 		{"a crash", control.RunText{Prompt: 2}, []int32{256, 'x', 'h'}, "h"},
-		{"the file is gone", control.RunText{Prompt: 2, File: "gone", Tokens: 3, Tail: tokenBytes([]int32{'i'})}, []int32{256, 'x', 'h'}, "h"},
+		{"the file is gone", control.RunText{Prompt: 2, File: "gone", Tokens: 3, Tail: api.TokenBytes([]int32{'i'})}, []int32{256, 'x', 'h'}, "h"},
 		{"nothing is left", control.RunText{Prompt: 2}, nil, ""},
 	} {
 		fake := newFake()

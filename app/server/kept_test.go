@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
 	"tandem/engine"
@@ -53,10 +54,10 @@ func TestRunTextIsKept(t *testing.T) {
 	}
 	fake.lastRun()
 	end := fake.texts[1]
-	if got := bytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 || !slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
+	if got := api.BytesTokens(end.Tail); end.Request != nil || end.Prompt != 2 || !slices.Equal(got[:2], []int32{256, 'x'}) || len(got) < 5 {
 		t.Errorf("at its end %+v, tokens %v", end, got)
 	}
-	var how replay
+	var how api.Replay
 	if err := json.Unmarshal(end.Replay, &how); err != nil || how.Seed != 5 {
 		t.Errorf("it is repeated by %s", end.Replay)
 	}
@@ -133,7 +134,7 @@ func TestResumedIsItsClients(t *testing.T) {
 		if r := fake.runs[1]; r.Client != "zed" || r.Resumes != 1 || !r.EndedAt.IsZero() {
 			t.Errorf("it begins as %+v", r)
 		}
-		if list := s.active(); len(list) != 1 || list[0].Client != "zed" {
+		if list := s.Active(); len(list) != 1 || list[0].Client != "zed" {
 			t.Errorf("in flight are %+v", list)
 		}
 		return fake.Acquire(ctx, control.Alias)
@@ -157,11 +158,11 @@ func TestVerifyRun(t *testing.T) {
 		want control.Replayed
 	}{
 		{"all", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: []byte{}}, control.Replayed{Tokens: 7, Same: 7}},
-		{"the tail too", control.RunText{Prompt: 3, File: "abc", Tokens: 8, Tail: tokenBytes([]int32{'i', 'j'})}, control.Replayed{Tokens: 7, Same: 7}},
-		{"another token", control.RunText{Prompt: 3, File: "abc", Tokens: 5, Tail: tokenBytes([]int32{'f', 'x', 'h'})}, control.Replayed{Tokens: 5, Same: 3, Answered: "x", Now: "g"}},
-		{"a longer answer", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: tokenBytes([]int32{'k'})}, control.Replayed{Tokens: 8, Same: 7}},
-		{"no file", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
-		{"nothing", control.RunText{Prompt: 1, Tail: tokenBytes([]int32{'q'})}, control.Replayed{}},
+		{"the tail too", control.RunText{Prompt: 3, File: "abc", Tokens: 8, Tail: api.TokenBytes([]int32{'i', 'j'})}, control.Replayed{Tokens: 7, Same: 7}},
+		{"another token", control.RunText{Prompt: 3, File: "abc", Tokens: 5, Tail: api.TokenBytes([]int32{'f', 'x', 'h'})}, control.Replayed{Tokens: 5, Same: 3, Answered: "x", Now: "g"}},
+		{"a longer answer", control.RunText{Prompt: 3, File: "abc", Tokens: 10, Tail: api.TokenBytes([]int32{'k'})}, control.Replayed{Tokens: 8, Same: 7}},
+		{"no file", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q', 'd', 'e'})}, control.Replayed{Tokens: 2, Same: 2}},
+		{"nothing", control.RunText{Prompt: 1, Tail: api.TokenBytes([]int32{'q'})}, control.Replayed{}},
 	} {
 		fake.runs = []control.Run{{ID: 1, Model: fake.model.Name, EndedAt: fakeEnd, FinishReason: "stop"}}
 		c.text.Run, c.text.Replay, c.want.Run = 1, []byte(`{"seed":1}`), 1

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Keys let programs in.
@@ -63,33 +64,33 @@ func (s *Server) keys(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, keys{append([]control.Key{}, list...)})
+	return wire.WriteJSON(w, keys{append([]control.Key{}, list...)})
 }
 
 func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	name := f.string("name")
-	if f.err != nil {
-		return f.err
+	name := f.String("name")
+	if f.Err != nil {
+		return f.Err
 	}
 	k, err := s.services.Keys.AddKey(r.Context(), control.KeyRequest{Name: name})
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	return writeJSON(w, k)
+	return wire.WriteJSON(w, k)
 }
 
 func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", clip(r.PathValue("id")))
+		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", wire.Clip(r.PathValue("id")))
 	}
 	if err := s.services.Keys.DeleteKey(r.Context(), id); err != nil {
 		return err
 	}
-	return writeJSON(w, struct{}{})
+	return wire.WriteJSON(w, struct{}{})
 }

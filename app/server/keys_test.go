@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // TestKeyDoor: who needs a key, where it opens, and what it never opens.
@@ -145,7 +146,7 @@ func TestClientNamesItself(t *testing.T) {
 		r.Host = "localhost"
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("User-Agent", "Mozilla/5.0 (X11)")
-		r.Header.Set(clientHeader, header)
+		r.Header.Set(wire.ClientHeader, header)
 		w := httptest.NewRecorder()
 		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
 		if run := fake.lastRun(); w.Code != 200 || run.Client != want {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // A Library has the models on disk: registered, found, offered and on their way.
@@ -42,7 +43,7 @@ func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, f)
+	return wire.WriteJSON(w, f)
 }
 
 func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
@@ -50,7 +51,7 @@ func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, c)
+	return wire.WriteJSON(w, c)
 }
 
 func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
@@ -58,23 +59,23 @@ func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, m)
+	return wire.WriteJSON(w, m)
 }
 
 func (s *Server) welcome(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	done := f.bool("done")
-	if f.err == nil && f.raw("done") == nil {
-		f.fail("done", "is missing: say true or false.")
+	done := f.Bool("done")
+	if f.Err == nil && f.Raw("done") == nil {
+		f.Fail("done", "is missing: say true or false.")
 	}
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	if err := s.services.Status.Welcomed(r.Context(), done); err != nil {
 		return err
 	}
-	return writeJSON(w, s.State())
+	return wire.WriteJSON(w, s.State())
 }

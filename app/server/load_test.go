@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -133,17 +135,17 @@ func refusing(m model.Model, err error) model.Model {
 func checkAgain(t *testing.T, what, path string, w *httptest.ResponseRecorder, status int, code, says string) {
 	t.Helper()
 	message := ""
-	switch protocolOf(httptest.NewRequest(http.MethodPost, path, nil)).(type) {
-	case anthropic:
+	switch wire.ProtocolOf(httptest.NewRequest(http.MethodPost, path, nil)).(type) {
+	case wire.Anthropic:
 		kind := "rate_limit_error"
 		if status == http.StatusServiceUnavailable {
-			status, kind = statusOverloaded, "overloaded_error"
+			status, kind = wire.StatusOverloaded, "overloaded_error"
 		}
 		e := decodeAnthropic(t, w)
 		if message = e.Error.Message; e.Error.Type != kind {
 			t.Errorf("%s: %s: type %q, want %q", path, what, e.Error.Type, kind)
 		}
-	case ollama:
+	case wire.Ollama:
 		message = decodeOllama(t, w)
 	default:
 		kind := map[int]string{http.StatusServiceUnavailable: "server_error", http.StatusTooManyRequests: "rate_limit_error"}[status]
@@ -178,11 +180,11 @@ func TestFull(t *testing.T) {
 						m, _ := fake.Acquire(ctx, control.Alias)
 						return refusing(m, err), nil
 					}), Options{})
-					f := failureOf(err)
+					f := wire.FailureOf(err)
 					w := postTo(t, s, a.path, "application/json", a.with(more, stream))
-					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.body.Code), a.path, w, http.StatusServiceUnavailable, f.body.Code, f.body.Message)
-					if fake.held != 0 || len(s.active()) != 0 {
-						t.Errorf("%s: %d models are held, %d runs in flight", a.path, fake.held, len(s.active()))
+					checkAgain(t, fmt.Sprintf("stream %t, %s", stream, f.Body.Code), a.path, w, http.StatusServiceUnavailable, f.Body.Code, f.Body.Message)
+					if fake.held != 0 || len(s.Active()) != 0 {
+						t.Errorf("%s: %d models are held, %d runs in flight", a.path, fake.held, len(s.Active()))
 					}
 				}
 			}
@@ -232,8 +234,8 @@ func (g *greedy) ask(client, path, body string, header ...string) *httptest.Resp
 	return w
 }
 
-// hold has the client begin so many continuations with one request.
-func (g *greedy) hold(n int) {
+// Hold has the client begin so many continuations with one request.
+func (g *greedy) Hold(n int) {
 	g.ended.Go(func() {
 		g.codes[g.ask("greedy", "/v1/completions", fmt.Sprintf(`{"model":"tandem","prompt":"x","n":%d}`, n)).Code].Add(1)
 	})
@@ -246,10 +248,10 @@ func (g *greedy) hold(n int) {
 // route, in its form, and others are served.
 func TestClientLimit(t *testing.T) {
 	g := newGreedy()
-	for range maxPerClient {
-		g.hold(1)
+	for range api.MaxPerClient {
+		g.Hold(1)
 	}
-	says := fmt.Sprintf("would have %d requests in flight and waiting, where %d are allowed", maxPerClient+1, maxPerClient)
+	says := fmt.Sprintf("would have %d requests in flight and waiting, where %d are allowed", api.MaxPerClient+1, api.MaxPerClient)
 	for _, a := range askings {
 		for _, stream := range a.streams() {
 			body := a.with("", stream)
@@ -269,21 +271,21 @@ func TestClientLimit(t *testing.T) {
 				t.Errorf("%s: with a key: %d %s", a.path, w.Code, w.Body)
 			}
 			g.fake.keyed = false
-			if w := g.ask("greedy", a.path, body, clientHeader, "window"); w.Code != http.StatusOK {
+			if w := g.ask("greedy", a.path, body, wire.ClientHeader, "window"); w.Code != http.StatusOK {
 				t.Errorf("%s: the window: %d %s", a.path, w.Code, w.Body)
 			}
 		}
 	}
 	close(g.let)
 	g.ended.Wait()
-	if n := g.codes[http.StatusOK].Load(); n != maxPerClient {
+	if n := g.codes[http.StatusOK].Load(); n != api.MaxPerClient {
 		t.Errorf("%d of those within the limit were answered", n)
 	}
 	go func() { <-g.began }()
 	if w := g.ask("greedy", "/v1/completions", `{"model":"tandem","prompt":"x"}`); w.Code != http.StatusOK {
 		t.Errorf("when they have ended: %d %s", w.Code, w.Body)
 	}
-	if n := len(g.active()); n != 0 {
+	if n := len(g.Active()); n != 0 {
 		t.Errorf("%d runs are in flight", n)
 	}
 }
@@ -292,31 +294,31 @@ func TestClientLimit(t *testing.T) {
 // once, and one that is refused counts for nothing.
 func TestClientLimitCounts(t *testing.T) {
 	g := newGreedy()
-	for range maxPerClient/maxN - 1 {
-		g.hold(maxN)
+	for range api.MaxPerClient/api.MaxN - 1 {
+		g.Hold(api.MaxN)
 	}
-	g.hold(5)
+	g.Hold(5)
 	loads := g.loads.Load()
 	for range 3 {
-		for n := 4; n <= maxN; n++ {
+		for n := 4; n <= api.MaxN; n++ {
 			body := fmt.Sprintf(`{"model":"tandem","messages":[{"role":"user","content":"x"}],"n":%d}`, n)
-			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions", g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", maxPerClient-3+n))
+			checkAgain(t, fmt.Sprint("n ", n), "/v1/chat/completions", g.ask("greedy", "/v1/chat/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
 		}
 		for what, n := range map[string]int{
 			`"prompt":["a","b","c","d"]`: 4, `"prompt":[[1],[2],[3]],"n":2`: 6, `"prompt":["a","b"],"best_of":3`: 6,
-			`"prompt":["a","b","c","d","e","f"],"n":2`: maxParallel,
+			`"prompt":["a","b","c","d","e","f"],"n":2`: api.MaxParallel,
 		} {
 			body := fmt.Sprintf(`{"model":"tandem",%s}`, what)
-			checkAgain(t, what, "/v1/completions", g.ask("greedy", "/v1/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", maxPerClient-3+n))
+			checkAgain(t, what, "/v1/completions", g.ask("greedy", "/v1/completions", body), http.StatusTooManyRequests, "rate_limit_exceeded", fmt.Sprintf("would have %d requests", api.MaxPerClient-3+n))
 		}
 	}
 	if n := g.loads.Load() - loads; n != 0 {
 		t.Errorf("%d models were asked for by what was refused", n)
 	}
-	if g.fake.held != maxPerClient/maxN {
+	if g.fake.held != api.MaxPerClient/api.MaxN {
 		t.Errorf("%d models are held", g.fake.held)
 	}
-	g.hold(3)
+	g.Hold(3)
 	close(g.let)
 	g.ended.Wait()
 }
@@ -326,8 +328,8 @@ func TestClientLimitIsHeard(t *testing.T) {
 	g := newGreedy()
 	srv := httptest.NewServer(g.Endpoint())
 	defer srv.Close()
-	for range maxPerClient {
-		g.hold(1)
+	for range api.MaxPerClient {
+		g.Hold(1)
 	}
 	for range 5 {
 		r, err := http.NewRequest(http.MethodPost, srv.URL+"/v1/completions", strings.NewReader(`{"model":"tandem","prompt":"`+strings.Repeat("x", 8<<20)+`"}`))
@@ -425,10 +427,10 @@ func TestClientsLeave(t *testing.T) {
 			d := &departure{t: t, phase: phase, alike: alike}
 			var s *Server
 			run := func() context.Context {
-				s.runs.mu.Lock()
-				defer s.runs.mu.Unlock()
-				for _, u := range s.runs.runs {
-					return u.ctx
+				s.Runs.Mu.Lock()
+				defer s.Runs.Mu.Unlock()
+				for _, u := range s.Runs.Runs {
+					return u.Ctx
 				}
 				return nil
 			}
@@ -460,7 +462,7 @@ func TestClientsLeave(t *testing.T) {
 			if end := fake.lastRun(); end.FinishReason != "cancel" || end.Error != "" {
 				t.Errorf("the history has %+v", end)
 			}
-			for len(s.active()) > 0 {
+			for len(s.Active()) > 0 {
 				time.Sleep(time.Millisecond)
 			}
 			srv.Close() // the handlers have ended
@@ -470,8 +472,8 @@ func TestClientsLeave(t *testing.T) {
 			if n := d.after.Load(); n != 0 {
 				t.Errorf("%d pieces of work were begun for nobody", n)
 			}
-			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.placesTaken() != 0 {
-				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.placesTaken())
+			if fake.held != 0 || fake.model.OpenMatchers != 0 || s.PlacesTaken() != 0 {
+				t.Errorf("%d models are held, %d grammars open, %d places taken", fake.held, fake.model.OpenMatchers, s.PlacesTaken())
 			}
 		})
 	}

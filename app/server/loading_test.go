@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/responses"
+	"tandem/app/wire"
 )
 
 // A streamRoute is a route that streams answers.
@@ -106,7 +108,7 @@ func TestLoadFails(t *testing.T) {
 				if strings.Count(told, errNoRoom.Message) != 1 || fake.held != 0 {
 					t.Errorf("%s: %d models held, %s", r.path, fake.held, told)
 				}
-				if wait < quietFirst {
+				if wait < wire.QuietFirst {
 					if len(w.events) != 1 || w.status != http.StatusInsufficientStorage || w.header.Get("X-Should-Retry") != "false" || w.header.Get("Content-Type") != "application/json" {
 						t.Errorf("%s: %d, headers %v, %q", r.path, w.status, w.header, w.events)
 					}
@@ -154,7 +156,7 @@ func TestLoadFailureForms(t *testing.T) {
 				t.Fatalf("%s", failed)
 			}
 			first, last := list[0].Response, list[2].Response
-			if first.ID != last.ID || !strings.HasPrefix(last.ID, responsePrefix) || last.Model != control.Alias || last.Status != "failed" || *last.Error != (responseError{"server_error", "There is no room for it."}) {
+			if first.ID != last.ID || !strings.HasPrefix(last.ID, responses.ResponsePrefix) || last.Model != control.Alias || last.Status != "failed" || *last.Error != (responseError{"server_error", "There is no room for it."}) {
 				t.Errorf("%s", failed)
 			}
 		})

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/app/anthropic"
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/engine"
 )
@@ -39,8 +41,8 @@ type messageReply struct {
 	Content               []messageBlock
 	StopReason            *string `json:"stop_reason"`
 	StopSequence          *string `json:"stop_sequence"`
-	Usage                 messageUsage
-	Timings               *timings
+	Usage                 anthropic.MessageUsage
+	Timings               *api.Timings
 }
 
 // String is what a reply says and why it ended.
@@ -68,8 +70,8 @@ type messageEvent struct {
 		StopReason                      *string `json:"stop_reason"`
 		StopSequence                    *string `json:"stop_sequence"`
 	}
-	Usage   *messageUsage
-	Timings *timings
+	Usage   *anthropic.MessageUsage
+	Timings *api.Timings
 	Error   *struct{ Type, Message string }
 }
 
@@ -170,7 +172,7 @@ func messageWith(t *testing.T, fake *fakeBackend, body string) messageReply {
 			t.Errorf("a message %+v", r)
 		}
 		for i, b := range r.Content {
-			if (b.Type == "thinking") != (b.Signature != "") || (b.Type == "tool_use") != (len(b.ID) == callID) {
+			if (b.Type == "thinking") != (b.Signature != "") || (b.Type == "tool_use") != (len(b.ID) == api.CallID) {
 				t.Errorf("a block %+v", b)
 			}
 			r.Content[i].ID = ""

@@ -354,8 +354,8 @@ func FuzzMessagesRequest(f *testing.F) {
 		if text := w.Body.String(); w.Code == 200 && strings.Contains(text, `"api_error"`) {
 			t.Fatalf("an error of our own in the stream: %s", text)
 		}
-		if r := fake.lastRun(); fake.held != 0 || len(s.active()) != 0 || r.FinishReason == "" || fake.model.OpenMatchers != 0 {
-			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.active()), r)
+		if r := fake.lastRun(); fake.held != 0 || len(s.Active()) != 0 || r.FinishReason == "" || fake.model.OpenMatchers != 0 {
+			t.Fatalf("%d models held, %d in flight, row %+v", fake.held, len(s.Active()), r)
 		}
 		if c := postTo(t, s, "/v1/messages/count_tokens", "application/json", body); c.Code >= 500 || w.Code == 200 && c.Code != 200 {
 			t.Fatalf("counted: %d %s", c.Code, c.Body)

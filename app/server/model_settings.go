@@ -6,48 +6,49 @@ import (
 	"slices"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 func (s *Server) modelSettings(w http.ResponseWriter, r *http.Request) error {
 	id := r.URL.Query().Get("model")
 	if id == "" {
-		return invalid("model", "The field model is missing: name a registered model.")
+		return wire.Invalid("model", "The field model is missing: name a registered model.")
 	}
 	st, err := s.services.Residents.ModelSettings(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, st)
+	return wire.WriteJSON(w, st)
 }
 
 func (s *Server) setModelSettings(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
 	set := control.ModelSettings{
-		Model: f.string("model"), Rule: f.string("rule"), KeepLoaded: f.bool("keep_loaded"),
-		Context:     f.int("context", control.LeastContext, control.MostContext),
-		Depth:       f.int("depth", 0, control.MaxDepth),
-		Temperature: f.number("temperature", 0, math.MaxFloat32),
-		TopP:        f.number("top_p", 0, 1), TopK: f.int("top_k", -1, math.MaxInt32), MinP: f.number("min_p", 0, 1),
-		RepetitionPenalty: f.number("repetition_penalty", 0, math.MaxFloat32),
+		Model: f.String("model"), Rule: f.String("rule"), KeepLoaded: f.Bool("keep_loaded"),
+		Context:     f.Int("context", control.LeastContext, control.MostContext),
+		Depth:       f.Int("depth", 0, control.MaxDepth),
+		Temperature: f.Number("temperature", 0, math.MaxFloat32),
+		TopP:        f.Number("top_p", 0, 1), TopK: f.Int("top_k", -1, math.MaxInt32), MinP: f.Number("min_p", 0, 1),
+		RepetitionPenalty: f.Number("repetition_penalty", 0, math.MaxFloat32),
 	}
 	switch {
-	case f.err != nil:
+	case f.Err != nil:
 	case set.Model == "":
-		f.fail("model", "is missing: name a registered model.")
+		f.Fail("model", "is missing: name a registered model.")
 	case set.Rule != "" && !slices.Contains(control.Rules, set.Rule):
-		f.fail("rule", "is one of %q, not %q.", control.Rules, clip(set.Rule))
+		f.Fail("rule", "is one of %q, not %q.", control.Rules, wire.Clip(set.Rule))
 	case set.RepetitionPenalty != nil && *set.RepetitionPenalty == 0:
-		f.fail("repetition_penalty", "must be above 0 (1 = off).")
+		f.Fail("repetition_penalty", "must be above 0 (1 = off).")
 	}
-	if f.err != nil {
-		return f.err
+	if f.Err != nil {
+		return f.Err
 	}
 	st, err := s.services.Residents.SetModelSettings(r.Context(), set)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, st)
+	return wire.WriteJSON(w, st)
 }

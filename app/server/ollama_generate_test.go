@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/ollama"
 	"tandem/engine"
 )
 
@@ -80,7 +81,7 @@ func checkEnd(t *testing.T, a ollamaAnswer, prompt, generated int, reason string
 
 // TestOllamaPrompts: what a request of Ollama's asks the model.
 func TestOllamaPrompts(t *testing.T) {
-	long := strings.Repeat("x", maxLoadBody)
+	long := strings.Repeat("x", ollama.MaxLoadBody)
 	for _, c := range []struct{ path, body, prompt string }{
 		// As Ollama's Python library sends them.
 		{"/api/generate", `{"model":"tandem","prompt":"hi","stream":false}`, "uhi\n"},
@@ -386,8 +387,8 @@ func TestOllamaMistakes(t *testing.T) {
 		if text := decodeOllama(t, w); w.Code != http.StatusBadRequest || !strings.Contains(text, c.says) {
 			t.Errorf("%.90s: %d %s, want %q", c.body, w.Code, text, c.says)
 		}
-		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 || len(s.active()) != 0 {
-			t.Errorf("%.90s: %d held, %d in flight, the history has %+v", c.body, fake.held, len(s.active()), r)
+		if r := fake.lastRun(); r.Endpoint != c.path || r.Error == "" || fake.held != 0 || len(s.Active()) != 0 {
+			t.Errorf("%.90s: %d held, %d in flight, the history has %+v", c.body, fake.held, len(s.Active()), r)
 		}
 	}
 	if w := postTo(t, New(newFake().services(), Options{}), gen, "text/plain", `{"model":"tandem"}`); w.Code != http.StatusUnsupportedMediaType {
@@ -474,8 +475,8 @@ func fuzzOllama(f *testing.F, path string) {
 		default:
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.active()) != 0 {
-			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.OpenMatchers, len(s.active()))
+		if fake.held != 0 || fake.model.OpenMatchers != 0 || len(s.Active()) != 0 {
+			t.Fatalf("%d models held, %d matchers, %d in flight", fake.held, fake.model.OpenMatchers, len(s.Active()))
 		}
 	})
 }

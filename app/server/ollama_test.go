@@ -11,6 +11,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/ollama"
 )
 
 // detailed says more of its models.
@@ -35,7 +36,7 @@ func detailedServices(f *fakeBackend) Services {
 // TestOllamaLists: what Ollama's programs read of the models.
 func TestOllamaLists(t *testing.T) {
 	s := New(detailedServices(newFake()), Options{})
-	var tags struct{ Models []ollamaModel }
+	var tags struct{ Models []ollama.Model }
 	w := getFrom(s, http.MethodGet, "/api/tags")
 	if err := json.Unmarshal(w.Body.Bytes(), &tags); err != nil || len(tags.Models) != 4 {
 		t.Fatal(err, w.Body)
@@ -60,7 +61,7 @@ func TestOllamaLists(t *testing.T) {
 		t.Errorf("digests %s %s", a, b)
 	}
 
-	var ps struct{ Models []runningModel }
+	var ps struct{ Models []ollama.Running }
 	w = getFrom(s, http.MethodGet, "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 1 {
 		t.Fatal(err, w.Body)
@@ -105,7 +106,7 @@ func TestOllamaShow(t *testing.T) {
 	} {
 		fake := newFake()
 		w := postTo(t, New(detailedServices(fake), Options{}), "/api/show", "application/json", c.body)
-		var show ollamaShow
+		var show ollama.Show
 		if err := json.Unmarshal(w.Body.Bytes(), &show); err != nil || w.Code != http.StatusOK {
 			t.Errorf("%s: %d %s", c.body, w.Code, w.Body)
 			continue

@@ -3,6 +3,7 @@ package server
 import (
 	_ "embed"
 	"net/http"
+	"tandem/app/wire"
 )
 
 // openAPIPath is where the description of the routes is.
@@ -17,6 +18,6 @@ var openAPIFile []byte
 
 func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/json")
-	_ = writeWhole(w, http.StatusOK, openAPIFile) // the client left
+	_ = wire.WriteWhole(w, http.StatusOK, openAPIFile) // the client left
 	return nil
 }

@@ -5,14 +5,18 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
-// readers are the functions of this package by their names without receivers, and
+// readers are the functions of the rooms by their names without receivers, and
 // its lists of strings.
 type readers struct {
 	t     *testing.T
@@ -21,22 +25,44 @@ type readers struct {
 	holds map[string][]string // types by the types that embed them
 }
 
-// parseReaders reads the package's source.
+// rooms are the packages that read bodies.
+var rooms = []string{"wire", "api", "openai", "anthropic", "responses", "ollama", "server"}
+
+// qualifiers stand before the names of other packages.
+var qualifiers = regexp.MustCompile(`\b(wire|api|openai|anthropic|responses|ollama)\.([A-Z])`)
+
+// parseReaders reads the source of the rooms, as if they were one package.
 func parseReaders(t *testing.T) *readers {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, room := range rooms {
+		found, err := filepath.Glob("../" + room + "/*.go")
+		if err != nil || found == nil {
+			t.Fatal(room, err)
+		}
+		files = append(files, found...)
 	}
 	r := &readers{t: t, funcs: map[string][]*ast.FuncDecl{}, lists: map[string][]string{}, holds: map[string][]string{}}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+		text = qualifiers.ReplaceAll(text, []byte("$2"))
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool { // a name is the same in its own package and in others
+			if id, ok := n.(*ast.Ident); ok {
+				first, size := utf8.DecodeRuneInString(id.Name)
+				id.Name = string(unicode.ToLower(first)) + id.Name[size:]
+			}
+			return true
+		})
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

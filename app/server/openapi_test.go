@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // An apiFile is the description of the routes.
@@ -71,7 +72,7 @@ func TestOpenAPIFields(t *testing.T) {
 	api, source := readAPI(t), parseReaders(t)
 	roots := source.roots()
 	s := New(newFake().services(), Options{})
-	s.routes(s.issueCode, func(pattern string, methods map[string]handler) {
+	s.routes(s.issueCode, func(pattern string, methods map[string]wire.Handler) {
 		if !isStandard(pattern) || methods[http.MethodPost] == nil {
 			return
 		}
@@ -143,7 +144,7 @@ func TestOpenAPIErrors(t *testing.T) {
 		for method, operation := range operations {
 			r := localRequest(strings.ToUpper(method), strings.ReplaceAll(path, "{id}", "x"), nil)
 			w := statusRecorder(r, control.Errorf(control.CodeInvalid, "It went wrong."))
-			if err := api.check(operation.Responses["default"].Content["application/json"].Schema, w); err != nil {
+			if err := api.Check(operation.Responses["default"].Content["application/json"].Schema, w); err != nil {
 				t.Errorf("%s %s: %v", method, path, err)
 			}
 		}
@@ -152,7 +153,7 @@ func TestOpenAPIErrors(t *testing.T) {
 
 // statusRecorder returns the answer to a request that fails.
 func statusRecorder(r *http.Request, err error) any {
-	_, body := protocolOf(r).refusal(http.Header{}, failureOf(err))
+	_, body := wire.ProtocolOf(r).Refusal(http.Header{}, wire.FailureOf(err))
 	var v any
 	if json.Unmarshal(body, &v) != nil {
 		return nil
@@ -225,7 +226,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 		if c.body != "" {
 			w = postTo(t, s, path, "application/json", c.body)
 			operation = api.Paths[c.route]["post"]
-			if err := api.check(operation.RequestBody.Content["application/json"].Schema, decoded(t, []byte(c.body))); err != nil {
+			if err := api.Check(operation.RequestBody.Content["application/json"].Schema, decoded(t, []byte(c.body))); err != nil {
 				t.Errorf("%s: the body: %v", c.body, err)
 			}
 		}
@@ -244,7 +245,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 			t.Errorf("%s: openapi.json knows no %s", path, kind)
 		}
 		if c.chunk == "" {
-			if err := api.check(content.Schema, decoded(t, w.Body.Bytes())); err != nil {
+			if err := api.Check(content.Schema, decoded(t, w.Body.Bytes())); err != nil {
 				t.Errorf("%s %s: %v", path, c.body, err)
 			}
 			continue
@@ -259,7 +260,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 				continue
 			}
 			n++
-			if err := api.check(schema, decoded(t, []byte(line))); err != nil {
+			if err := api.Check(schema, decoded(t, []byte(line))); err != nil {
 				t.Errorf("%s %s: %v in %s", path, c.body, err, line)
 			}
 		}
@@ -270,7 +271,7 @@ func TestOpenAPIAnswers(t *testing.T) {
 	s := New(newFake().services(), Options{})
 	deleted := getFrom(s, http.MethodDelete, "/v1/responses/"+storedResponse(t, s, "STORED"))
 	called["delete/v1/responses/{id}"] = true
-	if err := api.check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema, decoded(t, deleted.Body.Bytes())); err != nil {
+	if err := api.Check(api.Paths["/v1/responses/{id}"]["delete"].Responses["200"].Content["application/json"].Schema, decoded(t, deleted.Body.Bytes())); err != nil {
 		t.Error(err)
 	}
 	for path, operations := range api.Paths {
@@ -322,10 +323,10 @@ func decoded(t *testing.T, b []byte) (v any) {
 var knownKeywords = []string{"$ref", "allOf", "anyOf", "oneOf", "type", "enum", "const", "properties", "required", "items", "additionalProperties",
 	"minimum", "maximum", "exclusiveMinimum", "minItems", "maxItems", "minLength", "maxLength", "maxProperties", "propertyNames", "not", "pattern", "description", "format", "default"}
 
-// check reports how v is not as a schema says. An object has no names but those that
+// Check reports how v is not as a schema says. An object has no names but those that
 // the schema has, unless it says that there may be others: a body of a request is
 // checked for those that it has.
-func (a *apiFile) check(s apiSchema, v any) error {
+func (a *apiFile) Check(s apiSchema, v any) error {
 	if b, ok := s.(bool); ok {
 		if !b {
 			return fmt.Errorf("%v is not allowed", v)
@@ -342,11 +343,11 @@ func (a *apiFile) check(s apiSchema, v any) error {
 		}
 	}
 	if ref, ok := m["$ref"].(string); ok {
-		return a.check(a.ref(ref), v)
+		return a.Check(a.ref(ref), v)
 	}
 	if list, ok := m["allOf"].([]any); ok {
 		for _, sub := range list {
-			if err := a.check(sub, v); err != nil && !strings.HasPrefix(err.Error(), unnamed) {
+			if err := a.Check(sub, v); err != nil && !strings.HasPrefix(err.Error(), unnamed) {
 				return err
 			}
 		}
@@ -359,7 +360,7 @@ func (a *apiFile) check(s apiSchema, v any) error {
 		}
 		var failed []string
 		for _, sub := range list {
-			err := a.check(sub, v)
+			err := a.Check(sub, v)
 			if err == nil {
 				return nil
 			}
@@ -413,7 +414,7 @@ func (a *apiFile) checkInside(m map[string]any, v any) error {
 			return fmt.Errorf("%d items", len(v))
 		}
 		for i, x := range v {
-			if err := a.check(m["items"], x); err != nil {
+			if err := a.Check(m["items"], x); err != nil {
 				return fmt.Errorf("[%d]: %w", i, err)
 			}
 		}
@@ -436,7 +437,7 @@ func (a *apiFile) checkInside(m map[string]any, v any) error {
 			if !ok {
 				return fmt.Errorf("%s%s", unnamed, name)
 			}
-			if err := a.check(sub, v[name]); err != nil {
+			if err := a.Check(sub, v[name]); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // pageFiles is the built-in page. It speaks to /v1 alone and so needs no
@@ -32,12 +33,12 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) error {
 		name = "index.html"
 	}
 	if info, err := fs.Stat(s.pages, name); err != nil || info.IsDir() {
-		return control.Errorf(codeNoRoute, "There is no %s here.", clip(r.URL.Path))
+		return control.Errorf(wire.CodeNoRoute, "There is no %s here.", wire.Clip(r.URL.Path))
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-cache")
-	_ = patiently(w, func() error { // the client left
+	_ = wire.Patiently(w, func() error { // the client left
 		http.ServeFileFS(w, r, s.pages, name)
 		return nil
 	})
@@ -57,6 +58,6 @@ func servePage(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", pageTypes[r.URL.Path])
 	h.Set("Content-Security-Policy", pagePolicy)
 	h.Set("Cache-Control", "no-cache")
-	_ = writeWhole(w, http.StatusOK, b) // the client left
+	_ = wire.WriteWhole(w, http.StatusOK, b) // the client left
 	return nil
 }

@@ -88,10 +88,10 @@ func TestEveryRouteLogsNoText(t *testing.T) {
 			return
 		}
 		var log strings.Builder
-		g.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		g.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		for _, body := range bodies {
 			r := postOf(e.path, "application/json", strings.ReplaceAll(body, "S", secret))
-			r.Method, r.Header["Authorization"] = e.method, g.request(e).Header["Authorization"]
+			r.Method, r.Header["Authorization"] = e.method, g.Request(e).Header["Authorization"]
 			r.URL.RawQuery = "search=" + secret
 			r.Header.Set("X-Api-Key", secret)
 			g.ask(t, r)

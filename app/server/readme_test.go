@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"tandem/app/wire"
 	"testing"
 )
 
@@ -27,8 +28,8 @@ func TestReadmeErrors(t *testing.T) {
 	for _, row := range rows {
 		for code := range strings.SplitSeq(row[2], ", ") {
 			code = strings.Trim(code, "`")
-			if o, ok := outcomes[code]; !ok || strconv.Itoa(o.status) != row[1] {
-				t.Errorf("README.md gives %s the status %s; it is %d", code, row[1], o.status)
+			if o, ok := wire.Outcomes[code]; !ok || strconv.Itoa(o.Status) != row[1] {
+				t.Errorf("README.md gives %s the status %s; it is %d", code, row[1], o.Status)
 			}
 		}
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -123,16 +125,16 @@ func TestAnthropicStatuses(t *testing.T) {
 		string(control.CodeMemory):        {507, "api_error"},
 		string(control.CodeInternal):      {500, "api_error"},
 		string(control.CodeForbidden):     {403, "permission_error"},
-		string(codeTooLarge):              {413, "request_too_large"},
-		string(codeMediaType):             {415, "invalid_request_error"},
+		string(wire.CodeTooLarge):         {413, "request_too_large"},
+		string(wire.CodeMediaType):        {415, "invalid_request_error"},
 		string(control.CodeCancelled):     {499, "invalid_request_error"},
 	}
-	for _, code := range slices.Sorted(maps.Keys(outcomes)) {
+	for _, code := range slices.Sorted(maps.Keys(wire.Outcomes)) {
 		r := localRequest(http.MethodPost, "/v1/messages", nil)
 		w := httptest.NewRecorder()
 		w.Header().Set("X-Request-Id", "req_1")
 		w.Header().Set("Request-Id", "req_1")
-		s.fail(w, r, control.Errorf(control.Code(code), "It went wrong."))
+		s.Fail(w, r, control.Errorf(control.Code(code), "It went wrong."))
 		e := decodeAnthropic(t, w)
 		if want, ok := special[code]; ok && (w.Code != want.status || e.Error.Type != want.kind) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)
@@ -140,7 +142,7 @@ func TestAnthropicStatuses(t *testing.T) {
 		if api := e.Error.Type == "api_error" || e.Error.Type == "overloaded_error"; api != (w.Code >= 500) {
 			t.Errorf("%s: %d %s", code, w.Code, w.Body)
 		}
-		if again := outcomes[code].again; again != (w.Header().Get("Retry-After") == "1") || again == (w.Header().Get("X-Should-Retry") == "false") {
+		if again := wire.Outcomes[code].Again; again != (w.Header().Get("Retry-After") == "1") || again == (w.Header().Get("X-Should-Retry") == "false") {
 			t.Errorf("%s: %v", code, w.Header())
 		}
 	}
@@ -155,13 +157,13 @@ func TestOverlong(t *testing.T) {
 		"/api/generate":   "maximum context length is 64 tokens",
 	} {
 		w := httptest.NewRecorder()
-		Refuse(w, localRequest(http.MethodPost, path, nil), contextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
+		wire.Refuse(w, localRequest(http.MethodPost, path, nil), api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64}}, "at least ", 70))
 		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), words) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
 	for longer, words := range map[int]string{69: "in the prompt. Please shorten it.", 70: "in the prompt. Please shorten it, or set a larger context in the model's settings."} {
-		if err := contextError("prompt", &heldModel{Fake: &model.Fake{Context: 64, LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
+		if err := api.ContextError("prompt", &heldModel{Fake: &model.Fake{Context: 64, LongestContext: longer}}, "", 70); !strings.HasSuffix(err.Error(), words) {
 			t.Errorf("up to %d: %v", longer, err)
 		}
 	}

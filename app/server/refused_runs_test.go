@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/engine"
 )
@@ -71,7 +72,7 @@ func TestRefusedContinuation(t *testing.T) {
 		if w.Code != c.status {
 			t.Errorf("%s: %d %s", c.name, w.Code, w.Body)
 		}
-		header := w.Header().Get(runHeader)
+		header := w.Header().Get(api.RunHeader)
 		switch {
 		case c.kept == "":
 			if !slices.Equal(fake.dropped, []int64{2}) || header != "" {

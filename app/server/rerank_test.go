@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 )
 
@@ -80,7 +81,7 @@ func TestRerank(t *testing.T) {
 func TestIntake(t *testing.T) {
 	fake := newFakeKind(control.KindReranker)
 	fake.model.Context = 8 << 20
-	query := strings.Repeat("q", maxReadTokens/2)
+	query := strings.Repeat("q", api.MaxReadTokens/2)
 	w := postTo(t, New(fake.services(), Options{}), "/v1/rerank", "application/json", `{"model":"tandem","query":"`+query+`","documents":["a","b","c"]}`)
 	if e := decodeError(t, w); w.Code != 400 || *e.Param != "documents[1]" || !strings.Contains(e.Message, "4194304 are allowed") {
 		t.Errorf("%d %+v", w.Code, e)

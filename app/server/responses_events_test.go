@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/app/responses"
 	"tandem/engine"
 )
 
@@ -83,11 +84,11 @@ func joinedEvents(t *testing.T, list []responseEvent) (items []responseItem) {
 		case i == 0 && kind != "created", i == 1 && kind != "in_progress":
 			t.Errorf("event %d is %s", i, kind)
 		case i < 2:
-			if e.Response.Status != inProgress || len(e.Response.Output) != 0 || e.Response.Usage != nil {
+			if e.Response.Status != responses.InProgress || len(e.Response.Output) != 0 || e.Response.Usage != nil {
 				t.Errorf("%s: %+v", kind, e.Response)
 			}
 		case kind == "output_item.added":
-			if open != nil || e.Item.Status != inProgress || e.Item.Arguments != "" || len(e.Item.Content) != 0 {
+			if open != nil || e.Item.Status != responses.InProgress || e.Item.Arguments != "" || len(e.Item.Content) != 0 {
 				t.Errorf("an item begins: %+v, behind %+v", e.Item, open)
 			}
 			open, text, scores = e.Item, "", 0
@@ -148,7 +149,7 @@ func checkResponseStream(t *testing.T, fake *fakeBackend, body, want, status str
 func TestResponseEvents(t *testing.T) {
 	fake := speaking("<think>\nhm\n</think>\n\nhe\n" + goCall)
 	list := checkResponseStream(t, fake, responseBody(`"input":"x","tools":[{"type":"function","name":"go"}]`),
-		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n", completed)
+		"reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"he\"\nfunction_call completed  go {}\n", responses.Completed)
 	var got []string
 	for _, e := range list {
 		if kind := strings.TrimPrefix(e.Type, "response."); len(got) == 0 || got[len(got)-1] != kind {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/responses"
+	"tandem/app/wire"
 )
 
 // as asks for a route with a key, or without one if that is empty.
@@ -59,7 +61,7 @@ func TestResponseLoop(t *testing.T) {
 			t.Errorf("it goes on from %v", second.Previous)
 		}
 		vars := fake.model.Vars[len(fake.model.Vars)-1]
-		prompts = append(prompts, strings.ReplaceAll(vars, strings.TrimPrefix(call.CallID, callPrefix), "ID"))
+		prompts = append(prompts, strings.ReplaceAll(vars, strings.TrimPrefix(call.CallID, responses.CallPrefix), "ID"))
 	}
 	if prompts[0] != prompts[1] || !strings.Contains(prompts[0], `"tool_calls":[{"id":"ID"`) || !strings.Contains(prompts[0], `"reasoning_content":"hm"`) {
 		t.Errorf("sent again:\n%s\ngone on from:\n%s", prompts[0], prompts[1])
@@ -98,7 +100,7 @@ func TestResponseChain(t *testing.T) {
 	if k := fake.kept[len(fake.kept)-1]; strings.Contains(string(k.Input), "item_reference") || !strings.Contains(string(k.Input), `"one"`) {
 		t.Errorf("%s", k.Input)
 	}
-	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", randomID) + "0", a.Output[0].ID + "9", c.Output[0].ID} {
+	for _, id := range []string{"msg_1", "msg_" + strings.Repeat("A", responses.RandomID) + "0", a.Output[0].ID + "9", c.Output[0].ID} {
 		w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[{"role":"user","content":"x"},{"type":"item_reference","id":"`+id+`"}]`))
 		if e := decodeError(t, w); w.Code != 404 || e.Code != "item_not_found" || *e.Param != "input[1].id" {
 			t.Errorf("%s: %d %s", id, w.Code, w.Body)
@@ -142,7 +144,7 @@ func TestResponseRoutes(t *testing.T) {
 	for query := "?order=asc&limit=3"; query != ""; {
 		got := as(t, s, "", http.MethodGet, path+"/input_items"+query, "")
 		var list struct {
-			itemList
+			responses.ItemList
 			Data []responseItem `json:"data"`
 		}
 		if err := json.Unmarshal(got.Body.Bytes(), &list); err != nil || list.Object != "list" || list.FirstID != list.Data[0].ID {
@@ -150,7 +152,7 @@ func TestResponseRoutes(t *testing.T) {
 		}
 		for _, x := range list.Data {
 			seen = append(seen, strings.TrimSpace(short([]responseItem{x})))
-			if id, ok := responseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) || x.ID == r.Output[0].ID {
+			if id, ok := responses.ResponseOf(x.ID); x.ID != "mine" && (!ok || id != r.ID) || x.ID == r.Output[0].ID {
 				t.Errorf("an item's id is %s", x.ID)
 			}
 		}
@@ -227,7 +229,7 @@ func TestResponseNotKept(t *testing.T) {
 	if r := respond(t, New(fake.services(), Options{}), responseBody(`"input":"A"`)); r.Store || short(r.Output) != "message completed output_text \"one\"\n" {
 		t.Errorf("%+v", r)
 	}
-	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", completed)
+	list := checkResponseStream(t, fake, responseBody(`"input":"A"`), "message completed output_text \"one\"\n", responses.Completed)
 	if list[len(list)-1].Response.Store {
 		t.Error("the last event says that it is kept")
 	}
@@ -238,18 +240,18 @@ func TestResponseRecalledIsLimited(t *testing.T) {
 	fake := speaking("one")
 	s := New(fake.services(), Options{})
 	a := respond(t, s, responseBody(`"input":"A"`))
-	fake.kept[0].Output = mustJSON([]any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}})
+	fake.kept[0].Output = wire.MustJSON([]any{map[string]any{"id": a.Output[0].ID, "role": "assistant", "content": strings.Repeat("x", 1<<20)}})
 	reference := `{"id":"` + a.Output[0].ID + `"},`
 	w := postTo(t, s, "/v1/responses", "application/json", responseBody(`"input":[`+strings.Repeat(reference, 32)+`{"role":"user","content":"x"}]`))
 	if e := decodeError(t, w); w.Code != 413 || *e.Param != "input[30].id" { // the response itself counts, too
 		t.Errorf("%d %.200s", w.Code, w.Body)
 	}
 	// A place is taken for what is large, and given back.
-	if s.placesTaken() != 0 {
-		t.Errorf("%d places are held", s.placesTaken())
+	if s.PlacesTaken() != 0 {
+		t.Errorf("%d places are held", s.PlacesTaken())
 	}
-	for i := range largePlaces {
-		if err := s.take(&place{client: fmt.Sprint(i)}); err != nil {
+	for i := range wire.LargePlaces {
+		if err := s.Take(&wire.Place{Client: fmt.Sprint(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -302,11 +304,11 @@ func TestResponseResumed(t *testing.T) {
 // and instructions that each of its responses has are none of that.
 func TestResponseChainIsCountedOnce(t *testing.T) {
 	fake := speaking("one")
-	response := mustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})
+	response := wire.MustJSON(map[string]any{"tools": strings.Repeat("t", 1<<20)})
 	previous := ""
 	for i := range 40 {
 		k := control.KeptResponse{ID: fmt.Sprintf("resp_%026d", i), Previous: previous, Input: json.RawMessage(`[{"type":"message","role":"user","content":"A"}]`)}
-		if err := keepAnswer(&k, response); err != nil {
+		if err := responses.KeepAnswer(&k, response); err != nil {
 			t.Fatal(err)
 		}
 		fake.kept, previous = append(fake.kept, k), k.ID

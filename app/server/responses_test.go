@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/app/model"
+	"tandem/app/responses"
 )
 
 // A responseItem is an item of a response.
@@ -28,7 +30,7 @@ type wholeResponse struct {
 	Error                     *responseError
 	IncompleteDetails         *struct{ Reason string } `json:"incomplete_details"`
 	Output                    []responseItem
-	Usage                     *responseUsage
+	Usage                     *responses.ResponseUsage
 	Store                     bool
 	Previous                  *string `json:"previous_response_id"`
 	Tools                     []json.RawMessage
@@ -152,7 +154,7 @@ func TestPlainTurns(t *testing.T) {
 // TestResponseParams: what is asked for reaches the engine, and is told again.
 func TestResponseParams(t *testing.T) {
 	fake := speaking("hello")
-	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", maxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
+	w := postTo(t, New(fake.services(), Options{}), "/v1/responses", "application/json", responseBody(`"input":"hi","max_output_tokens":3,"temperature":0.5,"top_p":0.25,"top_logprobs":2,"include":["message.output_text.logprobs","reasoning.encrypted_content"],"n":3,"metadata":{"a":"`+strings.Repeat("ä", responses.MaxMetadataValue)+`"},"user":"u","truncation":"auto","service_tier":"flex","prompt_cache_key":"k","client_metadata":{"x":1},"instructions":"Be brief."`,
 		`"text":{"verbosity":"low","format":{"type":"json_schema","name":"n","schema":{"type":"object"}}}`))
 	r := fake.model.Requests[0]
 	if len(fake.model.Requests) != 1 || *r.MaxTokens != 3 || r.Sampling.Temperature != 0.5 || r.Sampling.TopP != 0.25 || !r.Logprobs || r.TopLogprobs != 2 || r.Grammar == nil {
@@ -168,7 +170,7 @@ func TestResponseParams(t *testing.T) {
 	for name, want := range map[string]any{
 		"object": "response", "status": "incomplete", "background": false, "error": nil, "instructions": "Be brief.", "max_output_tokens": 3.0, "model": "acme/coder",
 		"parallel_tool_calls": true, "previous_response_id": nil, "prompt_cache_key": "k", "service_tier": "default", "store": true, "temperature": 0.5, "top_p": 0.25,
-		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": strings.Repeat("ä", maxMetadataValue)}, "completed_at": nil,
+		"tool_choice": "auto", "tools": []any{}, "top_logprobs": 2.0, "truncation": "disabled", "user": "u", "metadata": map[string]any{"a": strings.Repeat("ä", responses.MaxMetadataValue)}, "completed_at": nil,
 		"incomplete_details": map[string]any{"reason": "max_output_tokens"}, "reasoning": map[string]any{"effort": nil, "summary": nil},
 		"text": map[string]any{"verbosity": "low", "format": map[string]any{"type": "json_schema", "name": "n", "schema": map[string]any{"type": "object"}}},
 	} {
@@ -210,14 +212,14 @@ func TestResponseRefusals(t *testing.T) {
 		{`"input":"x","truncation":"some"`, "truncation", "auto"},
 		{`"input":"x","max_output_tokens":0`, "max_output_tokens", "at least 1"},
 		{`"input":"x","metadata":{"a":1}`, "metadata", "pairs"},
-		{`"input":"x","metadata":{"a":"` + strings.Repeat("ä", maxMetadataValue+1) + `"}`, "metadata", "512"},
+		{`"input":"x","metadata":{"a":"` + strings.Repeat("ä", responses.MaxMetadataValue+1) + `"}`, "metadata", "512"},
 		{`"input":"x","reasoning":{"effort":"some"}`, "reasoning.effort", "low"},
 		{`"input":"x","text":{"format":{"type":"xml"}}`, "text.format.type", "json_schema"},
 		{`"input":"x","text":{"format":{"type":"json_schema"}}`, "text.format.schema", "missing"},
 		{`"input":"x","text":{"format":{"type":"json_schema","schema":{"impossible":1}}}`, "text.format", "refuses"},
 		{`"input":"x","tools":7`, "tools", "list"},
 		{`"input":"x","tools":[{"type":"function"}]`, "tools", "name"},
-		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, maxTools) + `{"type":"function","name":"f"}]}]`, "tools", "may hold 2000"},
+		{`"input":"x","tools":[{"type":"namespace","name":"n","tools":[` + strings.Repeat(`{"type":"function","name":"f"},`, api.MaxTools) + `{"type":"function","name":"f"}]}]`, "tools", "may hold 2000"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":"required"`, "tool_choice", "nothing to call"},
 		{`"input":"x","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, "tool_choice.type", "not run here"},
 		{`"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}`, "tool_choice", "g"},
@@ -243,15 +245,15 @@ func TestResponseItems(t *testing.T) {
 	const tools = `"input":"x","tools":[{"type":"function","name":"look"},{"type":"namespace","name":"go","tools":[{"type":"function","name":"far"}]}]`
 	far := strings.Replace(goCall, `"go"`, `"go__far"`, 1)
 	for _, c := range []struct{ name, says, fields, status, want string }{
-		{"text", "hello", tools, completed, "message completed output_text \"hello\"\n"},
-		{"nothing", "", tools, completed, "message completed output_text \"\"\n"},
-		{"a thought", "<think>\nhm\n</think>\n\nyes", tools, completed, "reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"yes\"\n"},
-		{"two calls", "I look.\n" + lookCall + "\n" + far, tools, completed,
+		{"text", "hello", tools, responses.Completed, "message completed output_text \"hello\"\n"},
+		{"nothing", "", tools, responses.Completed, "message completed output_text \"\"\n"},
+		{"a thought", "<think>\nhm\n</think>\n\nyes", tools, responses.Completed, "reasoning completed reasoning_text \"hm\"\nmessage completed output_text \"yes\"\n"},
+		{"two calls", "I look.\n" + lookCall + "\n" + far, tools, responses.Completed,
 			"message completed output_text \"I look.\"\nfunction_call completed  look {\"z\": \"é}\", \"a\": [1]}\nfunction_call completed go far {}\n"},
-		{"one call alone", lookCall + "\n" + far, tools + `,"parallel_tool_calls":false`, completed, "function_call completed  look {\"z\": \"é}\", \"a\": [1]}\n"},
-		{"a limit", "hello", tools + `,"max_output_tokens":2`, incomplete, "message incomplete output_text \"he\"\n"},
-		{"a limit in a thought", "<think>\nhm", tools + `,"max_output_tokens":9`, incomplete, "reasoning incomplete reasoning_text \"h\"\n"},
-		{"a limit in a call", goCall + "\n" + lookCall, strings.Replace(tools, `"look"`, `"go"`, 1) + fmt.Sprintf(`,"max_output_tokens":%d`, len(goCall)-len("}}\n</tool_call>")), incomplete, "function_call incomplete  go {\n"},
+		{"one call alone", lookCall + "\n" + far, tools + `,"parallel_tool_calls":false`, responses.Completed, "function_call completed  look {\"z\": \"é}\", \"a\": [1]}\n"},
+		{"a limit", "hello", tools + `,"max_output_tokens":2`, responses.Incomplete, "message incomplete output_text \"he\"\n"},
+		{"a limit in a thought", "<think>\nhm", tools + `,"max_output_tokens":9`, responses.Incomplete, "reasoning incomplete reasoning_text \"h\"\n"},
+		{"a limit in a call", goCall + "\n" + lookCall, strings.Replace(tools, `"look"`, `"go"`, 1) + fmt.Sprintf(`,"max_output_tokens":%d`, len(goCall)-len("}}\n</tool_call>")), responses.Incomplete, "function_call incomplete  go {\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fake := speaking(c.says)
@@ -263,10 +265,10 @@ func TestResponseItems(t *testing.T) {
 				t.Errorf("%s\n%s, want %s\n%s", r.Status, got, c.status, c.want)
 			}
 			for i, x := range r.Output {
-				if id, ok := responseOf(x.ID); !ok || id != r.ID || i > 0 && x.ID == r.Output[i-1].ID {
+				if id, ok := responses.ResponseOf(x.ID); !ok || id != r.ID || i > 0 && x.ID == r.Output[i-1].ID {
 					t.Errorf("item %d of %s is %s", i, r.ID, x.ID)
 				}
-				if x.Type == "function_call" && len(x.CallID) != len(callPrefix)+callID {
+				if x.Type == "function_call" && len(x.CallID) != len(responses.CallPrefix)+api.CallID {
 					t.Errorf("a call's id is %s", x.CallID)
 				}
 			}
@@ -288,7 +290,7 @@ func TestResponseLogprobs(t *testing.T) {
 	if said != "h\ufffd\ufffd" || r.Output[1].Content[0].Text != "hé" {
 		t.Errorf("%q are the tokens of %q", said, r.Output[1].Content[0].Text)
 	}
-	checkResponseStream(t, fake, responseBody(fields), short(r.Output), completed)
+	checkResponseStream(t, fake, responseBody(fields), short(r.Output), responses.Completed)
 	if got := respond(t, New(fake.services(), Options{}), responseBody(`"input":"x","top_logprobs":1`)); len(got.Output[1].Content[0].Logprobs) != 0 {
 		t.Errorf("nobody asked for %+v", got.Output[1])
 	}

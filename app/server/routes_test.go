@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"tandem/app/wire"
 	"testing"
 )
 
 // standardRoutes returns the methods of each route that programs call, by its path.
 func standardRoutes(s *Server) map[string][]string {
 	routes := map[string][]string{}
-	s.routes(s.issueCode, func(pattern string, methods map[string]handler) {
+	s.routes(s.issueCode, func(pattern string, methods map[string]wire.Handler) {
 		if !isStandard(pattern) {
 			return
 		}

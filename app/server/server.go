@@ -13,7 +13,13 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"tandem/app/anthropic"
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/ollama"
+	"tandem/app/openai"
+	"tandem/app/responses"
+	"tandem/app/wire"
 )
 
 // Options configure a Server. The zero value is a careful endpoint for this
@@ -32,17 +38,17 @@ type Options struct {
 // A Server answers requests by asking its services. It owns no listener: see HTTP. Its
 // methods may be called by many goroutines at once.
 type Server struct {
-	*API
+	*api.API
 	services Services
 	door     atomic.Pointer[door]
 	sessions sessions
 	pages    fs.FS              // nil = the built-in page
 	drain    context.CancelFunc // ends what the Exchange calls draining
 
-	openAI    openAIRoutes
-	anthropic anthropicRoutes
-	responses responsesRoutes
-	ollama    ollamaRoutes
+	openAI    openai.Routes
+	anthropic anthropic.Routes
+	responses responses.Routes
+	ollama    ollama.Routes
 }
 
 // New returns a Server that asks these services.
@@ -60,13 +66,13 @@ func New(to Services, o Options) *Server {
 			s.pages = o.Pages
 		}
 	}
-	readers := map[string]readBody{}
-	s.API = newAPI(newExchange(log, draining), APIServices{Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status}, readers)
-	s.openAI = openAIRoutes{s.API}
-	s.anthropic = anthropicRoutes{s.API}
-	s.responses = responsesRoutes{s.API, to.Responses, chatForm()}
-	s.ollama = ollamaRoutes{s.API, to.Residents, to.Settings}
-	for _, more := range []map[string]readBody{openAIReaders(), anthropicReaders(), s.responses.readers(), ollamaReaders()} {
+	readers := map[string]api.ReadBody{}
+	s.API = api.New(wire.NewExchange(log, draining), api.Services{Pool: to.Pool, Runs: to.Runs, Texts: to.Texts, Models: to.Library, Status: to.Status}, readers)
+	s.openAI = openai.Routes{API: s.API}
+	s.anthropic = anthropic.Routes{API: s.API}
+	s.responses = responses.Routes{API: s.API, Kept: to.Responses, Resumed: openai.ChatForm()}
+	s.ollama = ollama.Routes{API: s.API, Residents: to.Residents, Settings: to.Settings}
+	for _, more := range []map[string]api.ReadBody{openai.Readers(), anthropic.Readers(), s.responses.Readers(), ollama.Readers()} {
 		maps.Copy(readers, more)
 	}
 	return s
@@ -77,7 +83,7 @@ func (s *Server) Endpoint() http.Handler {
 	mux := s.mux(s.exchangeCode)
 	return s.wrap(mux, func(w http.ResponseWriter, r *http.Request) error {
 		door := s.door.Load()
-		if done, err := door.check(w, r); done || err != nil {
+		if done, err := door.Check(w, r); done || err != nil {
 			return err
 		}
 		if isControl(r.URL.Path) {
@@ -91,7 +97,7 @@ func (s *Server) Endpoint() http.Handler {
 		if err != nil {
 			return err
 		}
-		mux.ServeHTTP(w, called(r, client))
+		mux.ServeHTTP(w, wire.Called(r, client))
 		return nil
 	})
 }
@@ -106,9 +112,9 @@ func (s *Server) Socket() http.Handler {
 }
 
 // mux serves the routes; session is what POST /app/session does at this door.
-func (s *Server) mux(session handler) *http.ServeMux {
+func (s *Server) mux(session wire.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
-	s.routes(session, func(pattern string, methods map[string]handler) {
+	s.routes(session, func(pattern string, methods map[string]wire.Handler) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			method := r.Method
 			if method == http.MethodHead && methods[method] == nil {
@@ -119,7 +125,7 @@ func (s *Server) mux(session handler) *http.ServeMux {
 				h = methodNotAllowed(methods)
 			}
 			if err := h(w, r); err != nil {
-				s.fail(w, r, err)
+				s.Fail(w, r, err)
 			}
 		})
 	})
@@ -127,9 +133,9 @@ func (s *Server) mux(session handler) *http.ServeMux {
 }
 
 // routes lays out all there are.
-func (s *Server) routes(session handler, route addRoute) {
-	get := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodGet: h}) }
-	post := func(pattern string, h handler) { route(pattern, map[string]handler{http.MethodPost: h}) }
+func (s *Server) routes(session wire.Handler, route wire.AddRoute) {
+	get := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodGet: h}) }
+	post := func(pattern string, h wire.Handler) { route(pattern, map[string]wire.Handler{http.MethodPost: h}) }
 
 	if s.pages != nil {
 		get("/{$}", s.serveFile)
@@ -140,14 +146,14 @@ func (s *Server) routes(session handler, route addRoute) {
 		get("/page.css", servePage)
 	}
 	get("/health", s.health)
-	get("/metrics", s.scrape)
+	get("/metrics", s.Scrape)
 
-	s.openAI.addRoutes(route)
-	get("/v1/models", s.listModels)
-	get("/v1/models/{id...}", s.getModel)
-	s.anthropic.addRoutes(route)
-	s.responses.addRoutes(route)
-	s.ollama.addRoutes(route)
+	s.openAI.AddRoutes(route)
+	get("/v1/models", s.ListModels)
+	get("/v1/models/{id...}", s.GetModel)
+	s.anthropic.AddRoutes(route)
+	s.responses.AddRoutes(route)
+	s.ollama.AddRoutes(route)
 	get(openAPIPath, s.openAPI)
 
 	get("/app/state", s.state)
@@ -159,52 +165,52 @@ func (s *Server) routes(session handler, route addRoute) {
 	post("/app/downloads", s.download)
 	post("/app/downloads/pause", s.pauseDownload)
 	post("/app/downloads/drop", s.dropDownload)
-	route("/app/models", map[string]handler{http.MethodGet: s.registry, http.MethodPost: s.addModel})
-	route("/app/models/{id...}", map[string]handler{http.MethodDelete: s.removeModel})
+	route("/app/models", map[string]wire.Handler{http.MethodGet: s.registry, http.MethodPost: s.addModel})
+	route("/app/models/{id...}", map[string]wire.Handler{http.MethodDelete: s.removeModel})
 	get("/app/found", s.found)
 	get("/app/catalogue", s.catalogue)
 	get("/app/memory", s.memory)
-	route("/app/model-settings", map[string]handler{http.MethodGet: s.modelSettings, http.MethodPost: s.setModelSettings})
+	route("/app/model-settings", map[string]wire.Handler{http.MethodGet: s.modelSettings, http.MethodPost: s.setModelSettings})
 	get("/app/runs", s.history)
 	get("/app/runs/values", s.runValues)
 	get("/app/runs/{id}", s.oneRun)
 	get("/app/runs/{id}/report", s.report)
 	post("/app/runs/{id}/cancel", s.cancel)
-	post("/app/runs/{id}/resume", s.resume)
-	post("/app/runs/{id}/verify", s.verifyRun)
+	post("/app/runs/{id}/resume", s.Resume)
+	post("/app/runs/{id}/verify", s.VerifyRun)
 	get("/app/checkpoints", s.checkpoints)
 	get("/app/checkpoint-titles", s.checkpointTitles)
-	route("/app/checkpoints/{name}", map[string]handler{http.MethodGet: s.oneCheckpoint, http.MethodPost: s.changeCheckpoint, http.MethodDelete: s.deleteCheckpoint})
+	route("/app/checkpoints/{name}", map[string]wire.Handler{http.MethodGet: s.oneCheckpoint, http.MethodPost: s.changeCheckpoint, http.MethodDelete: s.deleteCheckpoint})
 	get("/app/checkpoints/{name}/deletion", s.wouldDelete)
 	post("/app/checkpoints/{name}/verify", s.verifyCheckpoint)
-	post("/app/checkpoints/{name}/branch", s.openAI.branch)
-	route("/app/forget", map[string]handler{http.MethodGet: s.wouldForget, http.MethodPost: s.forget})
+	post("/app/checkpoints/{name}/branch", s.openAI.Branch)
+	route("/app/forget", map[string]wire.Handler{http.MethodGet: s.wouldForget, http.MethodPost: s.forget})
 	post("/app/welcome", s.welcome)
 	get("/app/storage", s.storage)
 	get("/app/removal", s.removal)
-	route("/app/benches", map[string]handler{http.MethodGet: s.benches, http.MethodPost: s.runBench})
+	route("/app/benches", map[string]wire.Handler{http.MethodGet: s.benches, http.MethodPost: s.runBench})
 	post("/app/benches/cancel", s.cancelBench)
-	route("/app/benches/{id}", map[string]handler{http.MethodDelete: s.deleteBench})
-	route("/app/keys", map[string]handler{http.MethodGet: s.keys, http.MethodPost: s.addKey})
-	route("/app/keys/{id}", map[string]handler{http.MethodDelete: s.deleteKey})
+	route("/app/benches/{id}", map[string]wire.Handler{http.MethodDelete: s.deleteBench})
+	route("/app/keys", map[string]wire.Handler{http.MethodGet: s.keys, http.MethodPost: s.addKey})
+	route("/app/keys/{id}", map[string]wire.Handler{http.MethodDelete: s.deleteKey})
 	post("/app/port", s.port)
 	get("/app/log", s.logRoute)
 	get("/app/machine", ask(s, s.services.Machine.Machine))
-	route("/app/report", map[string]handler{http.MethodGet: s.diagnosis, http.MethodPost: ask(s, s.services.Help.SaveReport)})
-	route("/app/updates", map[string]handler{http.MethodGet: s.updates, http.MethodPost: ask(s, s.services.Help.CheckUpdates)})
-	route("/app/command-line", map[string]handler{http.MethodGet: ask(s, s.services.Help.CommandLine), http.MethodPost: ask(s, s.services.Help.LinkCommandLine)})
+	route("/app/report", map[string]wire.Handler{http.MethodGet: s.diagnosis, http.MethodPost: ask(s, s.services.Help.SaveReport)})
+	route("/app/updates", map[string]wire.Handler{http.MethodGet: s.updates, http.MethodPost: ask(s, s.services.Help.CheckUpdates)})
+	route("/app/command-line", map[string]wire.Handler{http.MethodGet: ask(s, s.services.Help.CommandLine), http.MethodPost: ask(s, s.services.Help.LinkCommandLine)})
 	post("/app/settings/export", ask(s, s.services.Help.ExportSettings))
-	route("/app/settings", map[string]handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
+	route("/app/settings", map[string]wire.Handler{http.MethodGet: s.settings, http.MethodPost: s.changeSettings, http.MethodPut: s.changeSettings})
 	s.chatRoutes(route)
 	get("/app/connect", s.connect)
 	post("/app/connect/{id}", s.writeConnection)
 
-	route("/", map[string]handler{"": nil})
+	route("/", map[string]wire.Handler{"": nil})
 }
 
 // methodNotAllowed answers for a route that exists; the route that has no
 // methods stands for all that do not.
-func methodNotAllowed(methods map[string]handler) handler {
+func methodNotAllowed(methods map[string]wire.Handler) wire.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var allow []string
 		for m, h := range methods {
@@ -213,22 +219,22 @@ func methodNotAllowed(methods map[string]handler) handler {
 			}
 		}
 		if len(allow) == 0 {
-			return control.Errorf(codeNoRoute, "There is no %s here; the routes begin at /v1/models.", clip(r.URL.Path))
+			return control.Errorf(wire.CodeNoRoute, "There is no %s here; the routes begin at /v1/models.", wire.Clip(r.URL.Path))
 		}
 		slices.Sort(allow)
 		w.Header().Set("Allow", strings.Join(allow, ", "))
-		return control.Errorf(codeMethod, "%s takes %s, not %s.", clip(r.URL.Path), strings.Join(allow, " or "), clip(r.Method))
+		return control.Errorf(wire.CodeMethod, "%s takes %s, not %s.", wire.Clip(r.URL.Path), strings.Join(allow, " or "), wire.Clip(r.Method))
 	}
 }
 
 // wrap does what every answer needs: an id, the safe headers, one spelling of
 // the path, and an answer even if we panic.
-func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
+func (s *Server) wrap(mux *http.ServeMux, h wire.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path, r.URL.RawPath = canonical(mux, r.URL.Path), ""
 		header := w.Header()
-		header.Set("X-Request-Id", newID("req_"))
-		if protocolOf(r) == (anthropic{}) {
+		header.Set("X-Request-Id", wire.NewID("req_"))
+		if wire.ProtocolOf(r) == (wire.Anthropic{}) {
 			header.Set("Request-Id", header.Get("X-Request-Id"))
 		}
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -240,21 +246,21 @@ func (s *Server) wrap(mux *http.ServeMux, h handler) http.Handler {
 				if p == http.ErrAbortHandler {
 					panic(p)
 				}
-				s.log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				s.Log.Error("panic while answering", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
 				if began.began {
 					panic(http.ErrAbortHandler)
 				}
-				failureOf(errPanic).write(w, protocolOf(r))
+				wire.FailureOf(wire.ErrPanic).Write(w, wire.ProtocolOf(r))
 			}
 		}()
-		limitUnread(w, r)
-		if crowded(r) {
+		wire.LimitUnread(w, r)
+		if wire.Crowded(r) {
 			header.Set("Connection", "close")
-			failureOf(errCrowded).write(began, protocolOf(r))
+			wire.FailureOf(wire.ErrCrowded).Write(began, wire.ProtocolOf(r))
 			return
 		}
 		if err := h(began, r); err != nil {
-			s.fail(began, r, err)
+			s.Fail(began, r, err)
 		}
 	})
 }

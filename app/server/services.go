@@ -1,5 +1,10 @@
 package server
 
+import (
+	"tandem/app/api"
+	"tandem/app/responses"
+)
+
 // Services are what the server asks for answers: each field is one small interface, which
 // one room of the program fills. Their methods may be called by many goroutines at once.
 // Their errors are *control.Error or *engine.Error where the client can do something about
@@ -9,10 +14,10 @@ package server
 // need it, and nowhere else.
 type Services struct {
 	// For the routes that run a model.
-	Pool      Pool
+	Pool      api.Pool
 	Runs      Runs
-	Texts     Texts
-	Responses Responses
+	Texts     api.Texts
+	Responses responses.Store
 
 	// For the control routes, and for lists of models.
 	Status      Status

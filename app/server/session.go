@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 const (
@@ -97,25 +98,25 @@ func (s *Server) NewCode() control.SessionCode {
 
 // issueCode is POST /app/session on the socket.
 func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.readObject(w, r); err != nil {
+	if _, err := s.ReadObject(w, r); err != nil {
 		return err
 	}
-	return writeJSON(w, s.NewCode())
+	return wire.WriteJSON(w, s.NewCode())
 }
 
 // exchangeCode is POST /app/session over TCP.
 func (s *Server) exchangeCode(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	code := f.string("code")
-	if f.err != nil {
-		return f.err
+	code := f.String("code")
+	if f.Err != nil {
+		return f.Err
 	}
 	session, ok := s.sessions.exchange(code)
 	if !ok {
 		return control.Errorf(control.CodeUnauthorized, "This link was used before or is older than a minute; run `tandem open` for a new one.")
 	}
-	return writeJSON(w, control.Session{Session: session})
+	return wire.WriteJSON(w, control.Session{Session: session})
 }

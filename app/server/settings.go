@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 // Settings are what a person can set.
@@ -24,33 +25,33 @@ func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, st)
+	return wire.WriteJSON(w, st)
 }
 
 func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
 	before := s.services.Status.State().Address
-	st, err := s.services.Settings.ChangeSettings(r.Context(), control.SettingsChange(f.values))
+	st, err := s.services.Settings.ChangeSettings(r.Context(), control.SettingsChange(f.Values))
 	if err != nil {
 		return err
 	}
 	if s.services.Status.State().Address != before {
 		st.Link = s.NewCode().URL
 	}
-	return writeJSON(w, st)
+	return wire.WriteJSON(w, st)
 }
 
 func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readObject(w, r)
+	f, err := s.ReadObject(w, r)
 	if err != nil {
 		return err
 	}
-	port := f.int("port", 1, 65535)
-	if f.err != nil {
-		return f.err
+	port := f.Int("port", 1, 65535)
+	if f.Err != nil {
+		return f.Err
 	}
 	if port == nil {
 		port = new(0)
@@ -58,5 +59,5 @@ func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
 	if err := s.services.Settings.SetPort(r.Context(), *port); err != nil {
 		return err
 	}
-	return writeJSON(w, s.State())
+	return wire.WriteJSON(w, s.State())
 }

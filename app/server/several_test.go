@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/ollama"
 )
 
 // severalServices have two models in memory.
@@ -29,7 +30,7 @@ func (b several) State() control.State {
 // TestSeveralInMemory: what is told of models counts all that are in memory.
 func TestSeveralInMemory(t *testing.T) {
 	s := New(severalServices(newFake()), Options{})
-	var ps struct{ Models []runningModel }
+	var ps struct{ Models []ollama.Running }
 	w := getFrom(s, http.MethodGet, "/api/ps")
 	if err := json.Unmarshal(w.Body.Bytes(), &ps); err != nil || len(ps.Models) != 2 {
 		t.Fatal(err, w.Body)

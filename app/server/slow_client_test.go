@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"tandem/app/wire"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,24 +78,24 @@ func TestSlowClients(t *testing.T) {
 		"nothing":                        {here, "", "", "", 10 * time.Second},
 		"a request line":                 {here, "", "GET /xxxxxxxxxxxxxxxxxxxxxxxx", "400", 10 * time.Second},
 		"headers":                        {here, "GET /health HTTP/1.1\r\n", "X-A: b\r\n", "400", 10 * time.Second},
-		"a body":                         {here, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "408", bodyTimeout},
-		"a body in parts":                {here, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "408", bodyTimeout},
-		"a body for a session":           {here, "POST /app/session HTTP/1.1\r\n" + json + body, " ", "408", bodyTimeout},
-		"a body that is too large":       {here, "POST /v1/completions HTTP/1.1\r\n" + json + large, " ", "413", bodyTimeout},
-		"a form":                         {here, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + body, " ", "415", unreadTimeout},
-		"a body that nobody asked for":   {here, "GET /health HTTP/1.1\r\n" + json + body, " ", "200", unreadTimeout},
-		"a body without a session":       {here, "POST /app/load HTTP/1.1\r\n" + json + body, " ", "401", unreadTimeout},
-		"a body for another's name":      {here, "POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\n" + body, " ", "403", unreadTimeout},
-		"a body from elsewhere":          {other, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "401", unreadTimeout},
-		"a body in parts from elsewhere": {other, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "401", unreadTimeout},
-		"a body for no route":            {here, "POST /wibble HTTP/1.1\r\n" + json + body, " ", "404", unreadTimeout},
-		"a body for another method":      {here, "PATCH /v1/models HTTP/1.1\r\n" + json + body, " ", "405", unreadTimeout},
+		"a body":                         {here, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "408", wire.BodyTimeout},
+		"a body in parts":                {here, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "408", wire.BodyTimeout},
+		"a body for a session":           {here, "POST /app/session HTTP/1.1\r\n" + json + body, " ", "408", wire.BodyTimeout},
+		"a body that is too large":       {here, "POST /v1/completions HTTP/1.1\r\n" + json + large, " ", "413", wire.BodyTimeout},
+		"a form":                         {here, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n" + body, " ", "415", wire.UnreadTimeout},
+		"a body that nobody asked for":   {here, "GET /health HTTP/1.1\r\n" + json + body, " ", "200", wire.UnreadTimeout},
+		"a body without a session":       {here, "POST /app/load HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},
+		"a body for another's name":      {here, "POST /v1/completions HTTP/1.1\r\nHost: evil.example\r\n" + body, " ", "403", wire.UnreadTimeout},
+		"a body from elsewhere":          {other, "POST /v1/completions HTTP/1.1\r\n" + json + body, " ", "401", wire.UnreadTimeout},
+		"a body in parts from elsewhere": {other, "POST /v1/completions HTTP/1.1\r\n" + json + parts, "1\r\n \r\n", "401", wire.UnreadTimeout},
+		"a body for no route":            {here, "POST /wibble HTTP/1.1\r\n" + json + body, " ", "404", wire.UnreadTimeout},
+		"a body for another method":      {here, "PATCH /v1/models HTTP/1.1\r\n" + json + body, " ", "405", wire.UnreadTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fake := newFake()
 				s := New(fake.services(), Options{Rules: Rules{Network: true}})
-				srv, l := HTTP(s.Endpoint(), nil, nil), newPipes()
+				srv, l := wire.HTTP(s.Endpoint(), nil, nil), newPipes()
 				var serving sync.WaitGroup
 				serving.Go(func() { srv.Serve(l) })
 				start := time.Now()
@@ -117,8 +118,8 @@ func TestSlowClients(t *testing.T) {
 				conn.Close()
 				srv.Close()
 				serving.Wait()
-				if fake.held != 0 || len(s.active()) != 0 || s.placesTaken() != 0 {
-					t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.active()), s.placesTaken())
+				if fake.held != 0 || len(s.Active()) != 0 || s.PlacesTaken() != 0 {
+					t.Errorf("%d models are held, %d runs in flight, %d places taken", fake.held, len(s.Active()), s.PlacesTaken())
 				}
 			})
 		})
@@ -128,7 +129,7 @@ func TestSlowClients(t *testing.T) {
 // TestIdleClients: a connection on which nothing more is asked is closed.
 func TestIdleClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv, l := HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
+		srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
 		var serving sync.WaitGroup
 		serving.Go(func() { srv.Serve(l) })
 		conn := l.dial(net.IPv4(127, 0, 0, 1))
@@ -153,7 +154,7 @@ func TestLongHead(t *testing.T) {
 		"a request line": "",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			srv, l := HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
+			srv, l := wire.HTTP(New(newFake().services(), Options{}).Endpoint(), nil, nil), newPipes()
 			var serving sync.WaitGroup
 			serving.Go(func() { srv.Serve(l) })
 			conn := l.dial(net.IPv4(127, 0, 0, 1))
@@ -177,7 +178,7 @@ func TestLongHead(t *testing.T) {
 			}
 		})
 	}
-	if HTTP(http.NotFoundHandler(), nil, nil).MaxHeaderBytes > 64<<10 {
+	if wire.HTTP(http.NotFoundHandler(), nil, nil).MaxHeaderBytes > 64<<10 {
 		t.Error("more than 64 KiB of headers are read")
 	}
 }

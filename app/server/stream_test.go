@@ -18,7 +18,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 	"tandem/engine"
 )
 
@@ -109,7 +111,7 @@ func TestSlowReaderOfWhole(t *testing.T) {
 		w := newWriter()
 		w.blocked = true
 		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, r)
-		if took := time.Since(w.start); took != readerPatience {
+		if took := time.Since(w.start); took != wire.ReaderPatience {
 			t.Errorf("the client was cut after %v", took)
 		}
 		if r := fake.lastRun(); r.FinishReason != "cancel" || r.Error != "" {
@@ -212,7 +214,7 @@ func TestSlowReader(t *testing.T) {
 		if generated != 0 {
 			t.Errorf("generating took %v of waiting for the reader", generated)
 		}
-		if took := time.Since(start); took != readerPatience {
+		if took := time.Since(start); took != wire.ReaderPatience {
 			t.Errorf("the client was cut after %v", took)
 		}
 		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != tokens {
@@ -238,7 +240,7 @@ func TestEndlessSlowReader(t *testing.T) {
 		w := newWriter()
 		w.blocked = true
 		New(fake.services(), Options{}).Endpoint().ServeHTTP(w, streamRequest(t.Context()))
-		if sent > 2*maxPending/len(text)+2 { // what is being written, and what waits behind it
+		if sent > 2*wire.MaxPending/len(text)+2 { // what is being written, and what waits behind it
 			t.Errorf("%d MiB were generated for a reader that is not there", sent)
 		}
 	})
@@ -263,7 +265,7 @@ func TestStreamChoices(t *testing.T) {
 					Text         string
 					FinishReason *string `json:"finish_reason"`
 				}
-				Timings *timings
+				Timings *api.Timings
 			}
 			if err := json.Unmarshal(data, &chunk); err != nil {
 				t.Fatal(err)
@@ -358,7 +360,7 @@ func TestCancelRun(t *testing.T) {
 			yield("", ctx.Err())
 		})
 		w := postTo(t, s, "/v1/completions", "application/json", fmt.Sprintf(`{"model":"tandem","prompt":"x","stream":%v}`, stream))
-		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) || w.Header().Get(runHeader) != "1" {
+		if body := w.Body.String(); w.Code != 200 || !strings.Contains(body, "kept") || !strings.Contains(body, `"finish_reason":"length"`) || strings.Contains(body, `"error"`) || !strings.Contains(body, `"stopped":true`) || w.Header().Get(api.RunHeader) != "1" {
 			t.Errorf("stream %v: %d %v %s", stream, w.Code, w.Header(), w.Body)
 		}
 		if r := fake.lastRun(); r.FinishReason != "cancel" || r.CompletionTokens != 1 {
@@ -376,7 +378,7 @@ func TestRunHeader(t *testing.T) {
 		code int
 	}{{`{"model":"tandem","prompt":"x"}`, 200}, {`{"model":"tandem","prompt":"x","stream":true}`, 200}, {`{"model":"tandem","prompt":7}`, 400}} {
 		w := postTo(t, s, "/v1/completions", "application/json", c.body)
-		if got := w.Header().Get(runHeader); w.Code != c.code || got != strconv.Itoa(i+1) || strings.Contains(w.Body.String(), `"stopped"`) {
+		if got := w.Header().Get(api.RunHeader); w.Code != c.code || got != strconv.Itoa(i+1) || strings.Contains(w.Body.String(), `"stopped"`) {
 			t.Errorf("%s: %d, run %q: %s", c.body, w.Code, got, w.Body)
 		}
 	}
@@ -434,8 +436,8 @@ func TestPanic(t *testing.T) {
 		if e := decodeError(t, w); w.Code != 500 || e.Code != "internal" || w.Header().Get("X-Should-Retry") != "false" {
 			t.Errorf("%s: %d %+v", c[1], w.Code, e)
 		}
-		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 || len(s.active()) != 0 {
-			t.Errorf("%s: the history has %+v; %d held, %d in flight", c[1], r, fake.held, len(s.active()))
+		if r := fake.lastRun(); r.FinishReason != "error" || fake.held != 0 || len(s.Active()) != 0 {
+			t.Errorf("%s: the history has %+v; %d held, %d in flight", c[1], r, fake.held, len(s.Active()))
 		}
 	}
 	fake.model.Script = nil

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 const closed = "\n</think>\n\n"
@@ -62,7 +64,7 @@ func TestBudget(t *testing.T) {
 		{"without room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":15`, false, saying{thought: "hm", finish: "length"}, 1, "<think>\nhm"},
 		{"the last room", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":22`, false, saying{thought: "hm", text: "s", finish: "length"}, 2, "<think>\nhm" + closed + "s"},
 		{"room for no more", "<think>\nhm, well\n</think>\n\nyes", "so be it", `"thinking_budget":3,"max_tokens":21`, false, saying{thought: "hm", finish: "length"}, 2, "<think>\nhm" + closed},
-		{"again and again", "<think>\nhm\n</think>\n\nyes", "<think>hm</think>yes", `"thinking_budget":1`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1 + maxClosed, ""},
+		{"again and again", "<think>\nhm\n</think>\n\nyes", "<think>hm</think>yes", `"thinking_budget":1`, false, saying{thought: "hm", text: "yes", finish: "stop"}, 1 + api.MaxClosed, ""},
 		{"and a call", "<think>\nhm, well", goCall, `"thinking_budget":3,` + twoTools + `,"tool_choice":"required"`, false, saying{thought: "hm", calls: []string{"go{}"}, finish: "tool_calls"}, 2, "<think>\nhm" + closed + goCall},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,7 +93,7 @@ func TestBudget(t *testing.T) {
 				t.Errorf("the history has %+v", r)
 			}
 			// The answer is what the model says where it is asked again.
-			if text := bytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
+			if text := api.BytesTokens(fake.texts[2].Tail); !slices.Equal(text[fake.texts[2].Prompt:], ids) {
 				t.Errorf("%q is kept", fake.model.Decode(text))
 			}
 			w := socketPost(New(fake.services(), Options{}), "/app/runs/2/verify", `{}`)
@@ -147,7 +149,7 @@ func TestResumeCalls(t *testing.T) {
 					t.Errorf("%q: %d %s, without %s", said, w.Code, text, want)
 				}
 			}
-			if ids := string(appendInts(nil, []int32(whole))); n == 0 && !strings.Contains(text, ids) {
+			if ids := string(wire.AppendInts(nil, []int32(whole))); n == 0 && !strings.Contains(text, ids) {
 				t.Errorf("%q: %s, want the tokens %s", said, text, ids)
 			}
 			list := fake.model.Requests
@@ -161,8 +163,8 @@ func TestResumeCalls(t *testing.T) {
 				t.Errorf("%q: %d requests of the engine, want %d", said, len(list), want)
 			}
 			kept := fake.texts[fake.lastRun().ID]
-			var how replay
-			if err := json.Unmarshal(kept.Replay, &how); err != nil || !slices.Equal(how.Closed, []span{{len("<think>\nhm"), len(closed)}}) {
+			var how api.Replay
+			if err := json.Unmarshal(kept.Replay, &how); err != nil || !slices.Equal(how.Closed, []api.Span{{At: len("<think>\nhm"), N: len(closed)}}) {
 				t.Errorf("%q: it is repeated by %s", said, kept.Replay)
 			}
 		}

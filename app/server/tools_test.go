@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/api"
 	"tandem/app/control"
 	"tandem/engine"
 )
@@ -73,7 +74,7 @@ type chatReply struct {
 		TokenIDs     []int32 `json:"token_ids"`
 		Logprobs     *struct{ Content []struct{ Token string } }
 	}
-	Usage usage
+	Usage api.Usage
 }
 
 // A saying is what a choice comes to: whole, or from its chunks.
@@ -111,7 +112,7 @@ func chatWith(t *testing.T, fake *fakeBackend, body string) []saying {
 			t.Errorf("reasoning %q, reasoning_content %q", s.thought, value(m.ReasoningContent))
 		}
 		for _, call := range m.ToolCalls {
-			if len(call.ID) != callID || call.Type != "function" || call.Index != nil {
+			if len(call.ID) != api.CallID || call.Type != "function" || call.Index != nil {
 				t.Errorf("a call: %+v", call)
 			}
 			s.calls = append(s.calls, call.Function.Name+*call.Function.Arguments)
@@ -172,7 +173,7 @@ func add(t *testing.T, s *saying, d chatMessage) {
 		switch first := *call.Index == len(s.calls); {
 		case f == nil || f.Arguments == nil:
 			t.Errorf("a call's delta without a function: %+v", call)
-		case first && (len(call.ID) != callID || call.Type != "function" || f.Name == "" || *f.Arguments != ""):
+		case first && (len(call.ID) != api.CallID || call.Type != "function" || f.Name == "" || *f.Arguments != ""):
 			t.Errorf("a call's first delta: %+v %+v", call, f)
 		case !first && (call.ID != "" || call.Type != "" || f.Name != "" || *call.Index != len(s.calls)-1):
 			t.Errorf("a call's further delta: %+v %+v", call, f)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/wire"
 )
 
 const (
@@ -18,8 +19,8 @@ const (
 // changed, each with the next rev. It ends when the server drains, behind what
 // the state is then.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
-	out := newEventStream(w)
-	out.first, out.next = heartbeat, heartbeat
+	out := wire.NewEventStream(w)
+	out.First, out.Next = heartbeat, heartbeat
 	ctx := r.Context()
 	done := make(chan struct{})
 	go func() {
@@ -29,25 +30,25 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 		defer tick.Stop()
 		for {
 			event, err := f.next(s.State())
-			if err != nil || event != nil && !out.send(event) {
-				out.end(err)
+			if err != nil || event != nil && !out.Send(event) {
+				out.End(err)
 				return
 			}
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
-				out.end(nil)
+				out.End(nil)
 				return
-			case <-s.draining.Done():
+			case <-s.Draining.Done():
 				if event, err = f.next(s.State()); event != nil {
-					out.send(event)
+					out.Send(event)
 				}
-				out.end(err)
+				out.End(err)
 				return
 			}
 		}
 	}()
-	began, err := out.serve(ctx)
+	began, err := out.Serve(ctx)
 	<-done
 	if began {
 		return nil // the client left, or was told

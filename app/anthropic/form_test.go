@@ -1,0 +1,30 @@
+package anthropic
+
+import (
+	"testing"
+
+	"tandem/app/api"
+	"tandem/app/dialect"
+)
+
+// TestInput: of arguments that were cut off those members are there that are whole.
+func TestInput(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": [1, {"b":"}"}]}`: `{"a": [1, {"b":"}"}]}`,
+		``:                      `{}`, `{`: `{}`, `{"a`: `{}`, `{"a":`: `{}`, `{"a":1`: `{}`, `{"a":1,`: `{"a":1}`,
+		`{"a":1,"b":12`:         `{"a":1}`,
+		`{"a":12,"b":"x`:        `{"a":12}`,
+		`{"a":tru`:              `{}`,
+		`{"a":[1,2`:             `{}`,
+		`{"é":{"c":[]},"b":"x"`: `{"é":{"c":[]},"b":"x"}`,
+		`{"a":1}x`:              `{"a":1}`,
+		`[1`:                    `{}`,
+	} {
+		var a api.Answer
+		a.Add(dialect.Part{Kind: dialect.Call})
+		a.Add(dialect.Part{Kind: dialect.Arguments, Text: text})
+		if got := string(inputOf(a.Calls()[0])); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}

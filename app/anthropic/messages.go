@@ -1,0 +1,139 @@
+package anthropic
+
+import (
+	"context"
+	"math"
+	"net/http"
+
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A messagesRequest is the body of /v1/messages: a chat in Anthropic's words. It also
+// takes what /v1/chat/completions takes beyond them.
+type messagesRequest struct{ api.Conversation }
+
+func readMessagesRequest(f *wire.Fields) (api.Request, error) {
+	c := newMessages(f)
+	n := f.Int("max_tokens", 0, math.MaxInt32)
+	if n == nil {
+		f.Fail("max_tokens", "is missing: say how many tokens the answer may have at most.")
+	}
+	c.MaxTokens = n
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	return c, c.Complete()
+}
+
+// newMessages reads all that counts as a part of the prompt, and how it is answered.
+func newMessages(f *wire.Fields) *messagesRequest {
+	c := &messagesRequest{api.Conversation{GoesOn: true}}
+	c.PromptParam = "messages"
+	c.Read(f)
+	c.N = 1
+	if f.Raw("stop_sequences") != nil {
+		c.Stop = api.ReadStop(f, "stop_sequences")
+	}
+	c.Turns = readTurns(f)
+	c.Tools = readMessageTools(f)
+	c.Thinking = readMessageThinking(f)
+	c.readOutputConfig(f)
+	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	if c.Tools.Forced && c.Grammar != nil {
+		f.Fail("tool_choice", "asks for a call, which the format of the output has no room for; leave out one of both.")
+	}
+	return c
+}
+
+// readMessageThinking reads thinking. Without it there is none, as the programs of
+// that API expect, unless the request says so in other words.
+func readMessageThinking(f *wire.Fields) api.Thinking {
+	t := api.ReadThinking(f)
+	o := f.Object("thinking")
+	if o == nil {
+		if t.On == nil && t.Budget == nil {
+			t.On = new(false)
+		}
+		return t
+	}
+	defer f.Take(o)
+	kind := o.String("type")
+	if o.Err == nil && kind == "" {
+		o.Fail("type", "is missing; it is \"enabled\", \"adaptive\" or \"disabled\".")
+	}
+	t.On = new(kind != "disabled") // when to think is the model's own choice, whatever other types say of it
+	if n := o.Int("budget_tokens", 0, math.MaxInt32); n != nil && *t.On {
+		t.Budget = n
+	}
+	t.Hidden = t.Hidden || o.String("display") == "omitted"
+	return t
+}
+
+// readOutputConfig reads how much effort an answer is worth, and which form it has.
+func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
+	o := f.Object("output_config")
+	if o == nil {
+		return
+	}
+	defer f.Take(o)
+	if effort := o.OneOf("effort", api.Efforts); effort != "" {
+		c.Thinking.Effort = effort
+	}
+	form := o.Object("format")
+	if form == nil {
+		return
+	}
+	defer o.Take(form)
+	if t := form.String("type"); form.Err == nil && t != "json_schema" {
+		form.Fail("type", "must be \"json_schema\", not %q.", wire.Clip(t))
+	}
+	if wire.Needed(form, "schema") != nil {
+		c.Grammar, c.GrammarParam = &model.Grammar{JSON: dialect.Guided(form.Raw("schema"), true)}, "output_config.format.schema"
+	}
+}
+
+// Form implements request.
+func (c *messagesRequest) Form() api.Form { return messageForm{} }
+
+// countTokens answers with the tokens that a request's prompt has. It is no run:
+// nothing is generated.
+func (v *Routes) countTokens(w http.ResponseWriter, r *http.Request) error {
+	var held wire.Place
+	defer held.Release()
+	_, f, err := v.ReadFields(w, r, &held)
+	if err != nil {
+		return err
+	}
+	c := newMessages(f)
+	if f.Err != nil {
+		return f.Err
+	}
+	if err := c.Complete(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(v.Draining, func() { cancel(wire.ErrStopping) })()
+	m, err := v.Hold(ctx, c.Model)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	if err := api.Generates(m); err != nil {
+		return err
+	}
+	text, err := c.Rendered(m)
+	if err != nil {
+		return err
+	}
+	ids, err := api.EncodeChat(m, c.PromptParam, text)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, struct {
+		InputTokens int `json:"input_tokens"`
+	}{len(ids)})
+}

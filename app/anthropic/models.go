@@ -1,0 +1,114 @@
+package anthropic
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// Bounds of a page of Anthropic's list of models.
+const (
+	pageModels    = 20
+	maxPageModels = 1000
+)
+
+// An Model is one model in Anthropic's list.
+type Model struct {
+	Type           string    `json:"type"`
+	ID             string    `json:"id"`
+	DisplayName    string    `json:"display_name"`
+	CreatedAt      time.Time `json:"created_at"`
+	MaxInputTokens int       `json:"max_input_tokens"`
+	MaxTokens      int       `json:"max_tokens"` // of an answer: the context has no other bound
+}
+
+// An page is a part of Anthropic's list.
+type page struct {
+	Data    []Model `json:"data"`
+	HasMore bool    `json:"has_more"` // further away from the cursor
+	FirstID *string `json:"first_id"` // null where Data is empty
+	LastID  *string `json:"last_id"`
+}
+
+// newModel lays an entry out as Anthropic does.
+func newModel(e api.ModelEntry) Model {
+	m := Model{"model", e.ID, e.ID, time.Unix(e.Created, 0).UTC(), e.ContextLength, e.ContextLength}
+	if e.ID == control.Alias {
+		m.DisplayName = "Tandem (" + e.Root + ")"
+	}
+	return m
+}
+
+// ListModels answers GET /v1/models.
+func (v Routes) ListModels(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.Entries(r.Context())
+	if err != nil {
+		return err
+	}
+	page, err := cutPage(r, list)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, page)
+}
+
+// GetModel answers GET /v1/models/{id}.
+func (v Routes) GetModel(w http.ResponseWriter, r *http.Request) error {
+	e, err := v.Entry(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, newModel(e))
+}
+
+// cutPage cuts the page that a request asks for out of the list.
+func cutPage(r *http.Request, list []api.ModelEntry) (page, error) {
+	q, limit := r.URL.Query(), pageModels
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > maxPageModels {
+			return page{}, wire.Invalid("limit", "limit must lie between 1 and %d, not %q.", maxPageModels, wire.Clip(v))
+		}
+		limit = n
+	}
+	at := func(param string) (int, error) {
+		i := slices.IndexFunc(list, func(e api.ModelEntry) bool { return e.ID == q.Get(param) })
+		if i < 0 {
+			return 0, wire.Invalid(param, "%s names no model of the list: %q.", param, wire.Clip(q.Get(param)))
+		}
+		return i, nil
+	}
+	from, to := 0, len(list)
+	more := func() bool { return to < len(list) }
+	switch after, before := q.Has("after_id"), q.Has("before_id"); {
+	case after && before:
+		return page{}, wire.Invalid("before_id", "before_id cannot be combined with after_id.")
+	case after:
+		i, err := at("after_id")
+		if err != nil {
+			return page{}, err
+		}
+		from = i + 1
+	case before:
+		i, err := at("before_id")
+		if err != nil {
+			return page{}, err
+		}
+		from, to = max(0, i-limit), i
+		more = func() bool { return from > 0 }
+	}
+	to = min(to, from+limit)
+	p := page{Data: []Model{}, HasMore: more()}
+	for _, e := range list[from:to] {
+		p.Data = append(p.Data, newModel(e))
+	}
+	if n := len(p.Data); n > 0 {
+		p.FirstID, p.LastID = &p.Data[0].ID, &p.Data[n-1].ID
+	}
+	return p, nil
+}

@@ -1,0 +1,86 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/wire"
+)
+
+// toolUses are the types of tool_choice.
+var toolUses = []string{"auto", "any", "tool", "none"}
+
+// readMessageTools reads tools and tool_choice, as templates have them. What the
+// vendor's own servers or a program of its own would do, which has another type, is
+// nothing that a model here knows.
+func readMessageTools(f *wire.Fields) (b api.Toolbox) {
+	var list []json.RawMessage
+	if v := f.Raw("tools"); v != nil && json.Unmarshal(v, &list) != nil {
+		f.Fail("tools", "must be a list of objects.")
+	}
+	if len(list) > api.MaxTools {
+		f.Fail("tools", "may hold %d tools, not %d.", api.MaxTools, len(list))
+		return api.Toolbox{}
+	}
+	for i, v := range list {
+		o, err := wire.ParseFields(v, fmt.Sprintf("tools[%d].", i))
+		if err != nil {
+			f.Take(&wire.Fields{Err: err})
+			return api.Toolbox{}
+		}
+		if kind := o.String("type"); kind == "" || kind == "custom" {
+			addTool(&b, o)
+		}
+		if f.Take(o); f.Err != nil {
+			return api.Toolbox{}
+		}
+	}
+	if b.List != nil {
+		b.List = append(b.List, ']')
+	}
+	o := f.Object("tool_choice")
+	if o == nil {
+		return b
+	}
+	defer f.Take(o)
+	mode := o.OneOf("type", toolUses)
+	b.Single = o.Bool("disable_parallel_tool_use")
+	b.Forced = mode == "any" || mode == "tool"
+	switch mode {
+	case "":
+		o.Fail("type", "is missing; it is one of %q.", toolUses)
+	case "none":
+		return api.Toolbox{}
+	case "tool":
+		b.Name = wire.NeededName(o)
+	}
+	if o.Err == nil {
+		b.Check(f, "tools", "tool_choice")
+	}
+	return b
+}
+
+// addTool appends a tool, whose schema keeps its spelling.
+func addTool(b *api.Toolbox, o *wire.Fields) {
+	t := dialect.Tool{Name: wire.NeededName(o), Strict: o.Bool("strict")}
+	description := o.String("description")
+	if wire.Needed(o, "input_schema") == nil {
+		return
+	}
+	t.Parameters = o.Raw("input_schema")
+	if b.List = append(b.List, ','); len(b.List) == 1 {
+		b.List[0] = '['
+	}
+	b.List = wire.AppendString(append(b.List, `{"type":"function","function":{"name":`...), t.Name)
+	if description != "" {
+		b.List = wire.AppendString(append(b.List, `,"description":`...), description)
+	}
+	b.List = append(append(b.List, `,"parameters":`...), t.Parameters...)
+	if t.Strict {
+		b.List = append(b.List, `,"strict":true`...)
+	}
+	b.List = append(b.List, "}}"...)
+	b.Tools = append(b.Tools, t)
+}

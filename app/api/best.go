@@ -1,0 +1,63 @@
+package api
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"tandem/app/wire"
+)
+
+// ReadBestOf reads of how many continuations of a prompt the n best are returned.
+// Which they are is known at their end, so that none is streamed.
+func (p *Params) ReadBestOf(f *wire.Fields) {
+	p.bestOf = p.N
+	b := f.Int("best_of", 1, MaxN)
+	if b == nil {
+		return
+	}
+	p.bestOf = *b
+	switch {
+	case p.bestOf < p.N:
+		f.Fail("best_of", "must be at least n (%d), not %d.", p.N, p.bestOf)
+	case p.bestOf > p.N && p.Stream:
+		f.Fail("best_of", "must be n (%d) in a stream: which are the best is known at their end.", p.N)
+	}
+}
+
+// ranked reports whether not all that is computed is returned.
+func (p *Params) ranked() bool { return p.bestOf > p.N }
+
+// Shown returns the choices of a whole reply: all of them, or the best of each
+// prompt, the best first.
+func (r *Reply) Shown() []*Choice {
+	p := r.Params
+	if !p.ranked() {
+		return r.Choices
+	}
+	var shown []*Choice
+	for group := range slices.Chunk(r.Choices, p.bestOf) {
+		best := slices.SortedStableFunc(slices.Values(group), func(a, b *Choice) int {
+			return cmp.Compare(b.meanLogprob(), a.meanLogprob())
+		})
+		for _, c := range best[:p.N] {
+			c.Index = len(shown)
+			shown = append(shown, c)
+		}
+	}
+	return shown
+}
+
+// meanLogprob is that of a choice's tokens. One without any comes last.
+func (c *Choice) meanLogprob() float64 {
+	sum, n := 0.0, 0
+	for _, t := range c.Toks {
+		if t.Logprobs != nil {
+			sum += float64(t.Logprobs.Logprob)
+			n++
+		}
+	}
+	if n == 0 {
+		return math.Inf(-1)
+	}
+	return sum / float64(n)
+}

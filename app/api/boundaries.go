@@ -1,0 +1,61 @@
+package api
+
+import (
+	"tandem/app/model"
+)
+
+import "encoding/json"
+
+// boundaries returns the positions of a chat's prompt from which others are
+// likely to go on differently, ascending, none that are doubtful: behind the
+// system's messages, with the tools that stand there, where a new chat begins;
+// before the last message, which may be sent again in other words; and behind
+// it, before what begins the answer.
+//
+// A template may write a message in one way while it is the last and in another
+// later on. So a boundary is where the tokens of the messages up to it cease to
+// be those of the whole.
+func (c *Chat) boundaries(m model.Model, ids []int32) []int {
+	counts := []int{len(c.Messages) - 1, len(c.Messages)}
+	if n := c.system(); n > 0 && n < counts[0] {
+		counts = append([]int{n}, counts...)
+	}
+	var list []int
+	for _, n := range counts {
+		if n == 0 {
+			continue
+		}
+		vars, err := TemplateVars(c.Messages[:n], c.Tools.List, c.Kwargs, false)
+		if err != nil {
+			continue
+		}
+		// Some templates refuse what is no whole conversation.
+		text, err := m.RenderChat(vars)
+		if err != nil {
+			continue
+		}
+		part, err := m.Tokenizer().Encode(text, false)
+		if err != nil {
+			continue
+		}
+		at := 0
+		for at < min(len(part), len(ids)) && part[at] == ids[at] {
+			at++
+		}
+		if at > 0 && (list == nil || at > list[len(list)-1]) {
+			list = append(list, at)
+		}
+	}
+	return list
+}
+
+// system returns how many messages in front are the system's.
+func (c *Chat) system() int {
+	for i, v := range c.Messages {
+		var m struct{ Role string }
+		if json.Unmarshal(v, &m) != nil || m.Role != "system" {
+			return i
+		}
+	}
+	return len(c.Messages)
+}

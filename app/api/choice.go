@@ -1,0 +1,257 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A Prompt is what one or more choices continue.
+type Prompt struct {
+	Ids  []int32
+	Text string // for echo
+
+	boundaries []int // see engine.Request
+	lead       int   // runes that the ids have before text: a BOS the tokenizer added
+
+	Parsing *dialect.Options // how an answer is read; nil where all of it is text
+
+	mu   sync.Mutex
+	done int // tokens that the furthest of its choices has evaluated
+}
+
+// advance notes how far a choice has come with the prompt they share, and
+// returns by how much it is now the furthest.
+func (p *Prompt) advance(done int) (more int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	more = int64(max(0, done-p.done))
+	p.done += int(more)
+	return more
+}
+
+// A Choice is one continuation in the making. One goroutine at a time owns it.
+type Choice struct {
+	Index   int // in the reply
+	Prompt  *Prompt
+	Echo    bool
+	Req     engine.Request
+	matcher model.Matcher   // of req; nil for any text
+	Parser  *dialect.Parser // nil where all is text
+	stops   stopper         // of what it reads
+	Answer  Answer
+	told    int // of answer.toks: those whose log-probabilities were told
+	thought thought
+	single  bool           // one call at most
+	Ids     []int32        // generated
+	Toks    []engine.Token // without a stream: all of them
+	Scored  []engine.Token // the prompt's, under PromptLogprobs
+	Runes   int            // of this choice's text so far, for text_offset; below 0 in what precedes it
+	Began   bool           // its first chunk is out
+	Buf     []byte         // its event in the making, under a stream
+	Draft   DraftInfo      // since its last chunk, under a stream
+	Finish  engine.Finish
+	Stopped string // the stop text that it met
+	Stats   engine.Stats
+	parted  *control.Parted // nil if the prompt leaves no text that was kept
+
+	enough bool // it said all that was asked for, and was stopped there
+
+	last  [1]engine.Token // for events.add
+	parts []dialect.Part
+}
+
+// hear reads a token, and tells out of it.
+func (c *Choice) hear(t engine.Token, out Events) {
+	c.last[0], c.parts = t, c.parts[:0]
+	switch {
+	case c.Parser != nil:
+		before := c.Parser.Thinking()
+		c.Take(c.stops.push(c.Parser, t.Text))
+		if before && c.Parser.Thinking() && len(c.Ids) > c.thought.put() {
+			c.thought.tokens++
+		}
+	case t.Text != "":
+		c.Take(append(c.parts, dialect.Part{Kind: dialect.Text, Text: t.Text}))
+	}
+	if c.Req.Logprobs {
+		c.Answer.score(c.last[:], c.parts)
+	}
+	out.Add(c, c.last[:], c.parts)
+}
+
+// hush tells out of what was held back until the end.
+func (c *Choice) hush(out Events) {
+	if c.Parser == nil || c.enough {
+		return
+	}
+	rest := c.Parser.Cut
+	if c.Finish == engine.FinishStop && c.Stopped == "" {
+		rest = c.Parser.Flush
+	}
+	parts := c.stops.End(c.Parser, rest)
+	if c.stops.Found != "" {
+		c.Finish, c.Stopped = engine.FinishStop, c.stops.Found
+	}
+	c.parts = c.parts[:0]
+	c.Take(parts)
+	c.Answer.score(nil, c.parts)
+	if len(c.parts) > 0 {
+		out.Add(c, nil, c.parts)
+	}
+}
+
+// Take makes parts a part of the answer, as far as they are asked for.
+func (c *Choice) Take(parts []dialect.Part) {
+	for _, p := range parts {
+		switch {
+		case p.Kind == dialect.Reasoning && c.thought.hidden:
+			continue
+		case c.single && (p.Kind == dialect.Call || p.Kind == dialect.Arguments) && p.Index > 0:
+			continue
+		}
+		c.Answer.Add(p)
+		c.parts = append(c.parts, p)
+	}
+}
+
+// Heard returns the tokens of the text since the last time.
+func (c *Choice) Heard() []engine.Token {
+	toks := c.Answer.toks[c.told:]
+	c.told = len(c.Answer.toks)
+	return toks
+}
+
+// Calls reports whether the model waits for what its calls return, also where a stop text is what marks them.
+func (c *Choice) Calls() bool {
+	return c.Finish == engine.FinishStop && c.Stopped == c.stops.marks.Found && c.Answer.called()
+}
+
+// tokenText is the text of a token for a person.
+func tokenText(tk model.Tokenizer, id int32) string {
+	return wire.Clip(strings.ToValidUTF8(string(tk.TokenBytes(id)), "\uFFFD"))
+}
+
+// choices lays out the continuations: those of the first prompt, then those
+// of the second, as OpenAI numbers them.
+func (a *API) choices(ctx context.Context, m model.Model, req Request) ([]*Choice, error) {
+	p := req.Common()
+	prompts, err := req.Prompts(m)
+	if err != nil {
+		return nil, err
+	}
+	prediction, err := predicted(m, p.Prediction)
+	if err != nil {
+		return nil, err
+	}
+	var all []*Choice
+	for _, prompt := range prompts {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		switch n, limit := len(prompt.Ids), m.ContextLength(); {
+		case n == 0:
+			return nil, wire.Invalid(p.PromptParam, "The field %s holds no tokens at all; send some text.", p.PromptParam)
+		case n > limit:
+			return nil, ContextError(p.PromptParam, m, "", n)
+		}
+		if i := slices.IndexFunc(prompt.Ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
+			id := prompt.Ids[i]
+			return nil, wire.Invalid(p.PromptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
+				m.Tokenizer().TokenBytes(id), id, m.ID(), m.VocabSize())
+		}
+		for k := range max(p.N, p.bestOf) {
+			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead, Req: p.Request(prompt.Ids, m.Defaults(), k)}
+			c.Req.Boundaries = prompt.boundaries
+			c.Req.Logprobs = c.Req.Logprobs || p.ranked()
+			c.Req.Prediction = prediction
+			if prompt.Parsing != nil {
+				c.Parser, c.Req.Special = m.Dialect().Parser(*prompt.Parsing), m.Special()
+				c.stops, c.Req.Stopper = newStopper(p.Stop, m.Dialect()), p.stopper(m.Dialect(), *prompt.Parsing)
+				c.single, c.thought.limit, c.thought.hidden = p.Single, p.Thinking.Budget, p.Thinking.Hidden
+			}
+			all = append(all, c)
+		}
+	}
+	if p.Grammar != nil {
+		for _, c := range all {
+			if ctx.Err() != nil { // making one takes time
+				return all, context.Cause(ctx)
+			}
+			if c.matcher, err = m.Matcher(ctx, *p.Grammar); err != nil {
+				return all, badGrammar(err, p.GrammarParam)
+			}
+			c.Req.Grammar = c.matcher
+		}
+	}
+	if p.Resumes != nil {
+		return all, p.Resumes.apply(m, all[0])
+	}
+	return all, nil
+}
+
+// predicted returns the tokens of a prediction, which is plain text. Ids that
+// the model does not know cannot come.
+func predicted(m model.Model, text string) ([]int32, error) {
+	if text == "" {
+		return nil, nil
+	}
+	limit := m.ContextLength()
+	tooLong := wire.Invalid("prediction.content", "prediction.content is longer than the model's whole context of %d tokens; send a shorter one, or none.", limit)
+	if len(text) > limit*m.Tokenizer().LongestToken() {
+		return nil, tooLong
+	}
+	ids, err := m.Tokenizer().EncodePlain(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) > limit {
+		return nil, tooLong
+	}
+	return slices.DeleteFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }), nil
+}
+
+// countPrompts counts the tokens of each prompt once.
+func countPrompts(choices []*Choice) int {
+	n, last := 0, (*Prompt)(nil)
+	for _, c := range choices {
+		if c.Prompt != last {
+			n, last = n+len(c.Prompt.Ids), c.Prompt
+		}
+	}
+	return n
+}
+
+// DraftInfo is what return_draft_info adds: to a chunk what was proposed and
+// accepted since the one before, to a whole choice, and to a choice's last
+// chunk, its rounds too.
+type DraftInfo struct {
+	Proposed int `json:"proposed"`
+	Accepted int `json:"accepted"`
+	*Rounds
+}
+
+// Rounds are parallel lists, plain rounds 0.
+type Rounds struct {
+	Depths  []int `json:"depths"`
+	Accepts []int `json:"accepts"`
+}
+
+func (c *Choice) Rounds() *Rounds {
+	return &Rounds{append([]int{}, c.Stats.Depths...), append([]int{}, c.Stats.Accepts...)}
+}
+
+// Text is that of a choice, behind its prompt if it was asked for.
+func (c *Choice) Text() string {
+	if c.Echo {
+		return c.Prompt.Text + c.Answer.Joined(dialect.Text)
+	}
+	return c.Answer.Joined(dialect.Text)
+}

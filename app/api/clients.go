@@ -1,0 +1,30 @@
+package api
+
+import (
+	"tandem/app/control"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// MaxPerClient bounds what one client may have in flight and waiting, in requests, of
+// which each of several continuations that are generated at once counts as one. It is
+// half of what an engine's queue takes, so that nobody fills that alone.
+const MaxPerClient = engine.MaxQueue / 2
+
+// claim has a run count for so many requests of its client, instead of for what it
+// counted before, and refuses it where they would be too many.
+func (a *API) claim(u *Run, requests int) error {
+	a.Runs.Mu.Lock()
+	defer a.Runs.Mu.Unlock()
+	n := requests
+	for _, other := range a.Runs.Runs {
+		if other != u && other.client == u.client {
+			n += other.claimed
+		}
+	}
+	if n > MaxPerClient {
+		return control.Errorf(wire.CodeTooMany, "This client would have %d requests in flight and waiting, where %d are allowed and each of several continuations counts as one; send it again when some of them have ended. Programs that call themselves alike and have no key count as one; with a key of its own, by `tandem keys add NAME`, a program counts alone.", n, MaxPerClient)
+	}
+	u.claimed = requests
+	return nil
+}

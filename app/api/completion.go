@@ -1,0 +1,92 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A Completion is a request whose prompts are texts or tokens, as they are.
+type Completion struct {
+	Params
+	Texts  []string          // prompts as text, or
+	Tokens []json.RawMessage // as lists of token ids
+	Suffix string
+	Fill   bool // what stands before suffix, by the model's tokens for that
+}
+
+// Common implements request.
+func (c *Completion) Common() *Params { return &c.Params }
+
+// Prompts implements request.
+func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
+	var out []*Prompt
+	for i, v := range c.Tokens {
+		param := "prompt"
+		if len(c.Tokens) > 1 {
+			param = fmt.Sprintf("prompt[%d]", i)
+		}
+		ids, err := tokenIDs(v, m.VocabSize(), param)
+		if err != nil {
+			return nil, err
+		}
+		p := &Prompt{Ids: ids}
+		if c.KeepPrompt {
+			p.Text = m.Tokenizer().Decode(ids)
+		}
+		out = append(out, p)
+	}
+	for _, text := range c.Texts {
+		if err := CheckLength(m, c.PromptParam, len(text)+len(c.Suffix)); err != nil {
+			return nil, err
+		}
+		if !c.Fill {
+			ids, err := m.Tokenizer().Encode(text, true)
+			if err != nil {
+				return nil, err
+			}
+			p := &Prompt{Ids: ids, Text: text}
+			if c.PromptLogprobs {
+				if lead, ok := strings.CutSuffix(m.Tokenizer().Decode(p.Ids), text); ok {
+					p.lead = utf8.RuneCountInString(lead)
+				}
+			}
+			out = append(out, p)
+			continue
+		}
+		fim, ok := m.Tokenizer().FIM()
+		if !ok {
+			return nil, wire.Invalid("suffix", "The model %s has no fill-in-the-middle tokens; send the prompt without a suffix.", m.ID())
+		}
+		ids, err := encodeFIM(m, fim, text, c.Suffix)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, &Prompt{Ids: ids})
+	}
+	return out, nil
+}
+
+// encodeFIM asks for what stands between prefix and suffix, which are plain
+// text, whatever tokens they spell.
+func encodeFIM(m model.Model, fim model.FIM, prefix, suffix string) ([]int32, error) {
+	var out []int32
+	for i, part := range [...]string{fim.Prefix, prefix, fim.Suffix, suffix, fim.Middle} {
+		var ids []int32
+		var err error
+		if i%2 == 1 {
+			ids, err = m.Tokenizer().EncodePlain(part)
+		} else {
+			ids, err = m.Tokenizer().Encode(part, i == 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, ids...)
+	}
+	return out, nil
+}

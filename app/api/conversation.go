@@ -1,0 +1,143 @@
+package api
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A Conversation is a chat that is made of turns, as responses and messages are.
+type Conversation struct {
+	Chat
+	Turns  []Turn // which messages are made of
+	GoesOn bool   // an answer that the last turn begins is gone on with
+	begun  string // that one
+}
+
+// Complete makes of the turns what the model needs.
+func (c *Conversation) Complete() error {
+	c.begun = ""
+	if last := c.Turns[len(c.Turns)-1]; c.GoesOn && last.Role == "assistant" && last.Calls == nil {
+		c.begun = strings.TrimSpace(last.Text())
+	}
+	c.Messages = make([]json.RawMessage, len(c.Turns))
+	for i, t := range c.Turns {
+		c.Messages[i] = t.message()
+	}
+	return c.Chat.Complete()
+}
+
+// Prompts implements request.
+func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
+	text, err := c.Rendered(m)
+	if err != nil {
+		return nil, err
+	}
+	return c.promptOf(m, text)
+}
+
+// Rendered returns the prompt. A template that has no place for the turns as they are
+// gets them plainer: agents say things in the system's name at any time, and in the
+// user's several times in a row.
+func (c *Conversation) Rendered(m model.Model) (string, error) {
+	text, err := c.renderOnce(m)
+	if !misplaced(c.Turns, text, err) {
+		return text, err
+	}
+	plain, changed := plainer(c.Turns)
+	if !changed {
+		return text, err
+	}
+	was := *c
+	c.Turns = plain
+	if err := c.Complete(); err != nil {
+		return "", err
+	}
+	if again, err := c.renderOnce(m); err == nil {
+		return again, nil
+	}
+	*c = was
+	return text, err
+}
+
+// renderOnce has the template write the turns, thoughts under its own name. An answer
+// that was begun goes on where its last message ends, before what the template puts
+// behind one: there a word stands that no text has.
+func (c *Conversation) renderOnce(m model.Model) (string, error) {
+	name := m.Dialect().Remembered()
+	if err := c.remember(name); err != nil {
+		return "", err
+	}
+	if c.begun == "" {
+		return c.render(m, c.vars)
+	}
+	end := rand.Text()
+	last := c.Turns[len(c.Turns)-1]
+	last.Texts = []string{c.begun + end}
+	begun := Chat{Messages: append(slices.Clone(c.Messages[:len(c.Messages)-1]), last.message())}
+	if err := begun.remember(name); err != nil {
+		return "", err
+	}
+	vars, err := TemplateVars(begun.Messages, c.Tools.List, c.Kwargs, false)
+	if err != nil {
+		return "", err
+	}
+	text, err := c.render(m, vars)
+	if err != nil {
+		return "", err
+	}
+	text, _, found := strings.Cut(text, end)
+	if !found {
+		return "", wire.Invalid("messages", "The template of the model %s leaves out an answer that was begun; let the last message be the user's.", m.ID())
+	}
+	return text, nil
+}
+
+// misplaced reports whether a template that wrote text, or failed, has no place for the
+// turns as they are: it refuses them, or passes over what the system says, or some of it.
+func misplaced(list []Turn, text string, err error) bool {
+	if err != nil {
+		e, ok := errors.AsType[*control.Error](err)
+		return ok && e.Code == control.CodeInvalid
+	}
+	for _, t := range list {
+		if t.Role != "system" {
+			continue
+		}
+		var found bool
+		if _, text, found = strings.Cut(text, strings.TrimSpace(t.Text())); !found {
+			return true
+		}
+	}
+	return false
+}
+
+// plainer returns turns for templates that know less: the system speaks in front alone,
+// and amid a conversation it is quoted by the user, who says nothing right behind a
+// tool's result but as a part of it. It reports whether that changes anything.
+func plainer(list []Turn) (_ []Turn, changed bool) {
+	s := &Turns{}
+	for i, t := range list {
+		if t.Role == "system" && i > 0 {
+			t = Turn{Role: "user", Texts: []string{"<system>\n" + t.Text() + "\n</system>"}}
+			changed = true
+		}
+		n := len(s.List)
+		switch {
+		case t.Role == "user" && n > 0 && s.List[n-1].Role == "tool":
+			changed = true
+		case t.Role != "user" || n == 0 || s.List[n-1].Role != "user":
+			s.List = append(s.List, t)
+			continue
+		}
+		last := &s.List[n-1]
+		last.Texts = append(last.Texts, t.Texts...)
+	}
+	return s.List, changed
+}

@@ -1,0 +1,82 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// An Embedding is a request for the vectors of texts.
+type Embedding struct {
+	Model      string
+	Field      string            // that holds the input, for errors
+	Input      []string          // texts, or
+	Tokens     []json.RawMessage // lists of token ids
+	Dimensions int               // 0 = all
+}
+
+// CheckInput refuses too many texts, and those that are empty.
+func (e *Embedding) CheckInput(f *wire.Fields) {
+	if n := max(len(e.Input), len(e.Tokens)); n > MaxTexts {
+		f.Fail(e.Field, "holds %d texts; %d are allowed in one request.", n, MaxTexts)
+	}
+	for i, text := range e.Input {
+		if text == "" {
+			f.Fail(e.param(i), "is empty; send some text.")
+		}
+	}
+}
+
+// param names an input in errors.
+func (e *Embedding) param(i int) string {
+	if len(e.Input)+len(e.Tokens) == 1 {
+		return e.Field
+	}
+	return fmt.Sprintf("%s[%d]", e.Field, i)
+}
+
+func (e *Embedding) ModelName() string { return e.Model }
+
+// Texts implements readRequest. Token ids are taken as they are: what ends a text
+// is the client's to add then.
+func (e *Embedding) Texts(in *Intake) error {
+	m := in.Model
+	if err := CheckKind(m, control.KindEmbedding, "embeddings are made by models such as Qwen3-Embedding"); err != nil {
+		return err
+	}
+	if all := m.Reader().Dimensions(); e.Dimensions > all {
+		return wire.Invalid("dimensions", "dimensions is %d, but embeddings of %s have %d; ask for fewer, or leave it out.", e.Dimensions, m.ID(), all)
+	}
+	for i, v := range e.Tokens {
+		ids, err := tokenIDs(v, m.VocabSize(), e.param(i))
+		if err := in.Add(e.param(i), ids, err); err != nil {
+			return err
+		}
+	}
+	for i, text := range e.Input {
+		if err := CheckLength(m, e.param(i), len(text)); err != nil {
+			return err
+		}
+		ids, err := m.Tokenizer().Encode(text, true)
+		if err := in.Add(e.param(i), ids, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendFloats appends a JSON list of the shortest numbers that are the same in
+// float32.
+func AppendFloats(dst []byte, list []float32) []byte {
+	dst = append(dst, '[')
+	for i, x := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,33 @@
+package api
+
+import (
+	"strconv"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// ContextError says what clients search for when they decide to compact. least is
+// what stands before the number of tokens: "at least " where only that is known.
+func ContextError(param string, m model.Model, least string, tokens int) error {
+	limit, got, advice := m.ContextLength(), least+strconv.Itoa(tokens), "Please shorten it."
+	if m.LongerContext(tokens) {
+		advice = "Please shorten it, or set a larger context in the model's settings."
+	}
+	e := control.Errorf(control.Code(engine.CodeContextLength), "This model's maximum context length is %d tokens. However, you requested %s tokens in the prompt. %s",
+		limit, control.Word(got), control.Word(advice))
+	e.Param, e.Err = param, &wire.Overlong{Limit: limit, Got: got}
+	return e
+}
+
+// CheckLength refuses a text of n bytes that cannot fit before it is
+// tokenized, which takes time and memory by its length.
+func CheckLength(m model.Model, param string, n int) error {
+	longest := m.Tokenizer().LongestToken()
+	if n > m.ContextLength()*longest {
+		return ContextError(param, m, "at least ", (n+longest-1)/longest)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// A ModelEntry is one model of /v1/models. context_length and max_model_len
+// are what clients that ask read.
+type ModelEntry struct {
+	ID            string `json:"id"`
+	Object        string `json:"object"`
+	Created       int64  `json:"created"` // Unix seconds
+	OwnedBy       string `json:"owned_by"`
+	ContextLength int    `json:"context_length"`
+	MaxModelLen   int    `json:"max_model_len"`
+	Root          string `json:"root"` // the model behind an alias, as in vLLM
+}
+
+// Entries lists the alias first, then the registry.
+func (a *API) Entries(ctx context.Context) ([]ModelEntry, error) {
+	list, err := a.To.Models.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := a.To.Status.State()
+	out := []ModelEntry{}
+	for _, m := range list {
+		owner, _, ok := strings.Cut(m.ID, "/")
+		if !ok {
+			owner = "tandem"
+		}
+		length := m.ContextLength
+		if state.ContextLimit > 0 {
+			length = min(length, state.ContextLimit)
+		}
+		if l := state.Resident(m.ID); l != nil {
+			length = l.ContextLength // perhaps cut to the machine's memory
+		}
+		e := ModelEntry{m.ID, "model", m.AddedAt.Unix(), owner, length, length, m.ID}
+		out = append(out, e)
+		if m.ID == state.Choice {
+			e.ID, e.OwnedBy = control.Alias, "tandem"
+			out = append([]ModelEntry{e}, out...)
+		}
+	}
+	return out, nil
+}
+
+// Entry returns the model with that id, or the alias.
+func (a *API) Entry(ctx context.Context, id string) (ModelEntry, error) {
+	list, err := a.Entries(ctx)
+	if err != nil {
+		return ModelEntry{}, err
+	}
+	for _, e := range list {
+		if e.ID == id {
+			return e, nil
+		}
+	}
+	return ModelEntry{}, control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /v1/models lists those that are.", wire.Clip(id))
+}

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+const (
+	MaxN        = 8  // continuations of one prompt
+	MaxChoices  = 64 // continuations of one request, over all its prompts
+	MaxParallel = 8  // of one request's continuations generated at once
+)
+
+// Params are what both generating routes take.
+type Params struct {
+	Model          string
+	N              int
+	bestOf         int  // continuations that are computed, of which n are returned; 0 where that is not asked for
+	Several        int  // prompts; 0 where a request has one
+	MaxTokens      *int // nil = what the context leaves
+	Stop           []string
+	ignoreEOS      bool
+	speculation    engine.Speculation
+	Prediction     string         // what the client expects to be generated
+	Grammar        *model.Grammar // nil for any text
+	GrammarParam   string         // the field it is of
+	Thinking       Thinking
+	Single         bool // one call at most
+	ReturnTokenIDs bool
+	ReturnDrafts   bool
+	Stream         bool
+	IncludeUsage   bool
+	Seed           *uint64
+
+	temperature, topP, minP  *float64
+	repetition               *float64
+	presence, frequency      *float64
+	topK                     *int
+	logitBias                map[int32]float32
+	Logprobs, PromptLogprobs bool
+	TopLogprobs              int
+	KeepPrompt               bool   // echo
+	PromptParam              string // how this route spells it, for errors
+
+	Resumes *resumption // nil for a request of its own
+}
+
+// Continuations returns how many are computed.
+func (p *Params) Continuations() int { return max(p.N, p.bestOf) * max(1, p.Several) }
+
+// readParams reads the shared fields of a request into p.
+func (p *Params) Read(f *wire.Fields) {
+	p.Model = f.String("model")
+	if f.Err == nil && p.Model == "" {
+		f.Fail("model", "is missing: name a model of /v1/models, or \"tandem\" for the chosen one.")
+	}
+	p.Stream = f.Bool("stream")
+	if o := f.Object("stream_options"); o != nil {
+		p.IncludeUsage = o.Bool("include_usage")
+		f.Take(o)
+	}
+	p.N = 1
+	if n := f.Int("n", 1, MaxN); n != nil {
+		p.N = *n
+	}
+	p.ReadSampling(f, "repetition_penalty")
+	p.logitBias = readLogitBias(f)
+	p.Seed = ReadSeed(f, "seed")
+	p.Stop = ReadStop(f, "stop")
+	p.ignoreEOS = f.Bool("ignore_eos")
+	p.ReturnTokenIDs = f.Bool("return_token_ids")
+	p.ReturnDrafts = f.Bool("return_draft_info")
+	p.speculation = readSpeculation(f)
+	p.Grammar, p.GrammarParam = readResponseFormat(f), "response_format"
+}
+
+// ReadSampling reads how to draw; key is what the protocol calls the repetition penalty.
+func (p *Params) ReadSampling(f *wire.Fields, key string) {
+	p.temperature = f.Number("temperature", 0, math.MaxFloat64)
+	p.topP = f.Number("top_p", 0, 1)
+	p.minP = f.Number("min_p", 0, 1)
+	p.topK = f.Int("top_k", -1, math.MaxInt32)
+	p.presence = f.Number("presence_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.frequency = f.Number("frequency_penalty", -math.MaxFloat32, math.MaxFloat32)
+	p.repetition = f.Number(key, 0, math.MaxFloat64)
+	if p.repetition != nil && *p.repetition == 0 {
+		f.Fail(key, "must be above 0 (1 = off).")
+	}
+}
+
+func ReadSeed(f *wire.Fields, key string) *uint64 {
+	v := f.Raw(key)
+	if v == nil {
+		return nil
+	}
+	if x, err := strconv.ParseUint(string(v), 10, 64); err == nil {
+		return &x
+	}
+	x, ok := wire.WholeNumber(v)
+	if !ok {
+		f.Fail(key, "must be a whole number.")
+		return nil
+	}
+	return new(uint64(x))
+}
+
+func ReadStop(f *wire.Fields, key string) []string {
+	// An empty stop text comes from forms left blank; it stops nothing.
+	stop := slices.DeleteFunc(f.Strings(key), func(s string) bool { return s == "" })
+	if len(stop) > engine.MaxStops {
+		f.Fail(key, "may hold %d texts, not %d.", engine.MaxStops, len(stop))
+	}
+	for _, s := range stop {
+		if n := utf8.RuneCountInString(s); n > engine.MaxStopLength {
+			f.Fail(key, "holds a text of %d characters; %d are allowed.", n, engine.MaxStopLength)
+		}
+	}
+	return stop
+}
+
+func readLogitBias(f *wire.Fields) map[int32]float32 {
+	o := f.Object("logit_bias")
+	if o == nil || len(o.Values) == 0 {
+		return nil
+	}
+	bias := make(map[int32]float32, len(o.Values))
+	for key := range o.Values {
+		id, err := strconv.ParseInt(key, 10, 32)
+		if err != nil || id < 0 {
+			f.Fail("logit_bias", "must map token ids to numbers; %q is no token id.", wire.Clip(key))
+			return nil
+		}
+		if x := o.Number(key, -100, 100); x != nil {
+			bias[int32(id)] = float32(*x)
+		}
+	}
+	f.Take(o)
+	return bias
+}
+
+// speculationKeys are all that a request can say of speculation. The protocol
+// is ours, so that another name is a mistake.
+var speculationKeys = []string{"drafter", "depth", "rollback", "rule", "exact"}
+
+// readSpeculation reads how to decode. Whether the model has the drafter is for
+// the engine to say. A request that says anything chooses for itself, whatever
+// the default is.
+func readSpeculation(f *wire.Fields) (r engine.Speculation) {
+	o := f.Object("speculation")
+	if o == nil {
+		return r
+	}
+	oneOf := func(key string, known ...string) string {
+		v := o.String(key)
+		if o.Err == nil && v != "" && !slices.Contains(known, v) {
+			o.Fail(key, "is one of %q, not %q.", control.Words(known), wire.Clip(v))
+		}
+		return v
+	}
+	r.Drafter = oneOf("drafter", control.Drafters...)
+	r.Rollback = engine.Rollback(oneOf("rollback", control.Rollbacks...))
+	r.Rule = engine.Rule(oneOf("rule", control.Rules...))
+	r.Depth = o.Int("depth", 0, control.MaxDepth)
+	r.Exact = o.Bool("exact")
+	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
+		if !slices.Contains(speculationKeys, key) {
+			f.Fail("speculation", "has no %q; it takes %s.", wire.Clip(key), control.Word(strings.Join(speculationKeys, ", ")))
+		}
+	}
+	f.Take(o)
+	r.Drafter = cmp.Or(r.Drafter, engine.Auto)
+	return r
+}
+
+// Request fills an engine.Request for one prompt; d fills what the client left open.
+func (p *Params) Request(prompt []int32, d model.Defaults, index int) engine.Request {
+	r := engine.Request{
+		Prompt:         prompt,
+		MaxTokens:      p.MaxTokens,
+		Stop:           p.Stop,
+		IgnoreEOS:      p.ignoreEOS,
+		Speculation:    p.speculation,
+		Logprobs:       p.Logprobs,
+		TopLogprobs:    p.TopLogprobs,
+		PromptLogprobs: p.PromptLogprobs,
+	}
+	if p.Seed != nil {
+		r.Seed = new(*p.Seed + uint64(index))
+	}
+	s := &r.Sampling
+	s.Temperature = First(1, p.temperature, d.Temperature)
+	s.TopK = max(0, First(0, p.topK, d.TopK)) // -1 = off, as in vLLM
+	s.TopP = First(1, p.topP, d.TopP)
+	if s.TopP == 0 {
+		s.TopP = math.SmallestNonzeroFloat32 // the engine's 0 is off; the client's means the likeliest only
+	}
+	s.MinP = First(0, p.minP, d.MinP)
+	s.RepetitionPenalty = First(1, p.repetition, d.RepetitionPenalty)
+	s.PresencePenalty = First(0, p.presence)
+	s.FrequencyPenalty = First(0, p.frequency)
+	s.LogitBias = p.logitBias
+	return r
+}
+
+// First returns the first value that is set, or otherwise.
+func First[T any](otherwise T, values ...*T) T {
+	for _, v := range values {
+		if v != nil {
+			return *v
+		}
+	}
+	return otherwise
+}
+
+// tokenIDs reads a list of token ids below vocab, also of such that a client wrote as 16.0.
+func tokenIDs(v json.RawMessage, vocab int, param string) ([]int32, error) {
+	var list []*float64 // so that a null is no 0
+	err := json.Unmarshal(v, &list)
+	if err != nil || slices.ContainsFunc(list, func(id *float64) bool { return id == nil || *id != math.Trunc(*id) || math.Abs(*id) > math.MaxInt32 }) {
+		return nil, wire.Invalid(param, "%s must be a list of token ids.", param)
+	}
+	ids := make([]int32, len(list))
+	for i, id := range list {
+		if ids[i] = int32(*id); ids[i] < 0 || int(ids[i]) >= vocab {
+			return nil, wire.Invalid(param, "%s holds token id %d; the model's ids are below %d.", param, ids[i], vocab)
+		}
+	}
+	return ids, nil
+}

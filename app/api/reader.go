@@ -1,0 +1,149 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// Limits of one request to read texts.
+const (
+	MaxTexts      = engine.MaxTexts // inputs or documents
+	MaxReadTokens = 4 << 20         // of all together, a query counting with each document
+)
+
+// Generates refuses models that go on with no text.
+func Generates(m model.Model) error {
+	if m.Reader().Kind() != control.KindEmbedding {
+		return nil
+	}
+	return wire.Invalid("model", "The model %s makes embeddings and generates no text: name another model, or send texts to /v1/embeddings.", control.Word(m.ID()))
+}
+
+// CheckKind refuses models of another kind than the route asks for. who says what
+// would do.
+func CheckKind(m model.Model, kind, who string) error {
+	what := map[string]string{"": "generates text", control.KindEmbedding: "makes embeddings", control.KindReranker: "is a reranker"}[m.Reader().Kind()]
+	if m.Reader().Kind() != kind {
+		return wire.Invalid("model", "The model %s %s; %s.", control.Word(m.ID()), control.Word(what), control.Word(who))
+	}
+	return nil
+}
+
+// A ReadRequest is the body of a route whose answer is what a model makes of texts.
+type ReadRequest interface {
+	ModelName() string
+	// texts hands the texts of the request to the intake.
+	Texts(*Intake) error
+	// answer returns the body of the answer.
+	Answer(run *Run, m model.Model, texts [][]int32) ([]byte, error)
+}
+
+// TextsRoute answers such a route.
+func (a *API) TextsRoute(endpoint string, read func(*wire.Fields) (ReadRequest, error)) wire.Handler {
+	return a.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *Run) error {
+		var held wire.Place
+		defer held.Release()
+		_, f, err := a.ReadFields(w, r, &held)
+		if err != nil {
+			return err
+		}
+		run.setModel(wire.Clip(f.String("model")))
+		req, err := read(f)
+		if err != nil {
+			return err
+		}
+		m, err := a.acquire(run, req.ModelName())
+		if err != nil {
+			return err
+		}
+		release := sync.OnceFunc(m.Release)
+		defer release()
+		in := &Intake{ctx: run.Ctx, Model: m}
+		if err := req.Texts(in); err != nil {
+			return err
+		}
+		held.Release()
+		run.promptTokens.Store(int64(in.n))
+		whole, err := req.Answer(run, m, in.texts)
+		if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
+			err = cause // the engine knows no more than that
+		}
+		if err != nil {
+			return err
+		}
+		release()
+		run.began = true
+		w.Header().Set("Content-Type", "application/json")
+		return wire.WriteWhole(w, http.StatusOK, whole)
+	})
+}
+
+// Reading is what a run has read of texts, for the model to complete.
+func (u *Run) Reading(texts [][]int32) engine.Reading {
+	return engine.Reading{Texts: texts, Client: u.client, Progress: func(done int) { u.promptDone.Store(int64(done)) }}
+}
+
+// Took notes what a reader took.
+func (u *Run) Took(t engine.Stats) {
+	row := &u.Row
+	row.PromptTokens, row.PeakBytes = t.PromptTokens, t.PeakBytes
+	row.QueueMS, row.PrefillMS = ms(t.Queue), ms(t.Prefill)
+	row.FinishReason = string(t.Finish)
+	u.api.metrics.tokens(t)
+}
+
+// ModelOf reads the field that every route has.
+func ModelOf(f *wire.Fields) string {
+	model := f.String("model")
+	if f.Err == nil && model == "" {
+		f.Fail("model", "is missing: name a model of /v1/models.")
+	}
+	return model
+}
+
+// An Intake gathers the texts of one request.
+type Intake struct {
+	ctx   context.Context // the request's: tokenizing much takes time
+	Model model.Model
+	texts [][]int32
+	n     int // tokens of all
+}
+
+// Add takes in the tokens of one text, or why there are none. param names it in
+// errors.
+func (t *Intake) Add(param string, ids []int32, err error) error {
+	m := t.Model
+	t.n += len(ids)
+	switch n, limit := len(ids), m.ContextLength(); {
+	case err != nil:
+		return err
+	case t.ctx.Err() != nil:
+		return context.Cause(t.ctx)
+	case n == 0:
+		return wire.Invalid(param, "%s is empty; send some text.", param)
+	case n > limit:
+		return ContextError(param, m, "", n)
+	case t.n > MaxReadTokens:
+		return wire.Invalid(param, "The texts up to %s have %d tokens; %d are allowed in one request. Send them in several.", param, t.n, MaxReadTokens)
+	}
+	if i := slices.IndexFunc(ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
+		return wire.Invalid(param, "%s holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
+			param, m.Tokenizer().TokenBytes(ids[i]), ids[i], m.ID(), m.VocabSize())
+	}
+	t.texts = append(t.texts, ids)
+	return nil
+}
+
+// AppendReadUsage appends the usage of a request that generates nothing.
+func AppendReadUsage(dst []byte, t engine.Stats) []byte {
+	return fmt.Appendf(dst, `,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, t.PromptTokens, t.PromptTokens)
+}

@@ -1,0 +1,22 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"tandem/app/model"
+)
+
+// TestIntakeStopsWhenClientLeaves: a client that left is not tokenized for.
+func TestIntakeStopsWhenClientLeaves(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	in := &Intake{ctx: ctx, Model: &model.Fake{Context: 8}}
+	if err := in.Add("input", []int32{1}, nil); err != nil {
+		t.Error(err)
+	}
+	leave()
+	if err := in.Add("input", []int32{1}, nil); !errors.Is(err, context.Canceled) || len(in.texts) != 1 {
+		t.Errorf("after the client left: %v", err)
+	}
+}

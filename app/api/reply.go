@@ -1,0 +1,186 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A Reply is the answer to one generating request, whole or in chunks.
+type Reply struct {
+	Id      string
+	Created int64       // Unix seconds
+	Model   model.Model // nil until it is there, like release and the choices
+	Release func()      // of the model, before the client knows that it is answered: what it asks next may need the model idle
+	Run     *Run
+	Params  *Params
+	form    Form
+	Choices []*Choice
+}
+
+// Name is the model's, as the client has it until the model is there.
+func (r *Reply) Name() string {
+	if r.Model == nil {
+		return r.Run.Row.Model
+	}
+	return r.Model.ID()
+}
+
+// Send queues an event for a stream's client, which is cut if it is too far behind.
+func (r *Reply) Send(out *wire.EventStream, name string, data []byte) {
+	if !out.SendEvent(name, data) {
+		r.Run.cancel(wire.ErrSlowReader)
+	}
+}
+
+// Usage is OpenAI's.
+type Usage struct {
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	TotalTokens      int `json:"total_tokens"`
+
+	PromptTokensDetails struct {
+		CachedTokens int `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+
+	// Of a prediction those tokens count that were tried; all the drafters'
+	// are in timings.
+	CompletionTokensDetails struct {
+		ReasoningTokens          int `json:"reasoning_tokens"`
+		AcceptedPredictionTokens int `json:"accepted_prediction_tokens"`
+		RejectedPredictionTokens int `json:"rejected_prediction_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (r *Reply) Usage() Usage {
+	t := r.Total()
+	u := Usage{PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, TotalTokens: t.PromptTokens + t.CompletionTokens}
+	u.PromptTokensDetails.CachedTokens = t.CachedTokens
+	u.CompletionTokensDetails.ReasoningTokens = t.Thoughts
+	u.CompletionTokensDetails.AcceptedPredictionTokens = t.PredictionAccepted
+	u.CompletionTokensDetails.RejectedPredictionTokens = t.PredictionRejected
+	return u
+}
+
+// Timings has llama.cpp's fields, then ours.
+type Timings struct {
+	CacheN              int     `json:"cache_n"`
+	PromptN             int     `json:"prompt_n"` // evaluated, so without cache_n
+	PromptMS            float64 `json:"prompt_ms"`
+	PromptPerTokenMS    float64 `json:"prompt_per_token_ms"`
+	PromptPerSecond     float64 `json:"prompt_per_second"`
+	PredictedN          int     `json:"predicted_n"`
+	PredictedMS         float64 `json:"predicted_ms"` // first token until the last
+	PredictedPerTokenMS float64 `json:"predicted_per_token_ms"`
+	PredictedPerSecond  float64 `json:"predicted_per_second"`
+	DraftN              int     `json:"draft_n"`
+	DraftNAccepted      int     `json:"draft_n_accepted"`
+
+	Drafter         string  `json:"drafter"`           // that proposed, empty if none did
+	NoDrafter       string  `json:"no_drafter"`        // why none did, or one no longer does
+	Rounds          int     `json:"rounds"`            // forwards after the prompt's
+	Verifies        int     `json:"verifies"`          // of these, with drafts
+	TokensPerVerify float64 `json:"tokens_per_verify"` // that a round with drafts gave; the target's own counts where the text ended before it, too
+	Syncs           int     `json:"syncs"`
+	Repeats         int     `json:"repeats"` // tokens before the text looped, 0 if it did not
+	QueueMS         float64 `json:"queue_ms"`
+	FirstTokenMS    float64 `json:"first_token_ms"` // arrival in the engine until the first token
+	DraftMS         float64 `json:"draft_ms"`       // of predicted_ms, until proposals were dispatched
+	VerifyMS        float64 `json:"verify_ms"`      // and from there until their rounds were read
+	RestoreMS       float64 `json:"restore_ms"`
+	MatchedN        int     `json:"matched_n"`
+	MissReason      string  `json:"miss_reason"`
+	RunID           int64   `json:"run_id"`
+	Stopped         bool    `json:"stopped,omitempty"` // by POST /app/runs/{id}/cancel; what had not ended has the finish_reason length
+}
+
+func (r *Reply) Timings() Timings {
+	t := r.Total()
+	out := Timings{
+		CacheN: t.CachedTokens, PromptN: t.PromptTokens - t.CachedTokens, PromptMS: ms(t.Prefill),
+		PredictedN: t.CompletionTokens, PredictedMS: ms(t.Decode),
+		DraftN: t.Drafted, DraftNAccepted: t.Accepted, Drafter: t.Drafter, NoDrafter: t.NoDrafter,
+		Rounds: t.Rounds, Verifies: t.verifies, Syncs: t.Syncs, Repeats: t.Repeats, QueueMS: ms(t.Queue), FirstTokenMS: ms(t.FirstToken),
+		DraftMS: ms(t.Draft), VerifyMS: ms(t.Verify),
+		RestoreMS: ms(t.Restore), MatchedN: t.Matched, MissReason: t.Miss, RunID: r.Run.Row.ID,
+		Stopped: context.Cause(r.Run.Ctx) == wire.ErrRunCancelled,
+	}
+	if t.verifies > 0 {
+		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
+	}
+	// Of a prompt that was not read to its end nobody knows how many tokens took that long.
+	if read := !out.Stopped || t.FirstToken > 0; read && out.PromptN > 0 && t.Prefill > 0 {
+		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
+		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
+	}
+	// Decode spans the gaps between tokens: one less than there are tokens,
+	// in every choice. It is what the clock says, with the time that a process was
+	// stopped: the client waited for it. What Now tells leaves such a gap out, see
+	// pace. While a machine sleeps the clock stands still.
+	if gaps := t.CompletionTokens - t.Given - len(r.Choices); gaps > 0 && t.Decode > 0 {
+		out.PredictedPerTokenMS = out.PredictedMS / float64(gaps)
+		out.PredictedPerSecond = float64(gaps) / t.Decode.Seconds()
+	}
+	return out
+}
+
+// ms is d in milliseconds, with microseconds behind the point.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// A total is the sum of a reply's choices.
+type total struct {
+	engine.Stats
+	verifies int // rounds with drafts
+	Thoughts int // of CompletionTokens, those of reasoning
+}
+
+// Total adds the choices up as control.Run says: counts are sums, a shared
+// prompt counts once, durations are the longest, and the place where the text
+// loops is the first choice's.
+func (r *Reply) Total() total {
+	t := total{Stats: engine.Stats{PromptTokens: countPrompts(r.Choices)}}
+	var last *Prompt
+	for i, c := range r.Choices {
+		st := c.Stats
+		if i == 0 {
+			t.Seed, t.Finish = st.Seed, st.Finish
+			t.Repeats = st.Repeats
+		}
+		if c.Prompt != last {
+			t.CachedTokens += st.CachedTokens
+			t.Matched += st.Matched
+			t.Miss = cmp.Or(t.Miss, st.Miss)
+			last = c.Prompt
+		}
+		t.CompletionTokens += st.CompletionTokens
+		t.Thoughts += c.thought.tokens
+		t.Given += st.Given
+		t.Drafted += st.Drafted
+		t.Accepted += st.Accepted
+		t.PredictionAccepted += st.PredictionAccepted
+		t.PredictionRejected += st.PredictionRejected
+		for _, n := range st.Depths {
+			if n > 0 {
+				t.verifies++
+			}
+		}
+		t.Drafter = cmp.Or(t.Drafter, st.Drafter)
+		t.NoDrafter = cmp.Or(t.NoDrafter, st.NoDrafter)
+		t.Rounds += st.Rounds
+		t.Syncs += st.Syncs
+		t.Restore = max(t.Restore, st.Restore)
+		t.Queue = max(t.Queue, st.Queue)
+		t.Prefill = max(t.Prefill, st.Prefill)
+		t.FirstToken = max(t.FirstToken, st.FirstToken)
+		t.Decode = max(t.Decode, st.Decode)
+		t.Draft = max(t.Draft, st.Draft)
+		t.Verify = max(t.Verify, st.Verify)
+		t.Total = max(t.Total, st.Total)
+		t.PeakBytes = max(t.PeakBytes, st.PeakBytes)
+	}
+	return t
+}

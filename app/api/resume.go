@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A resumption goes on with a run that was cut off.
+type resumption struct {
+	run    int64
+	client string // of that run: what it left is the same client's
+	body   []byte // of the request
+	key    string // of the model as it was
+	how    Replay
+	text   []int32 // as far as it was kept; nil where nothing was
+	prompt int     // tokens of it
+}
+
+// apply has the one choice of the request go on where the run was cut off.
+func (r *resumption) apply(m model.Model, c *Choice) error {
+	if r.key != m.Key() {
+		return control.Errorf(control.CodeNotKept, "The model %s is not what it was in run %d, or is loaded otherwise, so its answer cannot go on; send the request again.", control.Word(m.ID()), r.run)
+	}
+	if err := r.how.apply(&c.Req); err != nil {
+		return err
+	}
+	if len(r.text) <= r.prompt || c.Req.Logprobs || c.Req.PromptLogprobs {
+		return nil // from the beginning; the ids are the same
+	}
+	if !slices.Equal(r.text[:r.prompt], c.Prompt.Ids) {
+		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
+	}
+	c.Req.Generated = r.text[r.prompt:]
+	return nil
+}
+
+// RunID reads the id in the path.
+func RunID(r *http.Request) (int64, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return 0, control.Errorf(control.CodeRunNotFound, "%q is no run's id; a run's id is a number.", wire.Clip(r.PathValue("id")))
+	}
+	return id, nil
+}
+
+// textLeft returns what is left of a run that was cut off: all of its text where the
+// program lived to keep that, otherwise as far as a checkpoint has it.
+func (a *API) textLeft(ctx context.Context, t control.RunText) []int32 {
+	if t.Tail != nil {
+		if ids, err := a.runText(ctx, t); err == nil {
+			return ids
+		}
+	}
+	ids, err := a.To.Texts.RunCheckpoint(ctx, t.Run)
+	if err != nil {
+		return nil // from the beginning
+	}
+	return ids
+}
+
+// Resume answers as the run's own route does, a chat's for a response, with its whole
+// answer: first what had been generated until it was cut off, as far as that was kept,
+// then the rest. The body may set stream, stream_options and return_token_ids.
+func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
+	id, err := RunID(r)
+	if err != nil {
+		return err
+	}
+	row, err := a.To.Runs.Run(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if row.EndedAt.IsZero() {
+		return control.Errorf(control.CodeInvalid, "Run %d is still in flight.", id)
+	}
+	text, err := a.To.Texts.RunText(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	read := a.readers[row.Endpoint]
+	if text.Request == nil || read == nil {
+		return control.Errorf(control.CodeNotKept, "Run %d cannot be resumed: it was not cut off before its end, or what was asked was not kept.", id)
+	}
+	from := &resumption{run: id, client: row.Client, body: text.Request, key: text.Key, prompt: text.Prompt}
+	if err := json.Unmarshal(text.Replay, &from.how); err != nil {
+		return err
+	}
+	from.text = a.textLeft(r.Context(), text)
+	return a.Continuation(row.Endpoint, from, func(f *wire.Fields) (Request, error) {
+		stored, err := wire.ParseFields(text.Request, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range []string{"stream", "stream_options", "return_token_ids"} {
+			if v := f.Raw(key); v != nil {
+				stored.Values[key] = v
+			}
+		}
+		stored.Values["model"], err = json.Marshal(text.Model)
+		if err != nil {
+			return nil, err
+		}
+		req, err := read(stored)
+		if err != nil {
+			return nil, err
+		}
+		p := req.Common()
+		p.Seed, p.Resumes = &from.how.Seed, from
+		return req, nil
+	})(w, r)
+}

@@ -1,0 +1,313 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A Run is one request to a generating route, from its arrival to its row in
+// the history.
+type Run struct {
+	api    *API
+	Ctx    context.Context
+	cancel context.CancelCauseFunc
+	Start  time.Time
+	Key    int64         // in the table of runs: row.ID, or below 0 if there is no row
+	name   string        // its client's, see runNameHeader; may be empty
+	client string        // see clientOf
+	Ended  chan struct{} // closed once its row is complete
+
+	// returns is set where its client may come back and have it resumed: see resumableHeader.
+	returns bool
+
+	Row   control.Run      // the handler's goroutine alone, or its stream's, but for ID, StartedAt, Client, Endpoint
+	reply *Reply           // nil until the request is understood
+	text  *control.RunText // nil if it is not kept
+	began bool             // a status line is out
+
+	claimed int // requests that it counts for, see API.claim; guarded by runTable.mu
+
+	// passing is one of a person who is told here and now why it is refused: unless
+	// some work was done, such a one leaves no row.
+	passing bool
+
+	// For GET /app/state and the histograms.
+	model            atomic.Pointer[string]
+	promptDone       atomic.Int64
+	promptTokens     atomic.Int64
+	completionTokens atomic.Int64
+	lastToken        atomic.Int64 // since start, nanoseconds; 0 before the first
+	pace             pace
+	verifies         atomic.Int64
+	accepted         atomic.Int64
+}
+
+// runTable holds the runs in flight.
+type runTable struct {
+	Mu      sync.Mutex
+	Runs    map[int64]*Run
+	unnamed int64 // runs the database has no row for count down from here
+	closed  bool
+}
+
+// RunNameHeader has the name that a client gives its request, to cancel it by
+// before any of the answer is there: while the model is loaded, in the queue and
+// in prefill an id could only be guessed.
+const RunNameHeader = "X-Tandem-Request"
+
+// ResumableHeader says that whoever asks may lose the answer without wanting that, as a
+// page does that is loaded anew. A run whose client leaves ends all the same, and can be
+// resumed then.
+const ResumableHeader = "X-Tandem-Resumable"
+
+// RunHeader has the id of the run in the answer, whatever becomes of it.
+const RunHeader = "X-Tandem-Run"
+
+// runNames begin with a letter, so that none is an id.
+var runNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
+
+// runName is the name of a request, empty if its client gave it none.
+func runName(r *http.Request) (string, error) {
+	name := r.Header.Get(RunNameHeader)
+	if name != "" && !runNames.MatchString(name) {
+		return "", control.Errorf(control.CodeInvalid, "%s takes a letter and then at most 63 letters, digits, dashes and underscores.", RunNameHeader)
+	}
+	return name, nil
+}
+
+// begin opens the row of a request that has just arrived, and goes on with from, if that is not nil.
+func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *Run {
+	u := &Run{api: a, Start: time.Now(), name: name, client: wire.ClientOf(r), Ended: make(chan struct{}), returns: r.Header.Get(ResumableHeader) == "true"}
+	u.Ctx, u.cancel = context.WithCancelCause(r.Context())
+	u.Row = control.Run{StartedAt: u.Start.UTC(), Client: wire.ClientName(r), Endpoint: endpoint}
+	if from != nil { // what is forgotten with that run is in this one, too
+		u.Row.Client, u.Row.Resumes = from.client, from.run
+	}
+	u.model.Store(new(string))
+	id, err := a.To.Runs.BeginRun(context.WithoutCancel(r.Context()), u.Row)
+	if err != nil {
+		a.Log.Error("the history takes no row", "err", err)
+	}
+	u.Row.ID = id
+
+	a.Runs.Mu.Lock()
+	defer a.Runs.Mu.Unlock()
+	if u.Key = id; err != nil {
+		a.Runs.unnamed--
+		u.Key = a.Runs.unnamed
+	}
+	a.Runs.Runs[u.Key] = u
+	if a.Runs.closed {
+		u.cancel(wire.ErrStopping)
+	}
+	return u
+}
+
+func (u *Run) setModel(id string) {
+	id = wire.Printable(id)
+	u.Row.Model = id
+	u.model.Store(&id)
+}
+
+// loaded notes that the model is there, or is not coming.
+func (u *Run) loaded() { u.Row.LoadMS = ms(time.Since(u.Start)) }
+
+// token notes a generated token.
+func (u *Run) token(t engine.Token) {
+	u.completionTokens.Add(1)
+	if t.Drafted > 0 {
+		u.verifies.Add(1)
+	}
+	if t.Draft {
+		u.accepted.Add(1)
+	}
+	now := int64(time.Since(u.Start))
+	if last := u.lastToken.Swap(now); last == 0 {
+		u.Row.FirstTokenMS = ms(time.Duration(now))
+		u.api.metrics.firstToken.Observe(time.Duration(now).Seconds())
+	} else {
+		u.api.metrics.betweenTokens.Observe(time.Duration(now - last).Seconds())
+		u.pace.Add(time.Duration(now - last))
+	}
+}
+
+// finish completes the row. err is what the request ended with.
+func (u *Run) finish(err error) {
+	u.cancel(nil)
+	a := u.api
+	// Last, so that what is no longer in flight is in the history.
+	defer func() {
+		a.Runs.Mu.Lock()
+		defer a.Runs.Mu.Unlock()
+		delete(a.Runs.Runs, u.Key)
+		close(u.Ended)
+	}()
+
+	row := &u.Row
+	if u.reply != nil {
+		t := u.reply.Total()
+		row.PromptTokens, row.CachedTokens, row.CompletionTokens = t.PromptTokens, t.CachedTokens, t.CompletionTokens
+		row.Drafter, row.NoDrafter = t.Drafter, t.NoDrafter
+		row.Drafted, row.Accepted, row.Rounds, row.Syncs = t.Drafted, t.Accepted, t.Rounds, t.Syncs
+		row.Verifies, row.Repeats = t.verifies, t.Repeats
+		row.PredictionAccepted, row.PredictionRejected = t.PredictionAccepted, t.PredictionRejected
+		row.Speculation = u.reply.speculation()
+		row.QueueMS, row.RestoreMS, row.PrefillMS = ms(t.Queue), ms(t.Restore), ms(t.Prefill)
+		row.MissReason, row.MatchedTokens = t.Miss, t.Matched
+		if p := u.reply.Choices[0].parted; p != nil {
+			row.Parted = wire.MustJSON(p)
+		}
+		row.DraftMS, row.VerifyMS = ms(t.Draft), ms(t.Verify)
+		row.PeakBytes, row.Seed = t.PeakBytes, int64(t.Seed)
+		row.FinishReason = string(u.reply.Choices[0].Finish)
+		a.metrics.tokens(t.Stats)
+	}
+	status := http.StatusOK
+	switch cause := context.Cause(u.Ctx); {
+	case cause == wire.ErrRunCancelled:
+		row.FinishReason, status = control.FinishCancel, wire.StatusClientGone
+	case err != nil && wire.FailureOf(err).Status == wire.StatusClientGone:
+		row.FinishReason, status = control.FinishCancel, wire.StatusClientGone
+		if u.returns {
+			row.FinishReason = control.FinishInterrupted
+		}
+	case err != nil:
+		row.FinishReason, row.Error, row.Message = control.FinishError, recorded(err), sentence(err)
+		if cause == error(wire.ErrStopping) && u.text != nil { // it can be resumed
+			row.FinishReason = control.FinishInterrupted
+		}
+		status = wire.FailureOf(err).Status
+		if status == http.StatusInternalServerError && u.began {
+			a.Log.Error("request failed", "run", row.ID, "err", err)
+		}
+	}
+	row.EndedAt = time.Now().UTC()
+	row.TotalMS = ms(time.Since(u.Start))
+	a.metrics.Request(row.Endpoint, status, time.Since(u.Start))
+	if dropped := u.dropped(err); dropped && u.Key > 0 {
+		if err := a.To.Runs.DropRun(context.WithoutCancel(u.Ctx), row.ID); err != nil {
+			a.Log.Error("the history keeps a run that was refused", "run", row.ID, "err", err)
+		}
+	} else if a.endText(u); u.Key > 0 {
+		if err := a.To.Runs.FinishRun(context.WithoutCancel(u.Ctx), *row); err != nil {
+			a.Log.Error("the history does not take the end of a run", "run", row.ID, "err", err)
+		}
+	}
+	a.Log.Info("request", "run", row.ID, "endpoint", row.Endpoint, "model", row.Model, "status", status,
+		"prompt", row.PromptTokens, "completion", row.CompletionTokens, "ms", row.TotalMS, "finish", row.FinishReason, "err", row.Error)
+}
+
+// dropped reports whether a run leaves no row: see passing. One that somebody
+// stopped was no refusal, and a defect is not forgotten.
+func (u *Run) dropped(err error) bool {
+	if !u.passing || err == nil || u.began || u.promptDone.Load() > 0 || u.completionTokens.Load() > 0 {
+		return false
+	}
+	status := wire.FailureOf(err).Status
+	return status != wire.StatusClientGone && status != http.StatusInternalServerError && context.Cause(u.Ctx) != wire.ErrRunCancelled
+}
+
+// speculation is what the history keeps of a reply's rounds.
+func (r *Reply) speculation() json.RawMessage {
+	var choices []control.Rounds
+	for _, c := range r.Choices {
+		choices = append(choices, control.Rounds{Drafted: c.Stats.Depths, Accepted: c.Stats.Accepts})
+	}
+	how := control.NewSpeculation(choices)
+	if b := r.Choices[0].Stats.Blocks; b.Count > 0 {
+		how.BlockMS = &control.BlockMS{First8: ms(b.First8()), Mean: ms(b.Mean()), Max: ms(b.Max)}
+	}
+	s := r.Params.speculation
+	if asked := (control.Asked{Drafter: s.Drafter, Depth: s.Depth, Rollback: string(s.Rollback), Rule: string(s.Rule), Exact: s.Exact}); asked != (control.Asked{}) {
+		how.Asked = &asked
+	}
+	return wire.MustJSON(how)
+}
+
+// recorded is what the history keeps of an error for programs: its code and the
+// field at fault.
+func recorded(err error) string {
+	f := wire.FailureOf(err)
+	if f.Body.Param == nil {
+		return f.Body.Code
+	}
+	return f.Body.Code + ": " + *f.Body.Param
+}
+
+// mostSentence is how much of an error's message the history keeps, in bytes.
+const mostSentence = 500
+
+// sentence is what the history keeps of an error for people: what the client was
+// told, without what it wrote itself.
+func sentence(err error) string {
+	text := ""
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		text = e.Record
+	} else if e, ok := errors.AsType[*engine.Error](err); ok {
+		text = e.Message // which has numbers and names of drafters
+	} else if wire.FailureOf(err).Status == http.StatusInternalServerError {
+		text = wire.ErrPanic.Record
+	}
+	return wire.Shorten(wire.Printable(text), mostSentence)
+}
+
+// Active lists the runs in flight, oldest first.
+func (a *API) Active() []control.Active {
+	a.Runs.Mu.Lock()
+	defer a.Runs.Mu.Unlock()
+	list := []control.Active{}
+	for _, u := range a.Runs.Runs {
+		list = append(list, control.Active{
+			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client, StartedAt: u.Row.StartedAt,
+			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
+			PerSecond: u.pace.perSecond(), Verifies: int(u.verifies.Load()), Accepted: int(u.accepted.Load()),
+		})
+	}
+	slices.SortFunc(list, func(a, b control.Active) int {
+		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	return list
+}
+
+// CancelRun ends a run in flight by its id, or those of a name; false if there
+// is none.
+func (a *API) CancelRun(name string) bool { return len(a.EndRuns(name, wire.ErrRunCancelled)) > 0 }
+
+// EndRuns ends a run in flight by its id, or those of a name, and returns them. They end
+// for the cause: errRunCancelled, or errClientGone for one that nobody reads any more.
+func (a *API) EndRuns(name string, cause error) (list []*Run) {
+	id, err := strconv.ParseInt(name, 10, 64)
+	a.Runs.Mu.Lock()
+	defer a.Runs.Mu.Unlock()
+	for key, u := range a.Runs.Runs {
+		if err == nil && key == id || err != nil && name != "" && u.name == name {
+			u.cancel(cause)
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// Close cancels the requests in flight and those to come. The owner of the
+// listeners calls it when a drain has taken long enough.
+func (a *API) Close() {
+	a.Runs.Mu.Lock()
+	defer a.Runs.Mu.Unlock()
+	a.Runs.closed = true
+	for _, u := range a.Runs.Runs {
+		u.cancel(wire.ErrStopping)
+	}
+}

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// Efforts are what reasoning_effort takes. The first turns thinking off.
+var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// budgetFields are the names that servers have for the most tokens of a thought.
+var budgetFields = []string{"thinking_budget", "thinking_token_budget", "thinking_budget_tokens"}
+
+// Thinking is how a request wants the model to think.
+type Thinking struct {
+	Effort string // empty for the model's own
+	On     *bool  // nil for what the template says
+	Budget *int   // tokens, nil for any number
+	Hidden bool   // it is not part of the reply
+}
+
+// ReadThinking takes the names of OpenAI, of OpenRouter (reasoning), and of the
+// servers of open models.
+func ReadThinking(f *wire.Fields) (t Thinking) {
+	t.Effort = f.OneOf("reasoning_effort", Efforts)
+	for _, key := range budgetFields {
+		if n := f.Int(key, -1, math.MaxInt32); n != nil {
+			t.Budget = n
+		}
+	}
+	t.On = wire.Optional(f, "enable_thinking", f.Bool)
+	if o := f.Object("reasoning"); o != nil {
+		if effort := o.OneOf("effort", Efforts); effort != "" {
+			t.Effort = effort
+		}
+		if n := o.Int("max_tokens", -1, math.MaxInt32); n != nil {
+			t.Budget = n
+		}
+		if on := wire.Optional(o, "enabled", o.Bool); on != nil {
+			t.On = on
+		}
+		t.Hidden = o.Bool("exclude")
+		f.Take(o)
+	}
+	if t.Budget != nil && *t.Budget < 0 { // as peers say: no limit
+		t.Budget = nil
+	}
+	if t.On == nil && t.Effort != "" {
+		t.On = new(t.Effort != Efforts[0])
+	}
+	return t
+}
+
+// Into adds the variables by which templates know it to those that the request sets
+// itself, which count. Which of them a template reads is its family's.
+func (t Thinking) Into(kwargs json.RawMessage) json.RawMessage {
+	set := map[string]json.RawMessage{}
+	if kwargs != nil && json.Unmarshal(kwargs, &set) != nil {
+		return kwargs // to be refused
+	}
+	var more []byte
+	add := func(key string, v any) {
+		if _, ok := set[key]; !ok {
+			more = wire.AppendMember(more, key, v)
+		}
+	}
+	if t.On != nil {
+		add("enable_thinking", *t.On) // Qwen, GLM, SmolLM
+		add("thinking", *t.On)        // DeepSeek, Granite
+	}
+	if t.Effort != "" && t.Effort != Efforts[0] {
+		add("reasoning_effort", t.Effort) // gpt-oss
+	}
+	if t.Budget != nil {
+		add("thinking_budget", *t.Budget) // Seed
+	}
+	switch {
+	case more == nil:
+		return kwargs
+	case len(set) == 0:
+		return slices.Concat([]byte{'{'}, more[1:], []byte{'}'})
+	}
+	kwargs = bytes.TrimRight(kwargs, " \t\r\n")
+	return slices.Concat(kwargs[:len(kwargs)-1], more, []byte{'}'})
+}
+
+// A thought is what a choice has thought so far.
+type thought struct {
+	tokens int  // of it, without the tags as far as these are tokens of their own
+	limit  *int // of tokens, nil for any number
+	hidden bool
+	closed []Span // where it was closed at its limit
+}
+
+// A Span are tokens of an answer that the server put there.
+type Span struct {
+	At int `json:"at"` // tokens of the answer before it
+	N  int `json:"n"`
+}
+
+// put returns how long the answer is behind what the server put there last.
+func (t *thought) put() int {
+	if n := len(t.closed); n > 0 {
+		return t.closed[n-1].At + t.closed[n-1].N
+	}
+	return 0
+}
+
+// MaxClosed bounds how often a choice's thoughts are closed: a model may begin
+// another one each time.
+const MaxClosed = 8
+
+// spent reports whether the choice is amid a thought and may think no more.
+func (c *Choice) spent() bool {
+	t := &c.thought
+	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.Ids) >= t.put() && len(t.closed) < MaxClosed
+}
+
+// closedBefore reports whether the end of the thought comes next in what was generated
+// until the answer was cut off: the server put it there, where it would put it now.
+func (c *Choice) closedBefore(m model.Model) (bool, error) {
+	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
+	n, end := len(c.Ids), len(c.Ids)+len(closing)
+	if err != nil || end > len(c.Req.Generated) || !slices.Equal(c.Req.Generated[n:end], closing) {
+		return false, err
+	}
+	c.thought.closed = append(c.thought.closed, Span{n, len(closing)})
+	return true, nil
+}
+
+// closeThought puts the end of a thought behind what was said: the engine goes on
+// there as if the model had generated it. Without room for it the choice has come
+// to its end.
+func (c *Choice) closeThought(rep *Reply) error {
+	m := rep.Model
+	if there, err := c.closedBefore(m); there || err != nil {
+		return err
+	}
+	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
+	if err != nil {
+		return err
+	}
+	room := m.ContextLength() - len(c.Prompt.Ids)
+	if c.Req.MaxTokens != nil {
+		room = min(room, *c.Req.MaxTokens)
+	}
+	if len(c.Ids)+len(closing) > room {
+		c.Finish = engine.FinishLength
+		return nil
+	}
+	c.thought.closed = append(c.thought.closed, Span{len(c.Ids), len(closing)})
+	c.Req.Generated = slices.Concat(c.Ids, closing)
+	if c.matcher == nil {
+		return nil
+	}
+	if err := c.matcher.Close(); err != nil { // it stands where the engine left it
+		return err
+	}
+	c.matcher = nil
+	if c.matcher, err = m.Matcher(rep.Run.Ctx, *rep.Params.Grammar); err != nil {
+		return err
+	}
+	c.Req.Grammar = c.matcher
+	return nil
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"encoding/json"
+	"slices"
+
+	"tandem/app/dialect"
+	"tandem/app/wire"
+)
+
+// MaxTools bounds the tools of a request. Agents bring some hundreds.
+const MaxTools = 2000
+
+// A Toolbox is what a request offers the model to call, and how the model is to
+// choose. The zero value offers nothing.
+type Toolbox struct {
+	List      json.RawMessage // for the template, as the client wrote it; nil for none
+	Tools     []dialect.Tool  // of these, what has a name
+	Forced    bool            // the answer must be a call
+	Name      string          // of the one tool it must be of; empty for any
+	Single    bool            // one call at most
+	Functions bool            // the client used the older form, and is answered in it
+}
+
+// ReadTools reads tools and tool_choice, or functions and function_call, which is
+// their older form.
+func ReadTools(f *wire.Fields) (b Toolbox) {
+	list, choice := "tools", "tool_choice"
+	if f.Raw(list) == nil && f.Raw("functions") != nil {
+		list, choice = "functions", "function_call"
+		b.Functions, b.Single = true, true
+	}
+	if parallel := wire.Optional(f, "parallel_tool_calls", f.Bool); parallel != nil && !*parallel {
+		b.Single = true
+	}
+	entries := ReadToolList(f, list)
+	chosen := readToolChoice(f, choice)
+	if f.Err != nil {
+		return Toolbox{}
+	}
+	all := make([]Offered, len(entries))
+	for i, entry := range entries {
+		all[i].Entry = entry
+		all[i].Tool, all[i].Named = namedTool(entry)
+	}
+	return b.Choose(f, list, choice, all, chosen)
+}
+
+// An Offered is a tool that a request offers.
+type Offered struct {
+	Entry json.RawMessage // for the template
+	Tool  dialect.Tool
+	Named bool // it can be called
+}
+
+// Choose adds the tools among which a choice leaves the model to choose. list and
+// choice name the fields they are of.
+func (b Toolbox) Choose(f *wire.Fields, list, choice string, all []Offered, chosen ToolChoice) Toolbox {
+	if chosen.Mode == "none" {
+		return Toolbox{}
+	}
+	for _, o := range all {
+		if chosen.Allowed != nil && !(o.Named && slices.Contains(chosen.Allowed, o.Tool.Name)) {
+			continue
+		}
+		if b.List = append(b.List, ','); len(b.List) == 1 {
+			b.List[0] = '['
+		}
+		b.List = append(b.List, o.Entry...)
+		if o.Named {
+			b.Tools = append(b.Tools, o.Tool)
+		}
+	}
+	if b.List != nil {
+		b.List = append(b.List, ']')
+	}
+	b.Forced, b.Name = chosen.Mode == "required", chosen.Name
+	b.Check(f, list, choice)
+	return b
+}
+
+// Check sees that what must be called is there; list and choice are the fields' names.
+func (b *Toolbox) Check(f *wire.Fields, list, choice string) {
+	known := func(name string) bool {
+		return slices.ContainsFunc(b.Tools, func(t dialect.Tool) bool { return t.Name == name })
+	}
+	switch {
+	case b.Forced && len(b.Tools) == 0:
+		f.Fail(choice, "asks for a call, and %s offers nothing to call.", list)
+	case b.Name != "" && !known(b.Name):
+		f.Fail(choice, "names %q, which is not in %s.", wire.Clip(b.Name), list)
+	}
+}
+
+// ReadToolList returns the tools as the client wrote them, functions in the form
+// of tools.
+func ReadToolList(f *wire.Fields, key string) []json.RawMessage {
+	v := f.Raw(key)
+	if v == nil {
+		return nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		f.Fail(key, "must be a list of objects.")
+		return nil
+	}
+	if len(list) > MaxTools {
+		f.Fail(key, "may hold %d tools, not %d.", MaxTools, len(list))
+		return nil
+	}
+	for i, entry := range list {
+		if len(entry) == 0 || entry[0] != '{' {
+			f.Fail(key, "must be a list of objects.")
+			return nil
+		}
+		if key == "functions" {
+			list[i] = slices.Concat(json.RawMessage(`{"type":"function","function":`), entry, json.RawMessage(`}`))
+		}
+	}
+	return list
+}
+
+// namedTool returns what can be called by an entry of tools, if it has a name.
+func namedTool(entry json.RawMessage) (t dialect.Tool, ok bool) {
+	var v struct {
+		Function struct {
+			Name       string          `json:"name"`
+			Parameters json.RawMessage `json:"parameters"`
+			Strict     bool            `json:"strict"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(entry, &v) != nil || v.Function.Name == "" {
+		return t, false
+	}
+	fn := v.Function
+	return dialect.Tool{Name: fn.Name, Parameters: fn.Parameters, Strict: fn.Strict}, true
+}
+
+// A ToolChoice says which calls an answer may be.
+type ToolChoice struct {
+	Mode    string   // "auto", "none" or "required"
+	Name    string   // of the one tool, under required
+	Allowed []string // names; nil for all
+}
+
+// toolChoices are the words of tool_choice. The last is another server's for the
+// one before it.
+var toolChoices = []string{"none", "auto", "required", "any"}
+
+// ReadChoiceWord reads a choice that is a word, or left out; otherwise it returns the
+// object that it is, to be read and taken by f.
+func ReadChoiceWord(f *wire.Fields, key string) (c ToolChoice, o *wire.Fields) {
+	c.Mode = "auto"
+	switch v := f.Raw(key); {
+	case v == nil:
+		return c, nil
+	case v[0] != '"':
+		return c, f.Object(key)
+	}
+	if c.Mode = f.OneOf(key, toolChoices); c.Mode == "any" {
+		c.Mode = "required"
+	}
+	return c, nil
+}
+
+func readToolChoice(f *wire.Fields, key string) ToolChoice {
+	c, o := ReadChoiceWord(f, key)
+	if o == nil {
+		return c
+	}
+	defer f.Take(o)
+	kind := o.String("type")
+	if key == "function_call" { // {"name"}
+		kind = "name"
+	}
+	switch kind {
+	case "name":
+		c.Mode, c.Name = "required", wire.NeededName(o)
+	case "function":
+		c.Mode = "required"
+		if fn := wire.Needed(o, "function"); fn != nil {
+			c.Name = wire.NeededName(fn)
+			o.Take(fn)
+		}
+	case "allowed_tools":
+		if a := wire.Needed(o, "allowed_tools"); a != nil {
+			c.Mode, c.Allowed = readAllowed(a)
+			o.Take(a)
+		}
+	default:
+		o.Fail("type", "is \"function\" or \"allowed_tools\", not %q.", wire.Clip(kind))
+	}
+	return c
+}
+
+// readAllowed reads a choice among some of the tools.
+func readAllowed(f *wire.Fields) (mode string, names []string) {
+	mode = f.OneOf("mode", []string{"auto", "required"})
+	if mode == "" {
+		mode = "auto"
+	}
+	names = []string{}
+	for _, entry := range ReadToolList(f, "tools") {
+		t, ok := namedTool(entry)
+		if !ok {
+			f.Fail("tools", "is a list of {\"type\": \"function\", \"function\": {\"name\"}}.")
+		}
+		names = append(names, t.Name)
+	}
+	return mode, names
+}

@@ -1,0 +1,70 @@
+package ollama
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// An ollamaEmbedRequest is the body of /api/embed, or of the older /api/embeddings,
+// which takes one text. Unlike Ollama we never cut a text that is too long: its
+// vector would be that of another.
+type ollamaEmbedRequest struct {
+	api.Embedding
+	name string // of the model, as asked for
+	one  bool   // the older route
+}
+
+func readOllamaEmbed(f *wire.Fields) (api.ReadRequest, error) {
+	o := &ollamaEmbedRequest{}
+	o.Read(f, "input")
+	if n := f.Int("dimensions", 1, math.MaxInt32); n != nil {
+		o.Dimensions = *n
+	}
+	return o, f.Err
+}
+
+func readOllamaEmbedding(f *wire.Fields) (api.ReadRequest, error) {
+	o := &ollamaEmbedRequest{one: true}
+	o.Read(f, "prompt")
+	if len(o.Input) > 1 {
+		f.Fail("prompt", "must be one text; /api/embed takes several.")
+	}
+	return o, f.Err
+}
+
+// Read reads the model and the texts.
+func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
+	o.name = api.ModelOf(f)
+	o.Model, o.Field = ollamaID(o.name), key
+	if o.Input = f.Strings(key); len(o.Input) == 0 {
+		f.Fail(key, "is missing; send some text.")
+	}
+	o.CheckInput(f)
+}
+
+// Answer implements readRequest.
+func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
+	if err != nil {
+		return nil, err
+	}
+	run.Took(stats)
+	if o.one {
+		return append(api.AppendFloats([]byte(`{"embedding":`), vectors[0]), '}'), nil
+	}
+	b := wire.AppendString([]byte(`{"model":`), o.name)
+	b = append(b, `,"embeddings":[`...)
+	for i, v := range vectors {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = api.AppendFloats(b, v)
+	}
+	load := time.Duration(run.Row.LoadMS * float64(time.Millisecond))
+	return fmt.Appendf(b, `],"total_duration":%d,"load_duration":%d,"prompt_eval_count":%d}`, time.Since(run.Start), load, stats.PromptTokens), nil
+}

@@ -1,0 +1,203 @@
+package ollama
+
+import (
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// An lineForm is how /api/generate and /api/chat answer: an object a line, each
+// with what is new, and a last one with what it took.
+type lineForm struct {
+	chat  bool
+	model string // as the request has it, for what is told before the model is there
+}
+
+// ContentType implements framing.
+func (lineForm) ContentType() string { return "application/x-ndjson" }
+
+// AppendEvent implements framing.
+func (lineForm) AppendEvent(dst []byte, _ string, data []byte) []byte {
+	return append(append(dst, data...), '\n')
+}
+
+// AppendFailure implements framing.
+func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
+	_, body := wire.Ollama{}.Refusal(nil, f)
+	return o.AppendEvent(dst, "", body)
+}
+
+// AppendSilence implements framing: each line is an object to Ollama's programs, so that this
+// is one that says nothing new.
+func (o lineForm) AppendSilence(dst []byte) []byte {
+	piece := o.appendPiece(o.appendHead(nil, o.model), piece{})
+	return o.AppendEvent(dst, "", append(piece, `,"done":false}`...))
+}
+
+// IDPrefix implements form; its answers have no id.
+func (lineForm) IDPrefix() string { return "" }
+
+// An piece is what an object of an answer says.
+type piece struct {
+	text, thought string
+	calls         []*api.Block
+}
+
+// Whole implements form.
+func (o lineForm) Whole(r *api.Reply) []byte {
+	c := r.Choices[0]
+	var s piece
+	for i := range c.Answer.Blocks {
+		s.Say(c, &c.Answer.Blocks[i])
+	}
+	dst := o.appendPiece(o.appendHead(nil, r.Model.ID()), s)
+	if r.Params.Logprobs {
+		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(), c.Heard())
+	}
+	return o.appendEnd(dst, r)
+}
+
+// Say adds a block that has come to its end. A call is one if it is whole, see answer.
+func (s *piece) Say(c *api.Choice, b *api.Block) {
+	switch {
+	case b.Kind == dialect.Text:
+		s.text += string(b.Text)
+	case b.Kind == dialect.Reasoning:
+		s.thought += string(b.Text)
+	case b.Complete():
+		s.calls = append(s.calls, b)
+	default:
+		s.text += c.Parser.Source(b.Index)
+	}
+}
+
+// appendHead appends everything before what is said.
+func (lineForm) appendHead(dst []byte, model string) []byte {
+	dst = wire.AppendString(append(dst, `{"model":`...), model)
+	return append(time.Now().UTC().AppendFormat(append(dst, `,"created_at":"`...), time.RFC3339Nano), '"')
+}
+
+func (o lineForm) appendPiece(dst []byte, s piece) []byte {
+	if !o.chat {
+		dst = wire.AppendString(append(dst, `,"response":`...), s.text)
+		if s.thought != "" {
+			dst = wire.AppendString(append(dst, `,"thinking":`...), s.thought)
+		}
+		return dst
+	}
+	dst = wire.AppendString(append(dst, `,"message":{"role":"assistant","content":`...), s.text)
+	if s.thought != "" {
+		dst = wire.AppendString(append(dst, `,"thinking":`...), s.thought)
+	}
+	for i, b := range s.calls {
+		if i == 0 {
+			dst = append(dst, `,"tool_calls":[`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(append(dst, `{"id":`...), b.Id)
+		dst = wire.AppendString(append(dst, `,"function":{"name":`...), b.Name)
+		dst = append(append(dst, `,"arguments":`...), b.Text...)
+		dst = append(dst, "}}"...)
+	}
+	if len(s.calls) > 0 {
+		dst = append(dst, ']')
+	}
+	return append(dst, '}')
+}
+
+// appendEnd appends what an answer took, durations in nanoseconds.
+func (o lineForm) appendEnd(dst []byte, r *api.Reply) []byte {
+	t := r.Total()
+	reason := string(r.Choices[0].Finish)
+	dst = wire.AppendString(append(dst, `,"done":true,"done_reason":`...), reason)
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"total_duration", int64(time.Since(r.Run.Start))},
+		{"load_duration", int64(r.Run.Row.LoadMS * 1e6)},
+		{"prompt_eval_count", int64(t.PromptTokens)},
+		{"prompt_eval_duration", int64(t.Prefill)},
+		{"eval_count", int64(t.CompletionTokens)},
+		{"eval_duration", int64(t.Decode)},
+	} {
+		dst = wire.AppendMember(dst, n.name, n.value)
+	}
+	return append(dst, '}')
+}
+
+// Stream implements form.
+func (o lineForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+	return &lines{form: o, rep: rep, out: out}
+}
+
+// lines are the events of an ollamaForm, which has one choice.
+type lines struct {
+	form lineForm
+	rep  *api.Reply
+	out  *wire.EventStream
+	open int // the call that was begun and is not told yet, from 1; 0 for none
+}
+
+// Add implements events. A call is told when it is whole, or when what comes behind it says that
+// it never will be.
+func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
+	var s piece
+	for _, p := range parts {
+		if p.Kind != dialect.Arguments {
+			l.settle(c, &s)
+		}
+		switch p.Kind {
+		case dialect.Text:
+			s.text += p.Text
+		case dialect.Reasoning:
+			s.thought += p.Text
+		case dialect.Call:
+			l.open = p.Index + 1
+		}
+	}
+	if l.open > 0 && c.Answer.Call(l.open-1).Complete() {
+		l.settle(c, &s)
+	}
+	l.Send(c, s)
+}
+
+// settle tells the call that was begun.
+func (l *lines) settle(c *api.Choice, s *piece) {
+	if l.open > 0 {
+		s.Say(c, c.Answer.Call(l.open-1))
+		l.open = 0
+	}
+}
+
+// End implements events.
+func (l *lines) End(c *api.Choice) {
+	var s piece
+	l.settle(c, &s)
+	l.Send(c, s)
+}
+
+// Finish implements events.
+func (l *lines) Finish() {
+	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), piece{}), l.rep)
+	l.rep.Release()
+	l.rep.Send(l.out, "", b)
+}
+
+// Send sends what is new, if anything is.
+func (l *lines) Send(c *api.Choice, s piece) {
+	toks := c.Heard()
+	scored := l.rep.Params.Logprobs && len(toks) > 0
+	if s.text == "" && s.thought == "" && s.calls == nil && !scored {
+		return
+	}
+	b := l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), s)
+	if scored {
+		b = api.AppendLogprobs(append(b, `,"logprobs":`...), l.rep.Model.Tokenizer(), toks)
+	}
+	l.rep.Send(l.out, "", append(b, `,"done":false}`...))
+}

@@ -1,0 +1,137 @@
+package ollama
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// MaxLoadBody is the most that a request without anything to say takes.
+const MaxLoadBody = 64 << 10 // bytes
+
+// ollamaGeneration answers one of Ollama's generating routes. A request that says
+// nothing loads the model, or frees it where it is to be kept for no time at all;
+// after another one the model is freed as well.
+func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.Request, error), nothing func(*wire.Fields) bool) wire.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if f := v.peek(w, r); f != nil && nothing(f) {
+			return v.ollamaLoad(w, r, f, endpoint)
+		}
+		var asked *ollamaRequest
+		err := v.Generation(endpoint, func(f *wire.Fields) (api.Request, error) {
+			req, err := read(f)
+			asked, _ = req.(*ollamaRequest)
+			return req, err
+		})(w, r)
+		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
+			if err := v.free(context.WithoutCancel(r.Context()), asked.Common().Model); err != nil {
+				v.Log.Warn("a model that was to be freed stays", "model", asked.Common().Model, "err", err)
+			}
+		}
+		return err
+	}
+}
+
+// peek reads a short body ahead and puts it back; nil for one that is not short, or
+// no object.
+func (v *Routes) peek(w http.ResponseWriter, r *http.Request) *wire.Fields {
+	if wire.CheckJSON(r.Header) != nil || r.ContentLength > MaxLoadBody {
+		return nil
+	}
+	end := v.LimitReading(http.NewResponseController(w))
+	b, err := io.ReadAll(io.LimitReader(r.Body, MaxLoadBody+1))
+	whole := err == nil && len(b) <= MaxLoadBody
+	end(whole)
+	rest := io.Reader(r.Body)
+	if err != nil {
+		rest = failedReader{err}
+	}
+	r.Body = readCloser{io.MultiReader(bytes.NewReader(b), rest), r.Body}
+	if !whole || wire.CheckText(b) != nil {
+		return nil
+	}
+	f, err := wire.ParseFields(b, "")
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// A failedReader fails as what it stands for did.
+type failedReader struct{ err error }
+
+func (r failedReader) Read([]byte) (int, error) { return 0, r.err }
+
+// noPrompt reports whether a request to /api/generate says nothing.
+func noPrompt(f *wire.Fields) bool {
+	return f.String("prompt") == "" && f.String("suffix") == "" && f.Err == nil
+}
+
+// noMessages reports whether one to /api/chat does.
+func noMessages(f *wire.Fields) bool {
+	var list []json.RawMessage
+	v := f.Raw("messages")
+	return v == nil || json.Unmarshal(v, &list) == nil && len(list) == 0
+}
+
+// ollamaLoad answers a request that says nothing.
+func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fields, endpoint string) error {
+	p, keep := readOllama(f), readKeepAlive(f)
+	if f.Err != nil {
+		return f.Err
+	}
+	reason := "load"
+	if keep != nil && *keep == 0 {
+		reason = "unload"
+		if err := v.free(r.Context(), p.Model); err != nil {
+			return err
+		}
+	} else {
+		m, err := v.Hold(r.Context(), p.Model)
+		if err != nil {
+			return err
+		}
+		m.Release()
+	}
+	form := lineForm{chat: endpoint == "/api/chat"}
+	b := form.appendPiece(form.appendHead(nil, p.Model), piece{})
+	b = append(wire.AppendString(append(b, `,"done":true,"done_reason":`...), reason), "}"...)
+	w.Header().Set("Content-Type", "application/json")
+	_ = wire.WriteWhole(w, http.StatusOK, b) // the client left
+	return nil
+}
+
+// free unloads the model of a name if it is in memory. One that answers others stays.
+func (v *Routes) free(ctx context.Context, name string) error {
+	list, err := v.Entries(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if e.ID != name {
+			continue
+		}
+		st := v.To.Status.State()
+		if st.Resident(e.Root) == nil {
+			return nil
+		}
+		err := v.Residents.Unload(ctx, e.Root)
+		if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeModelBusy {
+			return nil
+		}
+		return err
+	}
+	return control.Errorf(control.CodeModelNotFound, "The model %q is not registered; /api/tags lists those that are.", wire.Clip(name))
+}

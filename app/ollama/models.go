@@ -1,0 +1,153 @@
+package ollama
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// ollamaVersion is the version of Ollama whose API this is. Programs compare it
+// with the one that they need, part by part, and take numbers alone.
+const ollamaVersion = "0.12.11"
+
+// latest is the tag that Ollama's programs put behind a name without one.
+const latest = ":latest"
+
+// ollamaID is the id, or the alias, of a model that an Ollama program names.
+func ollamaID(name string) string { return strings.TrimSuffix(name, latest) }
+
+// An Details says what kind of model one is.
+type Details struct {
+	ParentModel       string   `json:"parent_model"`
+	Format            string   `json:"format"`
+	Family            string   `json:"family"`
+	Families          []string `json:"families"`
+	ParameterSize     string   `json:"parameter_size"`
+	QuantizationLevel string   `json:"quantization_level"`
+	ContextLength     int      `json:"context_length"`
+}
+
+// An Model is one model of /api/tags.
+type Model struct {
+	Name       string    `json:"name"`
+	Model      string    `json:"model"` // the same
+	ModifiedAt time.Time `json:"modified_at"`
+	Size       int64     `json:"size"`   // bytes
+	Digest     string    `json:"digest"` // of id and revision: it differs where these do
+	Details    Details   `json:"details"`
+
+	parameters int64
+	kind       string
+}
+
+// A Running is one of /api/ps.
+type Running struct {
+	Model
+	ExpiresAt     time.Time `json:"expires_at"`
+	SizeVRAM      int64     `json:"size_vram"`      // bytes
+	ContextLength int       `json:"context_length"` // tokens
+}
+
+// ollamaModels lists the alias first, then the registry.
+func (v *Routes) ollamaModels(ctx context.Context) ([]Model, error) {
+	list, err := v.To.Models.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lengths, err := v.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []Model{}
+	for _, e := range lengths {
+		for _, m := range list {
+			if m.ID == e.Root {
+				out = append(out, newOllamaModel(e, m))
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+func newOllamaModel(e api.ModelEntry, m control.Model) Model {
+	digest := sha256.Sum256([]byte(m.ID + "\n" + m.Revision))
+	o := Model{
+		Name: e.ID + latest, Model: e.ID + latest, ModifiedAt: m.AddedAt, Size: m.Bytes, Digest: hex.EncodeToString(digest[:]), parameters: m.Parameters, kind: m.Kind,
+		Details: Details{Format: "safetensors", Family: m.Architecture, Families: []string{m.Architecture},
+			ParameterSize: parameterSize(m.Parameters), QuantizationLevel: m.Quantization, ContextLength: e.ContextLength},
+	}
+	if m.Quantization == "" {
+		o.Details.QuantizationLevel = m.Dtype
+	}
+	return o
+}
+
+// parameterSize writes a number of weights as Ollama does.
+func parameterSize(n int64) string {
+	switch {
+	case n >= 1e9:
+		return fmt.Sprintf("%.1fB", float64(n)/1e9)
+	case n >= 1e6:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.1fK", float64(n)/1e3)
+}
+
+func (v *Routes) ollamaVersion(w http.ResponseWriter, _ *http.Request) error {
+	return wire.WriteJSON(w, map[string]string{"version": ollamaVersion})
+}
+
+func (v *Routes) ollamaTags(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.ollamaModels(r.Context())
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, map[string][]Model{"models": list})
+}
+
+// ollamaPS lists what is in memory.
+func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
+	running := []Running{}
+	if in := v.To.Status.State().InMemory; len(in) > 0 {
+		list, err := v.ollamaModels(r.Context())
+		if err != nil {
+			return err
+		}
+		until, err := v.idleUntil(r.Context())
+		if err != nil {
+			return err
+		}
+		for _, l := range in {
+			for _, m := range list {
+				if m.Name == l.ID+latest {
+					running = append(running, Running{m, until, cmp.Or(l.Bytes, m.Size), l.ContextLength})
+				}
+			}
+		}
+	}
+	return wire.WriteJSON(w, map[string][]Running{"models": running})
+}
+
+// idleUntil is when a model that nobody uses from now on leaves the memory, far
+// away if it never does.
+func (v *Routes) idleUntil(ctx context.Context) (time.Time, error) {
+	st, err := v.Settings.Settings(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now().UTC()
+	if n := st.Settings.IdleUnloadMinutes; n > 0 {
+		return now.Add(time.Duration(n) * time.Minute), nil
+	}
+	return now.AddDate(100, 0, 0), nil
+}

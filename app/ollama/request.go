@@ -1,0 +1,239 @@
+package ollama
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// An ollamaRequest is the body of /api/generate or /api/chat.
+type ollamaRequest struct {
+	api.Question
+	chat      bool
+	plain     *api.Completion // what is asked of a model without a chat template; nil for nothing
+	keepAlive *time.Duration  // nil for as long as is set
+}
+
+// Form implements request.
+func (r *ollamaRequest) Form() api.Form {
+	return lineForm{chat: r.chat, model: r.Common().Model}
+}
+
+// Prompts implements request.
+func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
+	list, err := r.Question.Prompts(m)
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate && r.plain != nil {
+		return r.plain.Prompts(m)
+	}
+	return list, err
+}
+
+// readOllamaGenerate reads a prompt that is a message, with a system message before
+// it if there is one; under raw, and where a suffix follows, it is the text itself.
+func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
+	p, r := readOllama(f), &ollamaRequest{keepAlive: readKeepAlive(f)}
+	p.PromptParam = "prompt"
+	text, system := f.String("prompt"), f.String("system")
+	c := &api.Completion{Params: p, Texts: []string{text}, Suffix: f.String("suffix")}
+	raw := f.Bool("raw")
+	c.Fill = c.Suffix != "" && !raw
+	if f.String("template") != "" {
+		f.Fail("template", "is not supported: the model's own is used; send raw to write the prompt as it is.")
+	}
+	for _, key := range []string{"context", "images"} {
+		refuseList(f, key)
+	}
+	if raw && system != "" {
+		f.Fail("system", "cannot be combined with raw.")
+	}
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	if raw || c.Fill {
+		r.Question = c
+		return r, nil
+	}
+	asked := &api.Chat{Params: p}
+	asked.Kwargs = p.Thinking.Into(nil)
+	if system == "" {
+		r.plain = c
+	} else {
+		asked.Messages = append(asked.Messages, ollamaMessage("system", system))
+	}
+	asked.Messages = append(asked.Messages, ollamaMessage("user", text))
+	r.Question = asked
+	return r, asked.Complete()
+}
+
+func ollamaMessage(role, text string) json.RawMessage {
+	b := wire.AppendString([]byte(`{"role":`), role)
+	return append(wire.AppendString(append(b, `,"content":`...), text), '}')
+}
+
+// refuseList refuses a list that is not empty.
+func refuseList(f *wire.Fields, key string) {
+	var list []json.RawMessage
+	if v := f.Raw(key); v != nil && (json.Unmarshal(v, &list) != nil || len(list) > 0) {
+		why := "this endpoint takes text only."
+		if key == "context" {
+			why = "send what was said before as messages to /api/chat; it is not computed again."
+		}
+		f.Fail(key, "is not supported: %s", why)
+	}
+}
+
+func readOllamaChat(f *wire.Fields) (api.Request, error) {
+	c := &api.Chat{Params: readOllama(f)}
+	c.PromptParam = "messages"
+	r := &ollamaRequest{Question: c, chat: true, keepAlive: readKeepAlive(f)}
+	renameMessages(f)
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	c.Messages = api.ReadMessages(f)
+	c.Tools = api.ReadTools(f)
+	c.Kwargs = c.Thinking.Into(nil)
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	return r, c.Complete()
+}
+
+// ollamaNames are Ollama's names for what templates know by another.
+var ollamaNames = map[string]string{"thinking": "reasoning_content", "tool_name": "name"}
+
+// renameMessages has the messages as they are elsewhere, in their own order of
+// names.
+func renameMessages(f *wire.Fields) {
+	var list []json.RawMessage
+	if v := f.Raw("messages"); v == nil || json.Unmarshal(v, &list) != nil {
+		return // to be refused
+	}
+	out := []byte{'['}
+	for i, v := range list {
+		m, err := wire.ParseFields(v, fmt.Sprintf("messages[%d].", i))
+		if err != nil {
+			f.Take(&wire.Fields{Err: err})
+			return
+		}
+		refuseList(m, "images")
+		f.Take(m)
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendRenamed(out, v)
+	}
+	f.Values["messages"] = append(out, ']')
+}
+
+// appendRenamed copies a message, which is an object, without its images, which are
+// none.
+func appendRenamed(dst []byte, v json.RawMessage) []byte {
+	dst = append(dst, '{')
+	start := len(dst)
+	_ = wire.EachMember(v, func(key string, value json.RawMessage) error { // it was read before
+		if key == "images" {
+			return nil
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, cmp.Or(ollamaNames[key], key))
+		dst = append(append(dst, ':'), value...)
+		return nil
+	})
+	return append(dst, '}')
+}
+
+// readOllama reads what both routes take. What is not known among the options is
+// nobody's business: most are about how another program computes.
+func readOllama(f *wire.Fields) api.Params {
+	p := api.Params{N: 1, Model: ollamaID(f.String("model"))}
+	if f.Err == nil && p.Model == "" {
+		f.Fail("model", "is missing: name a model of /api/tags.")
+	}
+	p.Stream = f.Raw("stream") == nil || f.Bool("stream")
+	p.Grammar, p.GrammarParam = readOllamaFormat(f), "format"
+	p.Thinking = readThink(f)
+	p.Logprobs = f.Bool("logprobs")
+	if n := f.Int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil && p.Logprobs {
+		p.TopLogprobs = *n
+	}
+	o := f.Object("options")
+	if o == nil {
+		return p
+	}
+	defer f.Take(o)
+	p.ReadSampling(o, "repeat_penalty")
+	p.Stop = api.ReadStop(o, "stop")
+	if v := o.Raw("seed"); v != nil && v[0] != '-' { // below 0 it is any
+		p.Seed = api.ReadSeed(o, "seed")
+	}
+	if n := o.Int("num_predict", math.MinInt32, math.MaxInt32); n != nil && *n > 0 { // otherwise what the context leaves
+		p.MaxTokens = n
+	}
+	return p
+}
+
+// readOllamaFormat returns what the answer may be, nil for any text.
+func readOllamaFormat(f *wire.Fields) *model.Grammar {
+	v := f.Raw("format")
+	switch {
+	case v == nil || string(v) == `""`:
+	case string(v) == `"json"`:
+		return &model.Grammar{JSON: dialect.Guided(json.RawMessage(`{"type":"object"}`), true)}
+	case v[0] == '{':
+		if f.Object("format") != nil {
+			return &model.Grammar{JSON: dialect.Guided(v, false)}
+		}
+	default:
+		f.Fail("format", "must be \"json\" or a JSON schema.")
+	}
+	return nil
+}
+
+// readThink reads whether the model is to think, or how much.
+func readThink(f *wire.Fields) (t api.Thinking) {
+	v := f.Raw("think")
+	switch {
+	case v == nil:
+	case v[0] == '"':
+		if t.Effort = f.OneOf("think", api.Efforts); t.Effort != "" {
+			t.On = new(t.Effort != api.Efforts[0])
+		}
+	default:
+		t.On = new(f.Bool("think"))
+	}
+	return t
+}
+
+// readKeepAlive reads seconds or a duration as Go writes it; below 0 is for ever.
+func readKeepAlive(f *wire.Fields) *time.Duration {
+	v := f.Raw("keep_alive")
+	if v == nil {
+		return nil
+	}
+	if wire.IsNumber(v) {
+		if s := f.Number("keep_alive", -math.MaxFloat64, math.MaxFloat64); s != nil {
+			return new(time.Duration(min(max(*s, -1), 1e9) * float64(time.Second)))
+		}
+		return nil
+	}
+	d, err := time.ParseDuration(strings.TrimSpace(f.String("keep_alive")))
+	if err != nil {
+		f.Fail("keep_alive", "must be seconds or a duration such as \"5m\".")
+		return nil
+	}
+	return &d
+}

@@ -1,0 +1,177 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/dialect"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A branchRequest goes on from a checkpoint: with what a person says next in
+// the chat that it is of, or with text as it is.
+type branchRequest struct {
+	api.Params
+	base   []int32
+	answer bool // base ends in an answer
+	text   string
+	raw    bool
+	said   branchMembers
+}
+
+// branchMembers are a chat's or a completion's, which is known with the prompt.
+type branchMembers struct{ members }
+
+// Branch answers a request from a chosen checkpoint. The body is that of
+// /v1/completions, where prompt is what comes behind the checkpoint's text: the
+// next message, or with raw the text itself. The model is the checkpoint's.
+func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
+	c, base, err := v.To.Texts.CheckpointText(r.Context(), r.PathValue("name"))
+	if err != nil {
+		return err
+	}
+	model, err := json.Marshal(c.Model)
+	if err != nil {
+		return err
+	}
+	return v.Continuation("/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
+		f.Values["model"] = model
+		b := &branchRequest{Params: api.Params{PromptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
+		b.Read(f)
+		b.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
+		b.text, b.raw = f.String("prompt"), f.Bool("raw")
+		if f.Err == nil && b.text == "" && !b.raw {
+			f.Fail("prompt", "is missing: say what comes next, or set raw to go on from the text as it is.")
+		}
+		return b, f.Err
+	})(w, r)
+}
+
+// Common implements request.
+func (b *branchRequest) Common() *api.Params { return &b.Params }
+
+// Form implements request.
+func (b *branchRequest) Form() api.Form { return choicesForm{members: &b.said} }
+
+// Prompts implements request.
+func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
+	if err := api.CheckLength(m, "prompt", len(b.text)); err != nil {
+		return nil, err
+	}
+	if !b.raw {
+		turn, err := b.turn(m)
+		if err == nil {
+			b.said.members = chatMembers{}
+			p := &api.Prompt{Ids: slices.Concat(b.base, turn)}
+			if m.Dialect().Reasons() {
+				p.Parsing = &dialect.Options{Prompt: api.PromptEnd(m.Tokenizer().Decode(turn))}
+			}
+			return []*api.Prompt{p}, nil
+		}
+		if !errors.Is(err, model.ErrNoTemplate) {
+			return nil, err
+		}
+	}
+	ids, err := b.behind(m, b.text)
+	if err != nil {
+		return nil, err
+	}
+	return []*api.Prompt{{Ids: slices.Concat(b.base, ids)}}, nil
+}
+
+// seam is how many tokens before a continuation are encoded with it. Some
+// tokenizers put a space where they take a text to begin.
+const seam = 8
+
+// behind encodes text that goes on from the base.
+func (b *branchRequest) behind(m model.Model, text string) ([]int32, error) {
+	last := m.Tokenizer().Decode(b.base[max(0, len(b.base)-seam):])
+	before, err := m.Tokenizer().Encode(last, false)
+	if err != nil {
+		return nil, err
+	}
+	both, err := m.Tokenizer().Encode(last+text, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(both) >= len(before) && slices.Equal(both[:len(before)], before) {
+		return both[len(before):], nil
+	}
+	return m.Tokenizer().Encode(text, false) // they would merge with what is there
+}
+
+// marker stands for what was said so far where a template is asked what it
+// writes behind that.
+const marker = "0tandem0"
+
+// turn returns the tokens that lead from the base to the model's next answer,
+// with the text as a person's message between them. What the base has of them
+// already is left out.
+func (b *branchRequest) turn(m model.Model) ([]int32, error) {
+	if b.answer {
+		ids, err := b.after(m, said("user", "0"), said("assistant", marker))
+		return b.unsaid(ids), err
+	}
+	// Behind the system's message, or behind a person's, if the template lets two
+	// of them follow each other.
+	var failed error
+	for _, role := range []string{"system", "user"} {
+		ids, err := b.after(m, said(role, marker))
+		if errors.Is(err, model.ErrNoTemplate) {
+			return nil, err
+		}
+		rest := b.unsaid(ids)
+		known := ids[:len(ids)-len(rest)]
+		if err == nil && strings.TrimSpace(m.Tokenizer().Decode(known)) != "" {
+			return rest, nil
+		}
+		failed = cmp.Or(failed, err)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the middle of a message, so that no other message can follow; branch its text (raw), or choose another checkpoint.")
+}
+
+func said(role, content string) map[string]string {
+	return map[string]string{"role": role, "content": content}
+}
+
+// after returns the tokens that a template writes between the end of the last of
+// some messages, which is the marker, and the answer to the text.
+func (b *branchRequest) after(m model.Model, before ...map[string]string) ([]int32, error) {
+	var messages []json.RawMessage
+	for _, v := range append(before, said("user", b.text)) {
+		messages = append(messages, wire.MustJSON(v))
+	}
+	vars, err := api.TemplateVars(messages, nil, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	text, err := m.RenderChat(vars)
+	if err != nil {
+		return nil, err
+	}
+	_, behind, ok := strings.Cut(text, marker)
+	if !ok {
+		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch the text (raw).")
+	}
+	return m.Tokenizer().Encode(behind, false)
+}
+
+// unsaid returns what the base does not end with of ids.
+func (b *branchRequest) unsaid(ids []int32) []int32 {
+	known := min(len(ids), len(b.base))
+	for known > 0 && !slices.Equal(b.base[len(b.base)-known:], ids[:known]) {
+		known--
+	}
+	return ids[known:]
+}

@@ -1,0 +1,81 @@
+package openai
+
+import (
+	"math"
+
+	"tandem/app/api"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A chatRequest is the body of /v1/chat/completions.
+type chatRequest struct{ api.Chat }
+
+func readChat(f *wire.Fields) (api.Request, error) {
+	c := &chatRequest{api.Chat{Params: api.Params{PromptParam: "messages"}}}
+	c.Read(f)
+	c.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
+	if n := f.Int("max_completion_tokens", 0, math.MaxInt32); n != nil {
+		c.MaxTokens = n
+	}
+	c.Logprobs = f.Bool("logprobs")
+	if n := f.Int("top_logprobs", 0, engine.MaxTopLogprobs); n != nil {
+		if *n > 0 && !c.Logprobs {
+			f.Fail("top_logprobs", "needs logprobs to be true.")
+		}
+		c.TopLogprobs = *n
+	}
+	c.Prediction = readPrediction(f)
+	checkOutput(f)
+
+	c.Messages = api.ReadMessages(f)
+	c.Tools = api.ReadTools(f)
+	c.Thinking = api.ReadThinking(f)
+	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	if c.Tools.Forced && c.Grammar != nil {
+		f.Fail("tool_choice", "asks for a call, which response_format has no room for; leave out one of both.")
+	}
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	return c, c.Complete()
+}
+
+// checkOutput refuses what would change the kind of the answer.
+func checkOutput(f *wire.Fields) {
+	for _, key := range []string{"audio", "web_search_options"} {
+		if f.Raw(key) != nil {
+			f.Fail(key, "is not supported: the answer is text from the model alone.")
+		}
+	}
+	if f.Raw("modalities") == nil {
+		return
+	}
+	for _, m := range f.Strings("modalities") {
+		if m != "text" {
+			f.Fail("modalities", "holds %q; only \"text\" is supported.", wire.Clip(m))
+		}
+	}
+}
+
+// readPrediction returns the text that the client expects to be generated.
+func readPrediction(f *wire.Fields) string {
+	o := f.Object("prediction")
+	if o == nil {
+		return ""
+	}
+	if t := o.String("type"); o.Err == nil && t != "content" {
+		o.Fail("type", "must be \"content\", not %q.", wire.Clip(t))
+	}
+	if o.Raw("content") == nil {
+		o.Fail("content", "is missing.")
+	}
+	text := api.ReadContent(o)
+	f.Take(o)
+	return text
+}
+
+// Form implements request.
+func (c *chatRequest) Form() api.Form {
+	return choicesForm{members: chatMembers{functions: c.Tools.Functions}}
+}

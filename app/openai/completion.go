@@ -1,0 +1,73 @@
+package openai
+
+import (
+	"encoding/json"
+	"math"
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+// maxLegacyLogprobs is the older API's bound.
+const maxLegacyLogprobs = 5
+
+// A completionRequest is the body of /v1/completions.
+type completionRequest struct{ api.Completion }
+
+func readCompletion(f *wire.Fields) (api.Request, error) {
+	c := newCompletion(f)
+	c.Fill = c.Suffix != ""
+	return c, c.Check(f)
+}
+
+// newCompletion reads the fields one by one; check looks at them together.
+func newCompletion(f *wire.Fields) *completionRequest {
+	c := &completionRequest{api.Completion{Params: api.Params{PromptParam: "prompt"}}}
+	c.Read(f)
+	c.MaxTokens = f.Int("max_tokens", 0, math.MaxInt32)
+	if n := f.Int("logprobs", 0, maxLegacyLogprobs); n != nil {
+		c.Logprobs, c.TopLogprobs = true, *n
+	}
+	c.KeepPrompt = f.Bool("echo")
+	c.PromptLogprobs = c.KeepPrompt && c.Logprobs
+	c.ReadBestOf(f)
+	c.readPrompt(f)
+	c.Suffix = f.String("suffix")
+	return c
+}
+
+func (c *completionRequest) Check(f *wire.Fields) error {
+	if c.Fill && len(c.Texts) == 0 {
+		f.Fail("suffix", "needs the prompt as text.")
+	}
+	if c.Fill && c.KeepPrompt {
+		f.Fail("echo", "cannot be combined with suffix.")
+	}
+	return f.Err
+}
+
+// readPrompt takes the four forms of a prompt.
+func (c *completionRequest) readPrompt(f *wire.Fields) {
+	v := f.Raw("prompt")
+	var list []json.RawMessage
+	switch {
+	case v == nil:
+		f.Fail("prompt", "is missing.")
+	case v[0] == '"':
+		c.Texts = []string{f.String("prompt")}
+	case json.Unmarshal(v, &list) != nil || len(list) == 0:
+		f.Fail("prompt", "must be a string, a list of strings, a list of token ids or a list of such lists, and not empty.")
+	case list[0][0] == '"':
+		c.Texts = f.Strings("prompt")
+	case list[0][0] == '[':
+		c.Tokens = list
+	default:
+		c.Tokens = []json.RawMessage{v}
+	}
+	c.Several = max(len(c.Texts), len(c.Tokens))
+	if n := c.Continuations(); n > api.MaxChoices {
+		f.Fail("prompt", "asks for %d continuations (prompts times n, or best_of); %d are allowed in one request.", n, api.MaxChoices)
+	}
+}
+
+// Form implements request.
+func (c *completionRequest) Form() api.Form { return choicesForm{members: completionMembers{}} }

@@ -1,0 +1,90 @@
+package openai
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"tandem/app/api"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// An embeddingsRequest is the body of /v1/embeddings.
+type embeddingsRequest struct {
+	api.Embedding
+	base64 bool
+}
+
+func readEmbeddings(f *wire.Fields) (api.ReadRequest, error) {
+	e := &embeddingsRequest{Embedding: api.Embedding{Model: api.ModelOf(f), Field: "input"}}
+	switch format := f.String("encoding_format"); format {
+	case "", "float":
+	case "base64":
+		e.base64 = true
+	default:
+		f.Fail("encoding_format", "is one of %q, not %q.", []string{"float", "base64"}, wire.Clip(format))
+	}
+	if n := f.Int("dimensions", 1, math.MaxInt32); n != nil {
+		e.Dimensions = *n
+	}
+	e.readInput(f)
+	return e, f.Err
+}
+
+// readInput takes the four forms of an input.
+func (e *embeddingsRequest) readInput(f *wire.Fields) {
+	v := f.Raw("input")
+	var list []json.RawMessage
+	switch {
+	case v == nil:
+		f.Fail("input", "is missing.")
+	case v[0] == '"':
+		e.Input = []string{f.String("input")}
+	case json.Unmarshal(v, &list) != nil || len(list) == 0:
+		f.Fail("input", "must be a string, a list of strings, a list of token ids or a list of such lists, and not empty.")
+	case list[0][0] == '"':
+		e.Input = f.Strings("input")
+	case list[0][0] == '[':
+		e.Tokens = list
+	default:
+		e.Tokens = []json.RawMessage{v}
+	}
+	e.CheckInput(f)
+}
+
+// Answer implements readRequest.
+func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), e.Dimensions)
+	if err != nil {
+		return nil, err
+	}
+	run.Took(stats)
+	b := []byte(`{"object":"list","data":[`)
+	for i, v := range vectors {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"object":"embedding","index":%d,"embedding":`, i)
+		if e.base64 {
+			b = appendBase64(b, v)
+		} else {
+			b = api.AppendFloats(b, v)
+		}
+		b = append(b, '}')
+	}
+	b = wire.AppendString(append(b, `],"model":`...), m.ID())
+	return append(api.AppendReadUsage(b, stats), '}'), nil
+}
+
+// appendBase64 appends a JSON string of the numbers in float32, little end first,
+// as the official clients ask for them.
+func appendBase64(dst []byte, list []float32) []byte {
+	raw := make([]byte, 0, 4*len(list))
+	for _, x := range list {
+		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(x))
+	}
+	return append(base64.StdEncoding.AppendEncode(append(dst, '"'), raw), '"')
+}

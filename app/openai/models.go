@@ -1,0 +1,28 @@
+package openai
+
+import (
+	"net/http"
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+// ListModels answers GET /v1/models.
+func (v Routes) ListModels(w http.ResponseWriter, r *http.Request) error {
+	list, err := v.Entries(r.Context())
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, struct {
+		Object string           `json:"object"`
+		Data   []api.ModelEntry `json:"data"`
+	}{"list", list})
+}
+
+// GetModel answers GET /v1/models/{id}.
+func (v Routes) GetModel(w http.ResponseWriter, r *http.Request) error {
+	e, err := v.Entry(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, e)
+}

@@ -1,0 +1,129 @@
+package openai
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/app/wire"
+)
+
+// A rerankRequest is the body of /v1/rerank, in the form that Jina and Cohere share.
+// instruction is vLLM's: what makes a document relevant, where it is not that it
+// answers the query.
+type rerankRequest struct {
+	model       string
+	query       string
+	instruction string
+	documents   []string
+	top         int // 0 = all
+	returned    bool
+}
+
+func readRerank(f *wire.Fields) (api.ReadRequest, error) {
+	r := &rerankRequest{model: api.ModelOf(f), query: f.String("query"), instruction: f.String("instruction"), returned: f.Bool("return_documents")}
+	if r.query == "" {
+		f.Fail("query", "is missing or empty; say what is looked for.")
+	}
+	if n := f.Int("top_n", 1, math.MaxInt32); n != nil {
+		r.top = *n
+	}
+	r.readDocuments(f)
+	return r, f.Err
+}
+
+// readDocuments takes texts and objects that hold one.
+func (r *rerankRequest) readDocuments(f *wire.Fields) {
+	var list []json.RawMessage
+	v := f.Raw("documents")
+	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
+		f.Fail("documents", "must be a list of at least one text, or object with a text.")
+		return
+	}
+	if n := len(list); n > api.MaxTexts {
+		f.Fail("documents", "holds %d documents; %d are allowed in one request.", n, api.MaxTexts)
+		return
+	}
+	for i, v := range list {
+		text, param := "", fmt.Sprintf("documents[%d]", i)
+		switch v[0] {
+		case '"':
+			if json.Unmarshal(v, &text) != nil {
+				f.Fail(param, "must be a string.")
+			}
+		case '{':
+			o, err := wire.ParseFields(v, param+".")
+			if err != nil {
+				f.Take(&wire.Fields{Err: err})
+				return
+			}
+			text = o.String("text")
+			f.Take(o)
+		}
+		if text == "" {
+			f.Fail(param, "must be a text that is not empty, or an object that holds one by the name of text.")
+			return
+		}
+		r.documents = append(r.documents, text)
+	}
+}
+
+func (r *rerankRequest) ModelName() string { return r.model }
+
+// Texts implements readRequest.
+func (r *rerankRequest) Texts(in *api.Intake) error {
+	m := in.Model
+	if err := api.CheckKind(m, control.KindReranker, "documents are ranked by models such as Qwen3-Reranker"); err != nil {
+		return err
+	}
+	for i, document := range r.documents {
+		param := fmt.Sprintf("documents[%d]", i)
+		if err := api.CheckLength(m, param, len(r.instruction)+len(r.query)+len(document)); err != nil {
+			return err
+		}
+		ids, err := m.Reader().RerankPrompt(r.instruction, r.query, document)
+		if err := in.Add(param, ids, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Answer implements readRequest.
+func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
+	scores, stats, err := m.Reader().Relevance(run.Ctx, run.Reading(texts))
+	if err != nil {
+		return nil, err
+	}
+	run.Took(stats)
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+	if r.top > 0 {
+		order = order[:min(r.top, len(order))]
+	}
+	b := wire.AppendString([]byte(`{"object":"list","id":`), wire.NewID("rerank-"))
+	b = wire.AppendString(append(b, `,"model":`...), m.ID())
+	b = append(b, `,"results":[`...)
+	for i, at := range order {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"index":%d,"relevance_score":`, at)
+		b = strconv.AppendFloat(b, scores[at], 'g', -1, 64)
+		if r.returned {
+			b = wire.AppendString(append(b, `,"document":{"text":`...), r.documents[at])
+			b = append(b, '}')
+		}
+		b = append(b, '}')
+	}
+	return append(api.AppendReadUsage(append(b, ']'), stats), '}'), nil
+}

@@ -1,0 +1,31 @@
+package openai
+
+import (
+	"tandem/app/api"
+	"tandem/app/wire"
+)
+
+// Routes are OpenAI's routes, and those of others that are laid out like them:
+// Mistral's fill-in-the-middle and Jina's reranking.
+type Routes struct{ *api.API }
+
+// AddRoutes adds them, except the list of models, which shares its path with Anthropic's.
+func (v Routes) AddRoutes(route wire.AddRoute) {
+	route.Post("/v1/chat/completions", v.Generation("/v1/chat/completions", readChat))
+	route.Post("/v1/completions", v.Generation("/v1/completions", readCompletion))
+	route.Post("/v1/embeddings", v.TextsRoute("/v1/embeddings", readEmbeddings))
+	route.Post("/v1/rerank", v.TextsRoute("/v1/rerank", readRerank))
+	route.Post("/v1/fim/completions", v.Generation("/v1/fim/completions", readFIM))
+}
+
+// Readers returns how the bodies of the generating routes are read.
+func Readers() map[string]api.ReadBody {
+	return map[string]api.ReadBody{
+		"/v1/chat/completions": readChat,
+		"/v1/completions":      readCompletion,
+		"/v1/fim/completions":  readFIM,
+	}
+}
+
+// ChatForm returns the form of a chat completion.
+func ChatForm() api.Form { return choicesForm{members: chatMembers{}} }

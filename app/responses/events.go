@@ -1,0 +1,186 @@
+package responses
+
+import (
+	"tandem/app/api"
+	"tandem/app/dialect"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// itemEvents tell how the items of a response grow, one after the other.
+type itemEvents struct {
+	form  *responseForm
+	rep   *api.Reply
+	out   *wire.EventStream
+	next  int // sequence number
+	begun bool
+	at    int  // of the item, -1 before the first
+	open  bool // it goes on
+	told  int  // tokens of it whose log-probabilities are out
+	buf   []byte
+}
+
+// Stream implements form.
+func (f *responseForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
+	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1}
+	return f.events
+}
+
+// start starts an event in the buffer.
+func (e *itemEvents) start(kind string) {
+	e.buf = wire.AppendString(append(e.buf[:0], `{"type":`...), kind)
+	e.buf = appendIndex(e.buf, "sequence_number", e.next)
+	e.next++
+}
+
+// Send ends the event.
+func (e *itemEvents) Send(kind string) {
+	e.buf = append(e.buf, '}')
+	e.rep.Send(e.out, kind, e.buf)
+}
+
+// whole sends an event with the response.
+func (e *itemEvents) whole(kind string, response []byte) {
+	e.start(kind)
+	e.buf = append(append(e.buf, `,"response":`...), response...)
+	e.Send(kind)
+}
+
+// begin sends the first events once. Until then a failure is an answer of its own.
+func (e *itemEvents) begin() {
+	if e.begun {
+		return
+	}
+	e.begun = true
+	now := e.form.appendResponse(nil, e.rep, InProgress, e.form.req.store, nil)
+	e.whole("response.created", now)
+	e.whole("response.in_progress", now)
+}
+
+// Add implements events.
+func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
+	e.begin()
+	for _, p := range parts {
+		switch {
+		case p.Kind == dialect.Arguments:
+		case p.Kind == dialect.Call, !e.open, c.Answer.Blocks[e.at].Kind != p.Kind:
+			e.close(c, false)
+			e.opens(c)
+		}
+		if p.Text != "" {
+			e.delta(&c.Answer.Blocks[e.at], p.Text)
+		}
+	}
+}
+
+// opens begins the next item.
+func (e *itemEvents) opens(c *api.Choice) {
+	e.at++
+	e.open, e.told = true, 0
+	b := e.form.blocks(c)[e.at]
+	e.item("response.output_item.added", b, InProgress)
+	if b.Kind != dialect.Call {
+		e.part("response.content_part.added", b, "", nil)
+	}
+}
+
+func (e *itemEvents) item(kind string, b *api.Block, status string) {
+	e.start(kind)
+	e.buf = append(appendIndex(e.buf, "output_index", e.at), `,"item":`...)
+	e.buf = e.form.appendItem(e.buf, e.rep, e.at, b, status)
+	e.Send(kind)
+}
+
+func (e *itemEvents) part(kind string, b *api.Block, text string, toks []engine.Token) {
+	e.startOf(kind, b)
+	e.buf = e.form.appendPart(append(e.buf, `,"part":`...), e.rep, b, text, toks)
+	e.Send(kind)
+}
+
+// startOf starts an event of the item that is open.
+func (e *itemEvents) startOf(kind string, b *api.Block) {
+	e.start(kind)
+	e.buf = wire.AppendString(append(e.buf, `,"item_id":`...), blockID(e.rep, e.at, b))
+	e.buf = appendIndex(e.buf, "output_index", e.at)
+	if b.Kind != dialect.Call {
+		e.buf = appendIndex(e.buf, "content_index", 0)
+	}
+}
+
+// The names of events of text, by what it is of.
+var textEvents = map[dialect.Kind]string{
+	dialect.Text:      "response.output_text",
+	dialect.Reasoning: "response.reasoning_text",
+	dialect.Call:      "response.function_call_arguments",
+}
+
+func (e *itemEvents) delta(b *api.Block, text string) {
+	kind := textEvents[b.Kind] + ".delta"
+	e.startOf(kind, b)
+	e.buf = wire.AppendString(append(e.buf, `,"delta":`...), text)
+	if b.Kind == dialect.Text {
+		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Toks[e.told:])
+		e.told = len(b.Toks)
+	}
+	e.Send(kind)
+}
+
+// close ends the item that is open, if one is. last is whether nothing follows.
+func (e *itemEvents) close(c *api.Choice, last bool) {
+	if !e.open {
+		return
+	}
+	e.open = false
+	b := e.form.blocks(c)[e.at]
+	kind := textEvents[b.Kind] + ".done"
+	e.startOf(kind, b)
+	switch b.Kind {
+	case dialect.Call:
+		e.buf = e.form.appendName(e.buf, b.Name)
+		e.buf = wire.AppendString(append(e.buf, `,"arguments":`...), string(b.Text))
+	case dialect.Text:
+		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
+		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Toks)
+	default:
+		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
+	}
+	e.Send(kind)
+	if b.Kind != dialect.Call {
+		e.part("response.content_part.done", b, string(b.Text), b.Toks)
+	}
+	e.item("response.output_item.done", b, ended(c, b, last))
+}
+
+// End implements events.
+func (e *itemEvents) End(c *api.Choice) {
+	e.begin()
+	if len(c.Answer.Blocks) == 0 {
+		e.opens(c)
+	}
+	e.close(c, true)
+}
+
+// Finish implements events.
+func (e *itemEvents) Finish() {
+	last := e.form.final(e.rep)
+	e.rep.Release()
+	e.whole("response."+state(e.rep.Choices[0]), last)
+}
+
+// AppendFailure implements framing. Nothing is sent by then but what was queued.
+func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
+	e := f.events
+	event := func(kind, status string, fail *wire.Failure) {
+		b := wire.AppendString([]byte(`{"type":`), kind)
+		b = appendIndex(b, "sequence_number", e.next)
+		e.next++
+		b = f.appendResponse(append(b, `,"response":`...), e.rep, status, f.req.store && status != failed, fail)
+		dst = f.AppendEvent(dst, kind, append(b, '}'))
+	}
+	if !e.begun { // it was told that something is to come, no more
+		event("response.created", InProgress, nil)
+		event("response.in_progress", InProgress, nil)
+	}
+	event("response.failed", failed, &fail)
+	return dst
+}

@@ -1,0 +1,192 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// A transcript turns the items of a conversation into turns.
+type transcript struct{ api.Turns }
+
+// system says something in the system's name. What it says before anybody else does
+// is one message: many templates have room for one.
+func (t *transcript) system(text string) {
+	t.Of("system").Say(api.Unbilled(text))
+}
+
+// Add reads an item. One of a type that nothing is known of is of a tool that is not
+// offered here, and is left out.
+func (t *transcript) Add(f *wire.Fields) {
+	switch kind := itemType(f); kind {
+	case "message":
+		t.message(f)
+	case "reasoning":
+		t.reasoning(f)
+	case "function_call":
+		t.Call(f)
+	case "function_call_output":
+		t.output(f)
+	case "":
+		f.Fail("type", "is missing.")
+	}
+}
+
+// itemType returns the type of an item, which may leave it out if it is a message or
+// a reference.
+func itemType(f *wire.Fields) string {
+	kind := f.String("type")
+	switch {
+	case kind != "" || f.Err != nil:
+	case f.Raw("role") != nil:
+		kind = "message"
+	case f.Raw("id") != nil:
+		kind = "item_reference"
+	}
+	return kind
+}
+
+var itemRoles = []string{"system", "developer", "user", "assistant"}
+
+func (t *transcript) message(f *wire.Fields) {
+	role := f.String("role")
+	if f.Err == nil && !slices.Contains(itemRoles, role) {
+		f.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(itemRoles, ", ")), wire.Clip(role))
+	}
+	text := readTexts(f, "content")
+	switch role {
+	case "assistant":
+		t.answer(stageText).Say(text)
+	case "user":
+		t.List = append(t.List, api.Turn{Role: role, Texts: []string{text}})
+	default:
+		t.system(text)
+	}
+}
+
+// What an answer consists of, in this order. Items in another one are several answers.
+const (
+	stageThought = iota
+	stageText
+	stageCalls
+)
+
+// answer returns the model's turn that an item of that stage goes into.
+func (t *transcript) answer(stage int) *api.Turn {
+	if n := len(t.List); n > 0 && t.List[n-1].Role == "assistant" {
+		last := &t.List[n-1]
+		if stage == stageCalls || last.Calls == nil && last.Texts == nil {
+			return last
+		}
+	}
+	t.List = append(t.List, api.Turn{Role: "assistant"})
+	return &t.List[len(t.List)-1]
+}
+
+// reasoning reads what the model thought: in its own words, or what was said of them.
+// What is encrypted is another server's.
+func (t *transcript) reasoning(f *wire.Fields) {
+	text := readTexts(f, "content")
+	if summary := readTexts(f, "summary"); text == "" {
+		text = summary
+	}
+	if text != "" {
+		last := t.answer(stageThought)
+		last.Thoughts = append(last.Thoughts, text)
+	}
+}
+
+// CallPrefix begins the id of a call for a client. Templates get what is behind it,
+// see block.
+const CallPrefix = "call_"
+
+func templateID(id string) string {
+	if bare, ok := strings.CutPrefix(id, CallPrefix); ok && len(bare) == api.CallID {
+		return bare
+	}
+	return id
+}
+
+func (t *transcript) Call(f *wire.Fields) {
+	id, name := f.String("call_id"), wire.NeededName(f)
+	if space := f.String("namespace"); space != "" {
+		name = flatName(space, name)
+	}
+	args := f.Raw("arguments")
+	if args == nil {
+		args = json.RawMessage(`"{}"`)
+	} else if args[0] != '"' && args[0] != '{' {
+		f.Fail("arguments", "must be a string.")
+	}
+	if f.Err != nil {
+		return
+	}
+	b := wire.AppendString([]byte(`{"id":`), templateID(id))
+	b = wire.AppendString(append(b, `,"type":"function","function":{"name":`...), name)
+	b, err := api.AppendArguments(append(b, `,"arguments":`...), args)
+	if err != nil {
+		f.Fail("arguments", "must be a string.")
+	}
+	last := t.answer(stageCalls)
+	last.Calls = append(last.Calls, append(b, "}}"...))
+	t.Names[id] = name
+}
+
+func (t *transcript) output(f *wire.Fields) {
+	id := f.String("call_id")
+	if f.Err == nil && id == "" {
+		f.Fail("call_id", "is missing.")
+	}
+	if f.Raw("output") == nil {
+		f.Fail("output", "is missing.")
+	}
+	result := api.Turn{Role: "tool", Id: templateID(id), Name: t.Names[id]}
+	result.Say(readTexts(f, "output"))
+	t.List = append(t.List, result)
+}
+
+// partTypes are those of the parts that are text.
+var partTypes = []string{"input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text"}
+
+// readTexts joins the parts of an item's field, which may be a string.
+func readTexts(f *wire.Fields, key string) string {
+	v := f.Raw(key)
+	var text string
+	if v == nil || json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	var parts []json.RawMessage
+	if json.Unmarshal(v, &parts) != nil {
+		f.Fail(key, "must be a string or a list of parts.")
+		return ""
+	}
+	var b strings.Builder
+	for i, v := range parts {
+		p, err := wire.ParseFields(v, fmt.Sprintf("%s%s[%d].", f.Path, key, i))
+		if err != nil {
+			f.Take(&wire.Fields{Err: err})
+			return ""
+		}
+		kind, member := p.String("type"), "text"
+		if kind == "refusal" {
+			member = kind
+		}
+		switch {
+		case p.Err != nil:
+		case slices.Contains([]string{"input_image", "input_file", "input_audio", "computer_screenshot"}, kind):
+			p.Fail("type", "%q is not supported: this endpoint takes text only.", kind)
+		case !slices.Contains(partTypes, kind):
+			p.Fail("type", "is one of %q, not %q.", partTypes[:2], wire.Clip(kind))
+		case p.Raw(member) == nil:
+			p.Fail(member, "is missing.")
+		}
+		b.WriteString(p.String(member))
+		f.Take(p)
+	}
+	return b.String()
+}

@@ -1,0 +1,199 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"unicode/utf8"
+
+	"tandem/app/api"
+	"tandem/app/model"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A responseRequest is the body of /v1/responses. What it asks the model is a chat.
+type responseRequest struct {
+	api.Conversation
+	to           Routes
+	body         map[string]json.RawMessage
+	offers       responseTools
+	own          []json.RawMessage // items of the request itself
+	items        []json.RawMessage // with those that it goes on from, and refers to
+	instructions string
+	previous     string // id of the response that it goes on from, may be empty
+	store        bool
+}
+
+func (v Routes) readResponse(f *wire.Fields) (api.Request, error) {
+	c := &responseRequest{to: v, body: f.Values, store: true}
+	c.PromptParam = "input"
+	c.Read(f)
+	c.N = 1
+	c.MaxTokens = f.Int("max_output_tokens", 1, math.MaxInt32)
+	c.Grammar, c.GrammarParam = readTextFormat(f), "text.format"
+	c.TopLogprobs = api.First(0, f.Int("top_logprobs", 0, engine.MaxTopLogprobs))
+	c.Logprobs = slices.Contains(f.Strings("include"), "message.output_text.logprobs")
+	if !c.Logprobs {
+		c.TopLogprobs = 0
+	}
+	c.Thinking = api.ReadThinking(f)
+	c.Kwargs = c.Thinking.Into(f.Raw("chat_template_kwargs"))
+	c.offers = readResponseTools(f)
+	c.Tools, c.Single = c.offers.Toolbox, c.offers.Single
+	if c.Tools.Forced && c.Grammar != nil {
+		f.Fail("tool_choice", "asks for a call, which text.format has no room for; leave out one of both.")
+	}
+	if store := wire.Optional(f, "store", f.Bool); store != nil {
+		c.store = *store
+	}
+	c.instructions, c.previous = f.String("instructions"), f.String("previous_response_id")
+	f.OneOf("truncation", []string{"auto", "disabled"})
+	readMetadata(f)
+	refuseElsewhere(f)
+	c.own = readItems(f)
+	return c, f.Err
+}
+
+// readTextFormat returns what the answer may be, nil for any text.
+func readTextFormat(f *wire.Fields) *model.Grammar {
+	text := f.Object("text")
+	if text == nil {
+		return nil
+	}
+	defer f.Take(text)
+	o := text.Object("format")
+	if o == nil {
+		return nil
+	}
+	defer text.Take(o)
+	return api.ReadFormat(o, api.ReadSchema)
+}
+
+// Limits of metadata, which are OpenAI's.
+const (
+	maxMetadata      = 16
+	maxMetadataKey   = 64  // characters
+	MaxMetadataValue = 512 // characters
+)
+
+// readMetadata checks what is kept with a response and means nothing here.
+func readMetadata(f *wire.Fields) {
+	o := f.Object("metadata")
+	if o == nil {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(o.Values)) {
+		var value string
+		if utf8.RuneCountInString(key) > maxMetadataKey || json.Unmarshal(o.Values[key], &value) != nil || utf8.RuneCountInString(value) > MaxMetadataValue || len(o.Values) > maxMetadata {
+			f.Fail("metadata", "may hold %d pairs of texts, of %d characters and of %d.", maxMetadata, maxMetadataKey, MaxMetadataValue)
+			return
+		}
+	}
+}
+
+// refuseElsewhere refuses what only OpenAI's servers have, where leaving it out would
+// change the answer or leave the client waiting.
+func refuseElsewhere(f *wire.Fields) {
+	if f.Bool("background") {
+		f.Fail("background", "is not supported: the answer comes with the request, best with stream.")
+	}
+	if f.Raw("conversation") != nil {
+		f.Fail("conversation", "is not supported; send its items as input, or use previous_response_id.")
+	}
+	if f.Raw("prompt") != nil {
+		f.Fail("prompt", "is not supported; send its text as instructions and input.")
+	}
+}
+
+// readItems returns the items of the input, of which a text is one.
+func readItems(f *wire.Fields) (list []json.RawMessage) {
+	const param = "input"
+	v := f.Raw(param)
+	switch {
+	case v == nil:
+		f.Fail(param, "is missing: send a text, or a list of items.")
+	case v[0] == '"':
+		return []json.RawMessage{wire.MustJSON(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": f.String(param)}}})}
+	case json.Unmarshal(v, &list) != nil:
+		f.Fail(param, "must be a text or a list of items.")
+	}
+	return list
+}
+
+// Prepare implements preparing: it makes messages of the items, of those that the
+// request goes on from first.
+func (c *responseRequest) Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error) {
+	t := transcript{api.Turns{Names: map[string]string{}}}
+	if c.instructions != "" {
+		t.system(c.instructions)
+	}
+	r := &recollection{ctx: ctx, to: c.to, owner: wire.Caller(ctx), held: held}
+	if c.previous != "" {
+		before, err := r.chain(c.previous)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range before {
+			if err := t.Read(v, "previous_response_id."); err != nil {
+				return nil, err
+			}
+		}
+		c.items = before
+	}
+	for i, v := range c.own {
+		path := fmt.Sprintf("input[%d].", i)
+		f, err := wire.ParseFields(v, path)
+		if err != nil {
+			return nil, err
+		}
+		if itemType(f) == "item_reference" {
+			if v, err = r.item(f); err != nil {
+				return nil, err
+			}
+			c.own[i] = v
+		}
+		if err := t.Read(v, path); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.List) == 0 {
+		return nil, wire.Invalid("input", "input holds nothing to answer; send a message.")
+	}
+	c.items = append(c.items, c.own...)
+	c.Turns = t.List
+	if r.bytes > 0 {
+		body = c.alone()
+	}
+	return body, c.Complete()
+}
+
+// Read adds an item.
+func (t *transcript) Read(v json.RawMessage, path string) error {
+	f, err := wire.ParseFields(v, path)
+	if err == nil {
+		t.Add(f)
+		err = f.Err
+	}
+	return err
+}
+
+// alone is the body that asks for the same without anything that is stored.
+func (c *responseRequest) alone() []byte {
+	body := maps.Clone(c.body)
+	delete(body, "previous_response_id")
+	body["input"] = wire.MustJSON(c.items)
+	return wire.MustJSON(body)
+}
+
+// Form implements request. An answer that is completed later is read by those who read
+// a chat's.
+func (c *responseRequest) Form() api.Form {
+	if c.Resumes != nil {
+		return c.to.Resumed
+	}
+	return &responseForm{req: c}
+}

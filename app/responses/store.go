@@ -1,0 +1,378 @@
+package responses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/app/api"
+	"tandem/app/control"
+	"tandem/app/wire"
+)
+
+// Store are kept for a while for the programs that asked for them. An owner is
+// the name of a key, or empty for the programs without one; what is another's is not
+// there.
+type Store interface {
+	// KeepResponse stores one, or returns ErrNoResponse if its owner is nobody any
+	// more, or its run was forgotten in flight.
+	KeepResponse(context.Context, control.KeptResponse) error
+	// Response returns an owner's, or ErrNoResponse.
+	Response(ctx context.Context, owner, id string) (control.KeptResponse, error)
+	// ResponseChain returns it behind all that it goes on from, the earliest first, inputs and
+	// outputs alone.
+	// One of them gone is ErrNoResponse; too many are CodeInvalid.
+	ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error)
+	// DeleteResponse deletes an owner's, or returns ErrNoResponse.
+	DeleteResponse(ctx context.Context, owner, id string) error
+}
+
+// KeepAnswer puts a response as it was answered where it belongs.
+func KeepAnswer(k *control.KeptResponse, response []byte) (err error) {
+	k.Response, k.Output, err = exchangeOutput(response, json.RawMessage("[]"))
+	return err
+}
+
+// answered returns it.
+func answered(k control.KeptResponse) (json.RawMessage, error) {
+	response, _, err := exchangeOutput(k.Response, k.Output)
+	return response, err
+}
+
+// exchangeOutput gives a response another output, and returns what it had.
+func exchangeOutput(response, output json.RawMessage) (with, had json.RawMessage, err error) {
+	with, had = json.RawMessage{'{'}, json.RawMessage("[]")
+	err = wire.EachMember(response, func(key string, value json.RawMessage) error {
+		if key == "output" {
+			value, had = output, value
+		}
+		if len(with) > 1 {
+			with = append(with, ',')
+		}
+		with = append(append(wire.AppendString(with, key), ':'), value...)
+		return nil
+	})
+	return append(with, '}'), had, err
+}
+
+// outputOf returns the items of the answer.
+func outputOf(k control.KeptResponse) (list []json.RawMessage, err error) {
+	err = json.Unmarshal(k.Output, &list)
+	return list, err
+}
+
+func inputItemsOf(k control.KeptResponse) (list []json.RawMessage, err error) {
+	err = json.Unmarshal(k.Input, &list)
+	return list, err
+}
+
+// maxRecalled bounds what a request goes on from and refers to, as its body is.
+const maxRecalled = wire.MaxBody
+
+// A recollection finds what a request goes on from.
+type recollection struct {
+	ctx   context.Context
+	to    Routes
+	owner string
+	held  *wire.Place
+	bytes int // found
+
+	items map[string]map[string]json.RawMessage // of the responses that were looked in, by their ids
+}
+
+// found counts what was found: tools and instructions are the request's own, and were counted with it.
+func (r *recollection) found(n int, param string) error {
+	if r.bytes += n; r.bytes > maxRecalled {
+		return &control.Error{Code: wire.CodeTooLarge, Param: param, Message: "What the request goes on from is larger than a request may be; begin a new conversation."}
+	}
+	if r.bytes > wire.SmallBody && !r.held.Held() {
+		return r.to.Take(r.held)
+	}
+	return nil
+}
+
+// chain returns the items of a response and of all that it goes on from.
+func (r *recollection) chain(id string) (items []json.RawMessage, err error) {
+	const param = "previous_response_id"
+	list, err := r.to.Kept.ResponseChain(r.ctx, r.owner, id)
+	if errors.Is(err, control.ErrNoResponse) {
+		return nil, &control.Error{Code: wire.CodeNoPrevious, Param: param,
+			Message: "Previous response with id '" + wire.Clip(id) + "' not found: it was asked for without store or with another key, it or one before it was deleted, or a day has passed."}
+	}
+	if e, ok := errors.AsType[*control.Error](err); ok && e.Param == "" {
+		named := *e
+		named.Param = param
+		return nil, &named
+	}
+	for _, k := range list {
+		if err := r.found(len(k.Input)+len(k.Output), param); err != nil {
+			return nil, err
+		}
+		input, err := inputItemsOf(k)
+		if err != nil {
+			return nil, err
+		}
+		output, err := outputOf(k)
+		if err != nil {
+			return nil, err
+		}
+		items = append(append(items, input...), output...)
+	}
+	return items, err
+}
+
+// item returns the one that a reference names.
+func (r *recollection) item(f *wire.Fields) (json.RawMessage, error) {
+	id := f.String("id")
+	if f.Err != nil {
+		return nil, f.Err
+	}
+	missing := &control.Error{Code: wire.CodeNoItem, Param: f.Path + "id",
+		Message: "Item with id '" + wire.Clip(id) + "' not found: items are there for a day, of responses that were asked for with store and the same key. Send the item itself."}
+	response, ok := ResponseOf(id)
+	if !ok {
+		return nil, missing
+	}
+	items, ok := r.items[response]
+	if !ok {
+		k, err := r.to.Kept.Response(r.ctx, r.owner, response)
+		if errors.Is(err, control.ErrNoResponse) {
+			return nil, missing
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := r.found(len(k.Input)+len(k.Output), f.Path+"id"); err != nil {
+			return nil, err
+		}
+		if items, err = itemsByID(k); err != nil {
+			return nil, err
+		}
+		if r.items == nil {
+			r.items = map[string]map[string]json.RawMessage{}
+		}
+		r.items[response] = items
+	}
+	v, ok := items[id]
+	if !ok {
+		return nil, missing
+	}
+	return v, r.found(len(v), f.Path+"id")
+}
+
+// itemsByID returns the items of a response by their ids.
+func itemsByID(k control.KeptResponse) (map[string]json.RawMessage, error) {
+	input, err := inputItemsOf(k)
+	if err != nil {
+		return nil, err
+	}
+	output, err := outputOf(k)
+	if err != nil {
+		return nil, err
+	}
+	items := map[string]json.RawMessage{}
+	for _, v := range append(input, output...) { // of two with one id, that of the output
+		if id := itemID(v); id != "" {
+			items[id] = v
+		}
+	}
+	return items, nil
+}
+
+func itemID(v json.RawMessage) string {
+	var item struct{ ID string }
+	_ = json.Unmarshal(v, &item) // one without any has none
+	return item.ID
+}
+
+// Ids of items have the random part of their response's id in them, between what
+// tells the type and a number, so that a reference to one finds it.
+const (
+	ResponsePrefix = "resp_"
+	RandomID       = 26 // characters, of rand.Text
+)
+
+func itemIDOf(response, prefix string, n int) string {
+	return prefix + strings.TrimPrefix(response, ResponsePrefix) + strconv.Itoa(n)
+}
+
+func ResponseOf(item string) (id string, ok bool) {
+	_, rest, ok := strings.Cut(item, "_")
+	if !ok || len(rest) <= RandomID {
+		return "", false
+	}
+	return ResponsePrefix + rest[:RandomID], true
+}
+
+// storedItems are those of an input as they can be listed and referred to: with an
+// id, a type, and parts in place of a text. first is the number of the first.
+func storedItems(items []json.RawMessage, response string, first int) (json.RawMessage, error) {
+	list := make([]json.RawMessage, len(items))
+	for i, v := range items {
+		f, err := wire.ParseFields(v, "")
+		if err != nil {
+			return nil, err
+		}
+		kind := itemType(f)
+		b := wire.AppendString([]byte(`{"id":`), itemIDOf(response, itemPrefix(kind), first+i))
+		if id := f.Values["id"]; len(id) > 2 && id[0] == '"' {
+			b = append([]byte(`{"id":`), id...)
+		}
+		b = wire.AppendString(append(b, `,"type":`...), kind)
+		err = wire.EachMember(v, func(key string, value json.RawMessage) error {
+			switch {
+			case key == "id", key == "type":
+				return nil
+			case key == "content" && kind == "message" && len(value) > 0 && value[0] == '"':
+				part := "input_text"
+				if f.String("role") == "assistant" {
+					part = "output_text"
+				}
+				value = wire.MustJSON([]any{map[string]any{"type": part, "text": value}})
+			}
+			b = append(append(wire.AppendString(append(b, ','), key), ':'), value...)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		list[i] = append(b, '}')
+	}
+	return wire.MustJSON(list), nil
+}
+
+// itemPrefix begins the ids of items of a type.
+func itemPrefix(kind string) string {
+	switch kind {
+	case "function_call":
+		return "fc_"
+	case "function_call_output":
+		return "fco_"
+	case "reasoning":
+		return "rs_"
+	}
+	return "msg_"
+}
+
+// Routes are OpenAI's routes of responses.
+type Routes struct {
+	*api.API
+	Kept    Store
+	Resumed api.Form // of a response that is completed later, which its client reads as a chat
+}
+
+// AddRoutes adds them.
+func (v Routes) AddRoutes(route wire.AddRoute) {
+	route.Post("/v1/responses", v.Generation("/v1/responses", v.readResponse))
+	route("/v1/responses/{id}", map[string]wire.Handler{http.MethodGet: v.getResponse, http.MethodDelete: v.deleteResponse})
+	route.Get("/v1/responses/{id}/input_items", v.inputItems)
+	route.Post("/v1/responses/{id}/cancel", v.cancelResponse)
+}
+
+// Readers returns how the bodies of the generating routes are read.
+func (v Routes) Readers() map[string]api.ReadBody {
+	return map[string]api.ReadBody{"/v1/responses": v.readResponse}
+}
+
+// keptResponse returns the response of a route's id.
+func (v *Routes) keptResponse(r *http.Request) (control.KeptResponse, error) {
+	id := r.PathValue("id")
+	k, err := v.Kept.Response(r.Context(), wire.Caller(r.Context()), id)
+	return k, noResponse(err, id)
+}
+
+func noResponse(err error, id string) error {
+	if errors.Is(err, control.ErrNoResponse) {
+		return control.Errorf(wire.CodeNoResponse, "Response with id '%s' not found.", wire.Clip(id))
+	}
+	return err
+}
+
+func (v *Routes) getResponse(w http.ResponseWriter, r *http.Request) error {
+	if on, _ := strconv.ParseBool(r.URL.Query().Get("stream")); on {
+		return wire.Invalid("stream", "stream is for responses in the background, of which there are none; leave it out.")
+	}
+	k, err := v.keptResponse(r)
+	if err != nil {
+		return err
+	}
+	response, err := answered(k)
+	if err != nil {
+		return err
+	}
+	return wire.WriteJSON(w, response)
+}
+
+func (v *Routes) deleteResponse(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if err := v.Kept.DeleteResponse(r.Context(), wire.Caller(r.Context()), id); err != nil {
+		return noResponse(err, id)
+	}
+	return wire.WriteJSON(w, map[string]any{"id": id, "object": "response", "deleted": true})
+}
+
+func (v *Routes) cancelResponse(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength != 0 { // the clients of OpenAI send nothing
+		if _, err := v.ReadObject(w, r); err != nil {
+			return err
+		}
+	}
+	if _, err := v.keptResponse(r); err != nil {
+		return err
+	}
+	return control.Errorf(control.CodeInvalid, "Only a response in the background can be cancelled; this one is complete. To stop one that is being generated, close its connection.")
+}
+
+// maxItems is how many items are listed at once.
+const maxItems = 100
+
+// ItemList is the body of GET /v1/responses/{id}/input_items.
+type ItemList struct {
+	Object  string            `json:"object"`
+	Data    []json.RawMessage `json:"data"`
+	FirstID string            `json:"first_id"`
+	LastID  string            `json:"last_id"`
+	HasMore bool              `json:"has_more"`
+}
+
+func (v *Routes) inputItems(w http.ResponseWriter, r *http.Request) error {
+	q, limit := r.URL.Query(), 20
+	if v := q.Get("limit"); v != "" {
+		n, err := strconv.Atoi(v)
+		if err != nil || n < 1 || n > maxItems {
+			return wire.Invalid("limit", "limit must be a whole number between 1 and %d.", maxItems)
+		}
+		limit = n
+	}
+	order := q.Get("order")
+	if order != "" && order != "asc" && order != "desc" {
+		return wire.Invalid("order", "order is \"asc\" or \"desc\", not %q.", wire.Clip(order))
+	}
+	k, err := v.keptResponse(r)
+	if err != nil {
+		return err
+	}
+	list, err := inputItemsOf(k)
+	if err != nil {
+		return err
+	}
+	if order != "asc" {
+		slices.Reverse(list)
+	}
+	if after := q.Get("after"); after != "" {
+		i := slices.IndexFunc(list, func(v json.RawMessage) bool { return itemID(v) == after })
+		if i < 0 {
+			return wire.Invalid("after", "after names no item of this response: %q.", wire.Clip(after))
+		}
+		list = list[i+1:]
+	}
+	out := ItemList{Object: "list", Data: list[:min(limit, len(list))], HasMore: len(list) > limit}
+	if n := len(out.Data); n > 0 {
+		out.FirstID, out.LastID = itemID(out.Data[0]), itemID(out.Data[n-1])
+	}
+	return wire.WriteJSON(w, out)
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"tandem/engine"
+)
+
+// maxConnections bounds the connections that one listener has open at once. Editors and
+// agents keep a few; a program that opens one behind the other must take neither the memory
+// nor the file descriptors of all. A request on a connection beyond it is told to try again,
+// and the connection is closed; beyond twice as many they are closed unread.
+const maxConnections = 1000
+
+var ErrCrowded = &engine.Error{Code: engine.CodeQueueFull, Message: "Too many connections are open; close some, and try again in a second."}
+
+// HTTP returns a server for one of the handlers with the limits they count on. Writing has
+// no timeout: each answer sets its own. A nil log discards; state, if it is not nil, is the
+// server's ConnState.
+func HTTP(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
+	c := &Crowd{Most: maxConnections}
+	return c.Server(h, log, state)
+}
+
+// A Crowd are the open connections of a server.
+type Crowd struct {
+	Most int
+	Open atomic.Int64
+}
+
+func (c *Crowd) Server(h http.Handler, log *slog.Logger, state func(net.Conn, http.ConnState)) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnContext:       c.Join,
+		ConnState: func(conn net.Conn, s http.ConnState) {
+			if s == http.StateClosed || s == http.StateHijacked {
+				c.Open.Add(-1)
+			}
+			if state != nil {
+				state(conn, s)
+			}
+		},
+	}
+}
+
+// CrowdedKey marks the context of a connection beyond the limit.
+type CrowdedKey struct{}
+
+// Join counts a connection that has just been accepted.
+func (c *Crowd) Join(ctx context.Context, conn net.Conn) context.Context {
+	n := int(c.Open.Add(1))
+	if n > 2*c.Most {
+		_ = conn.Close() // its server finds it closed, and counts it off
+	}
+	if n > c.Most {
+		return context.WithValue(ctx, CrowdedKey{}, true)
+	}
+	return ctx
+}
+
+// Crowded reports whether a request came on a connection beyond the limit.
+func Crowded(r *http.Request) bool { return r.Context().Value(CrowdedKey{}) != nil }

@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// Codes that only HTTP has, beside those of the engine and of control.
+const (
+	CodeTooLarge  control.Code = "request_too_large"
+	CodeMediaType control.Code = "unsupported_media_type"
+	CodeMethod    control.Code = "method_not_allowed"
+	CodeNoRoute   control.Code = "not_found"
+	codeTimeout   control.Code = "request_timeout"
+	CodeTooMany   control.Code = "rate_limit_exceeded" // OpenAI's
+
+	CodeNoResponse control.Code = "response_not_found"
+	CodeNoPrevious control.Code = "previous_response_not_found" // OpenAI's
+	CodeNoItem     control.Code = "item_not_found"
+)
+
+// StatusClientGone is logged and counted for a client that left before its
+// answer, and answered to one whose work somebody else cancelled: a request that
+// waited, a bench.
+const StatusClientGone = 499
+
+// An outcome is how a code looks over HTTP.
+type outcome struct {
+	Status int
+	kind   string // OpenAI's error.type
+	Again  bool   // worth trying again in a second
+}
+
+// Outcomes maps every code there is. A code missing here is an internal error.
+var Outcomes = map[string]outcome{
+	string(engine.CodeInvalid):       {http.StatusBadRequest, "invalid_request_error", false},
+	string(control.CodeNoTemplate):   {http.StatusBadRequest, "invalid_request_error", false},
+	string(engine.CodeContextLength): {http.StatusBadRequest, "invalid_request_error", false},
+	string(engine.CodeQueueFull):     {http.StatusServiceUnavailable, "server_error", true},
+	string(engine.CodeClosed):        {http.StatusServiceUnavailable, "server_error", true},
+	string(engine.CodeInternal):      {http.StatusInternalServerError, "server_error", false},
+
+	string(control.CodeModelNotFound): {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeRunNotFound):   {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoCheckpoint):  {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoChat):        {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNoBench):       {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeNotKept):       {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeKeyNotFound):   {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodePortTaken):     {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeModelBusy):     {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeNotLoaded):     {http.StatusConflict, "invalid_request_error", false},
+	string(control.CodeNotReady):      {http.StatusServiceUnavailable, "server_error", true},
+	string(control.CodeModelInvalid):  {http.StatusUnprocessableEntity, "invalid_request_error", false},
+	string(control.CodeUnauthorized):  {http.StatusUnauthorized, "authentication_error", false},
+	string(control.CodeForbidden):     {http.StatusForbidden, "permission_error", false},
+	string(control.CodeGated):         {http.StatusForbidden, "permission_error", false},
+	string(control.CodeDiskFull):      {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeMemory):        {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeFolder):        {http.StatusInsufficientStorage, "server_error", false},
+	string(control.CodeUnavailable):   {http.StatusBadGateway, "server_error", false},
+
+	string(CodeTooLarge):          {http.StatusRequestEntityTooLarge, "invalid_request_error", false},
+	string(CodeMediaType):         {http.StatusUnsupportedMediaType, "invalid_request_error", false},
+	string(CodeMethod):            {http.StatusMethodNotAllowed, "invalid_request_error", false},
+	string(CodeNoRoute):           {http.StatusNotFound, "invalid_request_error", false},
+	string(control.CodeCancelled): {StatusClientGone, "server_error", false},
+	string(codeTimeout):           {http.StatusRequestTimeout, "invalid_request_error", false},
+	string(CodeTooMany):           {http.StatusTooManyRequests, "rate_limit_error", true},
+	string(CodeNoResponse):        {http.StatusNotFound, "invalid_request_error", false},
+	string(CodeNoPrevious):        {http.StatusBadRequest, "invalid_request_error", false},
+	string(CodeNoItem):            {http.StatusNotFound, "invalid_request_error", false},
+}
+
+// A Failure is an error as a client sees it.
+type Failure struct {
+	outcome
+	Body ErrorBody
+	long *Overlong // nil unless the prompt is
+}
+
+type ErrorBody struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    string  `json:"code"`
+}
+
+// FailureOf translates err, whatever it is. Only errors that were made for a
+// client are told in their own words.
+func FailureOf(err error) Failure {
+	code, param, message := string(engine.CodeInternal), "", ErrPanic.Message
+	if e, ok := errors.AsType[*control.Error](err); ok {
+		code, param, message = string(e.Code), e.Param, e.Message
+	} else if e, ok := errors.AsType[*engine.Error](err); ok {
+		code, message = string(e.Code), e.Message
+	} else if errors.Is(err, context.Canceled) {
+		code, message = string(control.CodeCancelled), "The request was cancelled."
+	}
+	o, ok := Outcomes[code]
+	if !ok {
+		code = string(engine.CodeInternal)
+		o = Outcomes[code]
+	}
+	f := Failure{outcome: o, Body: ErrorBody{Message: message, Type: o.kind, Code: code}}
+	f.long, _ = errors.AsType[*Overlong](err)
+	if param != "" {
+		f.Body.Param = &param
+	}
+	return f
+}
+
+// json is the body of an error answer, and the data of an error event, of OpenAI's.
+func (f Failure) json() []byte {
+	b, err := json.Marshal(map[string]ErrorBody{"error": f.Body})
+	if err != nil {
+		panic(err) // strings only
+	}
+	return b
+}
+
+// Write sends the failure as the whole answer, in a protocol's form.
+func (f Failure) Write(w http.ResponseWriter, p protocol) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	if f.Again {
+		h.Set("Retry-After", "1")
+	} else {
+		h.Set("X-Should-Retry", "false") // both vendors' libraries repeat 408, 409 and 5xx unasked
+	}
+	if f.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+	status, body := p.Refusal(h, f)
+	_ = WriteWhole(w, status, body) // the client left
+}
+
+// Refuse answers with an error in place of a handler.
+func Refuse(w http.ResponseWriter, r *http.Request, err error) {
+	FailureOf(err).Write(w, ProtocolOf(r))
+}
+
+// ErrPanic is what a request ends with that met a defect of ours.
+var ErrPanic = control.Errorf(control.CodeInternal, "Tandem failed on this request; its log tells more.")
+
+// Invalid refuses a request because of one field.
+func Invalid(param, format string, args ...any) *control.Error {
+	args = slices.Clone(args)
+	for i, a := range args {
+		if a == param {
+			args[i] = control.Word(param)
+		}
+	}
+	e := control.Errorf(control.CodeInvalid, format, args...)
+	e.Param = param
+	return e
+}
+
+// An Overlong prompt is told of in each vendor's words.
+type Overlong struct {
+	Limit int    // tokens
+	Got   string // see contextError
+}
+
+func (o *Overlong) Error() string { return fmt.Sprintf("%s tokens > %d maximum", o.Got, o.Limit) }
+
+// ErrRunCancelled is the cause of a run's context after POST /app/runs/{id}/cancel.
+var ErrRunCancelled error = control.Errorf(control.CodeCancelled, "The run was cancelled.")
+
+// ErrStopping is the cause after Server.Close.
+var ErrStopping = control.Errorf(control.CodeNotReady, "Tandem is stopping.")

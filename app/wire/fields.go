@@ -1,0 +1,280 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/app/control"
+)
+
+// Fields is a JSON object whose values are read one by one, by exact name, so
+// that an error names its field. The first error sticks. A field that is null
+// counts as absent, and unknown fields are nobody's business.
+type Fields struct {
+	Values map[string]json.RawMessage
+	Path   string // before the names in errors, e.g. "messages[0]."
+	Err    error
+}
+
+// ParseFields reads one object and nothing after it.
+func ParseFields(b []byte, path string) (*Fields, error) {
+	where := "The body"
+	if path != "" {
+		where = strings.TrimSuffix(path, ".")
+	}
+	f := &Fields{Values: map[string]json.RawMessage{}, Path: path}
+	err := EachMember(b, func(key string, value json.RawMessage) error {
+		if _, twice := f.Values[key]; twice {
+			// A name of the client's own is no param: the history keeps those.
+			return Invalid(strings.TrimSuffix(path, "."), "%s names %q twice.", control.Word(where), key)
+		}
+		f.Values[key] = value
+		return nil
+	})
+	if _, ok := errors.AsType[*control.Error](err); ok {
+		return nil, err
+	}
+	if err != nil {
+		return nil, Invalid(strings.TrimSuffix(path, "."), "%s is not a valid JSON object: %v.", control.Word(where), err)
+	}
+	return f, nil
+}
+
+// EachMember calls f for each member of the object b, in b's order.
+func EachMember(b []byte, f func(key string, value json.RawMessage) error) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	t, err := d.Token()
+	if err != nil {
+		return syntax(err)
+	}
+	if t != json.Delim('{') {
+		return errors.New("it does not start with {")
+	}
+	for d.More() {
+		k, err := d.Token()
+		if err != nil {
+			return syntax(err)
+		}
+		key, ok := k.(string)
+		if !ok {
+			return errors.New("a name is not a string")
+		}
+		var v json.RawMessage
+		if err := d.Decode(&v); err != nil {
+			return syntax(err)
+		}
+		if err := f(key, v); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return syntax(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("something follows it at byte %d", d.InputOffset())
+	}
+	return nil
+}
+
+func syntax(err error) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("%w at byte %d", err, e.Offset)
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errors.New("it ends early")
+	}
+	return err
+}
+
+func (f *Fields) Fail(key, format string, args ...any) {
+	if f.Err == nil {
+		f.Err = Invalid(f.Path+key, "%s "+format, append([]any{f.Path + key}, args...)...)
+	}
+}
+
+// Raw returns the value, or nil if it is absent.
+func (f *Fields) Raw(key string) json.RawMessage {
+	v := f.Values[key]
+	if string(v) == "null" {
+		return nil
+	}
+	return v
+}
+
+func IsNumber(v json.RawMessage) bool {
+	return len(v) > 0 && (v[0] == '-' || v[0] >= '0' && v[0] <= '9')
+}
+
+func (f *Fields) String(key string) (s string) {
+	if v := f.Raw(key); v != nil && json.Unmarshal(v, &s) != nil {
+		f.Fail(key, "must be a string.")
+	}
+	return s
+}
+
+func (f *Fields) Bool(key string) (b bool) {
+	if v := f.Raw(key); v != nil && json.Unmarshal(v, &b) != nil {
+		f.Fail(key, "must be true or false.")
+	}
+	return b
+}
+
+// Optional reads a field, or returns nil if it is absent.
+func Optional[T any](f *Fields, key string, read func(key string) T) *T {
+	if f.Raw(key) == nil {
+		return nil
+	}
+	return new(read(key))
+}
+
+// Number returns nil for an absent field.
+func (f *Fields) Number(key string, least, most float64) *float64 {
+	v := f.Raw(key)
+	if v == nil {
+		return nil
+	}
+	x, err := strconv.ParseFloat(string(v), 64)
+	switch {
+	case err != nil || !IsNumber(v):
+		f.Fail(key, "must be a number.")
+	case x < least && most == math.MaxFloat64:
+		f.Fail(key, "must be at least %v, not %s.", least, v)
+	case x < least || x > most:
+		f.Fail(key, "must lie between %v and %v, not %s.", least, most, v)
+	default:
+		return &x
+	}
+	return nil
+}
+
+// Int returns nil for an absent field.
+func (f *Fields) Int(key string, least, most int) *int {
+	v := f.Raw(key)
+	if v == nil {
+		return nil
+	}
+	x, ok := WholeNumber(v)
+	switch {
+	case !ok:
+		f.Fail(key, "must be a whole number.")
+	case x < int64(least) && most == math.MaxInt32:
+		f.Fail(key, "must be at least %d, not %d.", least, x)
+	case x < int64(least) || x > int64(most):
+		f.Fail(key, "must lie between %d and %d, not %d.", least, most, x)
+	default:
+		return new(int(x))
+	}
+	return nil
+}
+
+// WholeNumber reads an integer, also one that a client wrote as 16.0.
+func WholeNumber(v json.RawMessage) (int64, bool) {
+	if !IsNumber(v) {
+		return 0, false
+	}
+	if x, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return x, true
+	}
+	x, err := strconv.ParseFloat(string(v), 64)
+	return int64(x), err == nil && x == math.Trunc(x) && math.Abs(x) <= 1<<53
+}
+
+// Strings reads a string or a list of strings.
+func (f *Fields) Strings(key string) []string {
+	v := f.Raw(key)
+	var one string
+	var many []string
+	switch {
+	case v == nil:
+	case json.Unmarshal(v, &one) == nil:
+		return []string{one}
+	case json.Unmarshal(v, &many) != nil:
+		f.Fail(key, "must be a string or a list of strings.")
+	}
+	return many
+}
+
+// Object returns nil for an absent field.
+func (f *Fields) Object(key string) *Fields {
+	v := f.Raw(key)
+	if v == nil || f.Err != nil {
+		return nil
+	}
+	o, err := ParseFields(v, f.Path+key+".")
+	if err != nil {
+		f.Err = err
+		return nil
+	}
+	return o
+}
+
+// Take keeps the first error of a nested object as this one's.
+func (f *Fields) Take(o *Fields) {
+	if f.Err == nil && o != nil {
+		f.Err = o.Err
+	}
+}
+
+// OneOf reads a string that is one of several, empty for an absent one.
+func (f *Fields) OneOf(key string, known []string) string {
+	v := f.String(key)
+	if f.Err == nil && v != "" && !slices.Contains(known, v) {
+		f.Fail(key, "is one of %q, not %q.", control.Words(known), Clip(v))
+	}
+	return v
+}
+
+// Needed returns an object that may not be left out, or fails f.
+func Needed(f *Fields, key string) *Fields {
+	o := f.Object(key)
+	if o == nil {
+		f.Fail(key, "is missing.")
+	}
+	return o
+}
+
+func NeededName(f *Fields) string {
+	name := f.String("name")
+	if f.Err == nil && name == "" {
+		f.Fail("name", "is missing.")
+	}
+	return name
+}
+
+// NeededText returns a text that may be empty, but not left out.
+func NeededText(f *Fields, key string) string {
+	if f.Raw(key) == nil {
+		f.Fail(key, "is missing.")
+	}
+	return f.String(key)
+}
+
+// Blob returns a value that must be an object, which is kept as it is; nil if it
+// is absent.
+func (f *Fields) Blob(key string) json.RawMessage {
+	if f.Object(key) == nil {
+		return nil
+	}
+	return f.Raw(key)
+}
+
+// Id reads the id of a row; 0 if it is absent.
+func (f *Fields) Id(key string) int64 {
+	v := f.Raw(key)
+	if v == nil {
+		return 0
+	}
+	n, ok := WholeNumber(v)
+	if !ok || n < 0 || n > math.MaxInt64/2 {
+		f.Fail(key, "must be an id, a whole number.")
+		return 0
+	}
+	return n
+}

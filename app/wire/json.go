@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Invalid UTF-8 becomes U+FFFD, and
+// the two line separators that JavaScript once forbade in strings are escaped.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				dst = append(append(dst, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			} else if r == '\u2028' || r == '\u2029' {
+				dst = append(append(dst, s[start:i]...), `\u202`...)
+				dst = append(dst, hexDigits[r&0xf])
+				start = i + size
+			}
+			i += size
+			continue
+		}
+		if c >= ' ' && c != '"' && c != '\\' && c != 0x7f {
+			i++
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+// AppendInts appends a JSON list.
+func AppendInts[T ~int32 | ~byte](dst []byte, list []T) []byte {
+	dst = append(dst, '[')
+	for i, x := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = strconv.AppendInt(dst, int64(x), 10)
+	}
+	return append(dst, ']')
+}
+
+// noChance is what OpenAI's API says for a log-probability of minus infinity.
+const noChance = -9999
+
+// AppendLogprob appends a number JSON can hold.
+func AppendLogprob(dst []byte, x float32) []byte {
+	if math.IsInf(float64(x), 0) || x != x || x < noChance {
+		x = noChance
+	}
+	return strconv.AppendFloat(dst, float64(x), 'g', -1, 32)
+}
+
+// AppendMember appends a member after another one.
+func AppendMember(dst []byte, name string, v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // numbers and strings only
+	}
+	dst = AppendString(append(dst, ','), name)
+	return append(append(dst, ':'), b...)
+}
+
+// MustJSON writes numbers and strings.
+func MustJSON(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func NewID(prefix string) string { return prefix + rand.Text() }

@@ -1,0 +1,147 @@
+package wire
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	ReaderPatience = 30 * time.Second // a write that takes longer cuts the client
+	MaxPending     = 16 << 20         // bytes that may wait behind a write before the client is cut
+	writeSize      = 32 << 10         // bytes of one write, so that patience means progress
+	QuietFirst     = 2 * time.Second  // silence before a client is first told of more to come
+	quietNext      = 5 * time.Second  // and between the following
+)
+
+var (
+	ErrSlowReader = control.Errorf(control.CodeCancelled, "The client stopped reading; its connection was cut.")
+	ErrClientGone = control.Errorf(control.CodeCancelled, "The client left.")
+)
+
+// An EventStream is the writing side of a stream of events. send, sendEvent and
+// end may be called by any goroutine and never wait for the client; serve writes,
+// on the handler's goroutine.
+type EventStream struct {
+	w           http.ResponseWriter
+	Framing     Framing
+	First, Next time.Duration // of silence until the client is told of more to come, and between further times
+
+	mu      sync.Mutex
+	pending []byte
+	ended   bool
+	err     error
+	wake    chan struct{} // capacity 1
+}
+
+func NewEventStream(w http.ResponseWriter) *EventStream {
+	return &EventStream{w: w, Framing: ServerSent{}, First: QuietFirst, Next: quietNext, wake: make(chan struct{}, 1)}
+}
+
+// Send queues one event without a name; data holds no newline. It reports false
+// once the client has fallen too far behind.
+func (s *EventStream) Send(data []byte) bool { return s.SendEvent("", data) }
+
+// SendEvent is send of an event with a name, for protocols that have them.
+func (s *EventStream) SendEvent(name string, data []byte) bool {
+	s.mu.Lock()
+	ok := len(s.pending)+len(data) <= MaxPending
+	if ok {
+		s.pending = s.Framing.AppendEvent(s.pending, name, data)
+	}
+	s.mu.Unlock()
+	s.signal()
+	return ok
+}
+
+// End closes the stream behind what was sent. An error becomes the last event,
+// or the whole answer if nothing was written before it.
+func (s *EventStream) End(err error) {
+	s.mu.Lock()
+	s.ended, s.err = true, err
+	s.mu.Unlock()
+	s.signal()
+}
+
+func (s *EventStream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Serve writes events until the end, or returns the error that stopped it:
+// errSlowReader, errClientGone, or ctx's cause. began tells whether a status line is out;
+// until then the caller can still answer otherwise.
+func (s *EventStream) Serve(ctx context.Context) (began bool, err error) {
+	rc := http.NewResponseController(s.w)
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
+	quiet := time.NewTimer(s.First)
+	defer quiet.Stop()
+	var spare []byte
+	for {
+		s.mu.Lock()
+		batch, ended, failed := s.pending, s.ended, s.err
+		s.pending, spare = spare[:0], batch
+		s.mu.Unlock()
+		if ended && failed != nil {
+			if !began && len(batch) == 0 {
+				return false, failed
+			}
+			batch = s.Framing.AppendFailure(batch, FailureOf(failed))
+		}
+		if len(batch) > 0 {
+			if err := s.Write(rc, &began, batch); err != nil {
+				return began, err
+			}
+			quiet.Reset(s.First)
+		}
+		if ended {
+			return began, failed
+		}
+		select {
+		case <-s.wake:
+		case <-quiet.C:
+			if err := s.Write(rc, &began, s.Framing.AppendSilence(nil)); err != nil {
+				return began, err
+			}
+			quiet.Reset(s.Next)
+		case <-ctx.Done():
+			// The generating side sees the same end and calls end, perhaps
+			// with words for the client, who is still there in these cases.
+			if cause := context.Cause(ctx); cause == ErrRunCancelled || cause == error(ErrStopping) {
+				<-s.wake
+				continue
+			}
+			return began, context.Cause(ctx)
+		}
+	}
+}
+
+// Write sends b and flushes it.
+func (s *EventStream) Write(rc *http.ResponseController, began *bool, b []byte) error {
+	if !*began {
+		h := s.w.Header()
+		h.Set("Content-Type", s.Framing.ContentType())
+		h.Set("Cache-Control", "no-cache")
+		h.Set("X-Accel-Buffering", "no")
+		s.w.WriteHeader(http.StatusOK)
+		*began = true
+	}
+	for len(b) > 0 {
+		n := min(len(b), writeSize)
+		_ = rc.SetWriteDeadline(time.Now().Add(ReaderPatience))
+		_, err := s.w.Write(b[:n])
+		if err == nil {
+			err = rc.Flush()
+		}
+		if err != nil {
+			return writeError(err)
+		}
+		b = b[n:]
+	}
+	return nil
+}
