@@ -15,22 +15,26 @@ import (
 	"unsafe"
 )
 
-// llguidance compiles a grammar to its end or to one of its limits, most of which count
-// what it makes and not how long that takes. Nobody can stop it meanwhile. So nobody
-// waits for it longer than these say, and what goes on unwatched is little.
+// llguidance compiles a grammar to its end or to one of its limits. Most of these count symbols and
+// no time, and nothing stops a compilation. So callers leave it after mostCompile, and at most
+// compilers grammars go on unwatched.
 const (
-	mostCompile = 10 * time.Second // that a grammar takes, its turn included
-	compilers   = 2                // grammars of a vocabulary that are compiled at once; others wait for their turn
+	mostCompile = 10 * time.Second // for one grammar, the wait for its turn included
+	compilers   = 2                // grammars of one vocabulary compiled at once
 )
 
-// errCompileTime ends what takes too long.
-var errCompileTime = &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it takes more than %v to compile", mostCompile)}
+// errCompileTime ends a compilation that takes too long.
+var errCompileTime = &GrammarError{
+	Kind: KindLimit, Message: fmt.Sprintf("it takes more than %v to compile", mostCompile),
+}
 
-// errSymbols is for what llguidance makes too much of.
-var errSymbols = &GrammarError{Kind: KindLimit, Message: "it makes more than 65,525 symbols, of which a property takes four or more"}
+// errSymbols stands for llguidance's panic about too many symbols.
+var errSymbols = &GrammarError{
+	Kind: KindLimit, Message: "it makes more than 65,525 symbols, of which a property takes four or more",
+}
 
-// compile makes a matcher of grammars as llguidance reads them. If ctx ends first it
-// returns ctx's cause, and what is made nevertheless is freed.
+// compile returns a matcher of grammars in llguidance's form. If ctx ends first, it returns ctx's
+// cause, and frees a matcher that comes later.
 func (v *Vocabulary) compile(ctx context.Context, source []byte) (*Matcher, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, mostCompile, errCompileTime)
 	defer cancel()
@@ -49,7 +53,7 @@ func (v *Vocabulary) compile(ctx context.Context, source []byte) (*Matcher, erro
 		case made <- struct{}{}:
 		case <-ctx.Done():
 			if m != nil {
-				_ = m.Close() // nobody has it
+				_ = m.Close() // the caller is gone
 			}
 		}
 	}()
@@ -61,7 +65,7 @@ func (v *Vocabulary) compile(ctx context.Context, source []byte) (*Matcher, erro
 	}
 }
 
-// matcher is compile, as long as it takes.
+// matcher compiles grammars in llguidance's form, without a limit of time.
 func (v *Vocabulary) matcher(source []byte) (*Matcher, error) {
 	if !v.enter() {
 		return nil, errors.New("compile grammar: the vocabulary is closed")
@@ -69,11 +73,12 @@ func (v *Vocabulary) matcher(source []byte) (*Matcher, error) {
 	defer v.leave()
 	m := &Matcher{size: v.size}
 	var message C.tandem_buffer
-	kind := C.tandem_matcher_new(v.handle, (*C.uint8_t)(unsafe.SliceData(source)), C.size_t(len(source)), &m.handle, &message)
+	bytes := (*C.uint8_t)(unsafe.SliceData(source))
+	kind := C.tandem_matcher_new(v.handle, bytes, C.size_t(len(source)), &m.handle, &message)
 	runtime.KeepAlive(source)
 	if kind != C.TANDEM_OK {
 		err := grammarError(kind, message)
-		if strings.Contains(err.Message, "symbols.len() <") { // it is checked so late that it panics
+		if strings.Contains(err.Message, "symbols.len() <") { // llguidance checks it late, by a panic
 			err = errSymbols
 		}
 		return nil, err
@@ -81,7 +86,7 @@ func (v *Vocabulary) matcher(source []byte) (*Matcher, error) {
 	return m, nil
 }
 
-// enter keeps the handle until leave, false if it is gone.
+// enter keeps the handle until leave. It returns false if the handle is gone.
 func (v *Vocabulary) enter() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -99,8 +104,7 @@ func (v *Vocabulary) leave() {
 	v.free()
 }
 
-// free frees the handle once it is closed and of no use to anybody. It is called with
-// v.mu.
+// free frees the handle when the vocabulary is closed and has no users. The caller holds v.mu.
 func (v *Vocabulary) free() {
 	if v.closed && v.users == 0 {
 		C.tandem_vocabulary_free(v.handle)

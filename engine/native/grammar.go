@@ -15,12 +15,15 @@ import (
 	"unsafe"
 )
 
-// A GrammarError is why a grammar cannot be followed: it does not compile, it is too large,
-// or what may follow became too much to compute.
+// A GrammarError tells why a grammar cannot be followed: it does not compile, it is too large, or a
+// mask takes too much work.
 //
-// The limits: 1 MiB in all; of a schema 128 levels; 65,525 symbols; multipleOf 100,000; of an
-// object 2,000 names and 100 patterns of names; what llguidance's ParserLimits bound by default,
-// which is some milliseconds for a mask; ten seconds to compile.
+// The limits:
+//
+//   - 1 MiB for all grammars, 65,525 symbols, ten seconds to compile
+//   - 128 levels of a schema, multipleOf up to 100,000
+//   - 2,000 names and 100 patterns of names in an object
+//   - the defaults of llguidance's ParserLimits, some milliseconds for a mask
 type GrammarError struct {
 	Kind    ErrorKind // KindSyntax, KindLimit or KindRender
 	Message string
@@ -28,26 +31,27 @@ type GrammarError struct {
 
 func (e *GrammarError) Error() string { return "grammar: " + e.Message }
 
-// A Vocabulary knows the bytes of a model's tokens, which grammars are matched against. Its
-// methods may be called from any number of goroutines. It holds some 100 bytes a token until
-// Close.
+// A Vocabulary holds the bytes of a model's tokens. Grammars are compiled against it. Any number of
+// goroutines may call its methods. It takes some 100 bytes a token until Close.
 type Vocabulary struct {
 	size int
 
-	turns chan struct{}                         // of those that compile
-	build func(source []byte) (*Matcher, error) // matcher
+	turns chan struct{}                         // one element for each grammar that compiles
+	build func(source []byte) (*Matcher, error) // the method matcher, or a test's
 
 	mu     sync.Mutex
-	handle *C.tandem_vocabulary // until it is closed and nobody uses it
+	handle *C.tandem_vocabulary // nil when closed and without users
 	users  int
 	closed bool
 }
 
-// NewVocabulary takes in a model's tokens. size is how many there are, by the model's logits;
-// token returns the bytes of one, none of an id that no text has, and whether it is special.
-// A grammar allows a special token by its name alone, never as a part of a text. eos are the
-// tokens that end a text, at least one.
-func NewVocabulary(size int, token func(id int32) (text []byte, special bool), eos []int32) (*Vocabulary, error) {
+// NewVocabulary returns the vocabulary of a model. size is the number of the model's logits. token
+// returns the bytes of a token and whether it is special. An id without bytes is never allowed. A
+// grammar allows a special token only by its name, never as part of a text. eos are the tokens that
+// end a text, at least one.
+func NewVocabulary(
+	size int, token func(id int32) (text []byte, special bool), eos []int32,
+) (*Vocabulary, error) {
 	var text []byte
 	ends, last := make([]uint32, size), make([]uint32, len(eos))
 	for id := range size {
@@ -75,8 +79,8 @@ func NewVocabulary(size int, token func(id int32) (text []byte, special bool), e
 	return v, nil
 }
 
-// Close frees the vocabulary, if need be when what is compiled with it has been; its
-// matchers may be used on. A second Close is an error.
+// Close frees the vocabulary, after the compilations that still use it. Its matchers stay usable. A
+// second Close is an error.
 func (v *Vocabulary) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -88,23 +92,23 @@ func (v *Vocabulary) Close() error {
 	return nil
 }
 
-// A Grammar says which texts there may be. One of JSON, Lark and Regex is set.
+// A Grammar says which texts are allowed. One of JSON, Lark and Regex is set.
 type Grammar struct {
-	Name  string          // by which the Lark grammars of a list refer to it, as @Name
+	Name  string          // the Lark grammars of a list refer to it as @Name
 	JSON  json.RawMessage // a JSON schema
 	Lark  string          // rules in llguidance's dialect of Lark
-	Regex string          // the whole text
+	Regex string          // a regular expression for the whole text
 }
 
-// A Matcher follows one text by a grammar, token by token. It is used by one goroutine at a
-// time, and holds memory of the library until Close.
+// A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It holds
+// memory of the library until Close.
 type Matcher struct {
 	size   int
 	handle *C.tandem_matcher
 }
 
-// Matcher compiles grammars: the first is that of the text, the others are those it names.
-// A *GrammarError says what is wrong with them. It returns when ctx ends, with its cause.
+// Matcher compiles grammars. The text follows the first one, which refers to the others by name. A
+// *GrammarError names their fault. When ctx ends, Matcher returns ctx's cause.
 func (v *Vocabulary) Matcher(ctx context.Context, grammars ...Grammar) (*Matcher, error) {
 	for _, g := range grammars {
 		if err := checkSchemas(g); err != nil {
@@ -118,7 +122,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, grammars ...Grammar) (*Matcher
 	return v.compile(ctx, source)
 }
 
-// serialised writes grammars as llguidance reads them.
+// serialised returns grammars in llguidance's form.
 func serialised(grammars []Grammar) ([]byte, error) {
 	type grammar struct {
 		Name string          `json:"name,omitempty"`
@@ -135,7 +139,7 @@ func serialised(grammars []Grammar) ([]byte, error) {
 	return json.Marshal(map[string]any{"grammars": list})
 }
 
-// delimited writes a regular expression so that it can stand between slashes, in one line.
+// delimited returns a regular expression that can stand between slashes, in one line.
 func delimited(regex string) string {
 	var b strings.Builder
 	escaped := false
@@ -153,19 +157,20 @@ func delimited(regex string) string {
 	return b.String()
 }
 
-// Words is the length of a mask: a bit for each token.
+// Words returns the number of elements of a mask, which has a bit for each token.
 func (m *Matcher) Words() int { return (m.size + 31) / 32 }
 
-// Mask sets the bits of the tokens that may follow, token i in bit i%32 of word i/32: of those
-// that end a text, if nothing else may. bits has Words elements.
+// Mask sets the bits of the tokens that may follow. Token i is bit i%32 of element i/32. If nothing
+// else may follow, these are the tokens that end a text. bits has Words elements.
 func (m *Matcher) Mask(bits []uint32) error {
 	var message C.tandem_buffer
-	kind := C.tandem_matcher_mask(m.handle, (*C.uint32_t)(unsafe.SliceData(bits)), C.size_t(len(bits)), &message)
+	words := (*C.uint32_t)(unsafe.SliceData(bits))
+	kind := C.tandem_matcher_mask(m.handle, words, C.size_t(len(bits)), &message)
 	return m.result(kind, message)
 }
 
-// Accept goes on behind a token that the mask allows. Another one breaks the matcher: all
-// that follows fails.
+// Accept moves on by a token that the mask allows. Any other token breaks the matcher, and all later
+// calls fail.
 func (m *Matcher) Accept(id int32) error {
 	var message C.tandem_buffer
 	return m.result(C.tandem_matcher_accept(m.handle, C.uint32_t(id), &message), message)
@@ -177,7 +182,7 @@ func (m *Matcher) Rollback(n int) error {
 	return m.result(C.tandem_matcher_rollback(m.handle, C.size_t(n), &message), message)
 }
 
-// Stopped reports whether the text is at its end: nothing may follow.
+// Stopped reports whether the text is at its end, so that nothing may follow.
 func (m *Matcher) Stopped() bool { return C.tandem_matcher_stopped(m.handle) != 0 }
 
 // Close frees the matcher. A second Close is an error.

@@ -2,15 +2,14 @@ package native
 
 import "math"
 
-// mostMultiple bounds the numbers of multipleOf. llguidance follows a number by
-// its remainder and makes a state of each: 10,000,019 takes minutes and gigabytes,
-// which none of its limits bounds.
+// mostMultiple bounds the numbers of multipleOf. llguidance makes a state of each remainder:
+// 10,000,019 takes minutes and gigabytes, and none of its limits bounds that.
 const mostMultiple = 100_000
 
-// multiples are the numbers of multipleOf in some schemas.
+// multiples are the numbers of multipleOf in the schemas of one grammar.
 type multiples []decimal
 
-// A decimal is n * 10^-exp, as short as it can be.
+// A decimal is n * 10^-exp with the least exp.
 type decimal struct{ n, exp uint64 }
 
 func (m *multiples) add(v any) {
@@ -29,7 +28,7 @@ func (m *multiples) add(v any) {
 	}
 }
 
-// number adds one, read as llguidance does, which refuses those with more digits.
+// number adds a number as llguidance reads it. llguidance refuses numbers with more digits.
 func (m *multiples) number(f float64) {
 	exp := uint64(0)
 	for ; f != math.Trunc(f); exp++ {
@@ -45,9 +44,8 @@ func (m *multiples) number(f float64) {
 	*m = append(*m, decimal{n, exp})
 }
 
-// fit reports whether each of them is small enough, and whatever llguidance makes
-// of some: their least common multiple. Powers of ten cost nothing, as the last digits
-// tell.
+// fit reports whether the least common multiple is small enough. llguidance makes that of numbers
+// that hold together. Powers of ten cost nothing, since the last digits tell them.
 func (m multiples) fit() bool {
 	exp := uint64(0)
 	for _, x := range m {
@@ -62,7 +60,7 @@ func (m multiples) fit() bool {
 			}
 		}
 		if least = least / gcd(least, n) * n; least > math.MaxUint32 {
-			return false // it counts in 32 bits
+			return false // llguidance counts in 32 bits
 		}
 	}
 	twos, fives := uint64(1), uint64(1)

@@ -6,21 +6,20 @@ import (
 	"strings"
 )
 
-// mostBroken bounds what looks like a schema inside a Lark grammar and is none, as
-// each is read as far as it goes.
+// mostBroken bounds the texts inside a Lark grammar that look like a schema and are no JSON. Each is
+// read up to its fault.
 const mostBroken = 100
 
-// schemas are those of a grammar, as far as something is to be known of them before
-// llguidance sees them.
+// schemas counts what the schemas of one grammar ask of llguidance.
 type schemas struct {
 	multiples multiples
 	merges    merges
 	names     names
 }
 
-// checkSchemas refuses a grammar whose schemas would take all time or all memory, which
-// llguidance does not bound: for the numbers in them, for the names of properties, or
-// for what it makes of several that are to hold together.
+// checkSchemas refuses a grammar whose schemas would take all time or all memory. llguidance does
+// not bound three things: numbers of multipleOf, names of properties, and schemas that hold
+// together.
 func checkSchemas(g Grammar) error {
 	var s schemas
 	if g.JSON != nil {
@@ -34,30 +33,37 @@ func checkSchemas(g Grammar) error {
 		}
 		rest = after
 		if !strings.HasPrefix(strings.TrimLeft(after, " \t\r\n\f"), "{") {
-			continue // a schema of nothing, or a text or a comment
+			continue // an empty schema, a text or a comment
 		}
 		read, ok := s.read(after)
 		if rest = after[read:]; ok {
 			continue
 		}
 		if broken++; broken > mostBroken {
-			return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("it has more than %d schemas that are no JSON", mostBroken)}
+			return tooMuch("it has more than %d schemas that are no JSON", mostBroken)
 		}
 	}
 	if s.names.err != nil {
 		return s.names.err
 	}
 	if !s.multiples.fit() {
-		return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("multipleOf asks for too much: the least number that is a multiple of all of them, without tenfold ones, may be %d at most", mostMultiple)}
+		return tooMuch("multipleOf asks for too much: the least number that is a multiple of all of "+
+			"them, without tenfold ones, may be %d at most", mostMultiple)
 	}
 	if s.merges.made > mostMerged {
-		return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf("too much is to hold together: allOf, anyOf, oneOf, enum and $ref beside each other, or beside other keywords, make more than %d schemas", mostMerged)}
+		return tooMuch("too much is to hold together: allOf, anyOf, oneOf, enum and $ref beside each "+
+			"other, or beside other keywords, make more than %d schemas", mostMerged)
 	}
 	return nil
 }
 
-// read takes in the value that a text begins with, and returns its length; 0 if it is no
-// JSON, which is refused elsewhere.
+// tooMuch returns the error of a limit.
+func tooMuch(format string, args ...any) *GrammarError {
+	return &GrammarError{Kind: KindLimit, Message: fmt.Sprintf(format, args...)}
+}
+
+// read counts the JSON value that a text begins with, and returns its length. ok is false if it is
+// no JSON. llguidance refuses that later.
 func (s *schemas) read(text string) (length int64, ok bool) {
 	d := json.NewDecoder(strings.NewReader(text))
 	var v any
