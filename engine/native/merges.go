@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// mostMerged bounds the schemas that llguidance makes of those that are to hold
-	// together. It takes each alternative of one with each of the other, and copies
-	// what is in them: of a list of 1,000 beside an object of 10,000 names it makes ten
-	// million, which take gigabytes.
+	// mostMerged bounds the schemas that llguidance makes by joining others. It joins each
+	// alternative of one schema with each of the other, and copies their contents. A list of 1,000
+	// beside an object of 10,000 names makes ten million schemas, which take gigabytes.
 	mostMerged = 500_000
 
-	// mostOpened is how far references within what is merged are followed. They are
-	// opened only where both sides have a property of one name.
+	// mostOpened is the depth to which references inside joined schemas are followed. llguidance
+	// opens one only where both sides have a property of the same name.
 	mostOpened = 3
 )
 
-// merges count what llguidance makes of schemas that are to hold together, about.
+// merges estimates the schemas that llguidance makes by joining the schemas of one grammar.
 type merges struct {
 	made float64
 
@@ -27,28 +26,28 @@ type merges struct {
 	opened map[opening]weight
 }
 
-// An opening is a reference, and how much further references in it are followed.
+// An opening is a reference and the depth to which references in it are followed.
 type opening struct {
 	ref  string
 	deep int
 }
 
-// A weight is that of a schema: how many schemas are in it, and in how many ways another
-// one meets it.
+// A weight is the size of a schema for joining: the schemas in it, and the ways in which another
+// schema meets it.
 type weight struct{ size, ways float64 }
 
 var light = weight{1, 1}
 
-// add counts those of a whole schema.
+// add counts the joined schemas of a whole schema.
 func (m *merges) add(root any) {
 	m.root, m.opened = root, map[opening]weight{}
 	m.weigh(root, mostOpened)
 }
 
-// both is the weight of two schemas that are to hold together.
+// both returns the weight of two joined schemas.
 func both(a, b weight) weight { return weight{a.size*b.ways + b.size*a.ways, a.ways * b.ways} }
 
-// within adds what is in a schema.
+// within adds a schema inside this one.
 func (w *weight) within(x weight) {
 	w.size += x.size
 	w.ways = max(w.ways, x.ways)
@@ -60,16 +59,21 @@ func (w *weight) either(x weight) {
 	w.ways += x.ways
 }
 
-// Keywords that say nothing of a value, those that hold together with others, and those
-// whose members are no keywords.
 var (
-	silentKeywords = []string{"$schema", "$id", "id", "$anchor", "$comment", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "x-guidance"}
-	joinKeywords   = []string{"const", "enum", "allOf", "anyOf", "oneOf", "$ref"}
-	nameKeywords   = []string{"properties", "patternProperties", "dependentSchemas", "dependencies"}
-	laterKeywords  = []string{"$defs", "definitions"} // of use where they are referred to
+	// silentKeywords say nothing about a value.
+	silentKeywords = []string{
+		"$schema", "$id", "id", "$anchor", "$comment", "title", "description", "default",
+		"examples", "example", "deprecated", "readOnly", "writeOnly", "x-guidance",
+	}
+	// joinKeywords are joined with the keywords beside them.
+	joinKeywords = []string{"const", "enum", "allOf", "anyOf", "oneOf", "$ref"}
+	// nameKeywords have members that are names and no keywords.
+	nameKeywords = []string{"properties", "patternProperties", "dependentSchemas", "dependencies"}
+	// laterKeywords count where a reference leads to them.
+	laterKeywords = []string{"$defs", "definitions"}
 )
 
-// weigh returns the weight of a schema and counts what is made of it.
+// weigh returns the weight of a schema and counts the schemas that are made of it.
 func (m *merges) weigh(v any, deep int) weight {
 	s, ok := v.(map[string]any)
 	if !ok {
@@ -110,7 +114,7 @@ func (m *merges) weigh(v any, deep int) weight {
 	return all
 }
 
-// weighAll returns the weight of all members.
+// weighAll returns the weight of all members of a list or object.
 func (m *merges) weighAll(v any, deep int) weight {
 	sum := weight{0, 1}
 	switch v := v.(type) {
@@ -126,7 +130,7 @@ func (m *merges) weighAll(v any, deep int) weight {
 	return sum
 }
 
-// join returns the weights of what a keyword has to hold.
+// join returns the weights of the schemas that a keyword joins.
 func (m *merges) join(key string, v any, deep int) (parts []weight) {
 	list, _ := v.([]any)
 	switch key {
@@ -154,7 +158,7 @@ func (m *merges) join(key string, v any, deep int) (parts []weight) {
 	return []weight{light}
 }
 
-// open returns the weight of what is referred to, which is counted where it stands.
+// open returns the weight of a reference's target. The target itself counts where it stands.
 func (m *merges) open(o opening) weight {
 	if o.deep == 0 {
 		return light
@@ -163,14 +167,14 @@ func (m *merges) open(o opening) weight {
 	if ok {
 		return w
 	}
-	m.opened[o] = light // where it refers to itself
+	m.opened[o] = light // in case it refers to itself
 	made := m.made
 	w = m.weigh(find(m.root, o.ref), o.deep-1)
 	m.made, m.opened[o] = made, w
 	return w
 }
 
-// find returns what a reference within the schema is to, nil if there is nothing.
+// find returns the target of a reference within the schema, nil if there is none.
 func find(root any, ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -1,20 +1,21 @@
 package native
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
-// llguidance takes time by the square of the names of an object, by their cube where there is to be one
-// of them at least, and by more than that of patterns, each of which it compares with each: 8,000 names,
-// or 600 of such, take ten seconds, and 1,000 patterns minutes. What there is in all it bounds itself.
+// llguidance's time grows faster than the names of an object:
+//
+//   - by the square of the names: 8,000 take ten seconds
+//   - by their cube in a closed object with minProperties: 600 take ten seconds
+//   - faster still with patterns, since it compares each with each: 1,000 take minutes
+//
+// It bounds the sum over all objects itself.
 const (
-	mostNames    = 2000   // of an object, all that holds together taken as one
-	mostPatterns = 100    // of names, of an object
-	mostLeast    = 40_000 // squares of the names of closed objects with minProperties, in all
+	mostNames    = 2000   // names in an object, together with the schemas that hold beside it
+	mostPatterns = 100    // patterns of names in an object
+	mostLeast    = 40_000 // sum of the squares of names, over closed objects with minProperties
 )
 
-// names count what some schemas say of the names of objects.
+// names counts the names of properties in the schemas of one grammar.
 type names struct {
 	err   error
 	least int
@@ -23,24 +24,26 @@ type names struct {
 	opened map[string]object // references
 }
 
-// An object is what a schema says of one, with all that holds together with it.
+// An object counts the names of one object, together with the schemas that hold beside it.
 type object struct {
 	names, patterns int
-	closed, least   bool // there are no others; some there must be
+	closed          bool // other names are refused
+	least           bool // minProperties asks for some
 }
 
-// add counts those of a whole schema.
+// add counts the names in a whole schema.
 func (n *names) add(root any) {
 	n.root, n.opened = root, map[string]object{}
 	n.each(root)
 	if n.least > mostLeast {
-		n.fail("minProperties leaves too much open: the squares of the numbers of names beside it make more than %d", mostLeast)
+		n.fail("minProperties leaves too much open: the squares of the numbers of names beside it "+
+			"make more than %d", mostLeast)
 	}
 }
 
 func (n *names) fail(format string, args ...any) {
 	if n.err == nil {
-		n.err = &GrammarError{Kind: KindLimit, Message: fmt.Sprintf(format, args...)}
+		n.err = tooMuch(format, args...)
 	}
 }
 
@@ -57,7 +60,8 @@ func (n *names) each(v any) {
 			n.fail("an object has %d names of properties, and %d are possible", o.names, mostNames)
 		}
 		if o.patterns > mostPatterns {
-			n.fail("an object has %d patterns of names, and %d are possible", o.patterns, mostPatterns)
+			n.fail("an object has %d patterns of names, and %d are possible",
+				o.patterns, mostPatterns)
 		}
 		if o.least && o.closed && !stands(v) {
 			n.least += o.names * o.names
@@ -68,14 +72,14 @@ func (n *names) each(v any) {
 	}
 }
 
-// annotations are keywords beside which nothing has to hold together, as llguidance has them.
+// annotations are the keywords that llguidance does not join with others.
 var annotations = []string{
-	"$anchor", "$defs", "definitions", "$schema", "$id", "id", "$comment", "title", "description", "default",
-	"readOnly", "writeOnly", "examples", "contentMediaType", "contentEncoding",
+	"$anchor", "$defs", "definitions", "$schema", "$id", "id", "$comment", "title", "description",
+	"default", "readOnly", "writeOnly", "examples", "contentMediaType", "contentEncoding",
 }
 
-// stands reports whether a schema only stands for others, a reference or alternatives: no object
-// is made for it then, and theirs are made once, however often they are referred to.
+// stands reports whether a schema is only a reference or only alternatives. llguidance makes no
+// object of it, and makes their objects once.
 func stands(s map[string]any) bool {
 	others := 0
 	for key, x := range s {
@@ -94,7 +98,8 @@ func stands(s map[string]any) bool {
 	return others == 1
 }
 
-// besides counts the names of required that are not in properties, of which llguidance makes some.
+// besides counts the names in required that are not in properties. llguidance makes properties of
+// them.
 func besides(properties map[string]any, required []any) int {
 	var more map[string]bool
 	for _, x := range required {
@@ -110,14 +115,19 @@ func besides(properties map[string]any, required []any) int {
 	return len(more)
 }
 
-// object returns what a schema says of an object. Of alternatives each counts by itself.
+// object counts the names that a schema gives an object. Among alternatives the largest counts.
 func (n *names) object(v any) (o object) {
 	s, _ := v.(map[string]any)
 	properties, _ := s["properties"].(map[string]any)
 	patterns, _ := s["patternProperties"].(map[string]any)
 	required, _ := s["required"].([]any)
 	least, _ := s["minProperties"].(float64)
-	o = object{len(properties) + besides(properties, required), len(patterns), s["additionalProperties"] == false, least > 0}
+	o = object{
+		names:    len(properties) + besides(properties, required),
+		patterns: len(patterns),
+		closed:   s["additionalProperties"] == false,
+		least:    least > 0,
+	}
 	with := func(x object) {
 		o.names += x.names
 		o.patterns += x.patterns
@@ -132,14 +142,19 @@ func (n *names) object(v any) (o object) {
 		list, _ := s[key].([]any)
 		for _, x := range list {
 			y := n.object(x)
-			widest = object{max(widest.names, y.names), max(widest.patterns, y.patterns), widest.closed || y.closed, widest.least || y.least}
+			widest = object{
+				names:    max(widest.names, y.names),
+				patterns: max(widest.patterns, y.patterns),
+				closed:   widest.closed || y.closed,
+				least:    widest.least || y.least,
+			}
 		}
 		with(widest)
 	}
 	if ref, ok := s["$ref"].(string); ok {
 		x, ok := n.opened[ref]
 		if !ok {
-			n.opened[ref] = object{} // where it refers to itself
+			n.opened[ref] = object{} // in case it refers to itself
 			x = n.object(find(n.root, ref))
 			n.opened[ref] = x
 		}
