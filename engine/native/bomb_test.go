@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGrammarBombs: what is short and would take all time or all memory is refused,
-// or bounded: each of these compiles within seconds, and so does the next one.
-func TestGrammarBombs(t *testing.T) {
+// Short grammars that would take all time or all memory are refused or bounded. Each compiles within
+// seconds, and the vocabulary stays usable.
+func TestHostileGrammarsAreRefusedOrBounded(t *testing.T) {
 	list := func(n int, sep string, item func(i int) string) string {
 		var parts []string
 		for i := range n {
@@ -31,7 +31,7 @@ func TestGrammarBombs(t *testing.T) {
 	v := newVocabulary(t)
 	for name, c := range map[string]struct {
 		grammar Grammar
-		text    string // that is walked along as far as it goes
+		text    string // the matcher follows it as far as it can
 		refused bool
 	}{
 		"repeats of repeats":        {Grammar{Regex: "((a{1000}){1000}){1000}"}, strings.Repeat("a", 50), false},
@@ -87,7 +87,7 @@ func TestGrammarBombs(t *testing.T) {
 			bits := make([]uint32, m.Words())
 			for _, b := range []byte(c.text) {
 				if m.Mask(bits) != nil || m.Accept(int32(b)) != nil {
-					break // it became too much
+					break // a limit
 				}
 			}
 		})
@@ -97,12 +97,17 @@ func TestGrammarBombs(t *testing.T) {
 	}
 }
 
-// TestMultiples: those of life are taken, and hold.
-func TestMultiples(t *testing.T) {
+func TestUsualMultiplesAreAcceptedAndHold(t *testing.T) {
 	v := newVocabulary(t)
 	for _, text := range []string{
-		`{"type":"integer","multipleOf":5}`, `{"type":"integer","multipleOf":1000000}`, `{"type":"number","multipleOf":0.01}`, `{"type":"integer","multipleOf":86400}`, `{"type":"integer","multipleOf":65536}`,
-		`{"type":"object","properties":{"a":{"type":"number","multipleOf":0.001},"b":{"type":"integer","multipleOf":100},"c":{"type":"integer","multipleOf":7},"multipleOf":{"type":"integer"}}}`,
+		`{"type":"integer","multipleOf":5}`,
+		`{"type":"integer","multipleOf":1000000}`,
+		`{"type":"number","multipleOf":0.01}`,
+		`{"type":"integer","multipleOf":86400}`,
+		`{"type":"integer","multipleOf":65536}`,
+		`{"type":"object","properties":{"a":{"type":"number","multipleOf":0.001},
+			"b":{"type":"integer","multipleOf":100},"c":{"type":"integer","multipleOf":7},
+			"multipleOf":{"type":"integer"}}}`,
 	} {
 		m, err := v.Matcher(t.Context(), Grammar{JSON: json.RawMessage(text)})
 		if err != nil {
@@ -111,9 +116,10 @@ func TestMultiples(t *testing.T) {
 		}
 		m.Close()
 	}
-	m := newMatcher(t, v, Grammar{JSON: json.RawMessage(`{"type":"integer","multipleOf":5,"minimum":1,"maximum":99}`)})
+	fives := `{"type":"integer","multipleOf":5,"minimum":1,"maximum":99}`
+	m := newMatcher(t, v, Grammar{JSON: json.RawMessage(fives)})
 	push(t, m, "3")
 	if got := spell(allowed(t, m)); got != "0 5" {
-		t.Errorf("behind 3 %q may follow", got)
+		t.Errorf("after 3 %q may follow, want 0 or 5", got)
 	}
 }

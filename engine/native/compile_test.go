@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// TestCompileIsLeft: who waits for a grammar that does not come to its end goes when its
-// context ends, or when it took too long, and so do those whose turn does not come. What
-// comes of it nevertheless is freed.
-func TestCompileIsLeft(t *testing.T) {
+// A caller leaves an endless compilation when its context ends or after mostCompile. A caller that
+// waits for its turn does the same. A matcher that comes later is freed.
+func TestCallersLeaveAnEndlessCompilation(t *testing.T) {
 	before := live()
 	v := newVocabulary(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -62,9 +61,7 @@ func TestCompileIsLeft(t *testing.T) {
 	}
 }
 
-// TestCloseWhileCompiling: a vocabulary is closed at once, and freed when what is
-// compiled with it has been.
-func TestCloseWhileCompiling(t *testing.T) {
+func TestVocabularyClosedWhileCompilingIsFreedAfterwards(t *testing.T) {
 	before := live()
 	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// vocabulary has a token for each byte, two for words, and two special ones, of which the
-// first ends a text.
+// vocabulary has a token for each byte, two for words, and two special ones. The first special one
+// ends a text.
 var vocabulary = func() []string {
 	var tokens []string
 	for i := range 256 {
@@ -47,7 +47,7 @@ func newMatcher(t *testing.T, v *Vocabulary, grammars ...Grammar) *Matcher {
 	return m
 }
 
-// allowed lists what may follow.
+// allowed returns the tokens that may follow.
 func allowed(t *testing.T, m *Matcher) []int32 {
 	t.Helper()
 	bits := make([]uint32, m.Words())
@@ -63,7 +63,7 @@ func allowed(t *testing.T, m *Matcher) []int32 {
 	return ids
 }
 
-// spell writes tokens down, apart.
+// spell returns the texts of tokens, with spaces between them.
 func spell(ids []int32) string {
 	var s []string
 	for _, id := range ids {
@@ -72,7 +72,7 @@ func spell(ids []int32) string {
 	return strings.Join(s, " ")
 }
 
-// push accepts the bytes of a text as tokens of their own.
+// push accepts each byte of a text as a token.
 func push(t *testing.T, m *Matcher, text string) {
 	t.Helper()
 	for _, b := range []byte(text) {
@@ -114,8 +114,7 @@ func TestGrammars(t *testing.T) {
 	}
 }
 
-// TestStopped: a text ends where nothing can follow, or with a token that ends it.
-func TestStopped(t *testing.T) {
+func TestTextStopsWhereNothingMayFollow(t *testing.T) {
 	v := newVocabulary(t)
 	m := newMatcher(t, v, Grammar{Regex: "ab*"})
 	push(t, m, "ab")
@@ -133,8 +132,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestRollback walks at random, going back at random, and wants the masks of the way there.
-func TestRollback(t *testing.T) {
+// A random walk goes back at random places, and must see the masks of the way there.
+func TestRollbackRestoresMasks(t *testing.T) {
 	v := newVocabulary(t)
 	schema := Grammar{JSON: json.RawMessage(`{"type":"array","items":{"anyOf":[{"type":"integer"},{"type":"string","maxLength":4},{"type":"object","properties":{"a":{"type":"boolean"}}}]}}`)}
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -166,8 +165,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestGrammarRefused: what is no grammar is told so, and breaks nothing.
-func TestGrammarRefused(t *testing.T) {
+func TestBrokenGrammarsAreRefused(t *testing.T) {
 	v := newVocabulary(t)
 	for _, c := range []struct {
 		name    string
@@ -200,8 +198,7 @@ func TestGrammarRefused(t *testing.T) {
 	}
 }
 
-// TestAcceptRefused: a token that the grammar does not allow breaks its matcher alone.
-func TestAcceptRefused(t *testing.T) {
+func TestTokenThatIsNotAllowedBreaksOnlyItsMatcher(t *testing.T) {
 	v := newVocabulary(t)
 	m := newMatcher(t, v, Grammar{Regex: "ab"})
 	if err := m.Accept('x'); err == nil {
@@ -218,8 +215,7 @@ func TestAcceptRefused(t *testing.T) {
 	}
 }
 
-// TestVocabularyRefused: sizes that don't fit are errors.
-func TestVocabularyRefused(t *testing.T) {
+func TestVocabularyWithWrongSizesIsRefused(t *testing.T) {
 	one := func(int32) ([]byte, bool) { return []byte("a"), false }
 	for _, eos := range [][]int32{nil, {1}, {-1}} {
 		if v, err := NewVocabulary(1, one, eos); err == nil {
@@ -229,8 +225,7 @@ func TestVocabularyRefused(t *testing.T) {
 	}
 }
 
-// TestGrammarsFreed: what is made goes.
-func TestGrammarsFreed(t *testing.T) {
+func TestGrammarObjectsAreFreed(t *testing.T) {
 	before := live()
 	v, err := NewVocabulary(len(vocabulary), func(id int32) ([]byte, bool) { return []byte(vocabulary[id]), id >= endToken }, []int32{endToken})
 	if err != nil {
@@ -264,8 +259,7 @@ func TestGrammarsFreed(t *testing.T) {
 	}
 }
 
-// FuzzGrammar: whatever is given as a grammar, it is compiled or refused, and what it allows
-// it accepts.
+// Any text compiles as a grammar or is refused. A matcher accepts every token that it allows.
 func FuzzGrammar(f *testing.F) {
 	f.Add(`{"type":"object"}`, "", "")
 	f.Add("", "start: \"a\" b\nb: /[0-9]+/ | <call>", "")

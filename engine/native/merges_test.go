@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestMerges: schemas of which llguidance would make too many others are refused before
-// it sees them; those of life are not.
-func TestMerges(t *testing.T) {
+// Schemas that llguidance would join to too many others are refused before it sees them. Usual ones
+// are not.
+func TestSchemasThatJoinTooMuchAreRefused(t *testing.T) {
 	times := func(n int, item string) string { return strings.TrimSuffix(strings.Repeat(item+",", n), ",") }
 	var numbers, names []string
 	for i := range 20_000 {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestManyNames: objects with so many names that they would take all time are refused before they are
-// compiled, wherever the names stand, and what is large and usual is not.
-func TestManyNames(t *testing.T) {
+// Objects whose names would take all time are refused before they compile, wherever the names stand.
+// Large usual objects are not.
+func TestObjectsWithTooManyNamesAreRefused(t *testing.T) {
 	list := func(n int, sep, format string) string {
 		var parts []string
 		for i := range n {

@@ -20,7 +20,7 @@ func mustTemplate(t testing.TB, source string) *Template {
 	return tm
 }
 
-func TestRender(t *testing.T) {
+func TestRenderKeepsOrderAndNumbers(t *testing.T) {
 	tm := mustTemplate(t, "{% for m in messages %}\n<|{{ m.role }}|>{{ m | tojson }}\n{% endfor %}")
 	got, err := tm.Render([]byte(`{"messages":[{"role":"user","z":1.0,"a":[1e-7,1234567890123456789012345678901234567890123]}]}`))
 	want := `<|user|>{"role": "user", "z": 1.0, "a": [1e-07, 1234567890123456789012345678901234567890123]}` + "\n"
@@ -29,7 +29,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestErrorsTellKindAndLine(t *testing.T) {
 	for _, c := range []struct {
 		source, vars string
 		kind         ErrorKind
@@ -68,8 +68,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestLimits runs templates that would take all memory, all time or the stack.
-func TestLimits(t *testing.T) {
+// The templates would take all memory, all time or the stack.
+func TestHostileTemplatesReachALimit(t *testing.T) {
 	grow := func(op string) string {
 		return "{% set ns = namespace(x='x', n=0) %}{% for i in range(200) %}{% set ns.x = " + op + " %}{% endfor %}{{ ns.x | length }}"
 	}
@@ -156,7 +156,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestDepthOfVariables(t *testing.T) {
+func TestDeepVariablesAreRefused(t *testing.T) {
 	tm := mustTemplate(t, "{{ x | tojson }}|{{ x }}")
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	if got, err := tm.Render([]byte(`{"x":` + nested(63) + `}`)); err != nil || got != nested(63)+"|"+nested(63) {
@@ -171,8 +171,8 @@ func TestDepthOfVariables(t *testing.T) {
 	}
 }
 
-// TestVariables checks the reader of the variables against encoding/json.
-func TestVariables(t *testing.T) {
+// encoding/json is the reference.
+func TestVariablesAreReadAsJSON(t *testing.T) {
 	tm := mustTemplate(t, "{{ x | tojson }}")
 	for _, text := range []string{
 		`0`, `-0`, `1.5e3`, `1E-7`, `01`, `1.`, `.5`, `-`, `+1`, `1e`, `1e400`, `0x1`, `NaN`, `true`, `tru`, `nul`, `null`,
@@ -190,7 +190,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-func TestClock(t *testing.T) {
+func TestStrftimePrintsNow(t *testing.T) {
 	tm := mustTemplate(t, "{{ strftime_now('%Y-%m-%d %H:%M:%S %a') }}")
 	tm.Now = func() time.Time {
 		return time.Date(2024, 12, 31, 23, 4, 5, 0, time.FixedZone("x", 3600))
@@ -207,7 +207,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-func TestClose(t *testing.T) {
+func TestClosedTemplateIsAnError(t *testing.T) {
 	tm := mustTemplate(t, "x")
 	if err := tm.Close(); err != nil {
 		t.Error(err)
@@ -220,7 +220,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-func TestConcurrentRender(t *testing.T) {
+func TestConcurrentRendersAreIndependent(t *testing.T) {
 	tm := mustTemplate(t, "{% set ns = namespace(s='') %}{% for i in range(n) %}{% set ns.s = ns.s ~ c %}{% endfor %}{% if fail %}{{ raise_exception(c) }}{% endif %}{{ ns.s }}")
 	var wg sync.WaitGroup
 	for g := range 8 {
@@ -242,8 +242,8 @@ func TestConcurrentRender(t *testing.T) {
 	wg.Wait()
 }
 
-// TestLeaks counts what the library has handed out: results, messages of errors, templates.
-func TestLeaks(t *testing.T) {
+// The library counts the objects it handed out: results, messages of errors, templates.
+func TestTemplateObjectsAreFreed(t *testing.T) {
 	before := live()
 	for range 100 {
 		tm, err := NewTemplate("{{ x }}{% if y %}{{ raise_exception(x) }}{% endif %}")

@@ -8,9 +8,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use minijinja::machinery::{eval, get_compiled_template, make_string_output};
+use minijinja::machinery::{
+    eval, make_string_output, CompiledTemplate, Instructions, TemplateConfig,
+};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output};
@@ -38,8 +41,12 @@ const MAX_WORK: usize = 128 << 20;
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
 /// Macros and loops inside one another.
 const MAX_RECURSION: usize = 200;
-/// Time of one render. Every operator, comparison, filter, method and print looks at the clock.
+/// Time of one render. See `charge`, which every operator, filter, method and print calls.
 const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// Bytes from which a value is worth a look at the clock, and calls that share one look.
+const CLOCK_BYTES: usize = 4 << 10;
+const CLOCK_CALLS: u32 = 32;
 
 const NAME: &str = "chat template";
 
@@ -48,6 +55,7 @@ const NAME: &str = "chat template";
 #[derive(Default)]
 struct Budget {
     work: Cell<usize>,
+    calls: Cell<u32>,
     deadline: Cell<Option<Instant>>,
     clock: Cell<Clock>,
     /// Why the template stopped, if minijinja's error kinds cannot say it.
@@ -73,7 +81,8 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::InvalidOperation, message.into())
 }
 
-/// Counts n bytes of new text or values against the render, and looks at the clock.
+/// Counts n bytes of new text or values against the render. It looks at the clock for large ones,
+/// and in every 32nd call.
 fn charge(n: usize) -> Result<(), Error> {
     BUDGET.with(|b| {
         let work = b.work.get().saturating_add(n);
@@ -84,7 +93,9 @@ fn charge(n: usize) -> Result<(), Error> {
                 MAX_WORK >> 20
             )));
         }
+        b.calls.set(b.calls.get().wrapping_add(1));
         match b.deadline.get() {
+            _ if n < CLOCK_BYTES && b.calls.get() % CLOCK_CALLS != 0 => Ok(()),
             Some(d) if Instant::now() > d => Err(limit(format!(
                 "the template runs longer than {} s",
                 MAX_TIME.as_secs()
@@ -96,6 +107,19 @@ fn charge(n: usize) -> Result<(), Error> {
 
 pub struct Template {
     env: Environment<'static>,
+    instructions: Instructions<'static>, // they borrow from the source
+    _source: Source,                     // dropped last
+}
+
+/// A text that lives until its owner drops it.
+struct Source(&'static str);
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        // SAFETY: Template::new leaked this box. Only the instructions borrow from it, and they are
+        // gone.
+        drop(unsafe { Box::from_raw(self.0 as *const str as *mut str) });
+    }
 }
 
 impl Template {
@@ -111,11 +135,18 @@ impl Template {
             .build()
             .map_err(|e| failure(&e, Kind::Syntax))?;
         let source = source::prepare(source, &syntax).map_err(|m| Failure::new(Kind::Syntax, m))?;
-        let mut env = environment();
-        env.set_syntax(syntax);
-        env.add_template_owned(NAME, source)
+        let source = Source(Box::leak(source.into_boxed_str()));
+        let config = TemplateConfig {
+            syntax_config: syntax,
+            default_auto_escape: Arc::new(|_| AutoEscape::None),
+        };
+        let compiled = CompiledTemplate::new(NAME, source.0, &config)
             .map_err(|e| failure(&e, Kind::Syntax))?;
-        Ok(Template { env })
+        Ok(Template {
+            env: environment(),
+            instructions: bytecode::watched(&compiled.instructions),
+            _source: source,
+        })
     }
 
     /// Renders with the variables of one JSON object. It needs a thread to itself: see `Budget`.
@@ -123,18 +154,17 @@ impl Template {
         let vars = variables(vars)?;
         BUDGET.with(|b| {
             b.work.set(0);
+            b.calls.set(0);
             b.deadline.set(Some(Instant::now() + MAX_TIME));
             b.clock.set(clock);
             b.stopped.take();
         });
         let render = || {
-            let template = self.env.get_template(NAME)?;
-            let instructions = bytecode::watched(&get_compiled_template(&template).instructions);
             let (mut text, blocks) = (String::new(), BTreeMap::new());
             let mut out = make_string_output(&mut text);
             eval(
                 &self.env,
-                &instructions,
+                &self.instructions,
                 vars,
                 &blocks,
                 &mut out,
