@@ -19,7 +19,7 @@ func appVerb(ctx context.Context, b *setup.Builder, args []string) error {
 		return err
 	}
 	if *goos != "darwin" || *arch != "arm64" {
-		fmt.Fprintf(set.Output(), "%s: there is an app for darwin on arm64 alone: MLX has no use for other Macs, and other systems have no bundles\n", set.Name())
+		fmt.Fprintf(set.Output(), "%s: the app is for darwin on arm64 alone; MLX runs on no other Mac, and other systems have no bundles\n", set.Name())
 		return errUsage
 	}
 	return mac.Make(ctx, b, *feed, *url)

@@ -295,7 +295,7 @@ func TestViolationsFound(t *testing.T) {
 		{"sideways import", "models/llama/bad.go", "package llama\nimport _ \"tandem/engine\"\n", "models/llama may not import tandem/engine"},
 		{"leaf import", "storage/bad.go", "package storage\nimport _ \"tandem/engine/enginetest\"\n", "storage may not import tandem/engine/enginetest"},
 		{"test import", "engine/mlx/bad_test.go", "package mlx\nimport _ \"tandem/engine/cache\"\n", "engine/mlx may not import tandem/engine/cache"},
-		{"behind a build tag", "engine/bad.go", "//go:build windows\n\npackage engine\nimport _ \"tandem/app\"\n", "engine may not import tandem/app"},
+		{"with a build tag", "engine/bad.go", "//go:build windows\n\npackage engine\nimport _ \"tandem/app\"\n", "engine may not import tandem/app"},
 		{"cgo", "storage/bad.go", "package storage\nimport \"C\"\n", "storage may not import C"},
 		{"cgo in a main", "app/cmd/tandem/bad.go", doc + "package main\nimport \"C\"\n", "app/cmd/tandem may not import C"},
 		{"cgo in a main for macOS", "app/cmd/tandem/good_darwin.go", doc + "package main\nimport \"C\"\n", ""},

@@ -14,16 +14,16 @@ import (
 // benchVerb runs one bench, or all of them, and keeps their numbers.
 func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	set := newFlags("bench")
-	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default is for trying a bench out (default %d)", bench.MinPairs))
+	pairs := set.Uint("pairs", 0, fmt.Sprintf("pairs of measurements, for plain, speculation and checkpoints; fewer than the default try a bench out (default %d)", bench.MinPairs))
 	model := set.String("model", "", "folder of the model, or one of "+strings.Join(bench.RandomModels, ", ")+" for a random one (default: the pocket model)")
-	var passed []string // to a bench without a rival
+	var passed []string // flags for a bench without a rival
 	set.Func("drafter", "folder of a drafter, for verify and speculation; may be repeated", func(dir string) error {
 		passed = append(passed, "--drafter", dir)
 		return nil
 	})
 	quick := set.Bool("quick", false, "few measurements of endpoint, verify, speculation, lossless and checkpoints")
 	full := set.Bool("full", false, "every combination of speculation")
-	only := set.String("only", "", "of speculation, `text` in what begins a table's title, such as code, edit or cold start; of endpoint, in the name of a row")
+	only := set.String("only", "", "for speculation, `text` in the beginning of a table's title, such as code, edit or cold start; for endpoint, in the name of a row")
 	set.Usage = func() {
 		fmt.Fprintf(set.Output(), "usage: %s [flags] [NAME]\nWithout a name it runs all of these:\n", set.Name())
 		for _, r := range bench.Suite {
@@ -48,8 +48,8 @@ func benchVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	switch {
 	case set.NArg() == 1:
 		runs = []bench.Run{{Name: set.Arg(0), Model: *model}}
-	case set.NFlag() > 0: // no flag is for all of them
-		fmt.Fprintf(set.Output(), "%s: flags need the name of a bench behind them\n", set.Name())
+	case set.NFlag() > 0: // no flag works for all benches
+		fmt.Fprintf(set.Output(), "%s: after flags comes the name of a bench\n", set.Name())
 		set.Usage()
 		return errUsage
 	}

@@ -62,7 +62,7 @@ func doctorVerb(ctx context.Context, b *setup.Builder, args []string) error {
 	for _, path := range links {
 		rel, _ := filepath.Rel(b.Root, path)
 		state := "ready"
-		if _, err := os.Stat(path); err != nil { // follows the link
+		if _, err := os.Stat(path); err != nil { // Stat follows the link
 			state = "not there yet: go run ./build setup"
 		}
 		fmt.Fprintf(b.Out, "         %s: %s\n", rel, state)

@@ -36,12 +36,12 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "[serve flags]", "build and serve the pocket model in the foreground", runVerb},
-		{"test", "[--race] [clients|ui|mac]", "everything deterministic; clients: programs that others wrote, against the endpoint; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine can build it", testVerb},
-		{"check", "", "formatting, vet, staticcheck, arrows, types for macOS", checkVerb},
-		{"setup", "[--clean]", "install MLX, mlx-c and the Rust crate", setupVerb},
-		{"app", "[--url URL]", "Tandem.app, its archive and, on a Mac, its disk image", appVerb},
-		{"doctor", "", "what this machine lacks and the line that installs it", doctorVerb},
-		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; all benches without a name", benchVerb},
+		{"test", "[--race] [clients|ui|mac]", "run everything deterministic; clients: programs that others wrote, against the endpoint; ui: the interface, in a browser and on a display; mac: the app for a Mac, as far as this machine builds it", testVerb},
+		{"check", "", "check formatting, vet, staticcheck, go.mod, imports, sizes, types for macOS", checkVerb},
+		{"setup", "[--clean]", "install MLX, mlx-c, the Rust crate and the interface", setupVerb},
+		{"app", "[--url URL]", "make Tandem.app, its archive and, on a Mac, its disk image", appVerb},
+		{"doctor", "", "say what this machine lacks, and the line that installs it", doctorVerb},
+		{"bench", "[--pairs N] [--model DIR] [--drafter DIR] [NAME]", "measure, against a rival where there is one; without a name, all benches", benchVerb},
 		{"fixtures", "[--check] [NAME...]", "record parity data with the reference implementations", fixturesVerb},
 		{"pocket", "[arguments]", "train the pocket model", pocketVerb},
 	}

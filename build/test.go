@@ -168,7 +168,7 @@ func (r *testReport) err() error {
 		errs = append(errs, fmt.Errorf("failed:\n  %s", strings.Join(r.failed, "\n  ")))
 	}
 	if len(r.skipped) > 0 {
-		errs = append(errs, fmt.Errorf("skipped (tests here must not skip):\n  %s", strings.Join(r.skipped, "\n  ")))
+		errs = append(errs, fmt.Errorf("skipped, which no test may:\n  %s", strings.Join(r.skipped, "\n  ")))
 	}
 	return errors.Join(errs...)
 }

@@ -27,7 +27,7 @@ func runAlone(b *setup.Builder, cmd *exec.Cmd) ([]byte, error) {
 	}
 	text, err := printAlone(b.Out, out)
 	if err != nil {
-		io.Copy(io.Discard, out) // for it to end
+		io.Copy(io.Discard, out) // so that it can end
 	}
 	if failed := cmd.Wait(); failed != nil {
 		err = fmt.Errorf("%s: %w", strings.Join(cmd.Args, " "), failed)
@@ -43,7 +43,7 @@ func printAlone(w io.Writer, r io.Reader) (text []byte, err error) {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
 			if n < 2 {
-				return nil, fmt.Errorf("it said nothing but %q", text)
+				return nil, fmt.Errorf("the bench printed %q and no result", text)
 			}
 			return text, nil
 		}

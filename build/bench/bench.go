@@ -30,10 +30,10 @@ type benchHeader struct {
 	Side     string             `json:"side"`
 	DType    string             `json:"dtype"`
 	Threads  int                `json:"threads"`
-	BLAS     string             `json:"blas"` // path of the library that does the products
+	BLAS     string             `json:"blas"` // path of the library for matrix products
 	Versions map[string]string  `json:"versions"`
 	Tokens   []int              `json:"tokens"`         // the first 64 ids of the benched generation
-	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio, from tandem's side
+	Bars     map[string]float64 `json:"bars,omitempty"` // metric to least ratio; tandem's side sends it
 }
 
 func (h benchHeader) print(w io.Writer) {
@@ -132,7 +132,7 @@ func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs i
 			passed = append(passed, "--pairs", strconv.Itoa(pairs))
 		}
 		cmd := side(program, append([]string{"bench", r.Name, "--json"}, passed...)...)
-		cmd.Stderr = os.Stderr // how far it is, or which flags it does not take
+		cmd.Stderr = os.Stderr // its progress, or the flags that it refuses
 		text, failed := runAlone(b, cmd)
 		// Exit code 1 means a missed bar, and its output is kept. After any other failure or an
 		// interruption, the numbers of the run before stay.
@@ -143,7 +143,7 @@ func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs i
 		return errors.Join(failed, os.WriteFile(result, text, 0o644))
 	}
 	if len(passed) > 0 {
-		return fmt.Errorf("with a rival it takes no %s", passed[0])
+		return fmt.Errorf("a bench with a rival takes no %s", passed[0])
 	}
 	python, err := b.ReferencePython(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs i
 
 // Random models, which benchModel makes.
 const (
-	largeModel  = "qwen3-100m"  // whose steps are bound by memory
+	largeModel  = "qwen3-100m"  // memory bounds its steps
 	ringModel   = "gemma3-30m"  // with windows
 	hybridModel = "qwen3_5-30m" // with recurrent states
 )
@@ -270,7 +270,7 @@ func compareRows(samples map[string][]benchPair, bars map[string]float64) []benc
 		for _, p := range samples[metric] {
 			ours, rival = append(ours, p.ours), append(rival, p.rival)
 			ratio := p.ours / p.rival
-			if !strings.HasSuffix(metric, "_per_second") { // a cost: less is better
+			if !strings.HasSuffix(metric, "_per_second") { // less of a cost is better
 				ratio = p.rival / p.ours
 			}
 			ratios = append(ratios, ratio)
@@ -293,12 +293,12 @@ func (r benchRow) undecided() bool {
 // verdict returns an error if the comparison says nothing or missed a bar.
 func (r *benchReport) verdict() error {
 	if !r.TokensEqual {
-		return errors.New("the sides generated different tokens, their times don't compare")
+		return errors.New("the sides generated different tokens, so their times do not compare")
 	}
 	var errs []error
 	for _, row := range r.Rows {
 		if row.Met != nil && !*row.Met {
-			errs = append(errs, fmt.Errorf("%s is %.3f times as good as the rival's, where it is to be %.2f times at least", row.Metric, row.Ratio, row.Bar))
+			errs = append(errs, fmt.Errorf("%s is %.3f times as good as the rival's; the bar is %.2f times", row.Metric, row.Ratio, row.Bar))
 		}
 	}
 	return errors.Join(errs...)

@@ -76,7 +76,7 @@ func TestRivalTakesNoFlags(t *testing.T) {
 	if err := os.WriteFile(rival, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0, []string{"--only", "code"}); err == nil || err.Error() != "with a rival it takes no --only" {
+	if err := bench(t.Context(), b, "none", Run{"plain", ""}, 0, []string{"--only", "code"}); err == nil || err.Error() != "a bench with a rival takes no --only" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,9 +30,9 @@ type clientTier struct {
 	*setup.Builder
 	program string // tandem, with the scripted engine
 	model   string // folder of the stand-in
-	dir     string // of the whole tier, removed at its end
+	dir     string // folder of the whole tier, removed at its end
 
-	python  string // with what requirements.txt lists
+	python  string // Python with what requirements.txt lists
 	scorer  string // Python with what scores.txt lists
 	aider   string // Python with what aider.txt lists
 	modules string // node_modules of node/package-lock.json
@@ -186,7 +186,7 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 		}
 	}
 	if err == nil && seen == nil {
-		err = errors.New("it checked nothing")
+		err = errors.New("the client checked nothing")
 	}
 	mark := "ok"
 	if err != nil {
@@ -218,7 +218,7 @@ func (t *clientTier) isolated(ctx context.Context, program string, args ...strin
 
 // A featureTable holds which features worked in which client.
 type featureTable struct {
-	clients, features []string // in order of their appearance
+	clients, features []string // in the order in which they appeared
 	works             map[[2]string]bool
 }
 

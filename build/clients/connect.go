@@ -24,10 +24,10 @@ import (
 type connected struct {
 	id, name string
 	feature  string // of the table
-	script   string // what the server is to say
+	script   string // file with the server's answers
 	context  string // of the server, in tokens
-	shows    string // a regular expression that the output has to have
-	copied   bool   // the client has a file to read and another to write
+	shows    string // regular expression that the output has to match
+	copied   bool   // the client reads a file and writes another
 }
 
 // The instructions of the agents fit into a context of roomy tokens, and not into scanty.
@@ -133,10 +133,10 @@ func (t *clientTier) connectOne(ctx context.Context, c connected, s *program.Ser
 		fmt.Fprintf(t.Out, "      the server to %s: %s\n", c.name, refusal)
 	}
 	if found := regexp.MustCompile(c.shows).Match(out); !found || c.copied && err != nil {
-		return fmt.Errorf("%v, want %s\n$ %s\n%s", err, c.shows, written.Use, out)
+		return fmt.Errorf("the output does not match %s: %v\n$ %s\n%s", c.shows, err, written.Use, out)
 	}
 	if text, err := os.ReadFile(to); c.copied && strings.TrimSpace(string(text)) != "the word was heron" {
-		return fmt.Errorf("it wrote %q, %v\n%s", text, err, out)
+		return fmt.Errorf("the client wrote %q, %v\n%s", text, err, out)
 	}
 	return nil
 }
@@ -182,7 +182,7 @@ func clineAuth(text string) (string, error) {
 	for _, f := range [...]struct{ name, flag string }{{"Base URL", "baseurl"}, {"API Key", "apikey"}, {"Model ID", "modelid"}} {
 		value := fields[f.name]
 		if value == "" {
-			return "", fmt.Errorf("what the Connect page says of cline has no %s:\n%s", f.name, text)
+			return "", fmt.Errorf("the Connect page's text for cline has no %s:\n%s", f.name, text)
 		}
 		use += fmt.Sprintf(" --%s '%s'", f.flag, value)
 	}

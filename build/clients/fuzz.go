@@ -28,7 +28,7 @@ func (t *clientTier) fuzz(ctx context.Context) error {
 		return err
 	}
 	return t.against(ctx, t.scripted("any.json", "--context", "4096"), func(url string) error {
-		return t.fuzzRoutes(ctx, url, "the description of the routes", "40", all-1) // all but the description's own, which it leaves out
+		return t.fuzzRoutes(ctx, url, "the description of the routes", "40", all-1) // schemathesis leaves out the route of the description itself
 	})
 }
 
@@ -87,10 +87,10 @@ var triedOperations = regexp.MustCompile(`(?m)^\s*Tested: (\d+)$`)
 func triedAll(out []byte, want int) error {
 	m := triedOperations.FindSubmatch(out)
 	if m == nil {
-		return errors.New("it does not say how many operations it tried")
+		return errors.New("schemathesis does not say how many operations it tried")
 	}
 	if n, err := strconv.Atoi(string(m[1])); err != nil || n != want {
-		return fmt.Errorf("it tried %s operations of %d", m[1], want)
+		return fmt.Errorf("schemathesis tried %s of %d operations", m[1], want)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type appBundle struct {
 	product  program.Product
 	expected expectation
 	result   *validation
-	lacks    []string // what only a Mac adds, in words
+	lacks    []string // what only a Mac adds, for a person
 }
 
 // appOut is the folder for everything about the app.
@@ -75,7 +75,7 @@ func lacking(faces bool, goos string) (list []string) {
 	if !faces {
 		list = append(list,
 			"the menu bar (Contents/"+inMain+") and the window (Contents/"+inWindow+"/MacOS): they are Objective-C, which needs Apple's SDK",
-			"the bundle's own signature, which hangs on the menu bar",
+			"the bundle's own signature, which needs the menu bar",
 			"the Homebrew cask, which installs a whole app")
 	}
 	if goos != "darwin" {
@@ -143,7 +143,7 @@ func (b *builder) appParts(ctx context.Context, feed string) (parts, error) {
 
 // macTandem links the command line program for the bundle.
 func (b *builder) macTandem(ctx context.Context, cc *crossCC, p parts) (string, error) {
-	_, _, native, err := b.BuildNative(ctx, setup.MacTriple) // on a Mac too, for what setup built holds its paths
+	_, _, native, err := b.BuildNative(ctx, setup.MacTriple) // on a Mac too, because the library that setup built contains this machine's paths
 	if err != nil {
 		return "", err
 	}

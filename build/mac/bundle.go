@@ -31,13 +31,13 @@ const (
 // parts are what a bundle is put together from. A program that could not be built here is empty.
 type parts struct {
 	product  program.Product
-	feed     string // that tells of newer versions; empty for none
+	feed     string // address that the app asks for newer versions; empty for none
 	tandem   string
 	menubar  string
 	window   string
 	metal    metal
 	licences string
-	icon     []byte // of the app and of the window
+	icon     []byte // for the app and the window
 }
 
 // assemble makes Tandem.app at path, and removes what was there.

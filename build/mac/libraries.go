@@ -22,7 +22,7 @@ func (v *validation) libraries(images map[string]*machO) {
 	}
 	for _, name := range names {
 		if !w.reached[name] {
-			v.find("%s is loaded by nothing", name)
+			v.find("no program loads %s", name)
 		}
 	}
 }
@@ -35,10 +35,10 @@ func (v *validation) ownPaths(name string, m *machO) {
 		}
 	}
 	if !m.executable && m.id != "@rpath/"+path.Base(name) {
-		v.find("%s calls itself %s, and has to be @rpath/%s", name, m.id, path.Base(name))
+		v.find("%s has the install name %s; it has to be @rpath/%s", name, m.id, path.Base(name))
 	}
 	if symbols := m.imports[notTwoLevel]; len(symbols) > 0 {
-		v.find("%s takes %s from whatever has it, and %d more", name, symbols[0], len(symbols)-1)
+		v.find("%s takes %s, and %d more, from any library that has it", name, symbols[0], len(symbols)-1)
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *walker) load(name, program string, rpaths []string) {
 		found := w.resolve(l, program, path.Dir(name), rpaths)
 		if found == "" {
 			if first {
-				w.v.find("%s loads %s, which is neither in the bundle nor the system's", name, l)
+				w.v.find("%s loads %s, which is neither in the bundle nor part of the system", name, l)
 			}
 			continue
 		}
@@ -83,7 +83,7 @@ func (w *walker) load(name, program string, rpaths []string) {
 	for _, s := range metalSets {
 		set := path.Join(path.Dir(name), s.name, mlxcLib)
 		if w.images[set] == nil {
-			continue // the inventory tells
+			continue // the inventory reports it
 		}
 		if first {
 			var opened []string
@@ -103,7 +103,7 @@ func (w *walker) symbols(name string, taken []string, library string) {
 	m := w.images[library]
 	for _, s := range taken {
 		if !m.has(s) {
-			w.v.find("%s takes %s of %s, which does not have it", name, s, library)
+			w.v.find("%s takes %s from %s, which lacks it", name, s, library)
 		}
 	}
 }

@@ -48,7 +48,7 @@ func licenceText(all []component) (string, error) {
 	names := map[string][]string{}
 	for _, c := range all {
 		if len(c.texts) == 0 {
-			errs = append(errs, fmt.Errorf("%s comes without a licence", c.name))
+			errs = append(errs, fmt.Errorf("%s has no licence; look at it", c.name))
 		}
 		for _, text := range c.texts {
 			text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
@@ -173,7 +173,7 @@ func (b *builder) rustComponents(ctx context.Context) ([]component, error) {
 		list = append(list, c)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("cargo names no crate that ours is linked from")
+		return nil, errors.New("cargo names no crate that ours depends on")
 	}
 	// Rust's library has the same terms as most crates, and some installations lack a copy of them.
 	for _, c := range list {

@@ -53,7 +53,7 @@ const (
 const maxSignature = 64 << 20
 
 // errNotMachO means that a file is no program or library for a Mac.
-var errNotMachO = errors.New("it is no program or library of a Mac")
+var errNotMachO = errors.New("it is no program or library for a Mac")
 
 // readMachO reads a program or a library for Apple silicon.
 func readMachO(path string) (*machO, error) {
@@ -73,7 +73,7 @@ func readMachO(path string) (*machO, error) {
 func readMachOFile(file fs.File) (*machO, error) {
 	at, ok := file.(io.ReaderAt)
 	if !ok {
-		return nil, errors.New("it can be read in order only")
+		return nil, errors.New("it cannot be read at an offset")
 	}
 	var magic [4]byte
 	if _, err := at.ReadAt(magic[:], 0); err != nil || binary.LittleEndian.Uint32(magic[:]) != macho.Magic64 {

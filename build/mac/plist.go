@@ -17,7 +17,7 @@ func parsePlist(text []byte) (map[string]any, error) {
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return nil, fmt.Errorf("no <plist> in it: %w", err)
+			return nil, fmt.Errorf("there is no <plist>: %w", err)
 		}
 		start, ok := token.(xml.StartElement)
 		if !ok || start.Name.Local != "plist" {
@@ -29,7 +29,7 @@ func parsePlist(text []byte) (map[string]any, error) {
 		}
 		dict, ok := value.(map[string]any)
 		if !ok {
-			return nil, errors.New("its <plist> holds no <dict>")
+			return nil, errors.New("the <plist> holds no <dict>")
 		}
 		return dict, nil
 	}
@@ -86,7 +86,7 @@ func plistValue(d *xml.Decoder) (any, error) {
 				return nil, err
 			}
 			if _, twice := dict[name]; twice {
-				return nil, fmt.Errorf("%s stands there twice", name)
+				return nil, fmt.Errorf("the key %s is there twice", name)
 			}
 			if dict[name], err = plistValue(d); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
@@ -111,5 +111,5 @@ func plistValue(d *xml.Decoder) (any, error) {
 		err := d.DecodeElement(&s, &start)
 		return s, err
 	}
-	return nil, fmt.Errorf("<%s> is nothing that a property list holds", start.Name.Local)
+	return nil, fmt.Errorf("a property list holds no <%s>", start.Name.Local)
 }

@@ -43,11 +43,11 @@ func signingIdentity() (identity, error) {
 	id := identity{os.Getenv("TANDEM_SIGN_IDENTITY"), os.Getenv("TANDEM_SIGN_P12"), os.Getenv("TANDEM_SIGN_P12_PASSWORD_FILE")}
 	switch {
 	case runtime.GOOS == "darwin" && id.key+id.password != "":
-		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems: put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
+		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are for other systems. Put the certificate into the keychain and name it in TANDEM_SIGN_IDENTITY")
 	case runtime.GOOS != "darwin" && id.name != "":
-		return id, errors.New("TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain: set TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE here")
+		return id, errors.New("TANDEM_SIGN_IDENTITY names a certificate in a Mac's keychain. Set TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE here")
 	case (id.key == "") != (id.password == ""):
-		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE, a file with its password, are set together or not at all")
+		return id, errors.New("TANDEM_SIGN_P12 and TANDEM_SIGN_P12_PASSWORD_FILE are set together or not at all. The second names a file with the password")
 	}
 	return id, nil
 }
@@ -69,7 +69,7 @@ func (b *builder) signer(ctx context.Context) (*signer, error) {
 	}
 	tool := b.rcodesign(ctx)
 	if tool == "" {
-		return nil, fmt.Errorf("there is no rcodesign %s here, which setupRcodesign compiles", setup.RcodesignVersion)
+		return nil, fmt.Errorf("there is no rcodesign %s here; run go run ./build app, which compiles it", setup.RcodesignVersion)
 	}
 	how, what, args := adHoc, "ad hoc", []string{tool, "sign", "--shallow"}
 	if id.key != "" {

@@ -13,7 +13,7 @@ type signing string
 
 // The ways to sign.
 const (
-	adHoc      signing = "ad hoc"   // by us, in nobody's name
+	adHoc      signing = "ad hoc"   // without a name
 	byIdentity signing = "identity" // in a developer's name, so that it can be notarised
 )
 
@@ -21,7 +21,7 @@ const (
 type signature struct {
 	identifier string
 	flags      uint32
-	stamped    bool // it has a timestamp of a server
+	stamped    bool // it has a server's timestamp
 }
 
 // Values of Apple's format, whose numbers are big endian.
@@ -103,15 +103,15 @@ func identifierOf(name string) string {
 // signature compares the signature of a program or library with how the bundle was signed.
 func (v *validation) signature(name string, s *signature, how signing) {
 	if want := identifierOf(name); s.identifier != want {
-		v.find("%s is signed as %s, and has to be as %s", name, s.identifier, want)
+		v.find("%s is signed as %s; it has to be %s", name, s.identifier, want)
 	}
 	hardened, anonymous := s.flags&flagRuntime != 0, s.flags&flagAdHoc != 0
 	switch {
 	case how == adHoc && (hardened || !anonymous):
-		v.find("%s is signed with flags %#x, and has to be ad hoc without the hardened runtime", name, s.flags)
+		v.find("%s is signed with flags %#x; it has to be ad hoc, without the hardened runtime", name, s.flags)
 	case how == byIdentity && (!hardened || anonymous):
-		v.find("%s is signed with flags %#x, and has to be by an identity with the hardened runtime", name, s.flags)
+		v.find("%s is signed with flags %#x; it has to be by an identity, with the hardened runtime", name, s.flags)
 	case how == byIdentity && !s.stamped:
-		v.find("%s: the signature has no timestamp", name)
+		v.find("the signature of %s has no timestamp", name)
 	}
 }

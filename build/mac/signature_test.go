@@ -35,11 +35,11 @@ func TestSignaturesHaveToMatchTheBundle(t *testing.T) {
 	}{
 		{"ad hoc", adHoc, func(n string) signature { return signature{identifier: identifierOf(n)} }, ""},
 		{"by an identity", byIdentity, func(n string) signature { return signature{identifierOf(n), flagRuntime, true} }, ""},
-		{"another name", adHoc, func(string) signature { return signature{identifier: "a.out"} }, "Resources/bin/tandem is signed as a.out, and has to be as " + bundleID + ".tandem"},
+		{"another name", adHoc, func(string) signature { return signature{identifier: "a.out"} }, "Resources/bin/tandem is signed as a.out; it has to be " + bundleID + ".tandem"},
 		{"hardened without an identity", adHoc, func(n string) signature { return signature{identifierOf(n), flagAdHoc | flagRuntime, false} }, "libmlx.dylib is signed with flags 0x10002"},
 		{"an identity not hardened", byIdentity, func(n string) signature { return signature{identifierOf(n), 0x200, true} }, "libmlxselect.dylib is signed with flags 0x200"},
-		{"in nobody's name", byIdentity, func(n string) signature { return signature{identifier: identifierOf(n)} }, "has to be by an identity"},
-		{"no timestamp", byIdentity, func(n string) signature { return signature{identifierOf(n), flagRuntime, false} }, "Contents/MacOS/Tandem: the signature has no timestamp"},
+		{"without a name", byIdentity, func(n string) signature { return signature{identifier: identifierOf(n)} }, "has to be by an identity"},
+		{"no timestamp", byIdentity, func(n string) signature { return signature{identifierOf(n), flagRuntime, false} }, "the signature of Contents/MacOS/Tandem has no timestamp"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := newTestBundle()

@@ -99,7 +99,7 @@ func checkJumps(path string) error {
 			first = slot
 		}
 		if !ok || slot != first+8*uint64(i) {
-			return fmt.Errorf("%s: %s is no jump through slot %d", path, s.Name, i)
+			return fmt.Errorf("%s: %s does not jump through slot %d", path, s.Name, i)
 		}
 	}
 	if len(functions) == 0 {

@@ -22,7 +22,7 @@ import (
 type expectation struct {
 	product program.Product
 	signing signing
-	private []string // folders of this machine that nothing inside may name
+	private []string // folders of this machine that no file in the bundle may name
 
 	// Off a Mac some parts cannot be made. These fields say that they may be missing. What is there
 	// has to be right.
@@ -115,10 +115,10 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 	m, err := readMachOFile(f)
 	if errors.Is(err, errNotMachO) {
 		if dir == "MacOS" || dir == "Frameworks" || path.Ext(name) == ".dylib" || strings.HasSuffix(path.Dir(name), inMLX) {
-			v.find("%s is no program or library, which its place or name says it is", name)
+			v.find("%s is no program or library, but its place or name says so", name)
 		}
 		if info.Mode()&0o111 != 0 {
-			v.find("%s can be executed, and is no program", name)
+			v.find("%s is executable, but no program", name)
 		}
 		return nil
 	}
@@ -128,10 +128,10 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 	}
 	images[name] = m
 	if m.executable && info.Mode()&0o100 == 0 {
-		v.find("%s is a program that cannot be executed", name)
+		v.find("%s is a program, but not executable", name)
 	}
 	if m.signature == nil {
-		v.find("%s is not signed, and Apple silicon runs nothing that is not", name)
+		v.find("%s is not signed; Apple silicon runs signed programs alone", name)
 	} else {
 		v.signature(name, m.signature, want.signing)
 	}
@@ -141,7 +141,7 @@ func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images ma
 		}
 	}
 	if oldest := oldestFor(name); m.minOS == "" || setup.CompareVersions(m.minOS, oldest) > 0 {
-		v.find("%s runs from macOS %s on, and has to from %s", name, m.minOS, oldest)
+		v.find("%s needs macOS %s; it has to run from %s on", name, m.minOS, oldest)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ var homeFolder = regexp.MustCompile(`/(?:Users|home)/[\w.-]+/[\w.-]+|/root/[\w.-
 // privateFolders are the folders of this machine in which a program may have been built. Folders
 // with one name are left out: /src or /root may end another machine's path.
 func (b *builder) privateFolders() []string {
-	home, _ := os.UserHomeDir() // without one there is nothing to find
+	home, _ := os.UserHomeDir() // without one there is no folder to look for
 	return slices.DeleteFunc([]string{home, setup.CargoHome(), b.Root, b.Cache.Dir}, func(dir string) bool {
 		return strings.Count(filepath.Clean(dir), "/") < 2
 	})
@@ -228,7 +228,7 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 	read := func(name string) map[string]any {
 		text, err := fs.ReadFile(bundle, name)
 		if err != nil {
-			return nil // the inventory tells
+			return nil // the inventory reports it
 		}
 		dict, err := parsePlist(text)
 		if err != nil {
@@ -239,7 +239,7 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 	agree := func(name string, dict map[string]any, wanted map[string]any) {
 		for _, key := range slices.Sorted(maps.Keys(wanted)) {
 			if got := dict[key]; dict != nil && got != wanted[key] {
-				v.find("%s: %s is %v, and has to be %v", name, key, got, wanted[key])
+				v.find("%s: %s is %v; it has to be %v", name, key, got, wanted[key])
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (v *validation) plists(bundle fs.FS, want expectation) {
 	agent := read(name)
 	agree(name, agent, map[string]any{"Label": agentLabel, "BundleProgram": "Contents/" + inMain, "AssociatedBundleIdentifiers": bundleID, "RunAtLoad": true})
 	if args, _ := agent["ProgramArguments"].([]any); agent != nil && (len(args) != 2 || args[1] != "--login") {
-		v.find("%s: ProgramArguments are %v, and have to end in --login", name, agent["ProgramArguments"])
+		v.find("%s: ProgramArguments are %v; they have to end in --login", name, agent["ProgramArguments"])
 	}
 }
 
@@ -311,7 +311,7 @@ func validateArchive(archive string, want expectation) (*validation, error) {
 		return nil, err
 	}
 	if len(entries) != 1 || entries[0].Name() != "Tandem.app" {
-		return nil, fmt.Errorf("%s holds %v, and has to hold Tandem.app alone", archive, entries)
+		return nil, fmt.Errorf("%s holds %v; it has to hold Tandem.app alone", archive, entries)
 	}
 	return validate(os.DirFS(filepath.Join(dir, "Tandem.app")), want)
 }

@@ -161,28 +161,28 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		want  string
 	}{
 		{"another processor", edit(main, func(s *binarySpec) { s.cpu = 0x01000007 }), "not for Apple silicon"},
-		{"a newer system", edit(main, func(s *binarySpec) { s.minOS = "15.0" }), "runs from macOS 15.0 on, and has to from 14.0"},
-		{"the newer set's library in the older", edit(lib, func(s *binarySpec) { s.minOS = "26.2" }), "14/libmlx.dylib runs from macOS 26.2"},
+		{"a newer system", edit(main, func(s *binarySpec) { s.minOS = "15.0" }), "needs macOS 15.0; it has to run from 14.0 on"},
+		{"the newer set's library in the older", edit(lib, func(s *binarySpec) { s.minOS = "26.2" }), "14/libmlx.dylib needs macOS 26.2"},
 		{"no signature", edit(tandem, func(s *binarySpec) { s.unsigned = true }), "bin/tandem is not signed"},
 		{"a path of the builder", edit(tandem, func(s *binarySpec) { s.text = "at /Users/p.q/.cargo/registry/x.rs" }), "bin/tandem holds /Users/p.q/.cargo, a path"},
 		{"a path of another builder", edit(inMLX+"/14/"+mlxcLib, func(s *binarySpec) { s.text = "/root/go" }), "libmlxc.dylib holds /root/go"},
 		{"a path with spaces", edit(tandem, func(s *binarySpec) { s.text = "at /Volumes/Meine Platte/Jörg/tandem/x.rs" }), "bin/tandem holds /Volumes/Meine Platte/Jörg, a path"},
-		{"Homebrew's library", edit(tandem, func(s *binarySpec) { s.loads[1] = "/opt/homebrew/lib/libmlxc.dylib" }), "neither in the bundle nor the system's"},
+		{"Homebrew's library", edit(tandem, func(s *binarySpec) { s.loads[1] = "/opt/homebrew/lib/libmlxc.dylib" }), "neither in the bundle nor part of the system"},
 		{"a library that is not there", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.loads[1] = "@rpath/libother.dylib" }), "loads @rpath/libother.dylib"},
 		{"no way to the libraries", edit(tandem, func(s *binarySpec) { s.rpaths = nil }), "loads @rpath/" + selectLib},
 		{"the wrong way", edit(tandem, func(s *binarySpec) { s.rpaths = []string{"@executable_path/mlx"} }), "loads @rpath/" + selectLib},
 		{"no way from library to library", edit(inMLX+"/14/"+mlxcLib, func(s *binarySpec) { s.rpaths = nil }), "14/libmlxc.dylib loads @rpath/libmlx.dylib"},
 		{"a folder of the builder", edit(tandem, func(s *binarySpec) { s.rpaths = append(s.rpaths, "/Users/p/src/lib") }), "a folder of the machine that built it"},
 		{"an absolute name", edit(lib, func(s *binarySpec) { s.library = "/usr/local/lib/libmlx.dylib" }), "has to be @rpath/libmlx.dylib"},
-		{"a function too few in front", edit(inMLX+"/"+selectLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), "takes _mlx_add of"},
-		{"a function too few behind", edit(inMLX+"/26/"+mlxcLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), selectLib + " takes _mlx_add of Contents/" + inMLX + "/26"},
-		{"a function too few in MLX", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.exports = []string{"_mul"} }), "26/libmlxc.dylib takes _add of"},
-		{"a function from anywhere", edit(tandem, func(s *binarySpec) { s.imports["_mlx_add"] = -1 }), "takes _mlx_add from whatever has it"},
-		{"a library for nobody", func(x *testBundle) {
+		{"a function too few in front", edit(inMLX+"/"+selectLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), "takes _mlx_add from"},
+		{"a function too few in the newer set", edit(inMLX+"/26/"+mlxcLib, func(s *binarySpec) { s.exports = []string{"_mlx_mul"} }), selectLib + " takes _mlx_add from Contents/" + inMLX + "/26"},
+		{"a function too few in MLX", edit(inMLX+"/26/"+mlxLib, func(s *binarySpec) { s.exports = []string{"_mul"} }), "26/libmlxc.dylib takes _add from"},
+		{"a function from anywhere", edit(tandem, func(s *binarySpec) { s.imports["_mlx_add"] = -1 }), "takes _mlx_add, and 0 more, from any library"},
+		{"a library without a program", func(x *testBundle) {
 			x.binaries[inMLX+"/14/libjaccl.dylib"] = x.binaries[inMLX+"/26/libjaccl.dylib"]
-		}, "14/libjaccl.dylib is loaded by nothing"},
+		}, "no program loads Contents/" + inMLX + "/14/libjaccl.dylib"},
 		{"no menu bar", func(x *testBundle) { delete(x.binaries, inMain) }, "Contents/MacOS/Tandem is missing"},
-		{"another version", func(x *testBundle) { x.product.Info.ProductVersion = "1.2.4" }, "CFBundleVersion is 1.2.4, and has to be 1.2.3"},
+		{"another version", func(x *testBundle) { x.product.Info.ProductVersion = "1.2.4" }, "CFBundleVersion is 1.2.4; it has to be 1.2.3"},
 		{"another executable", func(x *testBundle) { x.product.OutputFilename = "Other" }, "CFBundleExecutable is Other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -209,8 +209,8 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		{"no licences", func(b string) error { return os.Remove(filepath.Join(b, contents(inLicences))) }, "Licences.txt is missing"},
 		{"no icon", func(b string) error { return os.Remove(filepath.Join(b, contents(inIcon))) }, `there is no icon "Tandem"`},
 		{"no seal", func(b string) error { return os.Remove(filepath.Join(b, seals[0])) }, "CodeResources is missing"},
-		{"a program that cannot run", func(b string) error { return os.Chmod(filepath.Join(b, contents(inTandem)), 0o644) }, "a program that cannot be executed"},
-		{"data that can", func(b string) error { return os.Chmod(filepath.Join(b, contents(inLicences)), 0o755) }, "Licences.txt can be executed"},
+		{"a program that cannot run", func(b string) error { return os.Chmod(filepath.Join(b, contents(inTandem)), 0o644) }, "is a program, but not executable"},
+		{"data that can", func(b string) error { return os.Chmod(filepath.Join(b, contents(inLicences)), 0o755) }, "Licences.txt is executable"},
 		{"a link out", func(b string) error { return os.Symlink("/opt/homebrew", filepath.Join(b, contents("Resources/lib"))) }, "a link to /opt/homebrew, outside the bundle"},
 		{"a link up and out", func(b string) error { return os.Symlink("../../../lib", filepath.Join(b, contents("Resources/lib"))) }, "outside the bundle"},
 		{"a link to nothing", func(b string) error { return os.Symlink("gone", filepath.Join(b, contents("Resources/lib"))) }, "a link to gone, which is not there"},
@@ -218,12 +218,12 @@ func TestEachFaultOfABundleIsFound(t *testing.T) {
 		{"a script for a library", func(b string) error {
 			return os.WriteFile(filepath.Join(b, contents(inMLX+"/14/"+mlxLib)), []byte("#!/bin/sh\n"), 0o644)
 		}, "libmlx.dylib is no program or library"},
-		{"a Dock icon", replaceIn("Contents/Info.plist", "<key>LSUIElement</key>\n\t<true/>", ""), "LSUIElement is <nil>, and has to be true"},
+		{"a Dock icon", replaceIn("Contents/Info.plist", "<key>LSUIElement</key>\n\t<true/>", ""), "LSUIElement is <nil>; it has to be true"},
 		{"an old system", replaceIn("Contents/Info.plist", "<string>14.0</string>", "<string>12.0</string>"), "LSMinimumSystemVersion is 12.0"},
 		{"the window's name on the app", replaceIn("Contents/Info.plist", bundleID, windowID), "CFBundleIdentifier is " + windowID},
-		{"no property list", replaceIn("Contents/Info.plist", "<plist", "<list"), "Info.plist: no <plist> in it"},
+		{"no property list", replaceIn("Contents/Info.plist", "<plist", "<list"), "Info.plist: there is no <plist>"},
 		{"half a property list", replaceIn("Contents/"+inWindow+"/Info.plist", "</dict>\n</plist>", ""), "Window.app/Contents/Info.plist"},
-		{"a key twice", replaceIn("Contents/Info.plist", "<key>CFBundleName</key>", "<key>CFBundleVersion</key>"), "CFBundleVersion stands there twice"},
+		{"a key twice", replaceIn("Contents/Info.plist", "<key>CFBundleName</key>", "<key>CFBundleVersion</key>"), "the key CFBundleVersion is there twice"},
 		{"a login that shows a window", replaceIn("Contents/"+inAgent, "--login", "--log"), "have to end in --login"},
 		{"a login of another program", replaceIn("Contents/"+inAgent, "Contents/MacOS/Tandem</string>\n\t<key>Label", "Contents/MacOS/Other</string>\n\t<key>Label"), "BundleProgram is Contents/MacOS/Other"},
 	} {

@@ -38,7 +38,7 @@ func StartServerLogging(ctx context.Context, b *setup.Builder, log io.Writer, pr
 		return nil, err
 	}
 	cmd := b.Command(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...)
-	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home, "HF_HUB_OFFLINE=1") // whoever looks at the pages asks no hub
+	cmd.Env = append(cmd.Env, "TANDEM_HOME="+home, "HF_HUB_OFFLINE=1") // no page asks the hub
 	cmd.Stderr = log
 	s := &Server{cmd: cmd, Home: home}
 	stdout, err := cmd.StdoutPipe()

@@ -26,7 +26,7 @@ const StampName = ".complete"
 //   - One process at a time makes an entry.
 type Cache struct {
 	Dir     string
-	waiting func(lock string) // told once of each lock that another holds; nil tells nobody
+	waiting func(lock string) // called once for each lock that another run holds; may be nil
 }
 
 // An Entry is one folder of the cache. Its name on disk carries a hash of the inputs. A changed
@@ -101,7 +101,7 @@ func (c Cache) Clean(ctx context.Context, keep ...string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Name() == "lock" || slices.Contains(keep, e.Name()) { // others may wait on this very lock
+		if e.Name() == "lock" || slices.Contains(keep, e.Name()) { // others may be waiting for this lock
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(c.Dir, e.Name())); err != nil {
@@ -148,7 +148,7 @@ func (c Cache) lock(ctx context.Context, name string, how int) (*os.File, error)
 func Link(path, target string) error {
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode()&fs.ModeSymlink == 0 {
-			return fmt.Errorf("%s is in the way of a link that setup makes; move it away", path)
+			return fmt.Errorf("%s is where setup makes a link; move it away", path)
 		}
 		if old, err := os.Readlink(path); err == nil && old == target {
 			return nil

@@ -97,7 +97,7 @@ func (b *Builder) BuildNative(ctx context.Context, triple string) (version, hash
 	if triple != "" {
 		what, release = what+" for "+triple, filepath.Join(triple, "release")
 		args = append(args, "--target", triple)
-		remap = "--remap-path-prefix=CARGO_HOME=cargo" // what is handed on tells nothing of this machine's folders
+		remap = "--remap-path-prefix=CARGO_HOME=cargo" // the app must not contain this machine's folders
 		e = Entry{Name: "native-" + version + "-" + triple, Inputs: []string{version, hash}}
 	}
 	e.Inputs = append(e.Inputs, strings.Join(args, " "), remap)
@@ -114,7 +114,7 @@ func (b *Builder) BuildNative(ctx context.Context, triple string) (version, hash
 			}
 		}
 		cmd := b.Command(ctx, "cargo", append(args, "--manifest-path", filepath.Join(b.Root, NativeDir, "Cargo.toml"), "--target-dir", target)...)
-		if remap != "" { // encoded, a flag may have spaces
+		if remap != "" { // an encoded flag may have spaces
 			cmd.Env = append(cmd.Env, "CARGO_ENCODED_RUSTFLAGS="+strings.Replace(remap, "CARGO_HOME", CargoHome(), 1))
 		}
 		if triple != "" && runtime.GOOS != "darwin" {
@@ -164,8 +164,8 @@ func (b *Builder) RustTarget(ctx context.Context, triple string) error {
 			return err
 		}
 	}
-	if !b.HasRustTarget(ctx, triple) { // there is no rustup, or cargo and rustc are not its own
-		return fmt.Errorf("this machine's Rust builds nothing for %s, which rustup's does; put that first in PATH\nrun: %s", triple, rustupLine)
+	if !b.HasRustTarget(ctx, triple) { // there is no rustup, or cargo and rustc are not from it
+		return fmt.Errorf("this machine's Rust does not build for %s; put rustup's Rust first in PATH\nrun: %s", triple, rustupLine)
 	}
 	return nil
 }
@@ -211,9 +211,9 @@ func (b *Builder) CheckNative() error {
 	recordedVersion, recordedHash, _ := strings.Cut(strings.TrimSpace(string(record)), " ")
 	switch {
 	case recordedVersion != version:
-		return fmt.Errorf("%s records version %s, Cargo.toml says %s: run setup and commit the record", nativeRecord, recordedVersion, version)
+		return fmt.Errorf("%s records version %s, Cargo.toml says %s; run setup and commit the record", nativeRecord, recordedVersion, version)
 	case recordedHash != hash:
-		return fmt.Errorf("the sources of %s changed but their version is still %s: raise it in Cargo.toml and in the #cgo lines, then run setup", NativeDir, version)
+		return fmt.Errorf("the sources of %s changed, but their version is still %s; raise it in Cargo.toml and in the #cgo lines, then run setup", NativeDir, version)
 	}
 	return nil
 }

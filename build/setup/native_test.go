@@ -105,7 +105,7 @@ func TestCargoFolderBelongsToOneRun(t *testing.T) {
 	go func() {
 		err := b.setupNative(t.Context())
 		done <- err
-		if f, err := os.OpenFile(library, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // if nobody came to read
+		if f, err := os.OpenFile(library, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil { // if no copy has opened it
 			f.Close()
 		}
 	}()

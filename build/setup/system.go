@@ -18,7 +18,7 @@ type Requirement struct {
 	What    string
 	Apt     string // Debian package
 	brew    string // Homebrew formula
-	Hint    string // where neither applies
+	Hint    string // what to do where neither applies
 	Present func(ctx context.Context, b *Builder) bool
 
 	// own installs it with a manager of its own, if that is there. It is nil without one.
@@ -247,7 +247,7 @@ func Describe(missing []Requirement, goos string) string {
 // CompareVersions compares two versions such as 14.0 by their numbers.
 func CompareVersions(x, y string) int {
 	var a, b [2]int
-	fmt.Sscanf(x, "%d.%d", &a[0], &a[1]) // what is no number counts as 0
+	fmt.Sscanf(x, "%d.%d", &a[0], &a[1]) // a part that is no number counts as 0
 	fmt.Sscanf(y, "%d.%d", &b[0], &b[1])
 	return slices.Compare(a[:], b[:])
 }

@@ -31,7 +31,7 @@ func (b *Builder) CheckTypes() error {
 		return err
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("%s is not what app/control says; run `go run ./build setup`", typesFile)
+		return fmt.Errorf("%s differs from the structs of app/control; run `go run ./build setup`", typesFile)
 	}
 	return nil
 }
@@ -229,6 +229,6 @@ func (t *typescripter) typeOf(x ast.Expr) string {
 			return x.Name
 		}
 	}
-	t.err = fmt.Errorf("a field has a type that %s does not know: %T", typesFile, x)
+	t.err = fmt.Errorf("a field has a type that %s has no form for: %T", typesFile, x)
 	return "unknown"
 }

@@ -84,5 +84,5 @@ func (b *Builder) pythonBefore(ctx context.Context, before string) (string, erro
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("there is no Python before %s with its venv here; install python3.12, by Homebrew or uv for example", before)
+	return "", fmt.Errorf("there is no Python before %s with venv here; install python3.12, for example with Homebrew or uv", before)
 }

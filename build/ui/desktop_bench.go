@@ -36,7 +36,7 @@ func BenchDesktop(ctx context.Context, b *setup.Builder) error {
 		return err
 	}
 	defer os.RemoveAll(home)
-	if err := os.MkdirAll(uiOut(b), 0o755); err != nil { // for the picture of what failed
+	if err := os.MkdirAll(uiOut(b), 0o755); err != nil { // for the picture of a failure
 		return err
 	}
 	cmd := onDisplay(ctx, b, p, home, "bench.sh")

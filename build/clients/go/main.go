@@ -188,15 +188,15 @@ func (t talk) toolStream(ctx context.Context) error {
 }
 
 func (t talk) errors(ctx context.Context) error {
-	nobody, hot, long := ask("say pong"), ask("say pong"), ask(strings.Repeat("a b ", 100_000))
-	nobody.Model, hot.Temperature = "no-such-model", openai.Float(-1)
+	unknown, hot, long := ask("say pong"), ask("say pong"), ask(strings.Repeat("a b ", 100_000))
+	unknown.Model, hot.Temperature = "no-such-model", openai.Float(-1)
 	for _, test := range []struct {
 		params openai.ChatCompletionNewParams
 		status int
 		code   string
 		says   string
 	}{
-		{nobody, 404, "model_not_found", "no-such-model"},
+		{unknown, 404, "model_not_found", "no-such-model"},
 		{hot, 400, "invalid_request", "temperature"},
 		{long, 400, "context_length_exceeded", "maximum context length is 131072 tokens"},
 	} {
