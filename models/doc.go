@@ -1,5 +1,5 @@
-// Package models loads a model folder in the form of Hugging Face and mlx-lm: config.json,
-// safetensors in one file or in shards, tokenizer.json, and if they are there
+// Package models loads a model folder in the form of Hugging Face and mlx-lm. The folder holds
+// config.json, safetensors in one file or in shards, and tokenizer.json. It may also hold
 // generation_config.json and a chat template.
 //
 // [Load] takes a folder, [LoadFS] any file system, such as the embedded pocket model. Both read

@@ -27,7 +27,7 @@
 // weights are never fetched.
 //
 // This package knows the cache alone. A model elsewhere, in LM Studio's folder for example, is
-// registered by its path: the registry lists what its user asked for, not what lies on the disk.
+// registered by its path. The registry lists what its user asked for, not what lies on the disk.
 //
 // Nothing here reads the environment. The caller decides which folder, endpoint and token to use
 // ([Options]). All functions may be called from several goroutines and processes at once. Errors

@@ -1,6 +1,6 @@
-// Package nn holds the layers that architectures are made of, each with the tensors that it reads
-// from a checkpoint: linear, embedding, norm, rope, attention, convolution, experts and gated
-// activations. [Decoder] puts them together.
+// Package nn holds the layers that architectures are made of: linear, embedding, norm, rope,
+// attention, convolution, experts and gated activations. Each layer knows the tensors that it reads
+// from a checkpoint. [Decoder] puts the layers together.
 //
 // A row is one token. Layers take the rows of a whole batch, (rows, H). Only [Heads.Attend] treats
 // each sequence by itself. Weights are read once, through [Weights], which knows every name that
