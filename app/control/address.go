@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckHost refuses what no Host header names.
+// CheckHost returns an error for a name that no Host header can have.
 func CheckHost(name string) error {
 	if u, err := url.Parse("http://" + name); err != nil || u.Host != name || !oneHost(u) {
 		return errors.New("write one name, such as models.example.org")
@@ -15,7 +15,7 @@ func CheckHost(name string) error {
 	return nil
 }
 
-// CheckOrigin refuses what no Origin header says.
+// CheckOrigin returns an error for a text that no Origin header can have.
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme == "" || !oneHost(u) || origin != strings.ToLower(u.Scheme+"://"+u.Host) {
@@ -28,7 +28,7 @@ func CheckOrigin(origin string) error {
 	return nil
 }
 
-// oneHost reports whether a URL has one host's name and, if any, its port.
+// oneHost reports whether a URL names one host, with or without a port.
 func oneHost(u *url.URL) bool {
 	return u.Hostname() != "" && !strings.ContainsAny(u.Host, "*,") && !strings.HasSuffix(u.Host, ":")
 }

@@ -49,8 +49,8 @@ func (u Unit) write(n int64, parts float64) string {
 	return strconv.FormatFloat(math.Round(float64(n)*parts/float64(u))/parts, 'f', -1, 64) + " " + u.String()
 }
 
-// ByteSize formats a number of bytes in the largest unit that fits, in powers of ten:
-// "512 B", "24.4 MB".
+// ByteSize formats a number of bytes in the largest unit that fits, in powers of ten: "512 B",
+// "24.4 MB".
 func ByteSize(n int64) string {
 	units := []string{"B", "kB", "MB", "GB", "TB"}
 	v, i := float64(n), 0

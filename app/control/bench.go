@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// A Bench is what two minutes of measuring found out about a model on this
-// machine.
+// A Bench is the result of measuring a model on this machine for two minutes.
 type Bench struct {
 	ID      int64       `json:"id"`
 	At      time.Time   `json:"at"`
@@ -20,8 +19,7 @@ type Bench struct {
 	Result  BenchResult `json:"result"`
 }
 
-// A Spread is the median of measurements, and the interval in which it lies with
-// 95 % by the bootstrap.
+// A Spread is the median of measurements, and its 95 % interval by the bootstrap.
 type Spread struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"low"`
@@ -30,73 +28,72 @@ type Spread struct {
 
 // BenchResult holds the figures of a Bench.
 type BenchResult struct {
-	Seconds float64 `json:"seconds"` // that it took, without those that it stood back
-	Waited  float64 `json:"waited"`  // seconds that it stood back for requests
-	Again   int     `json:"again"`   // measurements that were made again, for a request came in between
+	Seconds float64 `json:"seconds"` // that measuring took, without the waits for requests
+	Waited  float64 `json:"waited"`  // seconds of waiting for requests
+	Again   int     `json:"again"`   // measurements that were repeated because a request came in between
 
 	Device  string `json:"device"` // cpu or gpu
 	Dtype   string `json:"dtype"`
 	MLX     string `json:"mlx"`     // version
-	Drafter string `json:"drafter"` // kind; empty if there was none but what looks up the text
+	Drafter string `json:"drafter"` // kind; empty if only the text was looked up
 
 	Decode  BenchDecode  `json:"decode"`
 	Restore BenchRestore `json:"restore"`
 	Verify  BenchVerify  `json:"verify"`
 }
 
-// BenchDecode compares plain decoding with decoding with drafts as requests get
-// it, on code.
+// BenchDecode compares plain decoding with decoding as requests get it, with drafts, on code.
 type BenchDecode struct {
 	Plain           Spread  `json:"plain"`             // tokens per second
 	Drafted         Spread  `json:"drafted"`           // tokens per second
-	Times           Spread  `json:"times"`             // as fast with drafts
+	Times           Spread  `json:"times"`             // how many times as fast with drafts
 	TokensPerVerify float64 `json:"tokens_per_verify"` // 0 if nothing was drafted
 	Pairs           int     `json:"pairs"`             // 0 if no prompt was of use
-	Prompts         int     `json:"prompts"`           // that the pairs come from
-	Left            int     `json:"left"`              // prompts that do not count, for their answers loop or are too short
-	Differing       int     `json:"differing"`         // answers that parted from plain decoding's other than by rounding
+	Prompts         int     `json:"prompts"`           // prompts that the pairs come from
+	Left            int     `json:"left"`              // prompts that do not count, because their answers loop or are too short
+	Differing       int     `json:"differing"`         // answers that differ from plain ones by more than rounding
 }
 
-// BenchRestore compares bringing back a prompt from disk with computing it.
+// BenchRestore compares restoring a prompt from disk with computing it.
 type BenchRestore struct {
 	Tokens     int    `json:"tokens"`     // of the prompt
 	Bytes      int64  `json:"bytes"`      // of one prompt's files
 	Recomputed Spread `json:"recomputed"` // milliseconds to the first token
 	Restored   Spread `json:"restored"`   // milliseconds to the first token
-	Times      Spread `json:"times"`      // as fast restored
+	Times      Spread `json:"times"`      // how many times as fast restored
 	Pairs      int    `json:"pairs"`
 }
 
-// BenchVerify is what a forward over several tokens costs beside a plain step.
+// BenchVerify is the cost of a forward over several tokens, compared with a plain step.
 type BenchVerify struct {
 	Context int         `json:"context"` // tokens before them
 	Step    Spread      `json:"step"`    // milliseconds of a plain step
 	Rows    []BenchRows `json:"rows"`
-	Turns   int         `json:"turns"` // measurements of each
+	Turns   int         `json:"turns"` // measurements of each row
 }
 
 // BenchRows is the cost of one number of tokens.
 type BenchRows struct {
 	Rows  int    `json:"rows"`
 	MS    Spread `json:"ms"`
-	Steps Spread `json:"steps"` // plain steps that it costs
+	Steps Spread `json:"steps"` // its cost in plain steps
 }
 
 // Benches is the answer of GET /app/benches.
 type Benches struct {
 	Benches  []Bench        `json:"benches"` // the newest first
 	Running  bool           `json:"running"`
-	Progress *BenchProgress `json:"progress,omitempty"` // of the one that runs, once it has said something
-	Failure  string         `json:"failure,omitempty"`  // why the last one found out nothing, one sentence, unless a person ended it
+	Progress *BenchProgress `json:"progress,omitempty"` // of the one that runs, after its first event
+	Failure  string         `json:"failure,omitempty"`  // why the last one failed, one sentence; empty if a person ended it
 }
 
 // BenchRequest is the body of POST /app/benches.
 type BenchRequest struct {
-	Stay bool `json:"stay,omitempty"` // it goes on when whoever asked for it leaves
+	Stay bool `json:"stay,omitempty"` // it goes on when the client leaves
 }
 
-// BenchProgress is one event of POST /app/benches. The stream ends with one that
-// has Bench set, or with an error event.
+// BenchProgress is one event of POST /app/benches. The stream ends with one that has Bench set, or
+// with an error event.
 type BenchProgress struct {
 	Part    string `json:"part"`              // decode, restore or verify
 	Done    int    `json:"done"`              // measurements of it
@@ -105,12 +102,13 @@ type BenchProgress struct {
 	Bench   *Bench `json:"bench,omitempty"`
 }
 
-// Benches lists those that were kept.
+// Benches returns the results that were kept, and what runs now.
 func (c *Client) Benches(ctx context.Context) (Benches, error) {
 	return call[Benches](ctx, c, http.MethodGet, "/app/benches", nil)
 }
 
-// Bench measures the chosen model, for about two minutes. Cancelling ctx ends it.
+// Bench measures the chosen model, for about two minutes. It calls progress for every event. When
+// ctx ends, the measuring ends.
 func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench, error) {
 	resp, err := c.Do(ctx, http.MethodPost, "/app/benches", BenchRequest{})
 	if err != nil {
@@ -136,13 +134,13 @@ func (c *Client) Bench(ctx context.Context, progress func(BenchProgress)) (Bench
 	return Bench{}, Errorf(CodeUnavailable, "The bench was cut off; run it again.")
 }
 
-// CancelBench ends the one that runs.
+// CancelBench ends the measuring that runs.
 func (c *Client) CancelBench(ctx context.Context) error {
 	_, err := call[struct{}](ctx, c, http.MethodPost, "/app/benches/cancel", struct{}{})
 	return err
 }
 
-// DeleteBench forgets one.
+// DeleteBench deletes one result.
 func (c *Client) DeleteBench(ctx context.Context, id int64) error {
 	_, err := call[struct{}](ctx, c, http.MethodDelete, fmt.Sprintf("/app/benches/%d", id), nil)
 	return err

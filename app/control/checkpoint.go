@@ -9,22 +9,22 @@ import (
 type Checkpoint struct {
 	CheckpointRecord
 
-	// Text is the end of the text, or all of it where GET /app/checkpoints/{id} says
-	// whole=true. A list leaves it out. It is empty too when the model has been removed.
+	// Text is the end of the text, or all of it where GET /app/checkpoints/{id} says whole=true. A
+	// list leaves it out. It is empty too when the model has been removed.
 	Text string `json:"text,omitempty"`
 
-	// Only lists have these: the subject of the text, where it is a chat of Tandem's own
-	// window or its title was asked for before (see CheckpointTitles), and the client that
-	// it was computed for.
+	// Only lists have these: the subject of the text, where it is a chat of Tandem's own window or
+	// its title was asked for before (see CheckpointTitles), and the client that it was computed
+	// for.
 	Title  string `json:"title,omitempty"`
 	Client string `json:"client,omitempty"`
 }
 
-// A CheckpointRecord is field for field the record of package storage. Clients do not see
-// the fields without a JSON name.
+// A CheckpointRecord is field for field the record of package storage. Fields without a JSON name
+// are not sent.
 type CheckpointRecord struct {
 	ID        string    `json:"id"`
-	Parent    string    `json:"parent"` // id of the one before FromToken; empty at the beginning
+	Parent    string    `json:"parent"` // id of the checkpoint that ends at FromToken; empty at the beginning
 	Model     string    `json:"model"`
 	Key       string    `json:"-"`
 	Context   string    `json:"-"`
@@ -33,29 +33,28 @@ type CheckpointRecord struct {
 	ToToken   int       `json:"to_token"`
 	Bytes     int64     `json:"bytes"`
 	Digest    string    `json:"-"`
-	Run       int64     `json:"run"` // that computed it; 0 = unknown
+	Run       int64     `json:"run"` // the run that computed it; 0 = unknown
 	Hits      int       `json:"hits"`
 	Name      string    `json:"name"`
 	Pinned    bool      `json:"pinned"`
 	Gone      string    `json:"-"`
 	CreatedAt time.Time `json:"created_at"`
 	UsedAt    time.Time `json:"used_at"`
-	SavedMS   float64   `json:"saved_ms"` // by all uses, at the model's pace; below 0 = they cost time
+	SavedMS   float64   `json:"saved_ms"` // milliseconds that all uses saved, at the model's pace; below 0 = they cost time
 }
 
-// KindAnswer is the kind of a checkpoint whose tokens were generated, at least
-// in part.
+// KindAnswer is the kind of a checkpoint whose tokens were generated, at least in part.
 const KindAnswer = "answer"
 
-// CheckpointChange is the body of POST /app/checkpoints/{id}. What is nil stays.
+// CheckpointChange is the body of POST /app/checkpoints/{id}. A nil field stays.
 type CheckpointChange struct {
 	Name   *string `json:"name,omitempty"` // empty takes the name away
 	Pinned *bool   `json:"pinned,omitempty"`
 }
 
-// Deleted is the answer of DELETE /app/checkpoints/{id}: what went, with all
-// that went on from it. It is that of GET /app/checkpoints/{id}/deletion too, which
-// says what would go, or why it would not, and deletes nothing.
+// Deleted is the answer of DELETE /app/checkpoints/{id}: what was deleted, with all that went on
+// from it. GET /app/checkpoints/{id}/deletion answers the same, or why it would be refused; it
+// deletes nothing.
 type Deleted struct {
 	Checkpoints []string `json:"checkpoints"`
 	Bytes       int64    `json:"bytes"` // of their files
@@ -67,44 +66,44 @@ type Integrity struct {
 	Error string `json:"error,omitempty"` // what is wrong with the file; empty if nothing is
 }
 
-// ForgetRequest is the body of POST /app/forget: whose state and history is to
-// go. What is not empty narrows it; one of them at least is not.
+// ForgetRequest is the body of POST /app/forget: the history and the checkpoints to delete. Each
+// field that is not empty narrows it. At least one is not empty.
 type ForgetRequest struct {
 	Model  string `json:"model,omitempty"`
 	Client string `json:"client,omitempty"` // as the history has it
 	Day    string `json:"day,omitempty"`    // YYYY-MM-DD, where the server is
 }
 
-// Forgotten is the answer of POST /app/forget, and of GET, which says what would go
-// and forgets nothing.
+// Forgotten is the answer of POST /app/forget: what was deleted. GET /app/forget answers what would
+// be deleted; it deletes nothing.
 type Forgotten struct {
 	Runs        int   `json:"runs"`
 	Checkpoints int   `json:"checkpoints"`
 	Bytes       int64 `json:"bytes"` // of the files of these
 
-	// InFlight is how many runs of those have not ended, and stay in the history.
-	// What they compute is not kept.
+	// InFlight counts the runs that have not ended. They stay in the history; what they compute is
+	// not kept.
 	InFlight int `json:"in_flight"`
 }
 
-// A Parted is where a prompt leaves a text that was kept.
+// A Parted is the place where a prompt stops being the same as a kept text.
 type Parted struct {
-	At     int    `json:"at"`     // tokens that both have
-	Kept   string `json:"kept"`   // the token that follows in the other text
-	Given  string `json:"given"`  // in the prompt
-	Answer bool   `json:"answer"` // the other text is an answer there
+	At     int    `json:"at"`     // tokens that both begin with
+	Kept   string `json:"kept"`   // the next token of the kept text
+	Given  string `json:"given"`  // the next token of the prompt
+	Answer bool   `json:"answer"` // the kept text is an answer there
 }
 
-// A RunText is what is needed to complete a run's answer, or to compute it
-// again. It is field for field that of package storage.
+// A RunText is what it takes to complete the answer of a run, or to compute it again. It is field
+// for field the record of package storage.
 type RunText struct {
 	Run     int64
 	Model   string          // the run's row has it only once the run has ended
 	Key     string          // of the model as it was loaded
 	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
 	Prompt  int             // tokens of the prompt
-	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
-	Tokens  int             // of the text that are in it
-	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended
+	File    string          // id of the checkpoint that has the beginning of the tokens; empty = Tail has all
+	Tokens  int             // how many of the tokens that file has
+	Tail    []byte          // the tokens after those, int32 little-endian; nil until the run has ended
 	Replay  json.RawMessage // how they were generated
 }

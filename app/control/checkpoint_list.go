@@ -8,29 +8,29 @@ import (
 	"strconv"
 )
 
-// CheckpointQuery narrows GET /app/checkpoints. The zero value means the 200 that
-// were used last. It is field for field the filter of package storage.
+// CheckpointQuery narrows GET /app/checkpoints. The zero value means the 200 that were used last.
+// It is field for field the filter of package storage.
 type CheckpointQuery struct {
-	Model  string // of this one only
-	Before string // those behind the page that had this as Next
+	Model  string // only those of this model
+	Before string // the Next of the page before; empty = the first page
 	Limit  int    // at most MostCheckpoints; 0 = 200
 }
 
 // MostCheckpoints is how many checkpoints a page has at most.
 const MostCheckpoints = 1000
 
-// CheckpointList is the answer of GET /app/checkpoints: one page. Of what is used
-// between two pages none comes twice.
+// CheckpointList is the answer of GET /app/checkpoints: one page. A checkpoint that is used between
+// two pages does not come twice.
 type CheckpointList struct {
 	Checkpoints []Checkpoint `json:"checkpoints"` // the last used first
 	Next        string       `json:"next"`        // Before of the next page; empty at the end
 
-	Count   int     `json:"count"`    // of all that were asked for, on whatever page
-	Bytes   int64   `json:"bytes"`    // of all these
-	SavedMS float64 `json:"saved_ms"` // likewise
+	Count   int     `json:"count"`    // of all pages
+	Bytes   int64   `json:"bytes"`    // of all pages
+	SavedMS float64 `json:"saved_ms"` // of all pages
 }
 
-// Checkpoints lists a page of those of a model, or of all, the last used first.
+// Checkpoints returns a page of the checkpoints of a model, or of all, the last used first.
 func (c *Client) Checkpoints(ctx context.Context, q CheckpointQuery) (CheckpointList, error) {
 	v := url.Values{}
 	for name, text := range map[string]string{"model": q.Model, "before": q.Before} {
@@ -44,8 +44,8 @@ func (c *Client) Checkpoints(ctx context.Context, q CheckpointQuery) (Checkpoint
 	return call[CheckpointList](ctx, c, http.MethodGet, "/app/checkpoints?"+v.Encode(), nil)
 }
 
-// EachCheckpoint yields those of a model, or of all, page by page, the last used
-// first. An error is yielded once, last.
+// EachCheckpoint yields the checkpoints of a model, or of all, the last used first. It asks for
+// page after page. An error comes last, once.
 func (c *Client) EachCheckpoint(ctx context.Context, model string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {
 		for q := (CheckpointQuery{Model: model}); ; {

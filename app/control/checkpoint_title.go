@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID: what the
-// texts of checkpoints are about, of those that can be read.
+// CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID. Checkpoints that cannot
+// be read are left out.
 type CheckpointTitles struct {
 	Titles []CheckpointTitle `json:"titles"`
 }
 
-// A CheckpointTitle is what a checkpoint's text is about: the first words of what a
-// person said last, or the last line of code.
+// A CheckpointTitle says what a checkpoint's text is about: the first words of what a person said
+// last, or the last line of code.
 type CheckpointTitle struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`

@@ -378,8 +378,8 @@ func errorOf(b []byte, otherwise string) *Error {
 	return &Error{Code: body.Error.Code, Message: body.Error.Message, Param: body.Error.Param}
 }
 
-// Events yields the data of each server-sent event of a stream of ours. An
-// error event ends it with an *Error, [DONE] without one.
+// Events yields the data of each server-sent event of a stream of ours. An error event ends it with
+// an *Error, [DONE] without one.
 func Events(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		lines := bufio.NewScanner(r)

@@ -6,18 +6,17 @@ import (
 	"net/url"
 )
 
-// Connect is the answer of GET /app/connect: what clients need to use the
-// endpoint.
+// Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 type Connect struct {
 	BaseURL     string        `json:"base_url"`  // http://127.0.0.1:8263/v1
-	Model       string        `json:"model"`     // id behind the name "tandem"
+	Model       string        `json:"model"`     // the id that the name "tandem" stands for
 	Context     int           `json:"context"`   // of that model, in tokens; 0 = unknown
 	NeedsKey    bool          `json:"needs_key"` // any key will do otherwise
 	Longer      []LongerModel `json:"longer"`    // registered models with a longer context, the longest first
 	Connections []Connection  `json:"connections"`
 }
 
-// A LongerModel could be chosen for its context.
+// A LongerModel is a model that has a longer context than the chosen one.
 type LongerModel struct {
 	ID      string `json:"id"`
 	Context int    `json:"context"` // tokens
@@ -27,16 +26,16 @@ type LongerModel struct {
 type Connection struct {
 	ID       string  `json:"id"`
 	Name     string  `json:"name"`
-	Where    string  `json:"where"`          // the text goes, a sentence
+	Where    string  `json:"where"`          // where the text goes, a sentence
 	Text     string  `json:"text"`           // to copy
 	Context  int     `json:"context"`        // tokens that the client needs; 0 = it takes what there is
-	File     string  `json:"file,omitempty"` // that the text is written to on request; empty if the client reads none
+	File     string  `json:"file,omitempty"` // the text is written there on request; empty if the client reads no file
 	Use      string  `json:"use,omitempty"`  // command that uses the file
 	Written  Written `json:"written"`
-	Endpoint string  `json:"endpoint,omitempty"` // that the file names, if it is stale and names one
+	Endpoint string  `json:"endpoint,omitempty"` // the one that the file names, if it is stale and names one
 }
 
-// Written says what became of a connection's file.
+// Written says whether a connection's file is up to date.
 type Written string
 
 const (

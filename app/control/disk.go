@@ -1,47 +1,47 @@
 package control
 
-// Removal is the answer of GET /app/removal, which says what removing a model or a
-// drafter would do, and of DELETE /app/models/{id}, which did it.
+// Removal is the answer of GET /app/removal: what removing a model or a drafter would do. DELETE
+// /app/models/{id} answers the same: what it did.
 type Removal struct {
 	ID       string `json:"id"`
-	Deletes  bool   `json:"deletes"`             // its files, for Tandem downloaded them; otherwise they stay
-	Bytes    int64  `json:"bytes"`               // that this frees on disk: of files that no other model has
+	Deletes  bool   `json:"deletes"`             // its files are deleted, because Tandem downloaded them; otherwise they stay
+	Bytes    int64  `json:"bytes"`               // what this frees on disk: files that no other model has
 	InMemory bool   `json:"in_memory,omitempty"` // it leaves the memory first
 }
 
-// Storage is the answer of GET /app/storage: what Tandem takes of the disk, and of
-// what. What lies elsewhere or was put there by others is not counted.
+// Storage is the answer of GET /app/storage: what Tandem takes of the disk, by model, client and
+// day. Files of other programs are not counted.
 type Storage struct {
-	Home string `json:"home"` // folder of all but the models
+	Home string `json:"home"` // the folder of everything but models
 	Free int64  `json:"free"` // bytes, on the disk of that folder
 
 	Models          []StoredModel `json:"models"`
 	Checkpoints     int           `json:"checkpoints"`
 	CheckpointBytes int64         `json:"checkpoint_bytes"`
-	PinnedBytes     int64         `json:"pinned_bytes"` // of these, of checkpoints that stay
+	PinnedBytes     int64         `json:"pinned_bytes"` // the pinned ones among these
 	Runs            int           `json:"runs"`
 	HistoryBytes    int64         `json:"history_bytes"` // of the database: runs, chats and all else
 
 	ByModel  []Usage `json:"by_model"`  // the one with the most bytes first
-	ByClient []Usage `json:"by_client"` // likewise
+	ByClient []Usage `json:"by_client"` // the one with the most bytes first
 	ByDay    []Usage `json:"by_day"`    // of this machine's clock, the latest first
 }
 
 // WelcomeRequest is the body of POST /app/welcome.
 type WelcomeRequest struct {
-	Done bool `json:"done"` // somebody has gone through the first steps, or past them; false shows them again
+	Done bool `json:"done"` // a person has gone through the first steps, or skipped them; false shows them again
 }
 
 // StoredModel is a model, or a drafter, that lies on the disk.
 type StoredModel struct {
 	ID      string `json:"id"`
 	Path    string `json:"path"`
-	Bytes   int64  `json:"bytes"`             // that removing it would free, if it is Ours; otherwise of its weights
+	Bytes   int64  `json:"bytes"`             // what removing it would free, if it is Ours; otherwise its weights
 	Ours    bool   `json:"ours"`              // Tandem downloaded it
-	Drafter bool   `json:"drafter,omitempty"` // it is none of its own
+	Drafter bool   `json:"drafter,omitempty"` // it only drafts for another model
 }
 
-// Usage is what runs of one kind left behind.
+// Usage is what the runs of one model, client or day have left on the disk.
 type Usage struct {
 	Name        string `json:"name"`
 	Runs        int    `json:"runs"`

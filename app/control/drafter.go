@@ -3,16 +3,15 @@ package control
 // What drafts for a model, beside a folder.
 const (
 	DrafterAuto = "auto" // the one that lies with the model, if any
-	DrafterNone = "none" // no model; looking up what the text said before goes on
+	DrafterNone = "none" // no drafter with weights; looking up what the text said before goes on
 )
 
-// DrafterRequest asks what drafts for a model, or sets it: the body of POST
-// /app/drafter.
+// DrafterRequest asks what drafts for a model, or sets it: the body of POST /app/drafter.
 type DrafterRequest struct {
 	Model string `json:"model"`
 
-	// Drafter is auto, none, an absolute folder, or org/name of one in the
-	// hub's cache. Empty changes nothing.
+	// Drafter is auto, none, an absolute folder, or org/name of one in the hub's cache. Empty
+	// changes nothing.
 	Drafter string `json:"drafter,omitempty"`
 }
 
@@ -20,19 +19,19 @@ type DrafterRequest struct {
 type Drafter struct {
 	Model  string `json:"model"`
 	Choice string `json:"choice"`           // auto, none or a folder
-	Source string `json:"source"`           // the folder it comes to; empty if there is none
+	Source string `json:"source"`           // the folder that it leads to; empty if there is none
 	Loaded bool   `json:"loaded"`           // the model is in memory, and so is its drafter
 	Kind   string `json:"kind,omitempty"`   // dflash or model, once loaded
-	Reason string `json:"reason,omitempty"` // why it can't be used
+	Reason string `json:"reason,omitempty"` // why the drafter cannot be used
 
-	// How a checkpoint is read that leaves it open; empty = as is usual.
+	// How the drafter's checkpoint is read where its config.json does not say; empty = as is usual.
 	Embedding string  `json:"embedding,omitempty"`
 	Sliding   string  `json:"sliding,omitempty"`
-	Trials    []Trial `json:"trials,omitempty"`    // by which measurements
+	Trials    []Trial `json:"trials,omitempty"`    // the measurements that decided
 	Measuring bool    `json:"measuring,omitempty"` // they are not complete
 }
 
-// A Trial is what one reading of a drafter was measured at.
+// A Trial is the measurement of one reading of a drafter.
 type Trial struct {
 	Embedding       string  `json:"embedding,omitempty"`
 	Sliding         string  `json:"sliding,omitempty"`

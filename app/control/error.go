@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Code classifies an Error for programs. The server maps codes to HTTP
-// status in one table; the client gets them back from the reply.
+// A Code classifies an Error for programs. The server maps codes to HTTP status in one table. The
+// client gets the code back from the answer.
 type Code string
 
 const (
@@ -24,18 +24,18 @@ const (
 	CodeKeyNotFound   Code = "key_not_found"        // there is no such key
 	CodePortTaken     Code = "port_taken"           // another program has the port
 	CodeModelBusy     Code = "model_busy"           // another model is answering requests
-	CodeNotLoaded     Code = "model_not_loaded"     // the memory, or load_on_request, leaves no place for it beside the others
+	CodeNotLoaded     Code = "model_not_loaded"     // there is no room beside the others, or load_on_request forbids it
 	CodeNotReady      Code = "not_ready"            // starting, loading, or no model chosen
 	CodeModelInvalid  Code = "model_invalid"        // the model's folder cannot be loaded
 	CodeUnauthorized  Code = "unauthorized"         // no session, or an old one
-	CodeForbidden     Code = "forbidden"            // the door is closed to this caller
-	CodeGated         Code = "model_gated"          // the hub wants a token or a licence accepted
+	CodeForbidden     Code = "forbidden"            // this caller is not let in
+	CodeGated         Code = "model_gated"          // the hub asks for a token, or for a licence to be accepted
 	CodeDiskFull      Code = "disk_full"            // not enough room for the download
 	CodeMemory        Code = "memory_short"         // the model does not fit the machine's memory
 	CodeFolder        Code = "folder_unusable"      // a folder of Tandem's home cannot be read or written
 	CodeUnavailable   Code = "server_unavailable"   // nothing answers on the socket
 	CodeCrashed       Code = "server_crashed"       // the process that serves ended too often to be started again
-	CodeCancelled     Code = "cancelled"            // somebody ended it, or its client left: no failure
+	CodeCancelled     Code = "cancelled"            // a person ended it, or its client left: no failure
 	CodeInternal      Code = "internal"             // a defect of ours
 )
 
@@ -46,8 +46,8 @@ type Error struct {
 	Param   string // the field at fault, as the request spells it; may be empty
 	Err     error  // cause, may be nil; never shown to HTTP clients
 
-	// Record is Message as a history may keep it: without what the request brought.
-	// It is empty where nobody can tell the two apart.
+	// Record is Message as the history may keep it: without what the request brought. It is empty
+	// where the two cannot be told apart.
 	Record string
 }
 
@@ -55,20 +55,20 @@ func (e *Error) Error() string { return e.Message }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// A Word is an operand of Errorf that a history may keep: a field, a model, a
-// command of ours, and no text of a request.
+// A Word is an operand of Errorf that the history may keep: a field, a model, a command of ours. It
+// is never text of a request.
 type Word string
 
-// Words are several.
+// Words are several operands of Errorf that the history may keep.
 type Words []string
 
-// Plain builds an Error whose whole message a history may keep.
+// Plain builds an Error whose whole message the history may keep.
 func Plain(code Code, message string) *Error {
 	return &Error{Code: code, Message: message, Record: message}
 }
 
-// Errorf builds an Error. A %w verb keeps its operand as the cause. Of the operands
-// its Record has numbers and Words; a text may be a request's.
+// Errorf builds an Error. A %w verb keeps its operand as the cause. Its Record keeps numbers and
+// Words; other operands may be of a request, and become a sign.
 func Errorf(code Code, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Code: code, Message: err.Error(), Record: record(format, args)}
@@ -78,7 +78,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return e
 }
 
-// record writes a message with a sign in the place of each text.
+// record formats a message with a sign in place of each text.
 func record(format string, args []any) string {
 	kept := slices.Clone(args)
 	for i, a := range kept {
@@ -93,7 +93,7 @@ func record(format string, args []any) string {
 	return fmt.Errorf(format, kept...).Error()
 }
 
-// leftOut is written as a sign, whatever the verb.
+// leftOut is printed as a sign by every verb.
 type leftOut struct{}
 
 func (leftOut) Error() string { return "…" }

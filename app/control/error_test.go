@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestRecord: what a history keeps of a message has its numbers and our words, and
-// no other.
+// TestRecord: what a history keeps of a message has its numbers and our words, and no other.
 func TestRecord(t *testing.T) {
 	cause := errors.New("secret")
 	for _, c := range []struct {

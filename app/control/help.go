@@ -2,8 +2,8 @@ package control
 
 import "time"
 
-// A LogLine is one line of the log of the process that serves. It holds nothing
-// that a client wrote but names: no prompt, no answer, no key.
+// A LogLine is one line of the log. Of what clients write it holds names alone: no prompt, no
+// answer, no key.
 type LogLine struct {
 	Seq   int64     `json:"seq"` // counts from the start of the process, from 1 on
 	Time  time.Time `json:"time"`
@@ -11,8 +11,8 @@ type LogLine struct {
 	Text  string    `json:"text"`
 }
 
-// A Diagnosis is what helps others to help: no text of a request or an answer, no
-// secret, and the user's folder as ~.
+// A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
+// secret, and the user's folder is written ~.
 type Diagnosis struct {
 	MadeAt  time.Time `json:"made_at"`
 	Version string    `json:"version"`
@@ -30,7 +30,7 @@ type Diagnosis struct {
 	Log      []LogLine     `json:"log"`  // the end of it
 }
 
-// Saved says where a file was written that somebody asked for.
+// Saved says where a file was written.
 type Saved struct {
 	Path string `json:"path"`
 }
@@ -38,30 +38,30 @@ type Saved struct {
 // CommandLine says whether the command line tool can be called by its name.
 type CommandLine struct {
 	Path     string   `json:"path"`    // of the link, ~/.local/bin/tandem
-	Program  string   `json:"program"` // that it leads to, or would
+	Program  string   `json:"program"` // the program that it leads to, or would
 	Link     LinkKind `json:"link"`
 	OnPath   bool     `json:"on_path"`   // the link's folder is in PATH as this process knows it
-	PathLine string   `json:"path_line"` // puts it there, in a shell's profile
+	PathLine string   `json:"path_line"` // a line for a shell's profile that puts it there
 }
 
-// LinkKind says what is at the place of the link.
+// LinkKind says what lies where the link should be.
 type LinkKind string
 
 // The values of LinkKind.
 const (
 	LinkAbsent  LinkKind = "absent"
-	LinkOurs    LinkKind = "ours"    // to this program
-	LinkStale   LinkKind = "stale"   // to where a Tandem was
-	LinkForeign LinkKind = "foreign" // something else, which is left alone
+	LinkOurs    LinkKind = "ours"    // it leads to this program
+	LinkStale   LinkKind = "stale"   // it leads to a place where a Tandem was
+	LinkForeign LinkKind = "foreign" // something else lies there, and is left alone
 )
 
-// Updates says whether there is a newer version. Nothing is asked of anybody
-// unless the settings say so, or a person does.
+// Updates says whether there is a newer version. The feed is asked only if the settings or a person
+// say so.
 type Updates struct {
 	Offered   bool      `json:"offered"`             // the program was built with an address to ask
 	Newer     bool      `json:"newer"`               // than this one
-	Version   string    `json:"version,omitempty"`   // that is the newest
+	Version   string    `json:"version,omitempty"`   // the newest one
 	Page      string    `json:"page,omitempty"`      // where to get it
 	CheckedAt time.Time `json:"checked_at,omitzero"` // zero = never
-	Error     string    `json:"error,omitempty"`     // why that failed; the version is the one that was found before
+	Error     string    `json:"error,omitempty"`     // why the last check failed; Version is then from an earlier one
 }

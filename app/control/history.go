@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// RunQuery narrows GET /app/runs. The zero value means the newest 100; each
-// field that is not empty narrows it.
+// RunQuery narrows GET /app/runs. The zero value means the newest 100. Each field that is not empty
+// narrows it.
 type RunQuery struct {
 	Limit  int   // at most 1000; 0 = 100
 	Before int64 // runs older than this id
@@ -17,10 +17,10 @@ type RunQuery struct {
 	Model, Client, Endpoint string // exact
 	Finish                  string // finish reason, or FinishRunning
 	Day                     string // of the start, as YYYY-MM-DD, where the server is
-	Search                  string // in these, the drafter, the error and the time of the start, whatever its case
+	Search                  string // in those, the drafter, the error and the time of the start; case does not matter
 
-	Since  time.Time // that began then or later; zero = whenever
-	Failed bool      // that failed, or were interrupted
+	Since  time.Time // only runs that began then or later; zero = all
+	Failed bool      // only runs that failed or were interrupted
 }
 
 // FinishRunning stands for runs in flight in a RunQuery.
@@ -29,9 +29,8 @@ const FinishRunning = "running"
 // MaxRunText bounds each text of a RunQuery, in bytes.
 const MaxRunText = 256
 
-// RunValues are what there is to narrow a RunQuery by: the answer of GET
-// /app/runs/values. Each lists the values that occur, the latest first, a hundred
-// at most.
+// RunValues is the answer of GET /app/runs/values: the values that occur in the fields of a
+// RunQuery. Each list has at most a hundred, the latest first.
 type RunValues struct {
 	Models    []string `json:"models"`
 	Clients   []string `json:"clients"`
@@ -40,12 +39,12 @@ type RunValues struct {
 	Days      []string `json:"days"`
 }
 
-// Texts are the fields that a URL's query has by the same names.
+// Texts returns the text fields by their names in a URL's query.
 func (q *RunQuery) Texts() map[string]*string {
 	return map[string]*string{"model": &q.Model, "client": &q.Client, "endpoint": &q.Endpoint, "finish": &q.Finish, "day": &q.Day, "search": &q.Search}
 }
 
-// Runs lists the history, newest first.
+// Runs lists the history, the newest run first.
 func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	v := url.Values{}
 	if q.Limit != 0 {
@@ -69,7 +68,7 @@ func (c *Client) Runs(ctx context.Context, q RunQuery) ([]Run, error) {
 	return list.Runs, err
 }
 
-// RunValues lists what there is to narrow Runs by.
+// RunValues returns the values that Runs can be narrowed by.
 func (c *Client) RunValues(ctx context.Context) (RunValues, error) {
 	return call[RunValues](ctx, c, http.MethodGet, "/app/runs/values", nil)
 }

@@ -6,9 +6,8 @@ import (
 	"runtime"
 )
 
-// Home returns the folder that holds everything Tandem keeps: what TANDEM_HOME
-// says, else where the system keeps such. It is absolute: the socket's place
-// follows from it.
+// Home returns the folder that holds everything Tandem keeps: TANDEM_HOME, or else the place that
+// the system has for such data. It is absolute, because the place of the socket follows from it.
 func Home(getenv func(string) string) string {
 	dir := home(getenv)
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -30,9 +29,8 @@ func home(getenv func(string) string) string {
 	return filepath.Join(UserHome(getenv), ".local", "share", "tandem")
 }
 
-// StartsHidden reports whether the settings say that the menu bar opens no window
-// as it starts. It does not wait for the process that serves, so that this is a
-// file of the home folder; see HiddenFile.
+// StartsHidden reports whether the menu bar opens no window when it starts. It reads HiddenFile,
+// because the server may not be there yet.
 func StartsHidden(home string) bool {
 	_, err := os.Stat(filepath.Join(home, HiddenFile))
 	return err == nil

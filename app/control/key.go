@@ -2,13 +2,13 @@ package control
 
 import "time"
 
-// A Key lets a program in that calls the endpoint from another machine, or
-// anywhere where one is asked for. Its name is told as the client of its runs.
+// A Key lets a program call the endpoint from another machine, or from this one where keys are
+// required. Its name is the client of its runs.
 type Key struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
-	UsedAt    time.Time `json:"used_at,omitzero"` // to the minute; zero until it is
+	UsedAt    time.Time `json:"used_at,omitzero"` // to the minute; zero = never
 }
 
 // KeyRequest makes a key: the body of POST /app/keys.
@@ -16,7 +16,7 @@ type KeyRequest struct {
 	Name string `json:"name"`
 }
 
-// NewKey is the answer: the only time that the key itself is told.
+// NewKey is the answer of POST /app/keys. The secret is told this once.
 type NewKey struct {
 	Key    Key    `json:"key"`
 	Secret string `json:"secret"` // goes into Authorization: Bearer
@@ -29,8 +29,8 @@ type PortTaken struct {
 	Next  int    `json:"next,omitempty"` // a port that was free; 0 = none was found
 }
 
-// PortRequest is the body of POST /app/port: the port to serve at, 0 for the one
-// that was asked for before.
+// PortRequest is the body of POST /app/port: the port to serve at. 0 is the one that was asked for
+// before.
 type PortRequest struct {
 	Port int `json:"port,omitempty"`
 }

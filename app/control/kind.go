@@ -1,7 +1,7 @@
 package control
 
-// What models are for that do more, or other things, than going on with texts.
+// Kinds of models that do more than continue texts, or something else.
 const (
-	KindEmbedding = "embedding" // it makes vectors of texts, and goes on with none
+	KindEmbedding = "embedding" // it makes vectors of texts, and generates none
 	KindReranker  = "reranker"  // it says whether documents answer a query
 )

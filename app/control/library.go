@@ -1,6 +1,6 @@
 package control
 
-// What of models lies on this machine, what of it may be had, and what that takes.
+// The models on this machine, those that can be downloaded, and the memory that they need.
 
 // Places where models are found.
 const (
@@ -9,11 +9,11 @@ const (
 	PlaceFolder   = "folder"   // one that the user added
 )
 
-// Found is the answer of GET /app/found: models on this machine, whoever put them
-// there. Nothing of them is registered unless somebody chooses it.
+// Found is the answer of GET /app/found: the models on this machine. None of them is registered
+// until a person chooses it.
 type Found struct {
 	Models []FoundModel `json:"models"`
-	Cut    bool         `json:"cut,omitempty"` // there is more than was looked at
+	Cut    bool         `json:"cut,omitempty"` // there are more than were looked at
 }
 
 // FoundModel is the folder of a model.
@@ -28,51 +28,50 @@ type FoundModel struct {
 	Kind          string `json:"kind,omitempty"` // see KindEmbedding
 	Registered    bool   `json:"registered,omitempty"`
 
-	Why string `json:"why,omitempty"` // it cannot be served, one sentence; empty if it can
+	Why string `json:"why,omitempty"` // why it cannot be served, one sentence; empty if it can
 
 	Needs *Needs `json:"needs,omitempty"` // nil if it cannot be served
 }
 
-// Needs is what a model takes of memory with a context of that length.
+// Needs is the memory that a model needs with a context of that length.
 type Needs struct {
 	Bytes   int64 `json:"bytes"`
-	Context int   `json:"context"` // tokens: those asked for, or as many as there is room for
+	Context int   `json:"context"` // tokens: as asked for, or the most that there is room for
 	Fits    bool  `json:"fits"`
 }
 
-// Memory is the answer of GET /app/memory: what the registered models need of
-// this machine.
+// Memory is the answer of GET /app/memory: what the registered models need of this machine.
 type Memory struct {
 	Total  int64        `json:"total"` // bytes of the machine; 0 = not known
 	Room   int64        `json:"room"`  // of them for models; 0 = not known
 	Models []ModelNeeds `json:"models"`
 }
 
-// ModelNeeds is what one of them needs.
+// ModelNeeds is what one registered model needs.
 type ModelNeeds struct {
 	ID    string `json:"id"`
 	Needs Needs  `json:"needs"`
 }
 
-// Catalogue is the answer of GET /app/catalogue: a short list of models that are
-// worth downloading, by the memory that they want.
+// Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,
+// by the memory that they need.
 type Catalogue struct {
 	Memory int64       `json:"memory"`        // bytes of the machine; 0 = not known
 	Class  int         `json:"class"`         // of the machine: the largest From that it has the memory for; 0 = none
 	Models []Suggested `json:"models"`        // the smallest class first, and in a class the first choice first
-	Why    string      `json:"why,omitempty"` // sizes are not known, one sentence
+	Why    string      `json:"why,omitempty"` // why sizes are not known, one sentence
 }
 
 // Suggested is one model of the catalogue.
 type Suggested struct {
 	ID              string `json:"id"`
 	Revision        string `json:"revision,omitempty"` // commit; empty = the branch main as it is
-	What            string `json:"what"`               // it is good for, a few words
+	What            string `json:"what"`               // what it is good for, a few words
 	From            int    `json:"from"`               // GiB of memory that the machine should have
-	Drafter         string `json:"drafter,omitempty"`  // id of the one that was made for it
+	Drafter         string `json:"drafter,omitempty"`  // id of the drafter that was made for it
 	DrafterRevision string `json:"drafter_revision,omitempty"`
 	Bytes           int64  `json:"bytes,omitempty"`         // to download; 0 = not known
-	DrafterBytes    int64  `json:"drafter_bytes,omitempty"` // likewise
+	DrafterBytes    int64  `json:"drafter_bytes,omitempty"` // to download; 0 = not known
 	Registered      bool   `json:"registered,omitempty"`    // it is there already
-	HasDrafter      bool   `json:"has_drafter,omitempty"`   // and so is its drafter
+	HasDrafter      bool   `json:"has_drafter,omitempty"`   // its drafter is there too
 }

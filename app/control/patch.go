@@ -8,8 +8,8 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// NewPatch returns the merge patch (RFC 7396) that turns one JSON object into
-// another, nil if they are equal.
+// NewPatch returns the merge patch (RFC 7396) that turns one JSON object into another, nil if they
+// are equal.
 func NewPatch(before, after []byte) ([]byte, error) {
 	patch, err := jsonpatch.CreateMergePatch(before, after)
 	if err != nil || string(patch) == "{}" {
@@ -18,14 +18,14 @@ func NewPatch(before, after []byte) ([]byte, error) {
 	return patch, nil
 }
 
-// A Follower holds the latest state of a stream: the first event is a whole
-// one, each further one a merge patch whose rev is one more.
+// A Follower keeps the latest state of a stream. The first event is a whole state. Each event after
+// it is a merge patch, with a rev that is one more.
 type Follower struct {
 	whole []byte
 	rev   int64
 }
 
-// Next takes an event. The error says that an event between was lost.
+// Next takes an event and returns the state after it. It fails if an event was lost.
 func (f *Follower) Next(event []byte) (st State, err error) {
 	next := event
 	if f.whole != nil {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestFollower: whatever becomes of a state, who follows its patches has the
-// same.
+// TestFollower: whatever becomes of a state, who follows its patches has the same.
 func TestFollower(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var f Follower

@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// Proxy returns a handler that passes requests on over the client's socket. Answers
-// are passed on as they come. Whoever can reach the handler can do what the socket
-// allows. Where nobody answers, why is asked for what to say instead.
+// Proxy returns a handler that passes requests on to the client's socket, and answers back as they
+// come. A caller of the handler can do what the socket allows. Where no process answers the socket,
+// the handler answers with why's error.
 func (c *Client) Proxy(why func(context.Context) *Error) http.Handler {
 	socket := &url.URL{Scheme: "http", Host: "tandem"}
 	return &httputil.ReverseProxy{
@@ -23,7 +23,7 @@ func (c *Client) Proxy(why func(context.Context) *Error) http.Handler {
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() != nil {
-				return // nobody reads it
+				return // the client has left
 			}
 			e, ok := errors.AsType[*Error](err)
 			if !ok || e.Code == CodeUnavailable {
@@ -34,8 +34,7 @@ func (c *Client) Proxy(why func(context.Context) *Error) http.Handler {
 	}
 }
 
-// WriteError answers a page in place of the process that serves, with why that
-// cannot.
+// WriteError answers in place of the process that serves, with status 502.
 func WriteError(w http.ResponseWriter, e *Error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)

@@ -6,40 +6,39 @@ import (
 	"time"
 )
 
-// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
-// compares to what the model says with nothing restored and nothing drafted. The
-// run keeps the latest.
+// Replayed is the answer of POST /app/runs/{id}/verify. It compares the answer of a run with what
+// the model says when nothing is restored and nothing is drafted. The run keeps the latest.
 type Replayed struct {
 	Run    int64     `json:"run"`
 	At     time.Time `json:"at"`     // when they were compared
 	Tokens int       `json:"tokens"` // of the answer
-	Same   int       `json:"same"`   // of them, from the first on
+	Same   int       `json:"same"`   // how many of them are the same, from the first on
 
-	// Where they differ: the token that was answered, and the one that comes now.
-	// Both are gone once Forgotten, as is the text of the request.
+	// Where they differ: the token that was answered, and the one that comes now. Forget empties
+	// both.
 	Answered  string `json:"answered,omitempty"`
 	Now       string `json:"now,omitempty"`
 	Forgotten bool   `json:"forgotten,omitempty"`
 
-	// Tie says that the model takes both for as likely but for rounding. It is
+	// Tie says that the model finds both tokens equally likely, so that rounding decides. It is
 	// known of greedy answers without penalties.
 	Tie bool `json:"tie,omitempty"`
 }
 
 // VerifyRequest is the body of POST /app/runs/{id}/verify.
 type VerifyRequest struct {
-	Progress bool `json:"progress,omitempty"` // events, as VerifyProgress has them, in place of the verdict alone
+	Progress bool `json:"progress,omitempty"` // answer with events, see VerifyProgress, not with the verdict alone
 }
 
-// VerifyProgress is one event of a verification. The stream ends with one that has
-// Verdict set, or with an error event.
+// VerifyProgress is one event of a verification. The last event has Verdict set, or is an error
+// event.
 type VerifyProgress struct {
 	Same    int       `json:"same"`   // tokens that came again so far
 	Tokens  int       `json:"tokens"` // of the answer
 	Verdict *Replayed `json:"verdict,omitempty"`
 }
 
-// String is the verdict in plain words.
+// String returns the verdict in plain words.
 func (r Replayed) String() string {
 	text := fmt.Sprintf("the first %d of %s are the same", r.Same, Plural(r.Tokens, "token"))
 	switch {
@@ -57,7 +56,7 @@ func (r Replayed) String() string {
 	return fmt.Sprintf("%s; then the answer had %q, and now comes %q", text, r.Answered, r.Now)
 }
 
-// Word is the verdict in one: same, tie or differs.
+// Word returns the verdict in one word: same, tie or differs.
 func (r Replayed) Word() string {
 	switch {
 	case r.Same == r.Tokens:
@@ -68,14 +67,13 @@ func (r Replayed) Word() string {
 	return "differs"
 }
 
-// Forget drops the tokens that it names.
+// Forget drops the tokens that the verdict names.
 func (r *Replayed) Forget() {
 	r.Forgotten = r.Forgotten || r.Answered != "" || r.Now != ""
 	r.Answered, r.Now = "", ""
 }
 
-// Replayed returns the verdict that the run keeps, nil if it was never computed
-// again.
+// Replayed returns the verdict that the run keeps, nil if the run was never computed again.
 func (r Run) Replayed() (*Replayed, error) {
 	if r.Verdict == nil {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestReportPhases: restoring is counted once, the phases add up to the whole,
-// and clocks that disagree make none of them negative.
+// TestReportPhases: restoring is counted once, the phases add up to the whole, and clocks that
+// disagree make none of them negative.
 func TestReportPhases(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -20,9 +20,9 @@ func TestReportPhases(t *testing.T) {
 		{"nothing restored", Run{PrefillMS: 35, TotalMS: 100}, []float64{0, 0, 0, 35, 65}},
 		{"ended while it waited", Run{QueueMS: 3, TotalMS: 3}, []float64{3, 0, 0, 0, 0}},
 		{"failed before its first token", Run{QueueMS: 1, TotalMS: 8, FinishReason: FinishError}, []float64{1, 0, 0, 0, 0}},
-		{"failed behind it", Run{QueueMS: 1, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishError}, []float64{1, 0, 0, 0, 7}},
+		{"failed after it", Run{QueueMS: 1, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishError}, []float64{1, 0, 0, 0, 7}},
 		{"stopped while its prompt was read", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, FinishReason: FinishCancel}, []float64{1, 0, 0, 6, 0}},
-		{"stopped behind it", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishCancel}, []float64{1, 0, 0, 6, 1}},
+		{"stopped after it", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, CompletionTokens: 2, FinishReason: FinishCancel}, []float64{1, 0, 0, 6, 1}},
 		{"an empty answer", Run{QueueMS: 1, PrefillMS: 6, TotalMS: 8, FinishReason: "stop"}, []float64{1, 0, 0, 6, 1}},
 		{"more than the whole", Run{PrefillMS: 12, TotalMS: 10}, []float64{0, 0, 0, 12, 0}},
 	} {

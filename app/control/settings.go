@@ -14,37 +14,37 @@ import (
 // DefaultPort is where editors look for Tandem.
 const DefaultPort = 8263
 
-// Settings are what a person can set, by their names in JSON. The hub's token is
-// not among them: it is written and never read, see SettingHubToken.
+// Settings are what a person can set, by their names in JSON. The hub's token is not among them: it
+// is written and never read, see SettingHubToken.
 type Settings struct {
 	Port           int      `json:"port"`            // of the endpoint
-	Network        bool     `json:"network"`         // the endpoint answers other machines too, which need a key
-	RequireKey     bool     `json:"require_key"`     // programs on this machine need one as well
+	Network        bool     `json:"network"`         // other machines may call, with a key
+	RequireKey     bool     `json:"require_key"`     // programs on this machine need a key too
 	AllowedHosts   []string `json:"allowed_hosts"`   // names by which the endpoint may be called, beside this machine's own
 	AllowedOrigins []string `json:"allowed_origins"` // pages and apps that may call /v1 from a browser
 
 	HubCache     string   `json:"hub_cache"`     // folder that models are downloaded to, absolute
-	HubEndpoint  string   `json:"hub_endpoint"`  // where from; empty = huggingface.co
-	HubProxy     string   `json:"hub_proxy"`     // on the way there; empty = as the system says
-	ModelFolders []string `json:"model_folders"` // that are searched for models, absolute
+	HubEndpoint  string   `json:"hub_endpoint"`  // where models are downloaded from; empty = huggingface.co
+	HubProxy     string   `json:"hub_proxy"`     // proxy on the way there; empty = as the system is set
+	ModelFolders []string `json:"model_folders"` // further folders that are searched for models, absolute
 
 	CheckpointMemory int64 `json:"checkpoint_memory"` // bytes at most; 0 = by the machine
 	CheckpointDisk   int64 `json:"checkpoint_disk"`   // bytes at most; 0 = by the machine
 
 	IdleUnloadMinutes int           `json:"idle_unload_minutes"` // after which an idle model leaves the memory; 0 = never
-	KeepRequests      KeepRequests  `json:"keep_requests"`       // how long the tokens of requests stay with their runs
-	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // what comes of a request for a model that is not in memory
+	KeepRequests      KeepRequests  `json:"keep_requests"`       // see KeepRequests
+	LoadOnRequest     LoadOnRequest `json:"load_on_request"`     // see LoadOnRequest
 
 	MenuSpeed    bool `json:"menu_speed"`    // tokens per second beside the icon in the menu bar
 	StartHidden  bool `json:"start_hidden"`  // the menu bar opens no window when it starts
-	CheckUpdates bool `json:"check_updates"` // once a day
+	CheckUpdates bool `json:"check_updates"` // ask for a newer version once a day
 }
 
-// SettingHubToken is the name by which a change of settings has the hub's token.
+// SettingHubToken is the name of the hub's token in a SettingsChange.
 const SettingHubToken = "hub_token"
 
-// KeepRequests says how long the tokens of requests stay with their runs, which
-// can be verified for as long.
+// KeepRequests says how long the tokens of a request stay with its run. The run can be verified for
+// as long.
 type KeepRequests string
 
 // The values of KeepRequests.
@@ -54,19 +54,19 @@ const (
 	KeepMonth KeepRequests = "30d"
 )
 
-// LoadOnRequest says what comes of a request that names a model which is neither in
-// memory nor the chosen one. The chosen one is always loaded.
+// LoadOnRequest says what happens to a request for a model that is not in memory. The chosen model
+// is always loaded.
 type LoadOnRequest string
 
 // The values of LoadOnRequest.
 const (
-	LoadBeside  LoadOnRequest = "beside"  // it is loaded beside the others, as far as the memory goes
-	LoadReplace LoadOnRequest = "replace" // it takes the place of the others
-	LoadNever   LoadOnRequest = "never"   // it is refused
+	LoadBeside  LoadOnRequest = "beside"  // loads it beside the others, if there is room
+	LoadReplace LoadOnRequest = "replace" // loads it in the place of the others
+	LoadNever   LoadOnRequest = "never"   // refuses the request
 )
 
-// A Source is what decides a setting. A flag wins over the environment, which
-// wins over what was set, which wins over the default.
+// A Source says what decides a setting. A flag wins over the environment, the environment over what
+// was set, and that over the default.
 type Source string
 
 // The sources.
@@ -77,18 +77,17 @@ const (
 	FromFlag        Source = "flag"
 )
 
-// A Given is a setting that the environment or a flag decides while the program
-// runs.
+// A Given says that the environment or a flag decides a setting while the program runs.
 type Given struct {
 	Source Source
 	By     string // HF_HOME, --addr
 }
 
-// A SettingsChange is the body of POST /app/settings: what to change, by name. A
-// value of null puts the default back. Either all of it is done or nothing.
+// A SettingsChange is the body of POST /app/settings: new values by name. null puts the default
+// back. All of it is done, or nothing.
 type SettingsChange map[string]json.RawMessage
 
-// SettingState says where the value of a setting comes from.
+// SettingState says what decides a setting.
 type SettingState struct {
 	Name   string `json:"name"`
 	Source Source `json:"source"`
@@ -96,7 +95,7 @@ type SettingState struct {
 	Later  Later  `json:"later,omitempty"` // when what was set last begins to count
 }
 
-// Later says when a changed setting counts, if that is not at once.
+// Later says when a changed setting counts, if not at once.
 type Later string
 
 // The values of Later.
@@ -112,21 +111,20 @@ type SettingsState struct {
 
 	Automatic Automatic `json:"automatic"` // what is left to Tandem comes to
 
-	// Reached are the addresses by which other machines call the endpoint, empty
-	// unless they may.
+	// Reached are the addresses by which other machines call the endpoint, empty unless they may.
 	Reached []string `json:"reached,omitempty"`
 
 	// Link opens the page with a session where it is now, if a change moved it.
 	Link string `json:"link,omitempty"`
 }
 
-// Automatic is what settings come to that are 0 and so left to Tandem, in bytes.
+// Automatic has the values, in bytes, of settings that are 0 and so left to Tandem.
 type Automatic struct {
 	CheckpointMemory int64 `json:"checkpoint_memory"`
 	CheckpointDisk   int64 `json:"checkpoint_disk"` // as much is free now; 0 = not known
 }
 
-// DefaultSettings returns those of a program that nobody has set anything of.
+// DefaultSettings returns the settings of a new home folder.
 func DefaultSettings() Settings {
 	return Settings{
 		Port: DefaultPort, AllowedHosts: []string{}, AllowedOrigins: []string{}, ModelFolders: []string{},
@@ -144,8 +142,8 @@ func SettingNames() []string {
 	return names
 }
 
-// SettingKind says what a setting is: text, list, number or switch; empty for what
-// is none.
+// SettingKind returns what a setting is: text, list, number or switch. It is empty for a name that
+// is no setting.
 func SettingKind(name string) string {
 	if name == SettingHubToken {
 		return "text"
@@ -165,7 +163,7 @@ func SettingKind(name string) string {
 	return "text"
 }
 
-// field returns the field of a name, the zero Value if there is none.
+// field returns the field of that name; the zero Value if there is none.
 func (s *Settings) field(name string) reflect.Value {
 	if i := slices.Index(SettingNames(), name); i >= 0 {
 		return reflect.ValueOf(s).Elem().Field(i)
@@ -173,8 +171,7 @@ func (s *Settings) field(name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// WithoutSecrets returns what may be shown to others: a proxy's address may have a
-// password.
+// WithoutSecrets returns what others may see. It drops the password of a proxy's address.
 func (s Settings) WithoutSecrets() Settings {
 	if u, err := url.Parse(s.HubProxy); err == nil && u.User != nil {
 		u.User = nil
@@ -192,9 +189,8 @@ func (s Settings) Value(name string) (json.RawMessage, error) {
 	return json.Marshal(f.Interface())
 }
 
-// With returns the settings with a change, which is checked as far as it says by
-// itself whether it makes sense. A value of null takes that of defaults. Error:
-// CodeInvalid, which names the field.
+// With returns the settings after a change. It checks each value as far as that needs nothing but
+// the value. null takes the value of defaults. Error: CodeInvalid, with the field.
 func (s Settings) With(change SettingsChange, defaults Settings) (Settings, error) {
 	for _, name := range slices.Sorted(maps.Keys(change)) {
 		raw, f := change[name], s.field(name)
@@ -217,7 +213,7 @@ func (s Settings) With(change SettingsChange, defaults Settings) (Settings, erro
 	return s, nil
 }
 
-// LeastBudget is what checkpoints can be given at least, in bytes.
+// LeastBudget is the smallest budget for checkpoints, in bytes.
 const LeastBudget = 64 << 20
 
 // Bounds of settings.
@@ -228,7 +224,7 @@ const (
 	mostSettingLen = 4096 // bytes of a text
 )
 
-// check says what is wrong with one setting's value.
+// check returns what is wrong with the value of one setting.
 func (s *Settings) check(name string) error {
 	refuse := func(format string, args ...any) error { return badSetting(name, fmt.Sprintf(format, args...)) }
 	f := s.field(name)
@@ -306,7 +302,7 @@ func (s *Settings) check(name string) error {
 	return nil
 }
 
-// kindOf says what a value has to be.
+// kindOf says what a value must be.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64:

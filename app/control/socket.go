@@ -13,14 +13,13 @@ import (
 	"syscall"
 )
 
-// maxSocketPath is what the address of a Unix socket holds everywhere: 104
-// bytes on macOS, 108 on Linux, less the terminating zero and some room.
+// maxSocketPath is the length of a socket address that every system takes: 104 bytes on macOS, 108
+// on Linux, less the terminating zero and some room.
 const maxSocketPath = 100
 
-// SocketPath is where the control socket of a home folder lies: in its run
-// folder, or, if that path is too long for an address, in a folder of /tmp
-// that is named after the home. Whatever TMPDIR says: every process must find
-// the same.
+// SocketPath returns the place of the control socket of a home folder. It lies in the run folder of
+// the home. If that path is too long, it lies in a folder of /tmp that is named after the home.
+// TMPDIR has no say, because every process must find the same place.
 func SocketPath(home string) string {
 	path := filepath.Join(home, "run", "control.sock")
 	if len(path) <= maxSocketPath {
@@ -31,11 +30,11 @@ func SocketPath(home string) string {
 	return filepath.Join("/tmp", dir, "control.sock")
 }
 
-// MenuPath is where the socket of the menu bar's door lies, beside the control socket.
+// MenuPath returns the place of the menu bar's socket, beside the control socket.
 func MenuPath(home string) string { return filepath.Join(filepath.Dir(SocketPath(home)), "menu.sock") }
 
-// SocketFolder makes the folder of a home's sockets if need be, which only its
-// owner may enter, and returns it. One that another user made is refused.
+// SocketFolder makes the folder of a home's sockets, which only its owner may enter, and returns
+// it. It refuses a folder that another user made.
 func SocketFolder(home string) (string, error) {
 	dir := filepath.Dir(SocketPath(home))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -50,8 +49,8 @@ func SocketFolder(home string) (string, error) {
 	return dir, nil
 }
 
-// Listen opens the control socket of a home folder. The caller holds the lock on
-// the home, so that a socket found there is a dead one.
+// Listen opens the control socket of a home folder. The caller holds the lock on the home, so a
+// socket found there is a dead one.
 func Listen(home string) (net.Listener, error) {
 	path := SocketPath(home)
 	if _, err := SocketFolder(home); err != nil {
@@ -71,8 +70,8 @@ func Listen(home string) (net.Listener, error) {
 	return l, nil
 }
 
-// checkOwner refuses a folder that another user made, or could exchange: in
-// the temporary folder anyone may be first.
+// checkOwner refuses a folder that another user made or could exchange. In /tmp another user may
+// come first.
 func checkOwner(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {

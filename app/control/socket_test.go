@@ -49,7 +49,7 @@ func TestListen(t *testing.T) {
 					t.Errorf("%s: %v %v", name, info.Mode(), err)
 				}
 			}
-			// What a crash leaves behind: the file without a listener.
+			// What a crash leaves: the file without a listener.
 			l.Close()
 			if err := os.WriteFile(path, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -58,8 +58,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestListenElsewhere: a link where the folder should be belongs to somebody
-// who wants the socket elsewhere.
+// TestListenElsewhere: a link where the folder should be belongs to somebody who wants the socket
+// elsewhere.
 func TestListenElsewhere(t *testing.T) {
 	tmp := shortDir(t)
 	home := filepath.Join(tmp, strings.Repeat("long", 30))

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What a request may say of speculation, by the names of its fields. Which
-// drafters there are is the model's to say.
+// What a request may say of speculation, by the names of its fields. The model decides which
+// drafters there are.
 var (
 	Drafters  = []string{"auto", "none", "dflash", "ngram", "prediction", "model", "mtp"}
 	Rollbacks = []string{"auto", "trim", "snapshot"}
@@ -16,12 +16,11 @@ var (
 // MaxDepth is the most tokens one round drafts.
 const MaxDepth = 31
 
-// MaxRoundRuns bounds what is kept of one request's rounds. Rounds in a row
-// that were alike are one run.
+// MaxRoundRuns bounds the rounds that are kept of one request. Equal rounds in a row count as one.
 const MaxRoundRuns = 4096
 
-// Rounds are those of one choice: how many tokens each drafted, 0 for a plain
-// one, and how many of these stood.
+// Rounds are the rounds of one choice: how many tokens each drafted, 0 for a plain one, and how
+// many of them stood.
 type Rounds struct {
 	Drafted, Accepted []int // parallel
 }
@@ -29,15 +28,15 @@ type Rounds struct {
 // Speculation says how a request was decoded, round by round.
 type Speculation struct {
 	Rounds []RoundRun `json:"rounds"`        // of the first choice, in order
-	Cut    int        `json:"cut,omitempty"` // rounds behind those, which were not kept
+	Cut    int        `json:"cut,omitempty"` // rounds after those, which were not kept
 
-	// Of all rounds of all choices: in how many there was a draft at that
-	// position, and in how many it stood, and with it all before.
+	// Over all rounds of all choices, by position: how many drafts there were, and how many stood
+	// together with all before them.
 	DraftedAt  []int `json:"drafted_at"`
 	AcceptedAt []int `json:"accepted_at"`
 
 	BlockMS *BlockMS `json:"block_ms,omitempty"` // of the first choice; nil without drafts
-	Asked   *Asked   `json:"asked,omitempty"`    // nil if nothing was
+	Asked   *Asked   `json:"asked,omitempty"`    // nil if the request said nothing
 }
 
 // Asked is what a request said of speculation.
@@ -49,7 +48,7 @@ type Asked struct {
 	Exact    bool   `json:"exact,omitempty"`
 }
 
-// String lists what was asked as a request's fields are.
+// String lists what was asked for, by the names of the fields.
 func (a Asked) String() string {
 	var list []string
 	add := func(name, value string) {
@@ -69,17 +68,16 @@ func (a Asked) String() string {
 	return strings.Join(list, ", ")
 }
 
-// BlockMS are the times of rounds with drafts: the mean of the first eight,
-// which also pay for what is set up on the way, the mean of all, and the
-// longest.
+// BlockMS are the times of rounds with drafts. The first eight also pay for what is set up on the
+// way.
 type BlockMS struct {
 	First8 float64 `json:"first8"`
 	Mean   float64 `json:"mean"`
 	Max    float64 `json:"max"`
 }
 
-// A RoundRun is some rounds in a row that were alike: how many tokens each
-// drafted, how many of those stood, and how many rounds there were.
+// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, and the
+// number of rounds.
 type RoundRun [3]int
 
 // NewSpeculation packs the rounds of a request's choices.
@@ -105,7 +103,7 @@ func NewSpeculation(choices []Rounds) Speculation {
 	return s
 }
 
-// countTo adds one to the first n counts.
+// countTo adds one to each of the first n counts.
 func countTo(counts []int, n int) []int {
 	for i := range n {
 		if i == len(counts) {
@@ -116,7 +114,7 @@ func countTo(counts []int, n int) []int {
 	return counts
 }
 
-// Unpack returns the first choice's rounds, as many as were kept.
+// Unpack returns the rounds of the first choice, as many as were kept.
 func (s Speculation) Unpack() (r Rounds) {
 	for _, run := range s.Rounds {
 		for range run[2] {

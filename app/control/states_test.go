@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestExamples: the examples that menu and pages are looked at with are what the
-// routes answer.
+// TestExamples: the examples that menu and pages are looked at with are what the routes answer.
 func TestExamples(t *testing.T) {
 	for pattern, read := range map[string]func(d *json.Decoder) error{
 		"states": func(d *json.Decoder) error { return d.Decode(new(State)) },

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Alias is the model name that stands for whatever model is chosen in the
-// menu, the window or by `tandem serve --model`.
+// Alias is the model name that stands for the chosen model.
 const Alias = "tandem"
 
 // A Phase says what the serving process is doing.
@@ -21,8 +20,8 @@ const (
 	PhaseDraining Phase = "draining"
 )
 
-// State is the answer of GET /app/state. To who accepts text/event-stream it is
-// told again whenever it changes: see [Follower].
+// State is the answer of GET /app/state. A client that accepts text/event-stream gets it again
+// after each change: see [Follower].
 type State struct {
 	Rev int64 `json:"rev,omitempty"` // counts the events of a stream, from 1 on
 
@@ -33,27 +32,27 @@ type State struct {
 	StartedAt time.Time `json:"started_at"`
 
 	Phase   Phase    `json:"phase"`
-	Choice  string   `json:"choice"`            // id behind the name "tandem"
+	Choice  string   `json:"choice"`            // the id that the name "tandem" stands for
 	Loading *Loading `json:"loading,omitempty"` // nil unless a model is being loaded
-	Loaded  *Loaded  `json:"loaded"`            // the choice if it is in memory, else the model that was used last; nil if none is
+	Loaded  *Loaded  `json:"loaded"`            // the chosen model if it is in memory, else the one used last; nil if none is
 	Error   string   `json:"error,omitempty"`   // what failed, one sentence
-	Warning string   `json:"warning,omitempty"` // what is not as it should be while all works, one sentence
+	Warning string   `json:"warning,omitempty"` // what is not as it should be although all works, one sentence
 
-	InMemory []Loaded `json:"in_memory"` // all models in memory, in the order in which they were loaded
+	InMemory []Loaded `json:"in_memory"` // all models in memory, in the order of their loads
 
-	// PortTaken says who has the endpoint's port, and is nil if nobody else does.
+	// PortTaken says which program has the endpoint's port; nil if the port is free or ours.
 	PortTaken *PortTaken `json:"port_taken,omitempty"`
 
-	// EndpointClosed says that the endpoint should be open and is not, whoever has its
-	// port: Error says why, and POST /app/port tries again.
+	// EndpointClosed says that the endpoint should be open and is not. Error says why, and POST
+	// /app/port tries again.
 	EndpointClosed bool `json:"endpoint_closed,omitempty"`
 
 	// MenuSpeed shows tokens per second beside the icon in the menu bar.
 	MenuSpeed bool `json:"menu_speed,omitempty"`
 
-	Welcome bool `json:"welcome,omitempty"` // nobody has gone through the first steps yet, or past them
+	Welcome bool `json:"welcome,omitempty"` // the first steps have been neither gone through nor skipped
 
-	// ContextLimit cuts every model's context, in tokens; zero does not.
+	// ContextLimit cuts every model's context, in tokens; 0 does not.
 	ContextLimit int `json:"context_limit,omitempty"`
 
 	Models []Choosable `json:"models"` // the registry, the last used first
@@ -62,20 +61,20 @@ type State struct {
 
 	ActiveBytes int64 `json:"active_bytes"`          // MLX, now
 	PeakBytes   int64 `json:"peak_bytes"`            // MLX, since start
-	MemoryRoom  int64 `json:"memory_room,omitempty"` // that models may take of the machine's, in bytes; 0 = not known
+	MemoryRoom  int64 `json:"memory_room,omitempty"` // bytes that models may take; 0 = not known
 
 	Active []Active `json:"active"` // requests in flight, oldest first; the server fills it in
 
-	Measuring *BenchProgress `json:"measuring,omitempty"` // how far a bench is, nil if none runs
+	Measuring *BenchProgress `json:"measuring,omitempty"` // how far a bench is; nil if none runs
 }
 
-// Choosable is a model of the registry, as much as it takes to choose.
+// Choosable is what it takes to choose a model of the registry.
 type Choosable struct {
 	ID     string `json:"id"`
 	LoadMS int64  `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
 }
 
-// Download is a pull that goes on by itself, or that a person stopped.
+// Download is a pull that goes on by itself, or that a person paused.
 type Download struct {
 	ID        string `json:"id"`
 	Done      int64  `json:"done"`  // bytes, all files together
@@ -107,7 +106,7 @@ type Loaded struct {
 
 	Bytes int64 `json:"bytes"`            // of memory: its weights and its drafter's; 0 = not known
 	Needs int64 `json:"needs"`            // of memory, with a whole context; 0 = not known
-	InUse bool  `json:"in_use,omitempty"` // something holds it, a request for one: it cannot be unloaded now
+	InUse bool  `json:"in_use,omitempty"` // a request uses it, so it cannot be unloaded now
 }
 
 // Active is one request in flight.
@@ -122,7 +121,7 @@ type Active struct {
 	PromptTokens     int `json:"prompt_tokens"`
 	CompletionTokens int `json:"completion_tokens"`
 
-	PerSecond float64 `json:"per_second"` // tokens, of late; 0 before the second token
+	PerSecond float64 `json:"per_second"` // tokens, over the last seconds; 0 before the second token
 	Verifies  int     `json:"verifies"`   // rounds with drafts
 	Accepted  int     `json:"accepted"`   // tokens that were drafted and stood
 }
@@ -146,11 +145,9 @@ type Model struct {
 	Kind           string    `json:"kind,omitzero"`    // see KindEmbedding; empty if it goes on with texts
 }
 
-// Run is one row of the history, field for field that of package storage:
-// what one request cost. It holds no text but that of two tokens, in Parted and
-// in Verdict. Of a request with several choices
-// the counts are sums, except that a prompt shared by choices counts once;
-// durations are the longest choice's.
+// Run is one row of the history, field for field that of package storage: what one request took. It
+// holds no text but the tokens in Parted and Verdict. If a request has several choices, counts are
+// sums and durations are the longest choice's. A prompt that choices share counts once.
 type Run struct {
 	ID               int64     `json:"id"`
 	StartedAt        time.Time `json:"started_at"`
@@ -182,38 +179,35 @@ type Run struct {
 	NoDrafter        string    `json:"no_drafter"` // why there were no drafts, or no more
 	Verifies         int       `json:"verifies"`   // of Rounds, those with drafts
 
-	// Tokens of the client's prediction that were drafted, by whether they
-	// stood.
+	// Tokens of the client's prediction that were drafted, by whether they stood.
 	PredictionAccepted int `json:"prediction_accepted"`
 	PredictionRejected int `json:"prediction_rejected"`
 
-	// Repeats is how many tokens the first choice had before its text looped;
-	// 0 if it did not.
+	// Repeats is the number of tokens before the first choice looped; 0 if it did not.
 	Repeats int `json:"repeats"`
 
-	// Speculation is a Speculation. It is nil in flight, in lists, and of runs
-	// that many others came after.
+	// Speculation is a Speculation. It is nil while the run is in flight, in lists, and for runs
+	// that are no longer among the latest.
 	Speculation json.RawMessage `json:"speculation,omitempty"`
 
-	MatchedTokens int `json:"matched_tokens"` // of the prompt, that some text in memory or on disk begins with
+	MatchedTokens int `json:"matched_tokens"` // tokens of the prompt that some text in memory or on disk begins with
 
-	// Parted is a Parted: where the prompt parts from that text. It is nil if it
-	// does not.
+	// Parted is a Parted: where the prompt differs from the text that MatchedTokens counts. It is
+	// nil if it does not differ.
 	Parted json.RawMessage `json:"parted,omitempty"`
 
-	Resumes int64 `json:"resumes"` // id of the run whose answer this one completes; 0 = of none
+	Resumes int64 `json:"resumes"` // the run whose answer this one completes; 0 = none
 
-	// Verdict is a Replayed: how the answer compared when it was last computed
-	// again. It is nil if it never was.
+	// Verdict is a Replayed: the result of the latest verification; nil if there was none.
 	Verdict json.RawMessage `json:"verdict,omitempty"`
 
-	// Message is the sentence that its client was told where Error is set, with a
-	// sign in the place of what the request brought. It may be empty.
+	// Message is the sentence that the client was told where Error is set, with a sign in place of
+	// what the request brought. It may be empty.
 	Message string `json:"message,omitempty"`
 }
 
-// TokensPerVerify returns how many tokens a round with drafts gave: those that
-// stood and the model's own behind them. Without such rounds it is 0.
+// TokensPerVerify returns how many tokens a round with drafts gave: the drafts that stood, and the
+// model's own token after them. Without such rounds it is 0.
 func (r Run) TokensPerVerify() float64 {
 	if r.Verifies == 0 {
 		return 0
@@ -225,10 +219,10 @@ func (r Run) TokensPerVerify() float64 {
 const (
 	FinishCancel      = "cancel" // the client left, or the run was cancelled
 	FinishError       = "error"
-	FinishInterrupted = "interrupted" // the program ended before it did, or its client left that may come back
+	FinishInterrupted = "interrupted" // the program ended first, or the client left and may come back
 )
 
-// Resident returns what is known of a model in memory by its id, nil if it is not there.
+// Resident returns a model in memory by its id, nil if it is not there.
 func (s *State) Resident(id string) *Loaded {
 	for i := range s.InMemory {
 		if s.InMemory[i].ID == id {
@@ -238,8 +232,8 @@ func (s *State) Resident(id string) *Loaded {
 	return nil
 }
 
-// ModelRequest names a model: the body of POST /app/load, and of POST /app/unload,
-// where an empty one means all that are in memory.
+// ModelRequest names a model. It is the body of POST /app/load and of POST /app/unload, where an
+// empty name means all models in memory.
 type ModelRequest struct {
 	Model string `json:"model"`
 }
@@ -259,31 +253,30 @@ type PullRequest struct {
 // DropRequest is the body of POST /app/downloads/drop.
 type DropRequest struct {
 	ID      string `json:"id"`
-	Discard bool   `json:"discard,omitempty"` // what Tandem fetched of it is deleted; otherwise it stays in the cache
+	Discard bool   `json:"discard,omitempty"` // delete what Tandem fetched of it; otherwise it stays in the cache
 }
 
-// Progress is one event of a pull. The stream ends with an event that has
-// Model set, or with an error event. What is pulled is registered, unless it
-// is a drafter.
+// Progress is one event of a pull. The last event has Model set, or is an error event. A model that
+// is pulled is registered; a drafter is not.
 type Progress struct {
 	Done      int64  `json:"done"`              // bytes, all files together
 	Total     int64  `json:"total"`             // bytes, all files together
 	PerSecond int64  `json:"per_second"`        // bytes, over the last seconds
 	Waiting   string `json:"waiting,omitempty"` // why nothing moves, e.g. a pause between attempts
-	Note      string `json:"note,omitempty"`    // what a person should know of a pull that succeeds; at most one event has it
+	Note      string `json:"note,omitempty"`    // what a person should know although the pull succeeds; at most one event has it
 	Model     *Model `json:"model,omitempty"`
 }
 
-// SessionCode is the answer of POST /app/session on the socket: a code that
-// buys one session, once, before it expires.
+// SessionCode is the answer of POST /app/session on the socket. The code buys one session, once,
+// before it expires.
 type SessionCode struct {
 	Code      string    `json:"code"`
 	ExpiresAt time.Time `json:"expires_at"`
 	URL       string    `json:"url"` // http://127.0.0.1:PORT/#CODE
 }
 
-// Session is what POST /app/session over TCP gives for a code: the token that
-// goes into Authorization: Bearer.
+// Session is the answer of POST /app/session over TCP: the token for the header Authorization:
+// Bearer.
 type Session struct {
 	Session string `json:"session"`
 }

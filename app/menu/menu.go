@@ -1,7 +1,6 @@
 package menu
 
-// An Icon is what the menu bar shows of Tandem. Each is a template image: the
-// system colours it.
+// An Icon is the picture in the menu bar. Each is a template image: the system colours it.
 type Icon string
 
 // The icons.
@@ -19,8 +18,7 @@ type Row struct {
 	Checked bool
 	Enabled bool
 
-	// Do is what a click asks for, with what it is about: a model's id, an
-	// address.
+	// Do is what a click asks for. About is what it is about: a model's id, an address.
 	Do    Action
 	About string
 }
@@ -34,10 +32,10 @@ const (
 	Copy               // About
 	Load               // About
 	UnloadModel        // About
-	SetDrafting        // to what it is not
+	SetDrafting        // About; turns it on or off
 	OpenWindow
-	SetLogin // to what it is not
-	SetPort  // About; the one that was taken if it is empty
+	SetLogin // turns it on or off
+	SetPort  // About; empty = the port that was taken
 	Restart  // the server
 	Leave
 )
@@ -50,9 +48,8 @@ type Menu struct {
 	Rows    [Slots]Row
 }
 
-// A Surface draws. The library redraws with each call, so that they are few.
-// SetRow is told what the row showed before; where that was hidden, everything
-// of the row has to be set.
+// A Surface draws. The library redraws with each call, so calls are kept few. SetRow gets what the
+// row showed before. If the row was hidden, all of it has to be set.
 type Surface interface {
 	SetIcon(Icon)
 	SetTitle(string)
@@ -60,7 +57,7 @@ type Surface interface {
 	SetRow(s Slot, before, after Row)
 }
 
-// Draw makes a surface that shows one menu show another, and touches only what
+// Draw makes a surface that shows the menu before show the menu after. It touches only what
 // differs.
 func Draw(s Surface, before, after *Menu) {
 	if before.Icon != after.Icon {
@@ -74,8 +71,7 @@ func Draw(s Surface, before, after *Menu) {
 	}
 	for i := range after.Rows {
 		slot := Slot(i)
-		// What a hidden row would show is of no concern, and what it was
-		// stays under it.
+		// A row that is hidden before and after need not be drawn: it keeps what it was under it.
 		if slot.IsLine() || before.Rows[i] == after.Rows[i] || !before.Rows[i].Shown && !after.Rows[i].Shown {
 			continue
 		}

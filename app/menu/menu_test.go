@@ -12,8 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// A paper is a Surface like the library's: a row keeps what it showed while it
-// is hidden.
+// A paper is a Surface like the library's: a row keeps what it showed while it is hidden.
 type paper struct {
 	icon           Icon
 	title, tooltip string
@@ -99,8 +98,8 @@ func random(r *rand.Rand) View {
 	return v
 }
 
-// TestDraw: after a thousand changes, each drawn as what differs, the menu looks
-// as if it had been drawn at once; and what stays is not touched.
+// TestDraw: after a thousand changes, each drawn as what differs, the menu looks as if it had been
+// drawn at once; and what stays is not touched.
 func TestDraw(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	shown, p := new(Menu), new(paper)
@@ -190,8 +189,8 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// TestDownloadRows: each says how far it is, or what keeps it, and opens the window;
-// what has no row is there.
+// TestDownloadRows: each says how far it is, or what keeps it, and opens the window; what has no
+// row is there.
 func TestDownloadRows(t *testing.T) {
 	st := &control.State{Downloads: []control.Download{
 		{ID: "a", Done: 40, Total: 100}, {ID: "b", Done: 5, Total: 10, Paused: true}, {ID: "c"},
@@ -216,8 +215,8 @@ func TestDownloadRows(t *testing.T) {
 	check("a: trying again in 8 s, 40 %", "Paused: b", "c: no room")
 }
 
-// TestLoginRow: it has the mark where Tandem starts at login, and is not there where
-// that cannot be said.
+// TestLoginRow: it has the mark where Tandem starts at login, and is not there where that cannot be
+// said.
 func TestLoginRow(t *testing.T) {
 	for login, want := range map[Login]Row{
 		LoginUnknown: {},
@@ -230,8 +229,8 @@ func TestLoginRow(t *testing.T) {
 	}
 }
 
-// TestModelRows: the choice has the mark, others say how long they take, and what
-// has no row is in the window.
+// TestModelRows: the choice has the mark, others say how long they take, and what has no row is in
+// the window.
 func TestModelRows(t *testing.T) {
 	st := &control.State{Phase: control.PhaseReady, Choice: "m1", Address: "http://127.0.0.1:8263", Loaded: &control.Loaded{ID: "m1", Drafter: "dflash"}}
 	st.InMemory = []control.Loaded{{ID: "m2", Bytes: 3 << 29}, {ID: "m1", InUse: true}}

@@ -10,19 +10,19 @@ const (
 	maxDownloads = 3
 )
 
-// The slots. A range has its first here, and the others behind it. Between the
-// two lines something is always shown: a line cannot be hidden.
+// The slots. A range is named by its first slot; the others follow it. Between the two lines a row
+// is always shown, because a line cannot be hidden.
 const (
 	Status     Slot = iota // what Tandem is doing
 	Problem                // what failed, in plain words
-	StartAgain             // where it crashed too often
-	TryPort                // where the endpoint's port was taken: once more
-	UsePort                // or another one
+	StartAgain             // after too many crashes
+	TryPort                // try the endpoint's port again, which was taken
+	UsePort                // use another port
 	Endpoint               // the address, which a click copies
 	line1
 	Models // the first of maxModels
 
-	MoreModels = Models + maxModels  // in the window
+	MoreModels = Models + maxModels  // the rest are in the window
 	Unload     = MoreModels + 1      // the first of maxUnloads
 	Drafting   = Unload + maxUnloads // whether drafts are made
 	Downloads  = Drafting + 1        // the first of maxDownloads

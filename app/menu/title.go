@@ -2,19 +2,19 @@ package menu
 
 import "time"
 
-// titleEvery is how often the title may change: a number that changes more often
-// beside the clock is unrest.
+// titleEvery is the shortest time between two titles. A number beside the clock that changes more
+// often disturbs.
 const titleEvery = time.Second
 
-// A Title is the text beside the icon, as it is shown, and since when.
+// A Title is the text beside the icon, and the time since when it is shown.
 type Title struct {
 	Text  string
 	since time.Time
 }
 
-// Next returns the title to show at a moment, where text is what there is to say. One
-// that comes or goes does so at once. One that changed less than a second ago stays:
-// wait is how long, and 0 where nothing is held back.
+// Next returns the title to show at a moment, where text is what there is to say. A title that
+// appears or goes does so at once. A title that changed less than a second ago stays; wait is then
+// how long it stays, else 0.
 func (t Title) Next(now time.Time, text string) (next Title, wait time.Duration) {
 	if text == t.Text {
 		return t, 0

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestTitle: one change a second is shown, but what comes and goes is at once; what
-// was held back is told how long.
+// TestTitle: one change a second is shown, but what comes and goes is at once; what was held back
+// is told how long.
 func TestTitle(t *testing.T) {
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	var title Title

@@ -11,12 +11,12 @@ import (
 	"tandem/app/control"
 )
 
-// A View is what is known.
+// A View is what the menu is made from.
 type View struct {
 	State *control.State // of the process that serves; nil while none answers
 
-	// Crashed is why no further start is tried, empty while it is. While State is
-	// nil and Crashed is empty, the process is being started.
+	// Crashed is why the server is not started any more. While State is nil and Crashed is empty,
+	// the server is starting.
 	Crashed string
 
 	Login   Login
@@ -54,8 +54,8 @@ func (m *Menu) offer(s Slot, title string, do Action, about string) {
 	m.Rows[s] = Row{Shown: true, Title: clip(title), Enabled: true, Do: do, About: about}
 }
 
-// clip shortens a text to what a row holds, on one line. Its middle goes: errors
-// begin with what failed and end with why.
+// clip shortens a text to one line that fits a row. It cuts the middle: errors begin with what
+// failed and end with why.
 func clip(text string) string {
 	r := []rune(strings.Join(strings.Fields(text), " "))
 	if cut := len(r) - maxTitle; cut > 0 {
@@ -214,7 +214,7 @@ func (m *Menu) rest(v View) {
 	m.offer(Quit, "Quit Tandem", Leave, "")
 }
 
-// roughly writes a time as a person would say it.
+// roughly formats a time as a person would say it.
 func roughly(d time.Duration) string {
 	s := math.Ceil(d.Seconds())
 	if s < 90 {

@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// bundleVersion matches the version in a bundle's property list, which is XML as we
-// write it.
+// bundleVersion matches the version in a bundle's property list, in the XML form that build writes.
 var bundleVersion = regexp.MustCompile(`<key>CFBundleShortVersionString</key>\s*<string>([0-9]+(?:\.[0-9]+)*)</string>`)
 
-// versionOf reads a bundle's version, such as 1.2.3. It is empty where that says none.
+// versionOf reads a bundle's version, such as 1.2.3. It is empty if the bundle does not say.
 func versionOf(bundle string) string {
 	text, err := os.ReadFile(filepath.Join(bundle, "Contents", "Info.plist"))
 	if err != nil {
@@ -26,10 +25,10 @@ func versionOf(bundle string) string {
 	return ""
 }
 
-// compareVersions compares two by their numbers.
+// compareVersions compares two versions, number by number.
 func compareVersions(x, y string) int {
 	return slices.CompareFunc(strings.Split(x, "."), strings.Split(y, "."), func(a, b string) int {
-		m, _ := strconv.Atoi(a) // what is no number counts as 0
+		m, _ := strconv.Atoi(a) // a part that is not a number counts as 0
 		n, _ := strconv.Atoi(b)
 		return cmp.Compare(m, n)
 	})

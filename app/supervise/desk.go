@@ -9,7 +9,7 @@ import (
 	"tandem/app/control"
 )
 
-// What a window's page, a window's program and a second start ask of a Desk.
+// The routes of a Desk. A window's page, a window's program and a second start call them.
 const (
 	deskPath   = "/supervisor/"
 	statusPath = deskPath + "status" // GET: a Status
@@ -18,19 +18,19 @@ const (
 	loginPath  = deskPath + "login"  // GET: a control.AtLogin; POST: set it
 )
 
-// A Desk answers for a supervisor: to the page of a window that has one itself, and at
-// the menu's door.
+// A Desk answers for a supervisor: the page of a window that has its own, and the callers at the
+// menu's door.
 type Desk struct {
 	Supervisor *Supervisor
-	Show       func() // the window; nil where that is all there is
+	Show       func() // shows the window; nil where the window is the supervisor
 
-	// Login and SetLogin are whether Tandem starts at login; nil where there is no
-	// menu, which is what would start.
+	// Login and SetLogin say and set whether Tandem starts at login. They are nil without a menu,
+	// because the menu is what would start.
 	Login    func() control.AtLogin
 	SetLogin func(on bool) error
 }
 
-// Handler returns what answers.
+// Handler returns the routes.
 func (d Desk) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+statusPath, func(w http.ResponseWriter, _ *http.Request) { reply(w, d.Supervisor.Status()) })
@@ -54,7 +54,7 @@ func (d Desk) Handler() http.Handler {
 func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
 	var wanted control.AtLogin
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxLine)).Decode(&wanted); err != nil {
-		control.WriteError(w, control.Errorf(control.CodeInvalid, "The body is no JSON object with `on`: %w.", err))
+		control.WriteError(w, control.Errorf(control.CodeInvalid, "The body is not a JSON object with `on`: %w.", err))
 		return
 	}
 	if err := d.SetLogin(wanted.On); err != nil {
@@ -66,10 +66,10 @@ func (d Desk) setLogin(w http.ResponseWriter, r *http.Request) {
 
 func reply(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // whoever asked left
+	_ = json.NewEncoder(w).Encode(v) // the client has left
 }
 
-// Why says to a page why nobody answers it.
+// Why tells a page why the server does not answer.
 func (s Status) Why() *control.Error {
 	switch s.Phase {
 	case Crashed:
@@ -80,17 +80,17 @@ func (s Status) Why() *control.Error {
 	return control.Errorf(control.CodeUnavailable, "Tandem's server is starting. This page goes on by itself.")
 }
 
-// Page returns a handler for the page of a window that supervises by itself: the
-// process that serves answers it, or else what became of that.
+// Page returns the handler for the page of a window that supervises by itself. The server answers,
+// or else what became of it.
 func (s *Supervisor) Page(server *control.Client) http.Handler {
 	return page(server.Proxy(func(context.Context) *control.Error { return s.Status().Why() }), Desk{Supervisor: s}.Handler())
 }
 
-// PageOf returns a handler for the page of a window that the menu bar opened, which
-// asks there what became of the process that serves.
+// PageOf returns the handler for the page of a window that the menu bar opened. It asks the menu
+// bar what became of the server.
 func PageOf(menu, server *control.Client) http.Handler {
 	gone := func(context.Context) *control.Error {
-		return control.Errorf(control.CodeUnavailable, "Tandem's menu bar does not answer, and so nobody starts its server. Close this window and open Tandem again.")
+		return control.Errorf(control.CodeUnavailable, "Tandem's menu bar does not answer, so its server is not started. Close this window and open Tandem again.")
 	}
 	return page(server.Proxy(func(ctx context.Context) *control.Error {
 		st, err := status(ctx, menu)
@@ -101,7 +101,7 @@ func PageOf(menu, server *control.Client) http.Handler {
 	}), menu.Proxy(gone))
 }
 
-// page answers what is asked of the desk, and passes the rest on.
+// page sends the desk's routes to the desk, and the rest to the server.
 func page(server, desk http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, deskPath) {
@@ -112,7 +112,7 @@ func page(server, desk http.Handler) http.Handler {
 	})
 }
 
-// status asks the desk at the menu's door for it.
+// status asks the desk at the menu's door.
 func status(ctx context.Context, menu *control.Client) (st Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -29,8 +29,7 @@ func says(rec *httptest.ResponseRecorder, code control.Code, text string) bool {
 	return rec.Code == http.StatusBadGateway && strings.Contains(body, `"`+string(code)+`"`) && strings.Contains(body, text)
 }
 
-// pages are the two ways in which a page reaches a supervisor: its own, and the menu
-// bar's.
+// pages are the two ways in which a page reaches a supervisor: its own, and the menu bar's.
 var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
 	"its own": func(t *testing.T, home string, s *Supervisor) http.Handler {
 		server := control.Dial(home)
@@ -59,7 +58,7 @@ var pages = map[string]func(*testing.T, string, *Supervisor) http.Handler{
 	},
 }
 
-// TestPage: a page learns why nobody answers it, and may ask for another start; who
+// TestPage: a page learns why the server does not answer, and may ask for another start; who
 // answers is asked.
 func TestPage(t *testing.T) {
 	for name, page := range pages {
@@ -83,7 +82,7 @@ func TestPage(t *testing.T) {
 			if rec := ask(h, http.MethodGet, "/app/state"); !says(rec, control.CodeUnavailable, "is starting") {
 				t.Errorf("%d %s", rec.Code, rec.Body)
 			}
-			s.tell(Status{Phase: Crashed}) // and somebody else came to serve
+			s.tell(Status{Phase: Crashed}) // and another process came to serve
 			l, err := control.Listen(home)
 			if err != nil {
 				t.Fatal(err)
@@ -122,8 +121,8 @@ func TestPageWaits(t *testing.T) {
 	}
 }
 
-// TestPageAlone: where the menu bar is gone, a page that it had opened says so, and
-// what to do; nobody is sent to a terminal.
+// TestPageAlone: where the menu bar is gone, a page that it had opened says so, and what to do; no
+// text sends a person to a terminal.
 func TestPageAlone(t *testing.T) {
 	home := t.TempDir()
 	h := PageOf(control.DialMenu(home), control.Dial(home))
@@ -134,8 +133,8 @@ func TestPageAlone(t *testing.T) {
 	}
 }
 
-// TestDeskLogin: the page reads whether Tandem starts at login, and sets it; what the
-// system refuses is told. Where there is no menu there is no such thing.
+// TestDeskLogin: the page reads whether Tandem starts at login, and sets it; what the system
+// refuses is told. Where there is no menu there is no such thing.
 func TestDeskLogin(t *testing.T) {
 	state, refusal := control.AtLogin{Known: true}, error(nil)
 	h := Desk{Login: func() control.AtLogin { return state }, SetLogin: func(on bool) error {

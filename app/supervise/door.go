@@ -14,25 +14,26 @@ import (
 	"tandem/app/control"
 )
 
-// ErrRunning says that another program has the door of the home folder. It has
-// been knocked at.
+// ErrRunning says that another program has the door of the home folder. It has been asked to show
+// its window, if OpenDoor was to ask.
 var ErrRunning = errors.New("another Tandem has this home folder")
 
-// patience is how long whoever asks at a door waits: the first may just be opening it.
+// patience is how long a caller waits for an answer at a door. The other program may just be
+// opening it.
 const patience = 5 * time.Second
 
-// A Door is where a second start finds the first: it knocks, and the first shows
-// its window. The window asks there too, by HTTP as well. One program at a time has
-// the door of a home folder, until it closes it or ends.
+// A Door is where a second start finds the first one. The second start asks, and the first shows
+// its window. The window asks there too, over HTTP as well. One program at a time has the door of a
+// home folder, until it closes the door or ends.
 type Door struct {
 	listener net.Listener
 	lock     *os.File
 	server   http.Server
 }
 
-// OpenDoor opens the door of a home folder. If another program has it, that is asked
-// to show its window where ask says so: one that the system starts at login does not
-// want to see any. Error: ErrRunning.
+// OpenDoor opens the door of a home folder. If another program has it, OpenDoor returns ErrRunning;
+// with ask it also asks that program to show its window. A start at login does not ask. Error:
+// ErrRunning.
 func OpenDoor(home string, ask bool) (*Door, error) {
 	dir, err := control.SocketFolder(home)
 	if err != nil {
@@ -67,8 +68,9 @@ func OpenDoor(home string, ask bool) (*Door, error) {
 	return &Door{listener: l, lock: lock}, nil
 }
 
-// knock returns ErrRunning, with why nobody was told if so. One that has opened its
-// door and does not look yet will find the knock there.
+// knock asks the program that has the door to show its window. It returns ErrRunning, with the
+// reason if that program could not be told. A program that has opened its door and does not answer
+// yet finds the request there later.
 func knock(home string) error {
 	c := control.DialMenu(home)
 	defer c.Close()
@@ -93,7 +95,7 @@ func knock(home string) error {
 	}
 }
 
-// Serve has a desk answer those who come, until the door is closed.
+// Serve answers at the door with a desk, until the door is closed.
 func (d *Door) Serve(desk Desk) error {
 	d.server.Handler, d.server.ReadHeaderTimeout = desk.Handler(), patience
 	if err := d.server.Serve(d.listener); !errors.Is(err, http.ErrServerClosed) {
@@ -102,7 +104,7 @@ func (d *Door) Serve(desk Desk) error {
 	return nil
 }
 
-// Close closes the door, and lets another program open one.
+// Close closes the door. Another program may then open one.
 func (d *Door) Close() error {
 	err := d.server.Close()
 	if e := d.listener.Close(); !errors.Is(e, net.ErrClosed) { // the server may have done it

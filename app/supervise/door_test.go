@@ -10,8 +10,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestDoor: the second start knocks and goes, and the place is free again once the
-// first has gone, even where it left its socket behind.
+// TestDoor: the second start knocks and goes, and the place is free again once the first has gone,
+// even where it left its socket.
 func TestDoor(t *testing.T) {
 	for name, home := range map[string]string{"short": t.TempDir(), "long": filepath.Join(t.TempDir(), strings.Repeat("x", 120))} {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestDoorElsewhere: in the temporary folder anybody may have been first. Where that
-// leads, no door is opened and nothing is made.
+// TestDoorElsewhere: in the temporary folder anybody may have been first. Where that leads, no door
+// is opened and nothing is made.
 func TestDoorElsewhere(t *testing.T) {
 	home, elsewhere := filepath.Join(t.TempDir(), strings.Repeat("x", 120)), t.TempDir()
 	dir := filepath.Dir(control.SocketPath(home))

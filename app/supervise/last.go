@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// maxLine bounds what is remembered of a line, in bytes.
+// maxLine bounds how much of a line is kept, in bytes.
 const maxLine = 4 << 10
 
-// A lastLine writes through, and remembers the last line that says something.
+// A lastLine passes text on, and keeps the last line that is not empty.
 type lastLine struct {
 	w io.Writer
 
 	mu   sync.Mutex
-	last []byte // whole
-	part []byte // of the line in the making
+	last []byte // a complete line
+	part []byte // of a line that has no end yet
 }
 
 // Write implements io.Writer.
@@ -35,7 +35,7 @@ func (l *lastLine) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// line returns it, empty if there was none.
+// line returns the kept line, empty if there was none.
 func (l *lastLine) line() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,8 +18,8 @@ func TestIsLoginAgent(t *testing.T) {
 	}
 }
 
-// TestOpenAtLogin: what the agent opens opens nothing more, by its arguments and by
-// its environment.
+// TestOpenAtLogin: what the agent opens opens nothing more, by its arguments and by its
+// environment.
 func TestOpenAtLogin(t *testing.T) {
 	environ := []string{"HOME=/Users/p", agentVariable + "=" + LoginAgent, agentVariable + "S=x"}
 	cmd := OpenAtLogin("/Applications/Tandem.app", environ)

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// A Mover offers to put a bundle that lies elsewhere into a folder of applications,
-// before anything else that outlives the run is offered.
+// A Mover offers to move a bundle into a folder of applications. Nothing that outlives the run is
+// offered before that.
 type Mover struct {
 	Bundle  string
 	Place   Place    // of Bundle
@@ -17,13 +17,13 @@ type Mover struct {
 	Note    string   // path of the file that remembers a refusal
 
 	Ask  func(question string) bool
-	Open func(path string) error // the moved bundle, once this process has ended
+	Open func(path string) error // opens the moved bundle after this process has ended
 	Log  *slog.Logger
 
 	rename func(from, to string) error // nil is os.Rename
 }
 
-// there is the first folder that has a Tandem already, empty if none has.
+// there returns the first folder that has a Tandem already, empty if none has.
 func (m Mover) there() string {
 	for _, folder := range m.Folders {
 		if _, err := os.Lstat(filepath.Join(folder, appName)); err == nil {
@@ -49,10 +49,11 @@ func (m Mover) question(there string) string {
 	return fmt.Sprintf("Replace Tandem %s in %s with this one, %s?", theirs, there, ours) + why
 }
 
-// Offer asks where there is reason to, and once for each place: a refusal is
-// remembered, but for a place that the system will take away. moved says that the
-// bundle was copied and will be opened, and that this process has to end; an error is
-// for a person to read. Before that it puts right what a move left that was cut short.
+// Offer asks a person where there is reason to, once for each place. It remembers a refusal, except
+// for a place that the system will remove. First it repairs what an interrupted move left.
+//
+// If moved is true, the bundle was copied and will be opened, and this process has to end. An error
+// is for a person to read.
 func (m Mover) Offer() (moved bool, err error) {
 	if m.Place == NoBundle {
 		return false, nil
@@ -78,7 +79,7 @@ func (m Mover) Offer() (moved bool, err error) {
 	}
 	path, err := m.move(there)
 	if _, lost := errors.AsType[*LostError](err); lost {
-		return false, err // where it lies is what matters
+		return false, err // it says where the old one lies
 	} else if err != nil {
 		return false, fmt.Errorf("this Tandem was not moved to Applications: %w", err)
 	}
@@ -88,8 +89,8 @@ func (m Mover) Offer() (moved bool, err error) {
 	return true, nil
 }
 
-// move puts the bundle into the folder there, where one was promised to be replaced:
-// elsewhere it would be a second one. If none was, it goes into the first that takes it.
+// move copies the bundle into the folder there, if the question named one: elsewhere it would be a
+// second Tandem. If the question named none, it takes the first folder that works.
 func (m Mover) move(there string) (string, error) {
 	folders := m.Folders
 	if there != "" {
@@ -110,7 +111,7 @@ func (m Mover) move(there string) (string, error) {
 		}
 		errs = append(errs, err)
 		if _, lost := errors.AsType[*LostError](err); lost {
-			break // one came there meanwhile, and what became of it is to be told
+			break // another Tandem came there meanwhile; a person has to know
 		}
 	}
 	return "", errors.Join(errs...)

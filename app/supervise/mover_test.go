@@ -68,8 +68,8 @@ func TestOfferFails(t *testing.T) {
 	}
 }
 
-// TestOfferSays: who is asked is told what goes, and that it is newer if it is; and
-// what was said is what is done, whatever the bundle came as.
+// TestOfferSays: who is asked is told what goes, and that it is newer if it is; and what was said
+// is what is done, whatever the bundle came as.
 func TestOfferSays(t *testing.T) {
 	plist := func(version string) map[string]string {
 		return map[string]string{"Contents/Info.plist": "<dict>\n\t<key>CFBundleShortVersionString</key>\n\t<string>" + version + "</string>\n</dict>"}
@@ -107,8 +107,8 @@ func TestOfferSays(t *testing.T) {
 	}
 }
 
-// TestOfferReplacesOnly: where one was promised to be replaced and cannot be, no second
-// one comes to be elsewhere.
+// TestOfferReplacesOnly: where one was promised to be replaced and cannot be, no second one comes
+// to be elsewhere.
 func TestOfferReplacesOnly(t *testing.T) {
 	for name, failing := range map[string]int{"the way out": 1, "the way in": 2} {
 		o := newOffer(t, failing, failing)
@@ -122,9 +122,8 @@ func TestOfferReplacesOnly(t *testing.T) {
 	}
 }
 
-// TestOfferLoses: what could neither be replaced nor put back is told, nothing goes
-// elsewhere or is opened, and the next offer puts it back. It may have come while
-// the question stood.
+// TestOfferLoses: what could neither be replaced nor put back is told, nothing goes elsewhere or is
+// opened, and the next offer puts it back. It may have come while the question stood.
 func TestOfferLoses(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		o := newOffer(t, 2, 3)
@@ -158,8 +157,8 @@ func TestOfferLoses(t *testing.T) {
 	}
 }
 
-// newOffer is one that is accepted, of which some steps fail, counted from 1, and
-// that may open nothing.
+// newOffer is one that is accepted, of which some steps fail, counted from 1, and that may open
+// nothing.
 func newOffer(t *testing.T, from, to int) Mover {
 	bundle := filepath.Join(t.TempDir(), "Tandem.app")
 	plant(t, bundle, map[string]string{"Contents/MacOS/Tandem": "new"})

@@ -12,19 +12,19 @@ import (
 	"strings"
 )
 
-// A Place says where a bundle lies, and so what can be offered: what points at a
-// bundle, such as a login item, must not point at one that goes away.
+// A Place says where a bundle lies. What points at a bundle, such as a login item, must not point
+// at one that will be removed.
 type Place string
 
 // The places.
 const (
-	NoBundle     Place = ""             // the program runs by itself
+	NoBundle     Place = ""             // the program is not in a bundle
 	Installed    Place = "installed"    // in a folder of applications
 	Elsewhere    Place = "elsewhere"    // among the downloads, or in a disk image
 	Translocated Place = "translocated" // in a copy that the system made and will remove
 )
 
-// PlaceOf judges a bundle by its path; person is the home folder of who runs it.
+// PlaceOf returns the place of a bundle by its path. person is the home folder of the user.
 func PlaceOf(bundle, person string) Place {
 	switch {
 	case bundle == "":
@@ -40,16 +40,15 @@ func PlaceOf(bundle, person string) Place {
 	return Elsewhere
 }
 
-// appName is what the bundle is called where it is installed, whatever it came as: a
-// download that the browser called "Tandem 2.app" is no second Tandem.
+// appName is the name of the installed bundle, whatever its name was before. A download that the
+// browser called "Tandem 2.app" is not a second Tandem.
 const appName = "Tandem.app"
 
-// workPattern names the folders of moves, which hold nothing but a bundle that comes
-// and one that goes.
+// workPattern matches the folders of moves. Such a folder holds nothing but the new bundle and the
+// old one.
 const workPattern, comes, goes = ".tandem-*", "new", "old"
 
-// A LostError says that a bundle that was to be replaced is no longer in its place,
-// but has not been lost.
+// A LostError says that the bundle to replace is no longer in its place, and where it lies.
 type LostError struct {
 	At  string // where it lies
 	Err error
@@ -63,15 +62,15 @@ func (e *LostError) Error() string {
 // Unwrap returns what went wrong.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// move puts a copy of a bundle into a folder of applications as Tandem.app, in place
-// of one that is there, and returns its path. The copy is whole before anything of
-// its name is touched, and what was there comes back, or at least stays, where the
-// copy cannot take its place: a *LostError says where. The original stays: it may lie
-// in an image that cannot be written, and a translocated one hides where it came
-// from. What cannot be cleared away once the copy is there is told to log alone.
+// move copies a bundle into a folder of applications as Tandem.app, replaces one that is there, and
+// returns the path. The copy is complete before anything with that name is touched. If it cannot
+// take its place, the old bundle comes back; a *LostError says where it lies if that fails too.
 //
-// What the system noted about the download stays behind, as with a copy that a
-// person makes of a program that they have allowed to run.
+// The original stays: it may lie in an image that cannot be written, and a translocated one hides
+// where it came from. What cannot be removed after the copy is in place goes to log alone.
+//
+// The system's note about the download is not copied, as when a person copies a program that they
+// have allowed to run.
 func move(rename func(from, to string) error, log *slog.Logger, bundle, applications string) (string, error) {
 	if err := os.MkdirAll(applications, 0o755); err != nil {
 		return "", err
@@ -111,9 +110,9 @@ func move(rename func(from, to string) error, log *slog.Logger, bundle, applicat
 	return target, nil
 }
 
-// putRight does what a move that was cut short left undone: what was to be replaced
-// comes back if nothing took its place, and the rest goes. Another person's move that
-// runs is no business of ours, and its folder lets nobody else in.
+// putRight finishes what an interrupted move left undone. The old bundle comes back if nothing took
+// its place, and the rest is removed. The folder of another user's move cannot be read, and is left
+// alone.
 func putRight(log *slog.Logger, applications string) {
 	left, err := filepath.Glob(filepath.Join(applications, workPattern))
 	if err != nil {
@@ -139,7 +138,7 @@ func putRight(log *slog.Logger, applications string) {
 	}
 }
 
-// copyTree copies a folder with modes and links.
+// copyTree copies a folder with its modes and links.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

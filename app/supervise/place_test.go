@@ -73,8 +73,8 @@ func cutArrow(text string) (string, bool) {
 	return "", false
 }
 
-// TestMove: the copy is whole, with modes and links, and named Tandem.app whatever it
-// came as; what was there is gone, and nothing else is left.
+// TestMove: the copy is whole, with modes and links, and named Tandem.app whatever it came as; what
+// was there is gone, and nothing else is left.
 func TestMove(t *testing.T) {
 	from, applications := filepath.Join(t.TempDir(), "Tandem 2.app"), filepath.Join(t.TempDir(), "Applications")
 	plant(t, from, map[string]string{"Contents/MacOS/Tandem": "new", "Contents/Resources/link": "->../MacOS/Tandem"})
@@ -94,7 +94,7 @@ func TestMove(t *testing.T) {
 		t.Error("what was there before is mixed with what came")
 	}
 	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("left over: %v, %v", entries, err)
 	}
 	if _, err := os.Stat(from); err != nil {
 		t.Errorf("the original: %v", err)
@@ -113,7 +113,7 @@ func TestMoveFails(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	if entries, err := os.ReadDir(applications); err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("left over: %v, %v", entries, err)
 	}
 }
 
@@ -144,8 +144,8 @@ func TestMoveKeeps(t *testing.T) {
 	}
 }
 
-// TestPutRight: what a move that was cut short had taken away comes back, but never in
-// place of what is there; its folder goes, and others stay.
+// TestPutRight: what a move that was cut short had taken away comes back, but never in place of
+// what is there; its folder goes, and others stay.
 func TestPutRight(t *testing.T) {
 	const app = "Tandem.app/Contents/MacOS/Tandem"
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestPutRight(t *testing.T) {
 		{"while it copied", map[string]string{app: "old", ".tandem-1/new/Contents/x": "half"}, map[string]string{app: "old"}},
 		{"while it copied for the first time", map[string]string{".tandem-1/new/Contents/x": "half"}, nil},
 		{"while it cleared away", map[string]string{app: "new", ".tandem-1/old/Contents/x": "half"}, map[string]string{app: "new"}},
-		{"somebody else's", map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}, map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}},
+		{"another program's", map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}, map[string]string{".tandem-1/notes": "x", ".tandem-1/old/x": "y"}},
 	} {
 		applications := t.TempDir()
 		plant(t, applications, c.files)

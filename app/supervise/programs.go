@@ -14,9 +14,9 @@ type Programs struct {
 	Window string
 }
 
-// Beside finds the others by the path of one: inside Tandem.app, among the outputs
-// of a build, or where Wails' own tool leaves the window. A tandem that lies nowhere
-// there is looked for in PATH. What is not found has the path where a build leaves it.
+// Beside finds the other programs by the path of one: inside Tandem.app, among the outputs of a
+// build, or where Wails' own tool puts the window. A tandem that is in none of these is looked for
+// in PATH. A program that is not found gets the path where a build puts it.
 func Beside(executable string) Programs {
 	dir := filepath.Dir(executable)
 	platform := filepath.Join("out", runtime.GOOS+"-"+runtime.GOARCH)
@@ -33,7 +33,7 @@ func Beside(executable string) Programs {
 	return p
 }
 
-// first returns the first of the paths that is there, or else the first.
+// first returns the first of the paths that exists, or else the first path.
 func first(dir string, paths ...string) string {
 	for _, path := range paths {
 		path = filepath.Join(dir, path)
@@ -44,8 +44,7 @@ func first(dir string, paths ...string) string {
 	return filepath.Join(dir, paths[0])
 }
 
-// Bundle returns the path of the Tandem.app whose main executable this is, empty if
-// it is none.
+// Bundle returns the path of the Tandem.app that has this main executable; empty if none has.
 func Bundle(executable string) string {
 	contents, ok := strings.CutSuffix(filepath.Dir(executable), "/MacOS")
 	if bundle := strings.TrimSuffix(contents, "/Contents"); ok && bundle != contents && filepath.Ext(bundle) == ".app" {

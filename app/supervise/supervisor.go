@@ -16,7 +16,7 @@ import (
 	"tandem/app/control"
 )
 
-// When crashes are too many, and how long a child may take to end.
+// How many crashes in what time end the restarts, and how long a child may take to end.
 const (
 	maxCrashes  = 3
 	crashesIn   = 10 * time.Minute
@@ -24,14 +24,14 @@ const (
 	drainPoll   = 100 * time.Millisecond
 )
 
-// delays are waited for after the first crash, the second, and so on.
+// delays are the waits after the first crash, the second, and so on.
 var delays = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Options of a Supervisor.
 type Options struct {
 	Home    string   // folder that is served
 	Program string   // path of `tandem`
-	Args    []string // behind serve --supervised
+	Args    []string // after serve --supervised
 	Env     []string // beside this process's own
 
 	Stderr io.Writer    // of the child; nil discards
@@ -41,25 +41,25 @@ type Options struct {
 	Changed func(Status)
 }
 
-// A Status is what became of the process that serves.
+// A Status says what became of the process that serves.
 type Status struct {
 	Phase Phase `json:"phase"`         // empty before the first
 	PID   int   `json:"pid,omitempty"` // of the child; 0 if there is none, or it was adopted
 
-	// Reason is what the child last said before it crashed, in Waiting and
+	// Reason is what the child said last before it crashed. It is set in the phases Waiting and
 	// Crashed.
 	Reason string `json:"reason,omitempty"`
 }
 
-// A Phase is where supervision stands.
+// A Phase says what the supervisor does.
 type Phase string
 
 // The phases.
 const (
-	Running Phase = "running" // a child of ours
-	Adopted Phase = "adopted" // somebody else's
-	Waiting Phase = "waiting" // until the next start
-	Crashed Phase = "crashed" // too often; nothing is started until Again
+	Running Phase = "running" // a child of ours serves
+	Adopted Phase = "adopted" // it was running already
+	Waiting Phase = "waiting" // for the next start
+	Crashed Phase = "crashed" // too often; nothing is started until Again is called
 )
 
 // A Supervisor keeps a process serving.
@@ -71,7 +71,7 @@ type Supervisor struct {
 	pause func(ctx context.Context, crashes int) // between a crash and the next start
 }
 
-// New returns a supervisor; Run makes it work.
+// New returns a supervisor. It works while Run runs.
 func New(o Options) *Supervisor {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -85,10 +85,10 @@ func New(o Options) *Supervisor {
 	return &Supervisor{o: o, again: make(chan struct{}, 1), pause: pause}
 }
 
-// delay is how long the start after so many crashes waits.
+// delay returns how long the start after so many crashes waits.
 func delay(crashes int) time.Duration { return delays[min(crashes, len(delays))-1] }
 
-// pause waits so long.
+// pause waits for the delay, or until ctx ends.
 func pause(ctx context.Context, crashes int) {
 	select {
 	case <-time.After(delay(crashes)):
@@ -96,13 +96,13 @@ func pause(ctx context.Context, crashes int) {
 	}
 }
 
-// tell tells of a new status.
+// tell stores a new status, and calls Changed.
 func (s *Supervisor) tell(st Status) {
 	s.last.Store(&st)
 	s.o.Changed(st)
 }
 
-// Status returns the last one that was told.
+// Status returns the latest status.
 func (s *Supervisor) Status() Status {
 	if st := s.last.Load(); st != nil {
 		return *st
@@ -118,14 +118,14 @@ func (s *Supervisor) Again() {
 	}
 }
 
-// Run supervises until ctx ends, and then until the child has. Error: the
-// program cannot be started at all.
+// Run supervises until ctx ends, and then until the child has ended. It fails if the program cannot
+// be started at all.
 func (s *Supervisor) Run(ctx context.Context) error {
 	var crashes []time.Time
 	for ctx.Err() == nil {
 		if s.adopt(ctx) {
 			crashes = nil
-			continue // it went, or nobody is there any more
+			continue // it has ended
 		}
 		began := time.Now()
 		reason, err := s.child(ctx)
@@ -143,7 +143,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		if n := len(crashes); n >= maxCrashes && crashes[n-1].Sub(crashes[n-maxCrashes]) < crashesIn {
 			s.tell(Status{Phase: Crashed, Reason: reason})
 			select {
-			case <-s.again: // asked before it crashed
+			case <-s.again: // it was asked for before the crash
 			default:
 			}
 			select {
@@ -159,8 +159,8 @@ func (s *Supervisor) Run(ctx context.Context) error {
 	return nil
 }
 
-// adopt follows a process that serves already for as long as it does; false if
-// there is none.
+// adopt follows a process that serves already, for as long as it does. It returns false if there is
+// none.
 func (s *Supervisor) adopt(ctx context.Context) bool {
 	c := control.Dial(s.o.Home)
 	defer c.Close()
@@ -175,7 +175,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 		}
 		found = true
 	}
-	if leaving { // its requests may take their time, and a child would wait in vain
+	if leaving { // a child would wait for the lock as long as its requests take
 		select {
 		case <-time.After(drainPoll):
 		case <-ctx.Done():
@@ -184,7 +184,7 @@ func (s *Supervisor) adopt(ctx context.Context) bool {
 	return found
 }
 
-// child runs one until it ends. The reason is what it said last, or how it ended.
+// child runs a child until it ends. The reason is what the child said last, or how it ended.
 func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	cmd := exec.Command(s.o.Program, slices.Concat([]string{"serve", "--supervised"}, s.o.Args)...)
 	cmd.Env = slices.Concat(os.Environ(), s.o.Env, []string{"TANDEM_HOME=" + s.o.Home})
@@ -215,9 +215,8 @@ func (s *Supervisor) child(ctx context.Context) (reason string, err error) {
 	return ending(err, last.line()), nil
 }
 
-// ending says why a process ended. What it said last is the reason where it ended
-// by itself with an error, or aborted; whoever is killed said it of something
-// else.
+// ending says why a process ended. If it ended by itself with an error, or aborted, the reason is
+// what it said last. A process that was killed said that of something else.
 func ending(err error, said string) string {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {

@@ -120,7 +120,7 @@ func start(t *testing.T, home, kind string) (s *Supervisor, w *watch, stop func(
 	return s, w, stop
 }
 
-// answers reports whether somebody serves a home.
+// answers reports whether a process serves a home.
 func answers(t *testing.T, home string) bool {
 	c := control.Dial(home)
 	defer c.Close()
@@ -132,8 +132,7 @@ func answers(t *testing.T, home string) bool {
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// TestRestart: a child that is killed comes back, and the last one ends with its
-// supervisor.
+// TestRestart: a child that is killed comes back, and the last one ends with its supervisor.
 func TestRestart(t *testing.T) {
 	_, w, stop := start(t, t.TempDir(), "serve")
 	first := w.until(t, Running, 1)
@@ -150,8 +149,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestCrashes: the third crash is the last, with what the child said; a person
-// may start again.
+// TestCrashes: the third crash is the last, with what the child said; a person may start again.
 func TestCrashes(t *testing.T) {
 	s, w, stop := start(t, t.TempDir(), "crash")
 	if st := w.until(t, Crashed, 1); st.Reason != "tandem: the weights are gone" {
@@ -168,8 +166,8 @@ func TestCrashes(t *testing.T) {
 	stop()
 }
 
-// TestAdopted: who serves already goes on serving, also when the supervisor has
-// ended; when it leaves, a child takes its place.
+// TestAdopted: who serves already goes on serving, also when the supervisor has ended; when it
+// leaves, a child takes its place.
 func TestAdopted(t *testing.T) {
 	home := t.TempDir()
 	_, w, stop := start(t, home, "serve")

@@ -1,12 +1,12 @@
 //go:build desktop
 
-// Command desktop is Tandem's window: the interface of package frontend in the
-// system's web view, by Wails. It is started when somebody wants to look and
-// ends when the window is closed, and its memory goes with it.
+// Command desktop is Tandem's window: the interface of package frontend in the system's web view,
+// by Wails. It is started when a person wants to look and ends when the window is closed, and its
+// memory goes with it.
 //
-// What the page asks for goes over the control socket, so that it needs no
-// session. Started alone, it supervises `tandem serve` as the menu bar does; the
-// menu bar starts it with --follow, and tells it at its door what becomes of that.
+// What the page asks for goes over the control socket, so that it needs no session. Started alone,
+// it supervises `tandem serve` as the menu bar does; the menu bar starts it with --follow, and
+// tells it at its door what becomes of that.
 package main
 
 import (
@@ -72,12 +72,10 @@ func run(program string, follow bool, args []string) error {
 // pageLimit is how long an end waits for a page that does not come.
 const pageLimit = 5 * time.Second
 
-// show runs the window until it is closed. What is no file of the interface goes
-// to the handler.
+// show runs the window until it is closed. What is no file of the interface goes to the handler.
 //
-// A signal ends it once, for a window may not be told again while it ends, and not
-// before it has its page: until its loop runs, it does not hear. Wails listens too,
-// and minds neither.
+// A signal ends it once, for a window may not be told again while it ends, and not before it has
+// its page: until its loop runs, it does not hear. Wails listens too, and minds neither.
 func show(handler http.Handler) error {
 	asked, ended, ready := make(chan os.Signal, 1), make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(asked, syscall.SIGUSR2)

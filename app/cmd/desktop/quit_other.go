@@ -2,5 +2,5 @@
 
 package main
 
-// letSystemQuit has nothing to do: nobody asks here.
+// letSystemQuit has nothing to do: no system asks here.
 func letSystemQuit() error { return nil }

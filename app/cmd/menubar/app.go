@@ -15,8 +15,8 @@ import (
 	"tandem/app/supervise"
 )
 
-// A screen is what the menu is drawn on. mark sets a row's mark again, which a
-// click may have changed.
+// A screen is what the menu is drawn on. mark sets a row's mark again, which a click may have
+// changed.
 type screen interface {
 	menu.Surface
 	mark(menu.Slot, menu.Row)
@@ -85,8 +85,7 @@ func (a *app) supervised(s supervise.Status) {
 	})
 }
 
-// run supervises and follows until ctx ends or Quit is chosen, and then until the
-// child has ended.
+// run supervises and follows until ctx ends or Quit is chosen, and then until the child has ended.
 func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	ctx, a.quit = context.WithCancel(ctx)
 	defer a.quit()
@@ -118,9 +117,9 @@ func (a *app) run(ctx context.Context, d *supervise.Door) error {
 	return err
 }
 
-// follow shows the state of whoever serves.
+// follow shows the state of the process that serves.
 func (a *app) follow(ctx context.Context) {
-	const again = 200 * time.Millisecond // after nobody answered
+	const again = 200 * time.Millisecond // after a call without an answer
 	for ctx.Err() == nil {
 		for st, err := range a.client.Watch(ctx) {
 			if err != nil {
@@ -180,8 +179,8 @@ func (a *app) clicked(s menu.Slot) {
 	a.tray.mark(s, a.shown.Rows[s])
 }
 
-// loginState says whether Tandem starts at login. From where a bundle does not stay,
-// that cannot be chosen.
+// loginState says whether Tandem starts at login. From where a bundle does not stay, that cannot be
+// chosen.
 func (a *app) loginState() menu.Login {
 	if a.o.place != supervise.Installed {
 		return menu.LoginUnknown

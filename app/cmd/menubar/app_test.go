@@ -96,8 +96,8 @@ func example() *control.State {
 	}
 }
 
-// TestClicks: a click on a row asks the server for what the row says, and for nothing
-// else; what is refused stands in the menu until the next click.
+// TestClicks: a click on a row asks the server for what the row says, and for nothing else; what is
+// refused stands in the menu until the next click.
 func TestClicks(t *testing.T) {
 	type asked struct{ Route, Body string }
 	var requests []asked
@@ -148,8 +148,8 @@ func TestClicks(t *testing.T) {
 	}
 }
 
-// TestTitle: a speed that is followed by another within its second stands that long,
-// and is replaced by the last one, though nothing more is heard.
+// TestTitle: a speed that is followed by another within its second stands that long, and is
+// replaced by the last one, though nothing more is heard.
 func TestTitle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, r := newTestApp(t, options{})
@@ -175,8 +175,7 @@ func TestTitle(t *testing.T) {
 	})
 }
 
-// TestClickLogin: the click turns round what the system says, and only where Tandem
-// stays.
+// TestClickLogin: the click turns round what the system says, and only where Tandem stays.
 func TestClickLogin(t *testing.T) {
 	a, r := newTestApp(t, options{place: supervise.Installed})
 	state, failure := menu.LoginOff, error(nil)
@@ -221,8 +220,8 @@ func tool(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// TestCopy: the address goes to the first tool that takes it, as it is; where none
-// does, the menu says so.
+// TestCopy: the address goes to the first tool that takes it, as it is; where none does, the menu
+// says so.
 func TestCopy(t *testing.T) {
 	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 	cat := "exec /bin/cat" // PATH has the tools alone
@@ -270,8 +269,8 @@ func TestClickWindow(t *testing.T) {
 	}
 }
 
-// TestClickAgain: three crashes are told in the menu, where a click starts the server
-// again; Quit ends all.
+// TestClickAgain: three crashes are told in the menu, where a click starts the server again; Quit
+// ends all.
 func TestClickAgain(t *testing.T) {
 	dir := t.TempDir()
 	starts := filepath.Join(dir, "starts")
@@ -299,8 +298,8 @@ func TestClickAgain(t *testing.T) {
 	}
 }
 
-// TestFollow: the menu shows what the stream says, "Starting…" while nobody answers,
-// and what the next stream says once that is there.
+// TestFollow: the menu shows what the stream says, "Starting…" while no server answers, and what
+// the next stream says once that is there.
 func TestFollow(t *testing.T) {
 	a, r := newTestApp(t, options{})
 	says, ends := make(chan string), make(chan bool)
@@ -331,7 +330,7 @@ func TestFollow(t *testing.T) {
 		select {
 		case says <- text:
 		case <-ended:
-			t.Fatal("nobody follows any more")
+			t.Fatal("the state is not followed any more")
 		}
 	}
 	say(`{"rev":1,"phase":"failed"}`)

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// showSignal asks the window's program to bring its window to the front. The first
-// one is the garbage collector's, in WebKit.
+// showSignal asks the window's program to bring its window to the front. The first one is the
+// garbage collector's, in WebKit.
 const showSignal = syscall.SIGUSR2
 
 // copyText puts a text on the clipboard, with the first program that can.

@@ -15,9 +15,9 @@ import (
 // iconSize is an icon's width and height in pixels: twice what the menu bar shows.
 const iconSize = 36
 
-// iconPNG draws an icon as a template image, black where it is not transparent:
-// the two wheels of a tandem and its frame. While a model loads the wheels are
-// open; while tokens come the frame has a rider; an error has a mark.
+// iconPNG draws an icon as a template image, black where it is not transparent: the two wheels of a
+// tandem and its frame. While a model loads the wheels are open; while tokens come the frame has a
+// rider; an error has a mark.
 func iconPNG(i menu.Icon) []byte {
 	img := image.NewNRGBA(image.Rect(0, 0, iconSize, iconSize))
 	const (
@@ -53,8 +53,7 @@ func iconPNG(i menu.Icon) []byte {
 	return b.Bytes()
 }
 
-// disc, ring and line are how much of a pixel they cover, 0 to 1, by the distance
-// of its middle.
+// disc, ring and line are how much of a pixel they cover, 0 to 1, by the distance of its middle.
 func disc(d, radius float64) float64 { return min(1, max(0, radius-d+0.5)) }
 
 func ring(d, radius, width float64) float64 { return disc(math.Abs(d-radius), width/2) }

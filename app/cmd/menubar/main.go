@@ -1,11 +1,10 @@
 //go:build desktop
 
-// Command menubar is Tandem.app's main executable: the icon in the menu bar, and
-// the supervisor of `tandem serve`. It links no MLX, so that nothing the engine
-// meets takes the menu with it.
+// Command menubar is Tandem.app's main executable: the icon in the menu bar, and the supervisor of
+// `tandem serve`. It links no MLX, so that nothing the engine meets takes the menu with it.
 //
-// The menu is drawn by getlantern/systray, which runs the system's own event
-// loop; what it shows is decided in package menu.
+// The menu is drawn by getlantern/systray, which runs the system's own event loop; what it shows is
+// decided in package menu.
 package main
 
 import (
@@ -91,8 +90,8 @@ func run(o options) error {
 			o.log.Error("offering to move Tandem to Applications", "error", err)
 		}
 	}
-	// A window that is just starting would die of it; what is ignored stays so in
-	// children until they say otherwise.
+	// A window that is just starting would die of it; what is ignored stays so in children until
+	// they say otherwise.
 	signal.Ignore(showSignal)
 	a := newApp(o, failure)
 	ended := make(chan error, 1)

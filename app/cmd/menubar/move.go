@@ -29,8 +29,7 @@ func askToMove(question string) bool {
 		"-e", "end run", question).Run() == nil
 }
 
-// openAfterUs opens an app once this process has ended, which has its door until
-// then.
+// openAfterUs opens an app once this process has ended, which has its door until then.
 func openAfterUs(path string) error {
 	cmd := exec.Command("/bin/sh", "-c", `while kill -0 "$1" 2>/dev/null; do sleep 0.1; done; exec /usr/bin/open "$2"`,
 		"sh", strconv.Itoa(os.Getpid()), path)

@@ -4,7 +4,7 @@ package main
 
 // A click in the Dock or the Finder on an app that runs is an event for it, not a
 // second start. The handler writes a byte into a pipe, so that C calls no Go. It is
-// put in place on the main thread, behind the one that AppKit brought.
+// put in place on the main thread, after the one that AppKit brought.
 
 /*
 #cgo CFLAGS: -x objective-c

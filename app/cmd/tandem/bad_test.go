@@ -16,9 +16,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestBadInput sends a serving process everything that is wrong. Each gets
-// one clear error, the process goes on answering, and what was asked of it is
-// on record.
+// TestBadInput sends a serving process everything that is wrong. Each gets one clear error, the
+// process goes on answering, and what was asked of it is on record.
 func TestBadInput(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", "pocket")
@@ -263,8 +262,8 @@ var badModels = []struct {
 	{"tokenizer of an unknown kind", func(t *testing.T, dir string) { write(t, dir, "tokenizer.json", `{"model":{"type":"Oracle"}}`) }, []string{"Oracle"}},
 }
 
-// addTokens gives a tokenizer an ordinary token "zz" and an added one "<zz>",
-// each unless its id is below 0.
+// addTokens gives a tokenizer an ordinary token "zz" and an added one "<zz>", each unless its id is
+// below 0.
 func addTokens(t *testing.T, dir string, ordinary, added int) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
@@ -282,8 +281,8 @@ func addTokens(t *testing.T, dir string, ordinary, added int) {
 	write(t, dir, "tokenizer.json", string(b))
 }
 
-// TestAddedTokenBeyond: an added token that the weights do not know, as some
-// checkpoints have, is refused where a prompt holds it, and nowhere else.
+// TestAddedTokenBeyond: an added token that the weights do not know, as some checkpoints have, is
+// refused where a prompt holds it, and nowhere else.
 func TestAddedTokenBeyond(t *testing.T) {
 	dir := tinyModel(t, "tiny", nil)
 	addTokens(t, dir, 259, 260) // the first is the last that the model knows

@@ -95,8 +95,8 @@ func listCheckpoints(ctx context.Context, m *Main, name string, args []string) e
 	})
 }
 
-// parseNamed is parse for verbs whose first argument is a checkpoint's id or name. An empty
-// one is a mistake.
+// parseNamed is parse for verbs whose first argument is a checkpoint's id or name. An empty one is
+// a mistake.
 func parseNamed(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	rest, err := parse(f, args, min, max)
 	if err == nil && len(rest) > 0 && rest[0] == "" {
@@ -169,8 +169,8 @@ func changeCheckpoint(ctx context.Context, m *Main, sub string, args []string, n
 	})
 }
 
-// verifyCheckpoints reads files whole, all if none is named. A number that names no
-// checkpoint is a run, which is computed again.
+// verifyCheckpoints reads files whole, all if none is named. A number that names no checkpoint is a
+// run, which is computed again.
 func verifyCheckpoints(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("checkpoints verify")
 	asJSON := f.Bool("json", false, "one JSON object a line")

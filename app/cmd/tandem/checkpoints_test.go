@@ -42,8 +42,8 @@ func (p *process) say(t *testing.T, messages ...map[string]string) turn {
 	return a
 }
 
-// TestKilledConversation: a long conversation goes on after a kill -9 where it
-// was, and says what it would have said; so it does where a file is damaged.
+// TestKilledConversation: a long conversation goes on after a kill -9 where it was, and says what
+// it would have said; so it does where a file is damaged.
 func TestKilledConversation(t *testing.T) {
 	home := newHome(t)
 	var long strings.Builder
@@ -69,7 +69,7 @@ func TestKilledConversation(t *testing.T) {
 		}
 		return files
 	}
-	// They are written behind the answer: until none has come for a while.
+	// They are written after the answer: wait until none has come for a while.
 	for i, quiet, n := 0, 0, 0; i < 3000 && quiet < 100; i, quiet = i+1, quiet+1 {
 		time.Sleep(10 * time.Millisecond)
 		if now := len(written()); now != n || now == 0 {
@@ -94,7 +94,7 @@ func TestKilledConversation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 8 + int(binary.LittleEndian.Uint64(data)) + i; at < len(data); at += 1 << 10 { // in each tensor: those that are not needed are not read
+		for at := 8 + int(binary.LittleEndian.Uint64(data)) + i; at < len(data); at += 1 << 10 { // in each tensor, as tensors that are not needed are not read
 			data[at] ^= 4
 		}
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -107,7 +107,7 @@ func TestKilledConversation(t *testing.T) {
 		t.Errorf("%d tokens were restored from damaged files", third.Timings.CacheN)
 	}
 	if !slices.Equal(third.Choices[0].TokenIDs, second.Choices[0].TokenIDs) {
-		t.Errorf("evaluated anew it says %v, restored it said %v", third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
+		t.Errorf("evaluated again it says %v, restored it said %v", third.Choices[0].TokenIDs, second.Choices[0].TokenIDs)
 	}
 	damaged.stop(t)
 	info, err := os.Stat(folder)

@@ -79,8 +79,8 @@ func forget(ctx context.Context, m *Main, args []string) error {
 // errStays is returned where the answer to confirm is not yes.
 var errStays = errors.New("nothing was deleted")
 
-// confirm says what a verb would do and asks whether it may. With yes it does not ask. Without
-// a terminal to ask at, a missing --yes is a mistake.
+// confirm says what a verb would do and asks whether it may. With yes it does not ask. Without a
+// terminal to ask at, a missing --yes is a mistake.
 func (m *Main) confirm(ctx context.Context, f *flag.FlagSet, yes bool, what string) error {
 	if yes {
 		return nil

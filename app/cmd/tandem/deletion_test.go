@@ -11,8 +11,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestDeletionAsks: what goes is said before it does; without a terminal it
-// stays unless the command line says yes.
+// TestDeletionAsks: what goes is said before it does; without a terminal it stays unless the
+// command line says yes.
 func TestDeletionAsks(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
@@ -22,7 +22,7 @@ func TestDeletionAsks(t *testing.T) {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "--json"))
 	}
 	p.say(t, map[string]string{"role": "system", "content": strings.Repeat("You write Go. ", 10)}, map[string]string{"role": "user", "content": "Write Contains."})
-	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 { // they are written behind the answer
+	for i, n, quiet := 0, 0, 0; i < 500 && (quiet < 50 || n < 2); i, quiet = i+1, quiet+1 { // they are written after the answer
 		time.Sleep(10 * time.Millisecond)
 		if now := len(list()); now != n {
 			n, quiet = now, 0
@@ -80,7 +80,7 @@ func TestDeletionAsks(t *testing.T) {
 	console.must(t, forget...)
 }
 
-// TestInterruptedQuestion: whoever is asked may leave.
+// TestInterruptedQuestion: the person who is asked may leave.
 func TestInterruptedQuestion(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()

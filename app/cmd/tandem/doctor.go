@@ -57,13 +57,13 @@ func doctor(ctx context.Context, m *Main, args []string) error {
 	return nil
 }
 
-// notRunning reports whether err says that nobody serves the home.
+// notRunning reports whether err says that no process serves the home.
 func notRunning(err error) bool {
 	e, ok := errors.AsType[*control.Error](err)
 	return ok && e.Code == control.CodeUnavailable
 }
 
-// examine looks at everything a user may have to mend.
+// examine checks everything that a user may have to mend.
 func (m *Main) examine(ctx context.Context) []finding {
 	var list []finding
 	add := func(name string, ok bool, format string, args ...any) {
@@ -142,7 +142,7 @@ func (m *Main) examine(ctx context.Context) []finding {
 	return list
 }
 
-// servedChoice looks at the model that a process serves.
+// servedChoice checks the model that a running process serves.
 func servedChoice(ctx context.Context, c *control.Client, id string) finding {
 	const other = "stop the server, and choose another by `tandem serve --model ID`"
 	list, err := c.Models(ctx)
@@ -156,7 +156,7 @@ func servedChoice(ctx context.Context, c *control.Client, id string) finding {
 	return examineModel(list[i], other)
 }
 
-// database reads it whole.
+// database checks the whole database.
 func database(ctx context.Context, home string) finding {
 	problem, err := app.CheckDatabase(ctx, home)
 	switch {
@@ -168,7 +168,7 @@ func database(ctx context.Context, home string) finding {
 	return finding{"database", true, "whole"}
 }
 
-// lastChoice looks at the model that the next process will serve.
+// lastChoice checks the model that the next process will serve.
 func lastChoice(ctx context.Context, home string) finding {
 	model, known, err := app.LastChoice(ctx, home)
 	switch {

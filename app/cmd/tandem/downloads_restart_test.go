@@ -10,9 +10,9 @@ import (
 	"tandem/app/control"
 )
 
-// TestDownloadsAfterRestart: the next process goes on with a download that was
-// under way, by itself; one that a person stopped stays stopped, with what is
-// known of it; and what is discarded leaves nothing.
+// TestDownloadsAfterRestart: the next process goes on with a download that was under way, by
+// itself; one that a person stopped stays stopped, with what is known of it; and what is discarded
+// leaves nothing.
 func TestDownloadsAfterRestart(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	server := httptest.NewServer(hub)

@@ -8,8 +8,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestDownloads: a download goes on without anybody who waits for it, can be
-// paused, and goes on where it was; what fails says why until it is dropped.
+// TestDownloads: a download goes on without anybody who waits for it, can be paused, and goes on
+// where it was; what fails says why until it is dropped.
 func TestDownloads(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	server := httptest.NewServer(hub)
@@ -75,8 +75,8 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestSupervised: the process ends with its standard input, and waits for the one
-// before it to let go of the home folder.
+// TestSupervised: the process ends with its standard input, and waits for the one before it to let
+// go of the home folder.
 func TestSupervised(t *testing.T) {
 	home := newHome(t)
 	first := serveProcess(t, home)

@@ -11,7 +11,7 @@ import (
 	"tandem/app/control"
 )
 
-// drafterOf says what drafts for a model, after setting it if it is named.
+// drafterOf prints what drafts for a model, after setting it if one is named.
 func drafterOf(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("models drafter")
 	asJSON := f.Bool("json", false, "one JSON object")
@@ -43,7 +43,7 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-// writeDrafter says for a person what drafts for a model.
+// writeDrafter prints what drafts for a model.
 func writeDrafter(w io.Writer, d control.Drafter) error {
 	kind := ""
 	if d.Kind != "" {
@@ -65,7 +65,7 @@ func writeDrafter(w io.Writer, d control.Drafter) error {
 	return table(w, []string{"model", d.Model}, rows)
 }
 
-// reading names how a drafter's checkpoint is read.
+// reading says how the checkpoint of a drafter is read.
 func reading(embedding, sliding string) string {
 	text := cmp.Or(embedding, "default") + " embeddings"
 	if sliding != "" {

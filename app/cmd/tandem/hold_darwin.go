@@ -1,7 +1,7 @@
 package main
 
-// What this takes of Foundation it takes by C, so that the program links on other
-// machines too: build/darwin/sdk lists the functions.
+// Foundation is called through C, so that the program links on other machines too. build/darwin/sdk
+// lists the functions.
 
 /*
 #cgo LDFLAGS: -framework Foundation -lobjc

@@ -4,5 +4,5 @@ package main
 
 import "tandem/app"
 
-// hold is nothing here: the system lets a busy process be.
+// hold does nothing here: other systems do not sleep while a process works.
 var hold app.Hold

@@ -22,10 +22,14 @@ func (m *Main) home() string { return control.Home(m.Getenv) }
 
 func (m *Main) userHome() string { return control.UserHome(m.Getenv) }
 
-// options gathers what the environment says. The names are those of the
-// Hugging Face libraries, whose cache is shared.
+// options returns what the environment says. The names are those of the Hugging Face libraries,
+// because the cache is shared with them.
 func (m *Main) options(log *slog.Logger) app.Options {
-	o := app.Options{Home: m.home(), UserHome: m.userHome(), Program: program(), Path: m.Getenv("PATH"), UpdateFeed: updateFeed, Version: version(), Logger: log, Settings: control.DefaultSettings(), Given: map[string]control.Given{}}
+	o := app.Options{
+		Home: m.home(), UserHome: m.userHome(), Program: program(), Path: m.Getenv("PATH"),
+		UpdateFeed: updateFeed, Version: version(), Logger: log,
+		Settings: control.DefaultSettings(), Given: map[string]control.Given{},
+	}
 	byEnv := func(name string, variables ...string) {
 		for _, v := range variables {
 			if m.Getenv(v) != "" {
@@ -68,11 +72,11 @@ func (m *Main) options(log *slog.Logger) app.Options {
 	return o
 }
 
-// updateFeed tells of newer versions; a build sets it with -X main.updateFeed=URL,
-// and without one nobody is asked.
+// updateFeed is the address that tells of newer versions. A build sets it with -X
+// main.updateFeed=URL. Without it no address is asked.
 var updateFeed string
 
-// program is this program's own path, whatever links lead to it.
+// program returns this program's own path, with links resolved.
 func program() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -84,10 +88,10 @@ func program() string {
 	return path
 }
 
-// proxyVariables are those by which net/http finds the way to the hub.
+// proxyVariables are the variables by which net/http finds the way to the hub.
 var proxyVariables = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"}
 
-// withoutPassword is a proxy's address as it may be shown.
+// withoutPassword returns a proxy's address as it may be shown.
 func withoutPassword(proxy string) string {
 	u, err := url.Parse(proxy)
 	if err != nil || u.Host == "" {
@@ -103,8 +107,8 @@ func withoutPassword(proxy string) string {
 // startLimit is how long a process that holds the lock may take to answer.
 const startLimit = 5 * time.Second
 
-// withServer calls fn with a client of the process that serves the home
-// folder. Where none does, this process serves the socket until fn returns.
+// withServer calls fn with a client of the process that serves the home folder. If there is none,
+// this process serves the socket until fn returns.
 func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) error {
 	client := control.Dial(m.home())
 	defer client.Close()
@@ -121,8 +125,7 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 		if err == nil {
 			return m.serveWhile(ctx, a, func() error { return fn(client) })
 		}
-		// Another process may have taken the lock a moment ago and not
-		// answer yet.
+		// Another process may have taken the lock a moment ago and not answer yet.
 		if _, ok := errors.AsType[*home.LockedError](err); !ok || time.Now().After(deadline) {
 			return err
 		}
@@ -134,8 +137,8 @@ func (m *Main) withServer(ctx context.Context, fn func(*control.Client) error) e
 	}
 }
 
-// serveWhile serves the socket of a while fn runs, and then for as long as
-// others who found it have requests in flight. Then it closes a.
+// serveWhile serves the socket of a while fn runs. It then waits for the requests that other
+// programs have in flight here, and closes a.
 func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) error {
 	stop := make(chan struct{})
 	ready := make(chan struct{})
@@ -150,9 +153,9 @@ func (m *Main) serveWhile(ctx context.Context, a *app.App, fn func() error) erro
 		close(stop)
 		patience := time.AfterFunc(watchAfter, func() {
 			if ctx.Err() != nil {
-				return // they are being ended, and one may be fn's own
+				return // requests are being ended; one may be fn's own
 			}
-			fmt.Fprintln(m.Stderr, "tandem: done, but other programs have requests in flight here; waiting for them, Ctrl-C ends them")
+			fmt.Fprintln(m.Stderr, "tandem: done, but other programs have requests in flight here; waiting for them. Ctrl-C ends them")
 		})
 		err = errors.Join(err, <-served)
 		patience.Stop()

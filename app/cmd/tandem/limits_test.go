@@ -15,8 +15,7 @@ import (
 	"tandem/app/home"
 )
 
-// TestServeContext: what --context says is what clients are told, and what
-// holds.
+// TestServeContext: what --context says is what clients are told, and what holds.
 func TestServeContext(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "64")
@@ -60,8 +59,7 @@ func TestServeContext(t *testing.T) {
 	}
 }
 
-// TestServeLongContext: a context that the model does not have is no error,
-// and said.
+// TestServeLongContext: a context that the model does not have is no error, and said.
 func TestServeLongContext(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", tinyModel(t, "tiny", nil), "--context", "5000")
@@ -75,8 +73,8 @@ func TestServeLongContext(t *testing.T) {
 	}
 }
 
-// TestRunRefusesPrompts: text that is no UTF-8 is refused before anything is
-// started or sent, wherever it comes from.
+// TestRunRefusesPrompts: text that is no UTF-8 is refused before anything is started or sent,
+// wherever it comes from.
 func TestRunRefusesPrompts(t *testing.T) {
 	home := filepath.Join(newHome(t), "home")
 	c := newConsole(t, home)
@@ -95,8 +93,8 @@ func TestRunRefusesPrompts(t *testing.T) {
 	}
 }
 
-// TestDoctorServer: only where nobody serves the home all is well without a
-// server; one that fails is a finding.
+// TestDoctorServer: only where no process serves the home all is well without a server; one that
+// fails is a finding.
 func TestDoctorServer(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
@@ -127,8 +125,8 @@ func TestDoctorServer(t *testing.T) {
 	}
 }
 
-// TestDoctorChoice: the model chosen last is looked at, whether or not
-// somebody serves it, and without a home nothing is made.
+// TestDoctorChoice: the model chosen last is looked at, whether or not a process serves it, and
+// without a home nothing is made.
 func TestDoctorChoice(t *testing.T) {
 	home := newHome(t)
 	dir := tinyModel(t, "tiny", nil)
@@ -186,8 +184,8 @@ func TestDoctorChangesNothing(t *testing.T) {
 	}
 }
 
-// TestDoctorStarting: a process that holds the home and does not answer yet
-// is neither missing nor a fault.
+// TestDoctorStarting: a process that holds the home and does not answer yet is neither missing nor
+// a fault.
 func TestDoctorStarting(t *testing.T) {
 	dir := newHome(t)
 	h, err := home.Open(dir)

@@ -1,15 +1,14 @@
-// Command tandem runs language models on this machine and serves them to
-// editors and agents. It is the one executable that links MLX.
+// Command tandem runs language models on this machine and serves them to editors and agents. It is
+// the one executable that links MLX.
 //
-// Standard output carries results alone; everything else goes to standard error.
-// A verb that works on the home folder talks to the process that serves it. Where
-// none does, the verb takes the folder's lock and works by itself.
+// Standard output carries results alone; everything else goes to standard error. A verb that works
+// on the home folder talks to the process that serves it. Where none does, the verb takes the
+// folder's lock and works by itself.
 //
-// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A server that is
-// told to stop drains and exits with 0.
+// Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted. A server that is told to stop
+// drains and exits with 0.
 //
-// golang.org/x/sys tells whether standard error is a terminal. Progress is drawn
-// on terminals only.
+// golang.org/x/sys tells whether standard error is a terminal. Progress is drawn on terminals only.
 package main
 
 import (
@@ -62,8 +61,8 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		// A second signal ends the program at once. Stop comes before cancel: a signal
-		// that follows the effects of the first is then never swallowed.
+		// A second signal ends the program at once. Stop comes before cancel: a signal that follows
+		// the effects of the first is then never swallowed.
 		signal.Stop(signals)
 		cancel()
 	}()
@@ -118,12 +117,11 @@ func (m *Main) logger(verbose bool) *slog.Logger {
 	return slog.New(slog.NewTextHandler(m.Stderr, &slog.HandlerOptions{Level: level}))
 }
 
-// release is the version in wails.json. The linker writes it here; a build by hand
-// has none.
+// release is the version in wails.json. The linker writes it here; a build by hand has none.
 var release string
 
-// version returns the release and the commit it was built from, 0.1.0+1234567890ab,
-// or the one of the two that is known.
+// version returns the release and the commit it was built from, 0.1.0+1234567890ab, or the one of
+// the two that is known.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

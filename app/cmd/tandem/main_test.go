@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newHome returns a folder for TANDEM_HOME whose name leaves room for the
-// address of a socket.
+// newHome returns a folder for TANDEM_HOME whose name leaves room for the address of a socket.
 func newHome(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tandem")
@@ -41,8 +40,8 @@ func newHome(t *testing.T) string {
 	return dir
 }
 
-// tinyModel writes a random model into a folder of that name; config replaces
-// values of its config.json.
+// tinyModel writes a random model into a folder of that name; config replaces values of its
+// config.json.
 func tinyModel(t *testing.T, name string, config map[string]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)
@@ -214,8 +213,8 @@ func supervised(t *testing.T, home string) *supervisedProcess {
 	return &supervisedProcess{p, other}
 }
 
-// exit waits for the end and returns the exit code, -1 for a signal, and what
-// was left on standard output.
+// exit waits for the end and returns the exit code, -1 for a signal, and what was left on standard
+// output.
 func (p *process) exit(t *testing.T) (code int, rest string) {
 	t.Helper()
 	b, err := io.ReadAll(p.stdout)

@@ -119,7 +119,7 @@ func addModel(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-// unloadModel frees a model in memory, or all of them.
+// unloadModel frees the memory of a model, or of all.
 func unloadModel(ctx context.Context, m *Main, args []string) error {
 	rest, err := parse(m.flags("models unload"), args, 0, 1)
 	if err != nil {
@@ -158,7 +158,7 @@ func removeModel(ctx context.Context, m *Main, args []string) error {
 		}
 		if before.Choice == id {
 			next := "another"
-			if after, err := c.State(ctx); err == nil { // otherwise the model is gone all the same
+			if after, err := c.State(ctx); err == nil { // the model is removed in any case
 				next = after.Choice
 			}
 			fmt.Fprintf(m.Stderr, "tandem: %s was the chosen model; requests for %s now get %s\n", id, control.Alias, next)

@@ -18,7 +18,7 @@ func open(ctx context.Context, m *Main, args []string) error {
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
-	// Nothing is started here: a page is of use only while somebody serves it.
+	// No server is started here: a page works only while one runs.
 	c := control.Dial(m.home())
 	defer c.Close()
 	code, err := c.SessionCode(ctx)
@@ -46,10 +46,9 @@ func open(ctx context.Context, m *Main, args []string) error {
 	return nil
 }
 
-// redirect writes a page that only this user can read and that leads to the
-// link, and returns its path: an argument can be read by every user, and the
-// code in the link buys a session. A code is good once, within a minute, so
-// that the page may lie there.
+// redirect writes a page that leads to the link, and returns its path. Only this user can read it.
+// Every user can read the arguments of a program, and the code in the link buys a session. A code
+// is good once, within a minute, so the page may stay there.
 func (m *Main) redirect(link string) (string, error) {
 	path := filepath.Join(m.home(), "run", "open.html")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

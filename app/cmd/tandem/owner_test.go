@@ -63,8 +63,8 @@ func (o *owned) next(t *testing.T) {
 	o.hub.commit = nextCommit
 }
 
-// TestRemovePulledUnderAnotherID: the id at the hub was taken, so the model
-// has another one here; it is updated and deleted all the same.
+// TestRemovePulledUnderAnotherID: the id at the hub was taken, so the model has another one here;
+// it is updated and deleted all the same.
 func TestRemovePulledUnderAnotherID(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "models", "add", "--id", "lab/tiny", tinyModel(t, "other", nil))
@@ -107,8 +107,7 @@ func TestOwnSnapshots(t *testing.T) {
 	}
 }
 
-// TestRemoveDeletedByOthers: what is gone already is listed as that, and
-// removing it is no error.
+// TestRemoveDeletedByOthers: what is gone already is listed as that, and removing it is no error.
 func TestRemoveDeletedByOthers(t *testing.T) {
 	o := newOwned(t)
 	o.must(t, "pull", "lab/tiny")
@@ -124,8 +123,8 @@ func TestRemoveDeletedByOthers(t *testing.T) {
 	o.must(t, "models", "remove", "lab/tiny")
 }
 
-// TestRemoveServed: the model that is served is not taken from a request, and
-// what its removal means for later ones is said.
+// TestRemoveServed: the model that is served is not taken from a request, and what its removal
+// means for later ones is said.
 func TestRemoveServed(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
@@ -150,8 +149,7 @@ func TestRemoveServed(t *testing.T) {
 	}
 }
 
-// TestRemoveAndGone: a server that ends right after the removal does not make
-// it fail.
+// TestRemoveAndGone: a server that ends right after the removal does not make it fail.
 func TestRemoveAndGone(t *testing.T) {
 	home := newHome(t)
 	l, err := control.Listen(home)
@@ -180,8 +178,8 @@ func TestRemoveAndGone(t *testing.T) {
 	}
 }
 
-// TestRunUnloadable: a folder that turns out to be no model leaves no row; one
-// that somebody registered stays.
+// TestRunUnloadable: a folder that turns out to be no model leaves no row; one that somebody
+// registered stays.
 func TestRunUnloadable(t *testing.T) {
 	dir := tinyModel(t, "broken", nil)
 	must(t, os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
@@ -200,8 +198,8 @@ func TestRunUnloadable(t *testing.T) {
 	rows(2)
 }
 
-// TestRunSlowText: a text that a fine model's tokenizer gives up on is the
-// request's fault, and the model stays registered.
+// TestRunSlowText: a text that a fine model's tokenizer gives up on is the request's fault, and the
+// model stays registered.
 func TestRunSlowText(t *testing.T) {
 	dir := tinyModel(t, "slow", nil)
 	b, err := os.ReadFile(filepath.Join(dir, "tokenizer.json"))
@@ -224,8 +222,7 @@ func TestRunSlowText(t *testing.T) {
 	}
 }
 
-// TestBareFolder: a bare name is an id, but whoever means a folder is told how
-// to write it.
+// TestBareFolder: a bare name is an id, but a person who means a folder is told how to write it.
 func TestBareFolder(t *testing.T) {
 	c := newConsole(t, newHome(t))
 	t.Chdir(t.TempDir())

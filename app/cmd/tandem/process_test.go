@@ -16,8 +16,7 @@ import (
 	"tandem/app/control"
 )
 
-// endless is a model that does not end by itself: its EOS lies beyond its
-// vocabulary.
+// endless is a model that does not end by itself: its EOS lies beyond its vocabulary.
 func endless(t *testing.T) string {
 	return tinyModel(t, "endless", map[string]any{"eos_token_id": 1000, "max_position_embeddings": 1 << 16})
 }
@@ -62,8 +61,8 @@ func TestServeTellsWhere(t *testing.T) {
 	}
 	waitState(t, client(t, home), func(s control.State) bool { return s.Phase == control.PhaseReady })
 	p.stop(t)
-	// What the two lines are, how to stop, and what is served: nothing is in
-	// flight, so that needs no word more.
+	// What the two lines are, how to stop, and what is served: nothing is in flight, so that needs
+	// no word more.
 	want := "The second line of standard output is a link to the page, good once and for a minute; `tandem open` makes another.\n" +
 		"Ctrl-C stops.\n" +
 		"Serving pocket. In an editor: base URL " + p.url + "/v1, model tandem, any API key.\n"
@@ -72,8 +71,7 @@ func TestServeTellsWhere(t *testing.T) {
 	}
 }
 
-// TestServeTakenPort: the socket is served, and nothing is printed where the
-// address would stand.
+// TestServeTakenPort: the socket is served, and nothing is printed where the address would stand.
 func TestServeTakenPort(t *testing.T) {
 	first := serveProcess(t, newHome(t))
 	defer first.stop(t)
@@ -110,8 +108,8 @@ func waitState(t *testing.T, c *control.Client, ok func(control.State) bool) con
 	}
 }
 
-// generating starts an endless streamed completion and returns its body once
-// the first token has come.
+// generating starts an endless streamed completion and returns its body once the first token has
+// come.
 func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	t.Helper()
 	resp, err := http.Post(p.url+"/v1/completions", "application/json",
@@ -130,8 +128,8 @@ func generating(t *testing.T, p *process, model string) io.ReadCloser {
 	return resp.Body
 }
 
-// TestKilled: after a kill -9 in the middle of a request the home can be
-// served again, and the request is on record.
+// TestKilled: after a kill -9 in the middle of a request the home can be served again, and the
+// request is on record.
 func TestKilled(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
@@ -160,8 +158,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestInterruptedRun: Ctrl-C ends a generation with what there is, in this
-// process and as a client of another.
+// TestInterruptedRun: Ctrl-C ends a generation with what there is, in this process and as a client
+// of another.
 func TestInterruptedRun(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	interrupt := func(t *testing.T) {
@@ -195,8 +193,8 @@ func TestInterruptedRun(t *testing.T) {
 	finished(t, 2)
 }
 
-// TestInterruptedHost: whoever interrupts a command that serves others, and
-// waits for their requests to be ended, is not told to press Ctrl-C.
+// TestInterruptedHost: whoever interrupts a command that serves others, and waits for their
+// requests to be ended, is not told to press Ctrl-C.
 func TestInterruptedHost(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)
@@ -222,8 +220,8 @@ func TestInterruptedHost(t *testing.T) {
 	}
 }
 
-// TestDrainAndSecondSignal: the first signal lets a request in flight end, a
-// second one does not wait for it.
+// TestDrainAndSecondSignal: the first signal lets a request in flight end, a second one does not
+// wait for it.
 func TestDrainAndSecondSignal(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
@@ -231,7 +229,7 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	// Once nobody listens any more the drain has begun.
+	// Once the port is closed the drain has begun.
 	for {
 		resp, err := http.Get(p.url + "/health")
 		if err != nil {
@@ -254,8 +252,8 @@ func TestDrainAndSecondSignal(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: a request that would go on for ever is ended by the drain,
-// told why, and on record.
+// TestDrainEnds: a request that would go on for ever is ended by the drain, told why, and on
+// record.
 func TestDrainEnds(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home, "--model", endless(t))
@@ -300,9 +298,8 @@ func TestServeBadModel(t *testing.T) {
 	}
 }
 
-// TestServeUnloadable: a model that turns out to be none when it is loaded, or
-// that has gone, is not said to be served, and one that was never loaded is
-// not the choice of the next start.
+// TestServeUnloadable: a model that turns out to be none when it is loaded, or that has gone, is
+// not said to be served, and one that was never loaded is not the choice of the next start.
 func TestServeUnloadable(t *testing.T) {
 	home, good, bad := newHome(t), tinyModel(t, "good", nil), tinyModel(t, "bad", nil)
 	must(t, os.WriteFile(filepath.Join(bad, "tokenizer.json"), []byte("{"), 0o600)) // seen by the load only
@@ -358,8 +355,8 @@ func TestHomeOfOthers(t *testing.T) {
 	}
 }
 
-// TestTwoRuns: of two commands at once the second is served by the first,
-// which stays until it is no longer needed.
+// TestTwoRuns: of two commands at once the second is served by the first, which stays until it is
+// no longer needed.
 func TestTwoRuns(t *testing.T) {
 	home, dir := newHome(t), endless(t)
 	c := client(t, home)

@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// watchEvery is how often a state is asked for while something is awaited.
+	// watchEvery is the time between two looks at the state.
 	watchEvery = 200 * time.Millisecond
-	// watchAfter is how long it may take before it is worth a line.
+	// watchAfter is how long something may take before a line is drawn.
 	watchAfter = time.Second
 )
 
-// isTerminal reports whether somebody watches the file as it is written. A
-// terminal has a size.
+// isTerminal reports whether a file is a terminal. A terminal has a size.
 func isTerminal(f *os.File) bool {
 	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	return err == nil
@@ -34,7 +33,7 @@ type progressBar struct {
 	drawn bool
 }
 
-// bar returns one on standard error, if that is a terminal.
+// bar returns a progress bar on standard error. It draws nothing if that is no terminal.
 func (m *Main) bar() *progressBar {
 	if !m.Terminal {
 		return &progressBar{}
@@ -42,7 +41,7 @@ func (m *Main) bar() *progressBar {
 	return &progressBar{w: m.Stderr}
 }
 
-// bytes shows how much has arrived; total may be unknown, which is 0.
+// bytes shows how much has arrived. total is 0 if it is not known.
 func (b *progressBar) bytes(what string, done, total, perSecond int64) {
 	line := what + " " + control.ByteSize(done)
 	if total > 0 {
@@ -57,7 +56,7 @@ func (b *progressBar) bytes(what string, done, total, perSecond int64) {
 	b.draw(line)
 }
 
-// waiting shows why nothing arrives; total may be unknown, which is 0.
+// waiting shows why nothing arrives. total is 0 if it is not known.
 func (b *progressBar) waiting(what string, done, total int64, why string) {
 	if total > 0 {
 		what += fmt.Sprintf(" %d%%", min(done, total)*100/total)
@@ -65,7 +64,7 @@ func (b *progressBar) waiting(what string, done, total int64, why string) {
 	b.draw(what + ", " + why)
 }
 
-// gauge draws a share of a total above 0.
+// gauge draws done as a share of total, which is above 0.
 func gauge(done, total int64) string {
 	const width = 30
 	share := float64(min(done, total)) / float64(total)
@@ -81,7 +80,7 @@ func (b *progressBar) draw(line string) {
 	b.drawn = true
 }
 
-// end leaves the line as it is; what follows begins below it.
+// end leaves the line as it is. What is printed next begins below it.
 func (b *progressBar) end() {
 	if b.drawn {
 		fmt.Fprintln(b.w)
@@ -89,7 +88,7 @@ func (b *progressBar) end() {
 	b.drawn = false
 }
 
-// erase leaves no trace of the line.
+// erase removes the line.
 func (b *progressBar) erase() {
 	if b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")
@@ -97,8 +96,8 @@ func (b *progressBar) erase() {
 	b.drawn = false
 }
 
-// watch shows on the terminal what a caller waits for: a model that is loaded,
-// a prompt that is read. stop erases it, and may be called more than once.
+// watch shows on the terminal what the caller waits for: a load, or the reading of a prompt. stop
+// erases it, and may be called more than once.
 func (m *Main) watch(ctx context.Context, state func(context.Context) (control.State, error)) (stop func()) {
 	if !m.Terminal {
 		return func() {}
@@ -139,13 +138,13 @@ func (m *Main) watch(ctx context.Context, state func(context.Context) (control.S
 	}
 }
 
-// awaited returns what draws the thing that keeps requests waiting, or nil.
+// awaited returns what draws the thing that requests wait for, nil if there is none.
 func awaited(s control.State) func(*progressBar) {
 	if l := s.Loading; l != nil {
 		return func(b *progressBar) { b.bytes("loading "+l.ID, l.Done, l.Total, 0) }
 	}
 	for _, a := range s.Active {
-		// Where several are in flight the oldest is shown: it is served first.
+		// Of several in flight the oldest is shown, because it is served first.
 		if a.CompletionTokens == 0 && a.PromptTokens > 0 {
 			return func(b *progressBar) {
 				b.draw(fmt.Sprintf("reading the prompt %s %d of %d tokens",

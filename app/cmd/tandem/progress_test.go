@@ -12,8 +12,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestWatch: what takes over a second is shown, what is shorter is not, and
-// nothing stays on the line.
+// TestWatch: what takes over a second is shown, what is shorter is not, and nothing stays on the
+// line.
 func TestWatch(t *testing.T) {
 	loading := &control.Loading{ID: "big", Done: 3e9, Total: 6e9}
 	reading := []control.Active{

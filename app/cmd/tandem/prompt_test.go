@@ -23,7 +23,7 @@ func (n *notify) Read(p []byte) (int, error) {
 	return n.Reader.Read(p)
 }
 
-// TestInterruptedPrompt: whoever is asked to type a prompt may leave.
+// TestInterruptedPrompt: the person who is asked for a prompt may leave.
 func TestInterruptedPrompt(t *testing.T) {
 	silent, end := io.Pipe()
 	defer end.Close()

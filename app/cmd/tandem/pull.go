@@ -41,7 +41,7 @@ func pull(ctx context.Context, m *Main, args []string) error {
 		if err == nil {
 			fmt.Fprintln(m.Stdout, model.ID)
 		}
-		// A bad name is one everywhere.
+		// A bad name is refused by every process, whatever its environment.
 		if e, ok := errors.AsType[*control.Error](err); ok && e.Param != "id" && state.PID != os.Getpid() {
 			return fmt.Errorf("%w (process %d, which serves this home, downloads with its own HF_ENDPOINT, HF_TOKEN, "+
 				"HF_HUB_CACHE and HF_HUB_OFFLINE; to use others, set them there or stop it first)", e, state.PID)

@@ -176,8 +176,8 @@ func TestPull(t *testing.T) {
 	}
 }
 
-// TestPullOffline: where downloads are forbidden, a model that is not whole on
-// disk is an error that says what to do.
+// TestPullOffline: where downloads are forbidden, a model that is not whole on disk is an error
+// that says what to do.
 func TestPullOffline(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -204,8 +204,8 @@ func TestPullOffline(t *testing.T) {
 		", and HF_HUB_OFFLINE forbids downloading it: unset HF_HUB_OFFLINE and pull again\n")
 }
 
-// TestPullUnreachable: a model that is complete on disk is used while the hub
-// cannot be reached, and standard error says so.
+// TestPullUnreachable: a model that is complete on disk is used while the hub cannot be reached,
+// and standard error says so.
 func TestPullUnreachable(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -229,8 +229,8 @@ func TestPullUnreachable(t *testing.T) {
 	}
 }
 
-// TestPullName: a name without an organization is refused before the hub is
-// asked, in one sentence that has it once; beside a server too.
+// TestPullName: a name without an organization is refused before the hub is asked, in one sentence
+// that has it once; beside a server too.
 func TestPullName(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -258,8 +258,7 @@ func TestPullName(t *testing.T) {
 	}
 }
 
-// TestPullBadEndpoint: whose HF_ENDPOINT makes no sense is said where another
-// process downloads.
+// TestPullBadEndpoint: whose HF_ENDPOINT makes no sense is said where another process downloads.
 func TestPullBadEndpoint(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
@@ -292,8 +291,7 @@ func TestPullWaiting(t *testing.T) {
 	}
 }
 
-// TestPullKeepsForeign: what another program had downloaded is used and never
-// deleted.
+// TestPullKeepsForeign: what another program had downloaded is used and never deleted.
 func TestPullKeepsForeign(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil)}
 	server := httptest.NewServer(hub)
@@ -316,8 +314,8 @@ func TestPullKeepsForeign(t *testing.T) {
 	}
 }
 
-// TestPullDrafter: a drafter is downloaded like a model, does not become one,
-// drafts for a model by its name, and goes as it came.
+// TestPullDrafter: a drafter is downloaded like a model, does not become one, drafts for a model by
+// its name, and goes as it came.
 func TestPullDrafter(t *testing.T) {
 	hub := &fakeHub{dir: enginetest.TinyDrafter(t, nil)}
 	server := httptest.NewServer(hub)

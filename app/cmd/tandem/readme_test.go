@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestReadmeShowsEveryVerb compares the verbs in README.md, each with an example, with the program's.
+// TestReadmeShowsEveryVerb compares the verbs in README.md, each with an example, with the
+// program's.
 func TestReadmeShowsEveryVerb(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "..", "README.md"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"tandem/app/control"
 )
 
-// showRun tells what one run cost and how it was decoded.
+// showRun prints what one run took and how it was decoded.
 func showRun(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("runs show")
 	asJSON := f.Bool("json", false, "one JSON object")
@@ -49,13 +49,13 @@ func showRun(ctx context.Context, m *Main, args []string) error {
 			return writeJSON(m.Stdout, r)
 		}
 		if i := slices.IndexFunc(state.Active, func(a control.Active) bool { return a.RunID == r.ID }); i >= 0 && r.EndedAt.IsZero() {
-			r.Model = state.Active[i].Model // its row has none yet
+			r.Model = state.Active[i].Model // its row has no model yet
 		}
 		return writeReport(m.Stdout, r)
 	})
 }
 
-// writeReport writes a run for a person.
+// writeReport prints the report of a run.
 func writeReport(w io.Writer, r control.Run) error {
 	report, err := control.NewReport(r)
 	if err != nil {
@@ -83,7 +83,7 @@ func writeReport(w io.Writer, r control.Run) error {
 	}
 	how := report.Speculation
 	if how == nil && r.Verifies > 0 {
-		_, err := fmt.Fprintln(w, "\nSingle rounds are kept of the latest runs only.")
+		_, err := fmt.Fprintln(w, "\nSingle rounds are kept for the latest runs only.")
 		return err
 	}
 	if how == nil || len(how.DraftedAt) == 0 {
@@ -104,11 +104,11 @@ func writeReport(w io.Writer, r control.Run) error {
 	return writeChart(w, how)
 }
 
-// chartWidth is how many columns rounds are drawn in.
+// chartWidth is the most columns that rounds are drawn in.
 const chartWidth = 60
 
-// writeChart draws how many tokens were drafted, and how many were accepted, over the
-// rounds: from the first to the last, each column the mean of as many.
+// writeChart draws how many tokens were drafted, and how many were accepted, over the rounds. Each
+// column is the mean of equally many rounds.
 func writeChart(w io.Writer, how *control.Speculation) error {
 	rounds := how.Unpack()
 	n := len(rounds.Drafted)
@@ -128,7 +128,7 @@ func writeChart(w io.Writer, how *control.Speculation) error {
 	return err
 }
 
-// bars draws the mean of each so many values as one character.
+// bars draws the mean of each group of values as one character.
 func bars(values []int, each, most int) string {
 	const levels = "▁▂▃▄▅▆▇█"
 	var b strings.Builder
@@ -141,7 +141,7 @@ func bars(values []int, each, most int) string {
 			b.WriteRune('·')
 			continue
 		}
-		// Rounded up, so that a little is not drawn as nothing.
+		// It is rounded up: a small mean is not drawn as none.
 		level := (8*sum + most*len(part) - 1) / (most * len(part))
 		b.WriteRune([]rune(levels)[min(max(level, 1), 8)-1])
 	}

@@ -15,8 +15,8 @@ import (
 	"tandem/app/control"
 )
 
-// streamIDs starts a chat that has no end of its own and returns the tokens that
-// come until there are n, and what leaves it.
+// streamIDs starts a chat that has no end of its own and returns the tokens that come until there
+// are n, and what leaves it.
 func (p *process) streamIDs(t *testing.T, n int) (ids []int32, leave func() error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/chat/completions", strings.NewReader(`{"model":"tandem","temperature":0.8,"max_tokens":330,
@@ -58,13 +58,13 @@ func (c *console) resume(t *testing.T, run int64) (ids []int32) {
 	return ids
 }
 
-// TestResume: an answer that a kill -9 cut off is completed with the tokens it
-// would have had, from what was on disk, and comes again when it is verified.
+// TestResume: an answer that a kill -9 cut off is completed with the tokens it would have had, from
+// what was on disk, and comes again when it is verified.
 func TestResume(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
 	before, _ := p.streamIDs(t, 200)
-	// A checkpoint of the answer is there, behind its 64th token or a later one.
+	// A checkpoint of the answer is there, after its 64th token or a later one.
 	c := client(t, home)
 	for range 1000 {
 		list, err := c.Checkpoints(t.Context(), control.CheckpointQuery{Model: "pocket"})
@@ -92,7 +92,7 @@ func TestResume(t *testing.T) {
 	if len(ids) != 330 || !slices.Equal(ids[:len(before)], before) {
 		t.Errorf("%d tokens, %v; before the end of the process %v", len(ids), ids, before)
 	}
-	waitState(t, client(t, home), func(st control.State) bool { return len(st.Active) == 0 }) // its row is completed behind the answer
+	waitState(t, client(t, home), func(st control.State) bool { return len(st.Active) == 0 }) // its row is completed after the answer
 	runs = lines[control.Run](t, console.must(t, "runs", "--json"))
 	if r := runs[0]; r.Resumes != 1 || r.CompletionTokens != 330 || r.Rounds > 330-64 {
 		t.Errorf("resumed by %+v", r)
@@ -105,8 +105,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeLeft: an answer whose client left goes on from its very last token, which no
-// checkpoint has, and once more from there; with the tokens it would have had.
+// TestResumeLeft: an answer whose client left goes on from its very last token, which no checkpoint
+// has, and once more from there; with the tokens it would have had.
 func TestResumeLeft(t *testing.T) {
 	home := newHome(t)
 	p := serveProcess(t, home)
@@ -148,7 +148,7 @@ func TestCheckpointVerbs(t *testing.T) {
 	list := func() []control.Checkpoint {
 		return lines[control.Checkpoint](t, console.must(t, "checkpoints", "list", "--json"))
 	}
-	for i := 0; i < 200 && len(list()) < 3; i++ { // they are written behind the answer
+	for i := 0; i < 200 && len(list()) < 3; i++ { // they are written after the answer
 		time.Sleep(10 * time.Millisecond)
 	}
 	all := list()
@@ -169,7 +169,7 @@ func TestCheckpointVerbs(t *testing.T) {
 	}
 	console.must(t, "checkpoints", "branch", "--max-tokens", "5", "--temperature", "0", "contains", "Write Index.")
 	r := lines[control.Run](t, console.must(t, "runs", "--json"))[0]
-	for i := 0; i < 200 && r.EndedAt.IsZero(); i++ { // its row is completed behind the answer
+	for i := 0; i < 200 && r.EndedAt.IsZero(); i++ { // its row is completed after the answer
 		time.Sleep(10 * time.Millisecond)
 		r = lines[control.Run](t, console.must(t, "runs", "--json"))[0]
 	}

@@ -96,8 +96,8 @@ func (m *Main) runFlags() *runFlags {
 	return r
 }
 
-// generation returns a request for what the flags say. Those that were not given leave
-// their fields to the server.
+// generation returns a request for what the flags say. Those that were not given leave their fields
+// to the server.
 func (r *runFlags) generation() (generation, error) {
 	g := generation{Model: r.model, Stream: true, StreamOptions: map[string]any{"include_usage": true}, ReturnTokenIDs: true}
 	var wrong error
@@ -218,8 +218,8 @@ func (m *Main) readPrompt(ctx context.Context) (string, error) {
 	}
 }
 
-// quoted returns the words in quotes, as a shell takes them for one argument. It returns
-// '...' where they are long or need more than quotes.
+// quoted returns the words in quotes, as a shell takes them for one argument. It returns '...'
+// where they are long or need more than quotes.
 func quoted(words []string) string {
 	const longest = 60 // bytes worth repeating
 	text := strings.Join(words, " ")
@@ -229,8 +229,8 @@ func quoted(words []string) string {
 	return "'" + text + "'"
 }
 
-// register returns the id of the model that is named. A folder is registered first;
-// added says whether that made a new row. An id, or the alias, is never a folder.
+// register returns the id of the model that is named. A folder is registered first; added says
+// whether that made a new row. An id, or the alias, is never a folder.
 func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
 	if !app.IsFolder(name) {
 		return name, false, nil
@@ -247,8 +247,8 @@ func register(ctx context.Context, c *control.Client, name string) (id string, a
 	return model.ID, !slices.ContainsFunc(list, func(m control.Model) bool { return m.Path == model.Path }), err
 }
 
-// orFolder adds to an error about an unknown id what to write for the folder of that
-// name, or that there is no such folder.
+// orFolder adds to an error about an unknown id what to write for the folder of that name, or that
+// there is no such folder.
 func orFolder(err error, name string) error {
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		return err
@@ -263,8 +263,8 @@ func orFolder(err error, name string) error {
 	return fmt.Errorf("%w There is a folder of that name, though: for that one write ./%s", err, name)
 }
 
-// generate streams an answer to standard output. A model without a chat template
-// continues the prompt instead.
+// generate streams an answer to standard output. A model without a chat template continues the
+// prompt instead.
 func (m *Main) generate(ctx context.Context, c *control.Client, g generation, prompt string, raw, asJSON bool) error {
 	route := "/v1/chat/completions"
 	g.Messages = []message{{"user", prompt}}
@@ -283,8 +283,8 @@ func (m *Main) generate(ctx context.Context, c *control.Client, g generation, pr
 	return m.print(resp.Body, asJSON, stop)
 }
 
-// print writes a generating route's stream to standard output, and closes body. It calls
-// began for every part that arrives.
+// print writes a generating route's stream to standard output, and closes body. It calls began for
+// every part that arrives.
 func (m *Main) print(body io.ReadCloser, asJSON bool, began func()) error {
 	defer body.Close()
 	out := bufio.NewWriter(m.Stdout)

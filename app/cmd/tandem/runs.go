@@ -41,7 +41,7 @@ func runsVerb(ctx context.Context, m *Main, args []string) error {
 	return listRuns(ctx, m, args)
 }
 
-// runID reads a run's id.
+// runID parses a run's id.
 func runID(f *flag.FlagSet, text string) (int64, error) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 {
@@ -85,7 +85,7 @@ func verifyRun(ctx context.Context, m *Main, args []string) error {
 	return m.withServer(ctx, func(c *control.Client) error { return m.replayRun(ctx, c, id, asJSON) })
 }
 
-// replayRun verifies a run, and fails if it differs.
+// replayRun verifies a run, and fails if its answer differs.
 func (m *Main) replayRun(ctx context.Context, c *control.Client, id int64, asJSON bool) error {
 	stop := m.watch(ctx, c.State)
 	defer stop()

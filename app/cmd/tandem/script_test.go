@@ -12,8 +12,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestScripts runs testdata/*.txt, each twice: where nobody serves the home,
-// so that the verbs work by themselves, and beside a process that does.
+// TestScripts runs testdata/*.txt, each twice: where no process serves the home, so that the verbs
+// work by themselves, and beside a process that does.
 //
 // A script is a list of lines, # begins a comment:
 //
@@ -25,9 +25,8 @@ import (
 //	! stdout PATTERN  one that it does not match
 //	only PATTERN      whether the next line counts: alone or served
 //
-// 'Quotes' keep spaces together, \n in TEXT is a newline, and $TINY is the
-// folder of a random model, $BARE one without a chat template, $WORK an empty
-// folder.
+// 'Quotes' keep spaces together, \n in TEXT is a newline, and $TINY is the folder of a random
+// model, $BARE one without a chat template, $WORK an empty folder.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

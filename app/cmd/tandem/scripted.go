@@ -10,7 +10,7 @@ import (
 	"tandem/app"
 )
 
-// engineFlags adds the flags of a program that tests clients, and returns what puts
+// engineFlags adds the flags of a program that tests clients. It returns the function that puts
 // them into the options.
 func engineFlags(f *flag.FlagSet) func(*app.Options) error {
 	kind := f.String("engine", "", "scripted: answers come from --script")

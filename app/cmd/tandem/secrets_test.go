@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNoSecretIsAnArgument: arguments can be read by every user of the machine, so
-// that no verb takes a key, a token or a password by a flag.
+// TestNoSecretIsAnArgument: arguments can be read by every user of the machine, so that no verb
+// takes a key, a token or a password by a flag.
 func TestNoSecretIsAnArgument(t *testing.T) {
 	secret := regexp.MustCompile(`(?mi)^\s+-[a-z-]*(key|token|secret|password|auth|credential)\b`)
 	usages := 0

@@ -17,8 +17,8 @@ import (
 // errStarted ends the watch over the first load.
 var errStarted = errors.New("started")
 
-// lockPatience is how long a supervised process waits for the home folder, which the one
-// before it holds while it drains.
+// lockPatience is how long a supervised process waits for the home folder, which the one before it
+// holds while it drains.
 const lockPatience = 10 * time.Second
 
 // serveFlags are the flags of serve.
@@ -149,8 +149,7 @@ func serve(ctx context.Context, m *Main, args []string) error {
 	return errors.Join(err, a.Close())
 }
 
-// openHome opens the app. A supervised process waits for the home folder as long as
-// lockPatience.
+// openHome opens the app. A supervised process waits for the home folder as long as lockPatience.
 func openHome(ctx context.Context, o app.Options, supervised bool) (*app.App, error) {
 	a, err := app.Open(ctx, o)
 	for deadline := time.Now().Add(lockPatience); supervised && isLocked(err) && time.Now().Before(deadline) && ctx.Err() == nil; {

@@ -49,7 +49,7 @@ func listSettings(ctx context.Context, m *Main, args []string) error {
 		if err != nil {
 			return err
 		}
-		st.Settings = st.Settings.WithoutSecrets() // terminals are looked at, and kept
+		st.Settings = st.Settings.WithoutSecrets() // a terminal may be seen by others, and is kept
 		if *asJSON {
 			return writeJSON(m.Stdout, st)
 		}
@@ -88,7 +88,7 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 	for _, arg := range rest {
 		name, text, ok := strings.Cut(arg, "=")
 		if !ok {
-			return mistake(f, fmt.Sprintf("%q is no setting; write NAME=VALUE, or NAME=null for the default", arg))
+			return mistake(f, fmt.Sprintf("%q is not a setting; write NAME=VALUE, or NAME=null for the default", arg))
 		}
 		if name == control.SettingHubToken && text != "" && text != "null" {
 			return mistake(f, "a token does not belong on a command line, where others can read it; set it in the window, or by HF_TOKEN")
@@ -104,8 +104,9 @@ func setSettings(ctx context.Context, m *Main, args []string) error {
 	})
 }
 
-// settingValue reads what somebody writes for a setting: JSON where it is JSON and
-// the setting no text, a size, entries with commas between them, or a text.
+// settingValue turns a value from the command line into JSON. A text setting takes any text; a list
+// takes entries with commas between them; a number may be a size. Everything else is taken as JSON
+// if it is JSON.
 func settingValue(name, text string) json.RawMessage {
 	quoted := func(v any) json.RawMessage {
 		b, err := json.Marshal(v)

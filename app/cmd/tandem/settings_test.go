@@ -28,8 +28,7 @@ func TestSettingValue(t *testing.T) {
 	}
 }
 
-// TestSettingsVerb: what is set is listed with what decides it, and is there for
-// the next process.
+// TestSettingsVerb: what is set is listed with what decides it, and is there for the next process.
 func TestSettingsVerb(t *testing.T) {
 	home := newHome(t)
 	c := newConsole(t, home)
@@ -66,8 +65,7 @@ func TestSettingsVerb(t *testing.T) {
 	}
 }
 
-// TestSettingsListHasNoPassword: a list shows where the proxy is, and not its
-// password.
+// TestSettingsListHasNoPassword: a list shows where the proxy is, and not its password.
 func TestSettingsListHasNoPassword(t *testing.T) {
 	home := newHome(t)
 	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_proxy=http://ada:sesame@proxy.example:3128"); code != 0 {
@@ -121,8 +119,7 @@ func TestKeysVerb(t *testing.T) {
 	}
 }
 
-// TestSettingsFromOutside: a flag and the environment win over what is set, and the
-// list says so.
+// TestSettingsFromOutside: a flag and the environment win over what is set, and the list says so.
 func TestSettingsFromOutside(t *testing.T) {
 	home := newHome(t)
 	if code := newConsole(t, home).tandem(t.Context(), "settings", "set", "hub_endpoint=https://set.example", "checkpoint_disk=68MB"); code != 0 {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sinceForms are how a moment is written, in local time where no zone is named.
+// sinceForms are the forms of a moment. It is in local time if it names no zone.
 var sinceForms = []string{time.DateOnly, "2006-01-02 15:04", time.DateTime, time.RFC3339}
 
-// sinceFlag reads a moment into t, or how long before now it was.
+// sinceFlag parses a moment, or how long before now it was, into t.
 func sinceFlag(now time.Time, t *time.Time) func(string) error {
 	return func(text string) error {
 		if days, ok := strings.CutSuffix(text, "d"); ok {

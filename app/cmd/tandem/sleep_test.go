@@ -18,11 +18,10 @@ import (
 // asleep is longer than whatever is waited for with a limit.
 const asleep = time.Minute
 
-// TestSleep: a process that was stopped for a minute, as a machine that sleeps
-// stops it, goes on where it was. The answer it was streaming is the one it would
-// have been, the download whose connection the hub has closed meanwhile goes on
-// by a range, who follows the state hears of it again, and the minute is no part of
-// the pace that Now tells.
+// TestSleep: a process that was stopped for a minute, as a machine that sleeps stops it, goes on
+// where it was. The answer it was streaming is the one it would have been, the download whose
+// connection the hub has closed meanwhile goes on by a range, who follows the state hears of it
+// again, and the minute is no part of the pace that Now tells.
 func TestSleep(t *testing.T) {
 	hub := &fakeHub{dir: tinyModel(t, "tiny", nil), hold: make(chan struct{})}
 	var mu sync.Mutex
@@ -98,9 +97,9 @@ func TestSleep(t *testing.T) {
 	t.Error("who followed the state was not told that the download has ended")
 }
 
-// checkPace looks at the run in flight until some tokens have come since the first look:
-// the model takes a few milliseconds for each, and with a gap of a minute among them the
-// pace would be one of a token in two seconds.
+// checkPace looks at the run in flight until some tokens have come since the first look: the model
+// takes a few milliseconds for each, and with a gap of a minute among them the pace would be one of
+// a token in two seconds.
 func checkPace(t *testing.T, c *control.Client) {
 	t.Helper()
 	for first := -1; ; {
@@ -124,8 +123,8 @@ func checkPace(t *testing.T, c *control.Client) {
 	}
 }
 
-// answerOf streams an answer and returns its text; between is called when it has
-// begun and not ended.
+// answerOf streams an answer and returns its text; between is called when it has begun and not
+// ended.
 func answerOf(t *testing.T, p *process, between func()) string {
 	t.Helper()
 	const tokens = 4000

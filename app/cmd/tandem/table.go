@@ -14,8 +14,8 @@ import (
 	"tandem/app/control"
 )
 
-// table prints aligned columns. Names in them may be anyone's: what would move the terminal's cursor
-// is shown as a sign (see control.Printable).
+// table prints aligned columns. Names in them may be anyone's: what would move the terminal's
+// cursor is shown as a sign (see control.Printable).
 func table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.Join(header, "\t"))
@@ -29,8 +29,8 @@ func table(w io.Writer, header []string, rows [][]string) error {
 	return tw.Flush()
 }
 
-// sizeFlag reads a number and a unit into n, in bytes, at least a megabyte. A GB is a
-// billion bytes, a GiB is 2^30.
+// sizeFlag reads a number and a unit into n, in bytes, at least a megabyte. A GB is a billion
+// bytes, a GiB is 2^30.
 func sizeFlag(n *int64) func(string) error {
 	return func(text string) error {
 		number := strings.TrimRight(text, " kKMGTiB")

@@ -8,7 +8,7 @@ import (
 	"tandem/app"
 )
 
-// engineFlags adds none: all engines are real but in a program that tests clients.
+// engineFlags adds no flags: only a program that tests clients has scripted engines.
 func engineFlags(*flag.FlagSet) func(*app.Options) error {
 	return func(*app.Options) error { return nil }
 }

@@ -11,8 +11,8 @@ import (
 	"tandem/app/control"
 )
 
-// A verb is one word of the command line. What it takes beside flags stands in the
-// table; the flags are printed from its FlagSet.
+// A verb is one word of the command line. What it takes beside flags stands in the table; the flags
+// are printed from its FlagSet.
 type verb struct {
 	name string
 	args string // positional arguments
@@ -84,8 +84,8 @@ func mistake(f *flag.FlagSet, text string) error {
 	return errUsage
 }
 
-// parse reads the flags of a verb, which may stand before and after its positional
-// arguments. It returns the arguments: at least min, at most max of them.
+// parse reads the flags of a verb, which may stand before and after its positional arguments. It
+// returns the arguments: at least min, at most max of them.
 func parse(f *flag.FlagSet, args []string, min, max int) ([]string, error) {
 	var rest []string
 	for {

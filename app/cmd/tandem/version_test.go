@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestVersion: what the linker writes comes first, in a form that can be compared,
-// and without it the commit does.
+// TestVersion: what the linker writes comes first, in a form that can be compared, and without it
+// the commit does.
 func TestVersion(t *testing.T) {
 	bare := version()
 	release = "1.2.3"

@@ -1,7 +1,6 @@
 // Made of the structs of app/control by `go run ./build setup`. Edit those.
 
-// A Bench is what two minutes of measuring found out about a model on this
-// machine.
+// A Bench is the result of measuring a model on this machine for two minutes.
 export interface Bench {
   id: number
   at: string
@@ -11,8 +10,7 @@ export interface Bench {
   result: BenchResult
 }
 
-// A Spread is the median of measurements, and the interval in which it lies with
-// 95 % by the bootstrap.
+// A Spread is the median of measurements, and its 95 % interval by the bootstrap.
 export interface Spread {
   median: number
   low: number
@@ -21,71 +19,70 @@ export interface Spread {
 
 // BenchResult holds the figures of a Bench.
 export interface BenchResult {
-  seconds: number // that it took, without those that it stood back
-  waited: number // seconds that it stood back for requests
-  again: number // measurements that were made again, for a request came in between
+  seconds: number // that measuring took, without the waits for requests
+  waited: number // seconds of waiting for requests
+  again: number // measurements that were repeated because a request came in between
   device: string // cpu or gpu
   dtype: string
   mlx: string // version
-  drafter: string // kind; empty if there was none but what looks up the text
+  drafter: string // kind; empty if only the text was looked up
   decode: BenchDecode
   restore: BenchRestore
   verify: BenchVerify
 }
 
-// BenchDecode compares plain decoding with decoding with drafts as requests get
-// it, on code.
+// BenchDecode compares plain decoding with decoding as requests get it, with drafts, on code.
 export interface BenchDecode {
   plain: Spread // tokens per second
   drafted: Spread // tokens per second
-  times: Spread // as fast with drafts
+  times: Spread // how many times as fast with drafts
   tokens_per_verify: number // 0 if nothing was drafted
   pairs: number // 0 if no prompt was of use
-  prompts: number // that the pairs come from
-  left: number // prompts that do not count, for their answers loop or are too short
-  differing: number // answers that parted from plain decoding's other than by rounding
+  prompts: number // prompts that the pairs come from
+  left: number // prompts that do not count, because their answers loop or are too short
+  differing: number // answers that differ from plain ones by more than rounding
 }
 
-// BenchRestore compares bringing back a prompt from disk with computing it.
+// BenchRestore compares restoring a prompt from disk with computing it.
 export interface BenchRestore {
   tokens: number // of the prompt
   bytes: number // of one prompt's files
   recomputed: Spread // milliseconds to the first token
   restored: Spread // milliseconds to the first token
-  times: Spread // as fast restored
+  times: Spread // how many times as fast restored
   pairs: number
 }
 
-// BenchVerify is what a forward over several tokens costs beside a plain step.
+// BenchVerify is the cost of a forward over several tokens, compared with a plain step.
 export interface BenchVerify {
   context: number // tokens before them
   step: Spread // milliseconds of a plain step
   rows: BenchRows[]
-  turns: number // measurements of each
+  turns: number // measurements of each row
 }
 
 // BenchRows is the cost of one number of tokens.
 export interface BenchRows {
   rows: number
   ms: Spread
-  steps: Spread // plain steps that it costs
+  steps: Spread // its cost in plain steps
 }
 
 // Benches is the answer of GET /app/benches.
 export interface Benches {
   benches: Bench[] // the newest first
   running: boolean
-  progress?: BenchProgress | null // of the one that runs, once it has said something
-  failure?: string // why the last one found out nothing, one sentence, unless a person ended it
+  progress?: BenchProgress | null // of the one that runs, after its first event
+  failure?: string // why the last one failed, one sentence; empty if a person ended it
 }
 
 // BenchRequest is the body of POST /app/benches.
 export interface BenchRequest {
-  stay?: boolean // it goes on when whoever asked for it leaves
+  stay?: boolean // it goes on when the client leaves
 }
 
-// BenchProgress is one event of POST /app/benches. The stream ends with one that
-// has Bench set, or with an error event.
+// BenchProgress is one event of POST /app/benches. The stream ends with one that has Bench set, or
+// with an error event.
 export interface BenchProgress {
   part: string // decode, restore or verify
   done: number // measurements of it
@@ -175,34 +172,34 @@ export interface Checkpoint extends CheckpointRecord {
   client?: string
 }
 
-// A CheckpointRecord is field for field the record of package storage. Clients do not see
-// the fields without a JSON name.
+// A CheckpointRecord is field for field the record of package storage. Fields without a JSON name
+// are not sent.
 export interface CheckpointRecord {
   id: string
-  parent: string // id of the one before FromToken; empty at the beginning
+  parent: string // id of the checkpoint that ends at FromToken; empty at the beginning
   model: string
   kind: string // prompt or answer
   from_token: number
   to_token: number
   bytes: number
-  run: number // that computed it; 0 = unknown
+  run: number // the run that computed it; 0 = unknown
   hits: number
   name: string
   pinned: boolean
   created_at: string
   used_at: string
-  saved_ms: number // by all uses, at the model's pace; below 0 = they cost time
+  saved_ms: number // milliseconds that all uses saved, at the model's pace; below 0 = they cost time
 }
 
-// CheckpointChange is the body of POST /app/checkpoints/{id}. What is nil stays.
+// CheckpointChange is the body of POST /app/checkpoints/{id}. A nil field stays.
 export interface CheckpointChange {
   name?: string | null // empty takes the name away
   pinned?: boolean | null
 }
 
-// Deleted is the answer of DELETE /app/checkpoints/{id}: what went, with all
-// that went on from it. It is that of GET /app/checkpoints/{id}/deletion too, which
-// says what would go, or why it would not, and deletes nothing.
+// Deleted is the answer of DELETE /app/checkpoints/{id}: what was deleted, with all that went on
+// from it. GET /app/checkpoints/{id}/deletion answers the same, or why it would be refused; it
+// deletes nothing.
 export interface Deleted {
   checkpoints: string[]
   bytes: number // of their files
@@ -214,16 +211,16 @@ export interface Integrity {
   error?: string // what is wrong with the file; empty if nothing is
 }
 
-// ForgetRequest is the body of POST /app/forget: whose state and history is to
-// go. What is not empty narrows it; one of them at least is not.
+// ForgetRequest is the body of POST /app/forget: the history and the checkpoints to delete. Each
+// field that is not empty narrows it. At least one is not empty.
 export interface ForgetRequest {
   model?: string
   client?: string // as the history has it
   day?: string // YYYY-MM-DD, where the server is
 }
 
-// Forgotten is the answer of POST /app/forget, and of GET, which says what would go
-// and forgets nothing.
+// Forgotten is the answer of POST /app/forget: what was deleted. GET /app/forget answers what would
+// be deleted; it deletes nothing.
 export interface Forgotten {
   runs: number
   checkpoints: number
@@ -231,50 +228,49 @@ export interface Forgotten {
   in_flight: number
 }
 
-// A Parted is where a prompt leaves a text that was kept.
+// A Parted is the place where a prompt stops being the same as a kept text.
 export interface Parted {
-  at: number // tokens that both have
-  kept: string // the token that follows in the other text
-  given: string // in the prompt
-  answer: boolean // the other text is an answer there
+  at: number // tokens that both begin with
+  kept: string // the next token of the kept text
+  given: string // the next token of the prompt
+  answer: boolean // the kept text is an answer there
 }
 
-// CheckpointList is the answer of GET /app/checkpoints: one page. Of what is used
-// between two pages none comes twice.
+// CheckpointList is the answer of GET /app/checkpoints: one page. A checkpoint that is used between
+// two pages does not come twice.
 export interface CheckpointList {
   checkpoints: Checkpoint[] // the last used first
   next: string // Before of the next page; empty at the end
-  count: number // of all that were asked for, on whatever page
-  bytes: number // of all these
-  saved_ms: number // likewise
+  count: number // of all pages
+  bytes: number // of all pages
+  saved_ms: number // of all pages
 }
 
-// CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID: what the
-// texts of checkpoints are about, of those that can be read.
+// CheckpointTitles is the answer of GET /app/checkpoint-titles?ids=ID,ID. Checkpoints that cannot
+// be read are left out.
 export interface CheckpointTitles {
   titles: CheckpointTitle[]
 }
 
-// A CheckpointTitle is what a checkpoint's text is about: the first words of what a
-// person said last, or the last line of code.
+// A CheckpointTitle says what a checkpoint's text is about: the first words of what a person said
+// last, or the last line of code.
 export interface CheckpointTitle {
   id: string
   title: string
   ends?: string // the last words of the text
 }
 
-// Connect is the answer of GET /app/connect: what clients need to use the
-// endpoint.
+// Connect is the answer of GET /app/connect: what clients need to use the endpoint.
 export interface Connect {
   base_url: string // http://127.0.0.1:8263/v1
-  model: string // id behind the name "tandem"
+  model: string // the id that the name "tandem" stands for
   context: number // of that model, in tokens; 0 = unknown
   needs_key: boolean // any key will do otherwise
   longer: LongerModel[] // registered models with a longer context, the longest first
   connections: Connection[]
 }
 
-// A LongerModel could be chosen for its context.
+// A LongerModel is a model that has a longer context than the chosen one.
 export interface LongerModel {
   id: string
   context: number // tokens
@@ -284,55 +280,55 @@ export interface LongerModel {
 export interface Connection {
   id: string
   name: string
-  where: string // the text goes, a sentence
+  where: string // where the text goes, a sentence
   text: string // to copy
   context: number // tokens that the client needs; 0 = it takes what there is
-  file?: string // that the text is written to on request; empty if the client reads none
+  file?: string // the text is written there on request; empty if the client reads no file
   use?: string // command that uses the file
   written: Written
-  endpoint?: string // that the file names, if it is stale and names one
+  endpoint?: string // the one that the file names, if it is stale and names one
 }
 
-// Removal is the answer of GET /app/removal, which says what removing a model or a
-// drafter would do, and of DELETE /app/models/{id}, which did it.
+// Removal is the answer of GET /app/removal: what removing a model or a drafter would do. DELETE
+// /app/models/{id} answers the same: what it did.
 export interface Removal {
   id: string
-  deletes: boolean // its files, for Tandem downloaded them; otherwise they stay
-  bytes: number // that this frees on disk: of files that no other model has
+  deletes: boolean // its files are deleted, because Tandem downloaded them; otherwise they stay
+  bytes: number // what this frees on disk: files that no other model has
   in_memory?: boolean // it leaves the memory first
 }
 
-// Storage is the answer of GET /app/storage: what Tandem takes of the disk, and of
-// what. What lies elsewhere or was put there by others is not counted.
+// Storage is the answer of GET /app/storage: what Tandem takes of the disk, by model, client and
+// day. Files of other programs are not counted.
 export interface Storage {
-  home: string // folder of all but the models
+  home: string // the folder of everything but models
   free: number // bytes, on the disk of that folder
   models: StoredModel[]
   checkpoints: number
   checkpoint_bytes: number
-  pinned_bytes: number // of these, of checkpoints that stay
+  pinned_bytes: number // the pinned ones among these
   runs: number
   history_bytes: number // of the database: runs, chats and all else
   by_model: Usage[] // the one with the most bytes first
-  by_client: Usage[] // likewise
+  by_client: Usage[] // the one with the most bytes first
   by_day: Usage[] // of this machine's clock, the latest first
 }
 
 // WelcomeRequest is the body of POST /app/welcome.
 export interface WelcomeRequest {
-  done: boolean // somebody has gone through the first steps, or past them; false shows them again
+  done: boolean // a person has gone through the first steps, or skipped them; false shows them again
 }
 
 // StoredModel is a model, or a drafter, that lies on the disk.
 export interface StoredModel {
   id: string
   path: string
-  bytes: number // that removing it would free, if it is Ours; otherwise of its weights
+  bytes: number // what removing it would free, if it is Ours; otherwise its weights
   ours: boolean // Tandem downloaded it
-  drafter?: boolean // it is none of its own
+  drafter?: boolean // it only drafts for another model
 }
 
-// Usage is what runs of one kind left behind.
+// Usage is what the runs of one model, client or day have left on the disk.
 export interface Usage {
   name: string
   runs: number
@@ -340,8 +336,7 @@ export interface Usage {
   bytes: number // of checkpoints
 }
 
-// DrafterRequest asks what drafts for a model, or sets it: the body of POST
-// /app/drafter.
+// DrafterRequest asks what drafts for a model, or sets it: the body of POST /app/drafter.
 export interface DrafterRequest {
   model: string
   drafter?: string
@@ -351,17 +346,17 @@ export interface DrafterRequest {
 export interface Drafter {
   model: string
   choice: string // auto, none or a folder
-  source: string // the folder it comes to; empty if there is none
+  source: string // the folder that it leads to; empty if there is none
   loaded: boolean // the model is in memory, and so is its drafter
   kind?: string // dflash or model, once loaded
-  reason?: string // why it can't be used
+  reason?: string // why the drafter cannot be used
   embedding?: string
   sliding?: string
-  trials?: Trial[] // by which measurements
+  trials?: Trial[] // the measurements that decided
   measuring?: boolean // they are not complete
 }
 
-// A Trial is what one reading of a drafter was measured at.
+// A Trial is the measurement of one reading of a drafter.
 export interface Trial {
   embedding?: string
   sliding?: string
@@ -369,8 +364,8 @@ export interface Trial {
   blocks: number
 }
 
-// A LogLine is one line of the log of the process that serves. It holds nothing
-// that a client wrote but names: no prompt, no answer, no key.
+// A LogLine is one line of the log. Of what clients write it holds names alone: no prompt, no
+// answer, no key.
 export interface LogLine {
   seq: number // counts from the start of the process, from 1 on
   time: string
@@ -378,8 +373,8 @@ export interface LogLine {
   text: string
 }
 
-// A Diagnosis is what helps others to help: no text of a request or an answer, no
-// secret, and the user's folder as ~.
+// A Diagnosis is what another person needs to help. It has no text of a request or an answer and no
+// secret, and the user's folder is written ~.
 export interface Diagnosis {
   made_at: string
   version: string
@@ -396,7 +391,7 @@ export interface Diagnosis {
   log: LogLine[] // the end of it
 }
 
-// Saved says where a file was written that somebody asked for.
+// Saved says where a file was written.
 export interface Saved {
   path: string
 }
@@ -404,26 +399,25 @@ export interface Saved {
 // CommandLine says whether the command line tool can be called by its name.
 export interface CommandLine {
   path: string // of the link, ~/.local/bin/tandem
-  program: string // that it leads to, or would
+  program: string // the program that it leads to, or would
   link: LinkKind
   on_path: boolean // the link's folder is in PATH as this process knows it
-  path_line: string // puts it there, in a shell's profile
+  path_line: string // a line for a shell's profile that puts it there
 }
 
-// Updates says whether there is a newer version. Nothing is asked of anybody
-// unless the settings say so, or a person does.
+// Updates says whether there is a newer version. The feed is asked only if the settings or a person
+// say so.
 export interface Updates {
   offered: boolean // the program was built with an address to ask
   newer: boolean // than this one
-  version?: string // that is the newest
+  version?: string // the newest one
   page?: string // where to get it
   checked_at?: string // zero = never
-  error?: string // why that failed; the version is the one that was found before
+  error?: string // why the last check failed; Version is then from an earlier one
 }
 
-// RunValues are what there is to narrow a RunQuery by: the answer of GET
-// /app/runs/values. Each lists the values that occur, the latest first, a hundred
-// at most.
+// RunValues is the answer of GET /app/runs/values: the values that occur in the fields of a
+// RunQuery. Each list has at most a hundred, the latest first.
 export interface RunValues {
   models: string[]
   clients: string[]
@@ -432,13 +426,13 @@ export interface RunValues {
   days: string[]
 }
 
-// A Key lets a program in that calls the endpoint from another machine, or
-// anywhere where one is asked for. Its name is told as the client of its runs.
+// A Key lets a program call the endpoint from another machine, or from this one where keys are
+// required. Its name is the client of its runs.
 export interface Key {
   id: number
   name: string
   created_at: string
-  used_at?: string // to the minute; zero until it is
+  used_at?: string // to the minute; zero = never
 }
 
 // KeyRequest makes a key: the body of POST /app/keys.
@@ -446,7 +440,7 @@ export interface KeyRequest {
   name: string
 }
 
-// NewKey is the answer: the only time that the key itself is told.
+// NewKey is the answer of POST /app/keys. The secret is told this once.
 export interface NewKey {
   key: Key
   secret: string // goes into Authorization: Bearer
@@ -459,17 +453,17 @@ export interface PortTaken {
   next?: number // a port that was free; 0 = none was found
 }
 
-// PortRequest is the body of POST /app/port: the port to serve at, 0 for the one
-// that was asked for before.
+// PortRequest is the body of POST /app/port: the port to serve at. 0 is the one that was asked for
+// before.
 export interface PortRequest {
   port?: number
 }
 
-// Found is the answer of GET /app/found: models on this machine, whoever put them
-// there. Nothing of them is registered unless somebody chooses it.
+// Found is the answer of GET /app/found: the models on this machine. None of them is registered
+// until a person chooses it.
 export interface Found {
   models: FoundModel[]
-  cut?: boolean // there is more than was looked at
+  cut?: boolean // there are more than were looked at
 }
 
 // FoundModel is the folder of a model.
@@ -483,69 +477,67 @@ export interface FoundModel {
   context_length: number
   kind?: string // see KindEmbedding
   registered?: boolean
-  why?: string // it cannot be served, one sentence; empty if it can
+  why?: string // why it cannot be served, one sentence; empty if it can
   needs?: Needs | null // nil if it cannot be served
 }
 
-// Needs is what a model takes of memory with a context of that length.
+// Needs is the memory that a model needs with a context of that length.
 export interface Needs {
   bytes: number
-  context: number // tokens: those asked for, or as many as there is room for
+  context: number // tokens: as asked for, or the most that there is room for
   fits: boolean
 }
 
-// Memory is the answer of GET /app/memory: what the registered models need of
-// this machine.
+// Memory is the answer of GET /app/memory: what the registered models need of this machine.
 export interface Memory {
   total: number // bytes of the machine; 0 = not known
   room: number // of them for models; 0 = not known
   models: ModelNeeds[]
 }
 
-// ModelNeeds is what one of them needs.
+// ModelNeeds is what one registered model needs.
 export interface ModelNeeds {
   id: string
   needs: Needs
 }
 
-// Catalogue is the answer of GET /app/catalogue: a short list of models that are
-// worth downloading, by the memory that they want.
+// Catalogue is the answer of GET /app/catalogue: a short list of models that are worth downloading,
+// by the memory that they need.
 export interface Catalogue {
   memory: number // bytes of the machine; 0 = not known
   class: number // of the machine: the largest From that it has the memory for; 0 = none
   models: Suggested[] // the smallest class first, and in a class the first choice first
-  why?: string // sizes are not known, one sentence
+  why?: string // why sizes are not known, one sentence
 }
 
 // Suggested is one model of the catalogue.
 export interface Suggested {
   id: string
   revision?: string // commit; empty = the branch main as it is
-  what: string // it is good for, a few words
+  what: string // what it is good for, a few words
   from: number // GiB of memory that the machine should have
-  drafter?: string // id of the one that was made for it
+  drafter?: string // id of the drafter that was made for it
   drafter_revision?: string
   bytes?: number // to download; 0 = not known
-  drafter_bytes?: number // likewise
+  drafter_bytes?: number // to download; 0 = not known
   registered?: boolean // it is there already
-  has_drafter?: boolean // and so is its drafter
+  has_drafter?: boolean // its drafter is there too
 }
 
-// AtLogin says whether Tandem starts at login: the answer of GET /supervisor/login,
-// which the window asks at the menu bar's door. A POST takes it, and sets On.
+// AtLogin says whether Tandem starts at login. It is the answer of GET /supervisor/login, which the
+// window asks at the menu bar's door. POST takes one and sets On.
 export interface AtLogin {
   known: boolean // it can be chosen here
   on: boolean
 }
 
-// A Machine is the answer of GET /app/machine: what this computer is, as far as it
-// tells.
+// A Machine is the answer of GET /app/machine: what this computer is, as far as the system tells.
 export interface Machine {
-  chip?: string // as its maker calls it
+  chip?: string // its name, as the maker writes it
   cores: number
-  fast_cores?: number // of these, where the others save power
+  fast_cores?: number // the ones that do not save power
   memory: number // bytes; 0 = not known
-  room: number // of them for models; 0 = not known
+  room: number // bytes of it for models; 0 = not known
   system: string // macOS 26.1
   kind: string // darwin/arm64
   engine: string // MLX's version and what it computes on
@@ -589,14 +581,13 @@ export interface ModelSettingsState {
   drafters?: string[] // ids in the hub's cache that could be chosen
 }
 
-// Replayed is the answer of POST /app/runs/{id}/verify: how the answer of a run
-// compares to what the model says with nothing restored and nothing drafted. The
-// run keeps the latest.
+// Replayed is the answer of POST /app/runs/{id}/verify. It compares the answer of a run with what
+// the model says when nothing is restored and nothing is drafted. The run keeps the latest.
 export interface Replayed {
   run: number
   at: string // when they were compared
   tokens: number // of the answer
-  same: number // of them, from the first on
+  same: number // how many of them are the same, from the first on
   answered?: string
   now?: string
   forgotten?: boolean
@@ -605,11 +596,11 @@ export interface Replayed {
 
 // VerifyRequest is the body of POST /app/runs/{id}/verify.
 export interface VerifyRequest {
-  progress?: boolean // events, as VerifyProgress has them, in place of the verdict alone
+  progress?: boolean // answer with events, see VerifyProgress, not with the verdict alone
 }
 
-// VerifyProgress is one event of a verification. The stream ends with one that has
-// Verdict set, or with an error event.
+// VerifyProgress is one event of a verification. The last event has Verdict set, or is an error
+// event.
 export interface VerifyProgress {
   same: number // tokens that came again so far
   tokens: number // of the answer
@@ -638,29 +629,29 @@ export interface PhaseTime {
   ms: number
 }
 
-// Settings are what a person can set, by their names in JSON. The hub's token is
-// not among them: it is written and never read, see SettingHubToken.
+// Settings are what a person can set, by their names in JSON. The hub's token is not among them: it
+// is written and never read, see SettingHubToken.
 export interface Settings {
   port: number // of the endpoint
-  network: boolean // the endpoint answers other machines too, which need a key
-  require_key: boolean // programs on this machine need one as well
+  network: boolean // other machines may call, with a key
+  require_key: boolean // programs on this machine need a key too
   allowed_hosts: string[] // names by which the endpoint may be called, beside this machine's own
   allowed_origins: string[] // pages and apps that may call /v1 from a browser
   hub_cache: string // folder that models are downloaded to, absolute
-  hub_endpoint: string // where from; empty = huggingface.co
-  hub_proxy: string // on the way there; empty = as the system says
-  model_folders: string[] // that are searched for models, absolute
+  hub_endpoint: string // where models are downloaded from; empty = huggingface.co
+  hub_proxy: string // proxy on the way there; empty = as the system is set
+  model_folders: string[] // further folders that are searched for models, absolute
   checkpoint_memory: number // bytes at most; 0 = by the machine
   checkpoint_disk: number // bytes at most; 0 = by the machine
   idle_unload_minutes: number // after which an idle model leaves the memory; 0 = never
-  keep_requests: KeepRequests // how long the tokens of requests stay with their runs
-  load_on_request: LoadOnRequest // what comes of a request for a model that is not in memory
+  keep_requests: KeepRequests // see KeepRequests
+  load_on_request: LoadOnRequest // see LoadOnRequest
   menu_speed: boolean // tokens per second beside the icon in the menu bar
   start_hidden: boolean // the menu bar opens no window when it starts
-  check_updates: boolean // once a day
+  check_updates: boolean // ask for a newer version once a day
 }
 
-// SettingState says where the value of a setting comes from.
+// SettingState says what decides a setting.
 export interface SettingState {
   name: string
   source: Source
@@ -678,7 +669,7 @@ export interface SettingsState {
   link?: string
 }
 
-// Automatic is what settings come to that are 0 and so left to Tandem, in bytes.
+// Automatic has the values, in bytes, of settings that are 0 and so left to Tandem.
 export interface Automatic {
   checkpoint_memory: number
   checkpoint_disk: number // as much is free now; 0 = not known
@@ -687,11 +678,11 @@ export interface Automatic {
 // Speculation says how a request was decoded, round by round.
 export interface Speculation {
   rounds: RoundRun[] // of the first choice, in order
-  cut?: number // rounds behind those, which were not kept
+  cut?: number // rounds after those, which were not kept
   drafted_at: number[]
   accepted_at: number[]
   block_ms?: BlockMS | null // of the first choice; nil without drafts
-  asked?: Asked | null // nil if nothing was
+  asked?: Asked | null // nil if the request said nothing
 }
 
 // Asked is what a request said of speculation.
@@ -703,21 +694,20 @@ export interface Asked {
   exact?: boolean
 }
 
-// BlockMS are the times of rounds with drafts: the mean of the first eight,
-// which also pay for what is set up on the way, the mean of all, and the
-// longest.
+// BlockMS are the times of rounds with drafts. The first eight also pay for what is set up on the
+// way.
 export interface BlockMS {
   first8: number
   mean: number
   max: number
 }
 
-// A RoundRun is some rounds in a row that were alike: how many tokens each
-// drafted, how many of those stood, and how many rounds there were.
+// A RoundRun stands for equal rounds in a row: tokens drafted by each, tokens that stood, and the
+// number of rounds.
 export type RoundRun = [number, number, number]
 
-// State is the answer of GET /app/state. To who accepts text/event-stream it is
-// told again whenever it changes: see [Follower].
+// State is the answer of GET /app/state. A client that accepts text/event-stream gets it again
+// after each change: see [Follower].
 export interface State {
   rev?: number // counts the events of a stream, from 1 on
   version: string
@@ -726,33 +716,33 @@ export interface State {
   address: string // http://127.0.0.1:8263; empty while the endpoint is closed
   started_at: string
   phase: Phase
-  choice: string // id behind the name "tandem"
+  choice: string // the id that the name "tandem" stands for
   loading?: Loading | null // nil unless a model is being loaded
-  loaded: Loaded | null // the choice if it is in memory, else the model that was used last; nil if none is
+  loaded: Loaded | null // the chosen model if it is in memory, else the one used last; nil if none is
   error?: string // what failed, one sentence
-  warning?: string // what is not as it should be while all works, one sentence
-  in_memory: Loaded[] // all models in memory, in the order in which they were loaded
+  warning?: string // what is not as it should be although all works, one sentence
+  in_memory: Loaded[] // all models in memory, in the order of their loads
   port_taken?: PortTaken | null
   endpoint_closed?: boolean
   menu_speed?: boolean
-  welcome?: boolean // nobody has gone through the first steps yet, or past them
+  welcome?: boolean // the first steps have been neither gone through nor skipped
   context_limit?: number
   models: Choosable[] // the registry, the last used first
   downloads: Download[] // oldest first
   active_bytes: number // MLX, now
   peak_bytes: number // MLX, since start
-  memory_room?: number // that models may take of the machine's, in bytes; 0 = not known
+  memory_room?: number // bytes that models may take; 0 = not known
   active: Active[] // requests in flight, oldest first; the server fills it in
-  measuring?: BenchProgress | null // how far a bench is, nil if none runs
+  measuring?: BenchProgress | null // how far a bench is; nil if none runs
 }
 
-// Choosable is a model of the registry, as much as it takes to choose.
+// Choosable is what it takes to choose a model of the registry.
 export interface Choosable {
   id: string
   load_ms?: number // of the last load; 0 = never loaded
 }
 
-// Download is a pull that goes on by itself, or that a person stopped.
+// Download is a pull that goes on by itself, or that a person paused.
 export interface Download {
   id: string
   done: number // bytes, all files together
@@ -783,7 +773,7 @@ export interface Loaded {
   no_drafter?: string // why there is none, where there should be
   bytes: number // of memory: its weights and its drafter's; 0 = not known
   needs: number // of memory, with a whole context; 0 = not known
-  in_use?: boolean // something holds it, a request for one: it cannot be unloaded now
+  in_use?: boolean // a request uses it, so it cannot be unloaded now
 }
 
 // Active is one request in flight.
@@ -796,7 +786,7 @@ export interface Active {
   prompt_done: number // prompt tokens evaluated
   prompt_tokens: number
   completion_tokens: number
-  per_second: number // tokens, of late; 0 before the second token
+  per_second: number // tokens, over the last seconds; 0 before the second token
   verifies: number // rounds with drafts
   accepted: number // tokens that were drafted and stood
 }
@@ -820,11 +810,9 @@ export interface Model {
   kind?: string // see KindEmbedding; empty if it goes on with texts
 }
 
-// Run is one row of the history, field for field that of package storage:
-// what one request cost. It holds no text but that of two tokens, in Parted and
-// in Verdict. Of a request with several choices
-// the counts are sums, except that a prompt shared by choices counts once;
-// durations are the longest choice's.
+// Run is one row of the history, field for field that of package storage: what one request took. It
+// holds no text but the tokens in Parted and Verdict. If a request has several choices, counts are
+// sums and durations are the longest choice's. A prompt that choices share counts once.
 export interface Run {
   id: number
   started_at: string
@@ -859,15 +847,15 @@ export interface Run {
   prediction_rejected: number
   repeats: number
   speculation?: unknown
-  matched_tokens: number // of the prompt, that some text in memory or on disk begins with
+  matched_tokens: number // tokens of the prompt that some text in memory or on disk begins with
   parted?: unknown
-  resumes: number // id of the run whose answer this one completes; 0 = of none
+  resumes: number // the run whose answer this one completes; 0 = none
   verdict?: unknown
   message?: string
 }
 
-// ModelRequest names a model: the body of POST /app/load, and of POST /app/unload,
-// where an empty one means all that are in memory.
+// ModelRequest names a model. It is the body of POST /app/load and of POST /app/unload, where an
+// empty name means all models in memory.
 export interface ModelRequest {
   model: string
 }
@@ -887,31 +875,30 @@ export interface PullRequest {
 // DropRequest is the body of POST /app/downloads/drop.
 export interface DropRequest {
   id: string
-  discard?: boolean // what Tandem fetched of it is deleted; otherwise it stays in the cache
+  discard?: boolean // delete what Tandem fetched of it; otherwise it stays in the cache
 }
 
-// Progress is one event of a pull. The stream ends with an event that has
-// Model set, or with an error event. What is pulled is registered, unless it
-// is a drafter.
+// Progress is one event of a pull. The last event has Model set, or is an error event. A model that
+// is pulled is registered; a drafter is not.
 export interface Progress {
   done: number // bytes, all files together
   total: number // bytes, all files together
   per_second: number // bytes, over the last seconds
   waiting?: string // why nothing moves, e.g. a pause between attempts
-  note?: string // what a person should know of a pull that succeeds; at most one event has it
+  note?: string // what a person should know although the pull succeeds; at most one event has it
   model?: Model | null
 }
 
-// SessionCode is the answer of POST /app/session on the socket: a code that
-// buys one session, once, before it expires.
+// SessionCode is the answer of POST /app/session on the socket. The code buys one session, once,
+// before it expires.
 export interface SessionCode {
   code: string
   expires_at: string
   url: string // http://127.0.0.1:PORT/#CODE
 }
 
-// Session is what POST /app/session over TCP gives for a code: the token that
-// goes into Authorization: Bearer.
+// Session is the answer of POST /app/session over TCP: the token for the header Authorization:
+// Bearer.
 export interface Session {
   session: string
 }
