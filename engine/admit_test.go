@@ -102,8 +102,8 @@ func TestRequestAfterACancelledOneStarts(t *testing.T) {
 	}
 }
 
-// TestAloneThereIsRoom: one that takes more than there is runs by itself.
-func TestAloneThereIsRoom(t *testing.T) {
+// TestRequestAloneAlwaysHasRoom runs a request that takes more than there is by itself.
+func TestRequestAloneAlwaysHasRoom(t *testing.T) {
 	f, started, release := crowded(t, 5)
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 8), MaxTokens: new(8)}, 0)
 	<-started
@@ -118,8 +118,9 @@ func TestAloneThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestRoomCountsWhatIsLeft: a limit is cut to the context before it is counted.
-func TestRoomCountsWhatIsLeft(t *testing.T) {
+// TestLimitIsCutBeforeItIsCounted holds that a limit is cut to the context before its bytes are
+// counted.
+func TestLimitIsCutBeforeItIsCounted(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	limit, err := f.check(Request{Prompt: make([]int32, 10), MaxTokens: new(100)})
 	if most := newTask(t.Context(), Request{Prompt: make([]int32, 10)}, 0, limit, f.tok).maxPositions(); err != nil || most != 16 {
@@ -146,12 +147,13 @@ func TestCompletionStartsBesideAChatThatHasTheMemory(t *testing.T) {
 		t.Errorf("the long prompt was read in forward %d, beside the first request: %v", waited, f.chain.Forwards)
 	}
 	if next <= at || next > waited {
-		t.Errorf("the other short prompt was read in forward %d, want behind the short one and before the long one: %v", next, f.chain.Forwards)
+		t.Errorf("the other short prompt was read in forward %d, want after the short one and before the long one: %v", next, f.chain.Forwards)
 	}
 }
 
-// TestNoRoomForShortRequests: where a whole context takes all, short ones wait like others.
-func TestNoRoomForShortRequests(t *testing.T) {
+// TestShortRequestsWaitWhereAContextTakesAll holds that short requests wait like others where a
+// whole context takes all memory.
+func TestShortRequestsWaitWhereAContextTakesAll(t *testing.T) {
 	f, started, release := stopped(t, Options{Room: 30, Short: 5, ContextLength: 30})
 	first := begin(f, t.Context(), Request{Prompt: make([]int32, 10)}, 0)
 	<-started

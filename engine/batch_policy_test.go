@@ -59,7 +59,7 @@ func TestGuessesDoNotSlowDownOtherAnswers(t *testing.T) {
 		{"what the rest costs is not measured", []time.Duration{0, 25 * ms}, []bid{one(3, 12*ms)}, 2, 0},
 		{"what all cost is not measured, and may be as little as of fewer", []time.Duration{10 * ms}, []bid{one(3, 12*ms), one(3, 12*ms)}, 2, 2},
 		{"nor does it pay then", []time.Duration{10 * ms}, []bid{one(2, 12*ms), one(2, 12*ms)}, 2, 0},
-		{"nobody bids", []time.Duration{10 * ms, 11 * ms}, nil, 2, 0},
+		{"no bids", []time.Duration{10 * ms, 11 * ms}, nil, 2, 0},
 	} {
 		var p batchPolicy
 		for i, cost := range c.steps {

@@ -11,10 +11,10 @@ import (
 	"tandem/engine/lm"
 )
 
-// TestCancelAnywhere counts the forwards that begin after the cancel, in each kind of
-// work there is: the round under way may have its step yet, and what is carried is
-// evaluated, for the caches to hold it.
-func TestCancelAnywhere(t *testing.T) {
+// TestCancelEndsEveryKindOfWorkWithinOneRound counts the forwards that begin after the cancel, in
+// each kind of work. Two may: the round under way may have its step, and carried tokens are
+// evaluated, so that the caches hold them.
+func TestCancelEndsEveryKindOfWorkWithinOneRound(t *testing.T) {
 	for name, c := range map[string]struct {
 		r      Request
 		at     int  // the forward in which the cancel comes
@@ -88,7 +88,7 @@ func TestCancelAnywhere(t *testing.T) {
 				t.Errorf("forward %d ran, the cancel came in forward %d", last, c.at)
 			}
 			f.chain.OnForward = nil
-			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)}) // behind what was dispatched and not read
+			f.run(t, Request{Prompt: counting(0, 1), MaxTokens: new(1)}) // after what was dispatched and not read
 			if left := f.thread.Memory().Active; left != before {
 				t.Errorf("%d bytes are left in MLX", left-before)
 			}
@@ -96,9 +96,9 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 }
 
-// TestCancelledReading: one that is cancelled has no further chunk, be it in flight or
-// in the queue, and others go on.
-func TestCancelledReading(t *testing.T) {
+// TestCancelledReadingHasNoFurtherChunk cancels readings in flight and in the queue, while others
+// go on.
+func TestCancelledReadingHasNoFurtherChunk(t *testing.T) {
 	for _, waits := range []bool{false, true} {
 		f, halts := halting(t, Options{Chunk: 4, Active: 2}, 2)
 		first := beginReading(f, "a", 40, 0)

@@ -15,7 +15,7 @@ func (e *Engine) check(r Request) (limit int, err error) {
 		return invalid("the prompt is empty; send at least one token")
 	}
 	if len(r.Generated) > 0 && r.PromptLogprobs {
-		return invalid("a prompt cannot be scored that has something generated behind it; leave out one of both")
+		return invalid("a scored prompt cannot have generated tokens after it; leave out one of the two")
 	}
 	unknown := func(id int32) bool { return id < 0 || int(id) >= e.config.VocabSize }
 	if i := slices.IndexFunc(r.Prompt, unknown); i >= 0 {

@@ -53,7 +53,7 @@ func (t *entries) Peek(_ []int32, n int) int {
 
 func (t *entries) Propose(s *mlx.Scope, history []int32, n int) draft.Proposal {
 	if at := t.first + t.caches[0].Offset(); at != len(history)-1 {
-		s.Fail(fmt.Errorf("a context of %d rows behind %d tokens", at, len(history)))
+		s.Fail(fmt.Errorf("a context of %d rows after %d tokens", at, len(history)))
 	}
 	next := t.text[len(history):min(len(history)+n, len(t.text))]
 	if len(next) == 0 {
@@ -93,10 +93,10 @@ func (t *entries) Keep(s *mlx.Scope, from, to int) ([]*cache.Snapshot, error) {
 func (t *entries) Arrays() []*mlx.Array { return t.caches.Arrays() }
 func (t *entries) Free(s *mlx.Scope)    { t.caches.Free(s) }
 
-// TestContextsOfAnswers: what a draft knows of an answer is kept with each of its
-// checkpoints, whether they fall into plain steps or into blocks, and comes back
-// whole with the deepest.
-func TestContextsOfAnswers(t *testing.T) {
+// TestDraftContextComesBackWithItsCheckpoint holds that what a draft knows of an answer is kept
+// with each of its checkpoints, in plain steps and in blocks, and comes back whole with the
+// deepest.
+func TestDraftContextComesBackWithItsCheckpoint(t *testing.T) {
 	script := counting(0, 1000)
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
@@ -118,9 +118,9 @@ func TestContextsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestContextsOfCancelled: an answer that is stopped leaves what its draft knew up
-// to the last token, of which the draft had yet to hear.
-func TestContextsOfCancelled(t *testing.T) {
+// TestStoppedAnswerLeavesItsWholeDraftContext stops an answer whose draft has not been told of the
+// last token. The context is kept up to that token.
+func TestStoppedAnswerLeavesItsWholeDraftContext(t *testing.T) {
 	script := counting(0, 1000)
 	for i, how := range []Speculation{{Depth: new(3)}, {Depth: new(3)}, {Depth: new(7), Rollback: Undo}} {
 		d := &chronicle{text: script, silent: i == 0}

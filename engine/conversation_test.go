@@ -14,7 +14,7 @@ import (
 )
 
 // cut runs a request that is cancelled in its at-th forward, from 0, checks the
-// trie behind it and returns how many tokens came.
+// trie after it and returns how many tokens came.
 func (f *fixture) cut(t *testing.T, r Request, at int) (tokens int) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -35,7 +35,7 @@ func (f *fixture) cut(t *testing.T, r Request, at int) (tokens int) {
 	return tokens
 }
 
-// strangers runs requests that nobody else's text begins like, more of them than
+// strangers runs requests with beginnings of their own, more of them than
 // can leave their caches.
 func (f *fixture) strangers(t *testing.T) {
 	t.Helper()
@@ -48,10 +48,10 @@ func (f *fixture) strangers(t *testing.T) {
 // checkpoint before it: what an answer is captured every so often.
 const interval = 64
 
-// TestConversation: each turn is restored exactly as far as the one before it
-// was evaluated, and a turn that is said in other words loses no more than lies
-// between two checkpoints, also when others came in between.
-func TestConversation(t *testing.T) {
+// TestTurnLosesAtMostOneCheckpointInterval restores each turn exactly as far as the one before it
+// was evaluated. A turn that is said in other words loses no more than lies between two
+// checkpoints, also when others came in between.
+func TestTurnLosesAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, others := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, others %v", layout, others), func(t *testing.T) {
@@ -97,9 +97,9 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestPromptInPieces: a client that gives up too early and asks again gets
-// further each time, and what it left serves others that begin alike.
-func TestPromptInPieces(t *testing.T) {
+// TestClientThatGivesUpGetsFurtherEachTime cancels a long prompt early and asks again. What was
+// left serves others that begin alike too.
+func TestClientThatGivesUpGetsFurtherEachTime(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		t.Run(string(layout), func(t *testing.T) {
 			f := recalling(t, layout, Options{Chunk: 32})
@@ -126,9 +126,9 @@ func TestPromptInPieces(t *testing.T) {
 	}
 }
 
-// TestOthersGiveUp: whatever others begin and give up, beginnings of the main
-// text among it, costs that text no more than lies between two checkpoints.
-func TestOthersGiveUp(t *testing.T) {
+// TestCancelledOthersCostAtMostOneCheckpointInterval has others begin and give up texts, beginnings
+// of the main text too. They cost that text no more than lies between two checkpoints.
+func TestCancelledOthersCostAtMostOneCheckpointInterval(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, depth := range []int{0, 5} {
 			t.Run(fmt.Sprintf("%s, %d drafts", layout, depth), func(t *testing.T) {
@@ -164,11 +164,10 @@ func TestOthersGiveUp(t *testing.T) {
 	}
 }
 
-// TestGivenUpAnywhere cancels requests in every round, while the prompt is
-// evaluated and while the answer grows. What they recorded is what their caches
-// hold: a request that goes on with it restores all of it that can be, and
-// says the same. In the end nothing of it is left in memory.
-func TestGivenUpAnywhere(t *testing.T) {
+// TestCancelInAnyRoundLeavesSoundCaches cancels requests in every round, while the prompt is
+// evaluated and while the answer grows. A request that goes on with what they recorded restores all
+// that can be restored, and says the same. In the end nothing of it is left in memory.
+func TestCancelInAnyRoundLeavesSoundCaches(t *testing.T) {
 	const prompt, chunk = 100, 32 // four chunks
 	script := counting(0, 1000)
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -178,7 +177,7 @@ func TestGivenUpAnywhere(t *testing.T) {
 				f := recalling(t, layout, Options{Chunk: chunk, Drafters: []draft.Drafter{d}})
 				before := f.thread.Memory().Active
 				for at := range 24 {
-					f.dropCheckpoints() // by nobody else: no request is in flight
+					f.dropCheckpoints() // no request is in flight
 					var seen Stats
 					n := f.cut(t, Request{Prompt: script[:prompt], Speculation: way, Done: func(s Stats) { seen = s }}, at)
 					if n > seen.CompletionTokens {

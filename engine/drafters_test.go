@@ -33,11 +33,10 @@ func similar(table [][]float32, noise float64, vocab int) [][]float32 {
 	return out
 }
 
-// TestModelDraft decodes with a smaller model that agrees with the target
-// always, mostly or not at all: the tokens are those of plain decoding
-// whatever it says, with either rollback, on rings and full caches, and
-// whatever the chunk.
-func TestModelDraft(t *testing.T) {
+// TestModelDraftKeepsThePlainOutput decodes with a smaller model that agrees with the target
+// always, mostly or not at all. The tokens are those of plain decoding, with either rollback, on
+// rings and full caches, for every chunk.
+func TestModelDraftKeepsThePlainOutput(t *testing.T) {
 	const vocab = 64
 	table := wild(vocab)
 	th, err := mlx.NewThread(mlx.Options{CPU: true})
@@ -129,9 +128,9 @@ func TestModelDraft(t *testing.T) {
 	}
 }
 
-// TestModelDraftFollows: what was restored a smaller model reads piece by piece, beside
-// plain steps, and drafts from when it is level.
-func TestModelDraftFollows(t *testing.T) {
+// TestModelDraftCatchesUpBesidePlainSteps holds that a smaller model reads a restored text piece by
+// piece, beside plain steps, and drafts as soon as it has caught up.
+func TestModelDraftCatchesUpBesidePlainSteps(t *testing.T) {
 	const vocab, chunk = 50, 64
 	f := newFixture(t, enginetest.Cycle(vocab), Options{})
 	f.Engine.Close()
@@ -162,9 +161,9 @@ func (m limited) Config() lm.Config {
 	return c
 }
 
-// TestModelDraftEnds: beyond its context a smaller model drafts no more, and
-// an id that it has no token for is the end of its draft, not of the request.
-func TestModelDraftEnds(t *testing.T) {
+// TestModelDraftEndsWithItsContext holds that a smaller model drafts no more beyond its context. An
+// id that it has no token for ends its draft, not the request.
+func TestModelDraftEndsWithItsContext(t *testing.T) {
 	const vocab = 64
 	for _, c := range []struct {
 		name    string

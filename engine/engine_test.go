@@ -205,10 +205,9 @@ func (w *witness) Free(s *mlx.Scope) {
 	w.Attention.Free(s)
 }
 
-// TestCachesHoldWhatWasRead checks the invariant every way a generation can
-// end, short of and beyond the ring's size: the step in flight is rolled back,
-// and both caches hold the tokens before the last one read. The scheduler runs
-// ahead of a range that is left, by how much nobody knows.
+// TestCachesHoldWhatWasRead checks the invariant for every way a generation can end, within the
+// ring's size and beyond it. The step in flight is rolled back, and both caches hold the tokens
+// before the last one read. How far the scheduler runs ahead of a range that is left is not known.
 func TestCachesHoldWhatWasRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -219,7 +218,7 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 		{"limit", Request{MaxTokens: new(5)}, nil, 5},
 		{"eos", Request{}, []int32{'g'}, 6},
 		{"stop", Request{Stop: []string{"fg"}}, nil, 6},
-		{"stopper", Request{Stop: []string{"cd"}, Stopper: behind(3, "fg")}, nil, 6},
+		{"stopper", Request{Stop: []string{"cd"}, Stopper: stopsAfter(3, "fg")}, nil, 6},
 		{"break", Request{}, nil, 0},
 	} {
 		for _, x := range []struct {
@@ -298,8 +297,8 @@ func TestCachesHoldWhatWasRead(t *testing.T) {
 	}
 }
 
-// TestStepsWriteInPlace decodes over caches of 40 MB. A step that is
-// dispatched before its predecessor was read would copy them.
+// TestStepsWriteInPlace decodes over caches of 40 MB. A step that is dispatched before its
+// predecessor was read would copy them.
 func TestStepsWriteInPlace(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
 	f.chain.Wide = 2048

@@ -141,7 +141,7 @@ type guesser struct {
 	sure  bool       // says nothing of it, as one that looks its guesses up
 }
 
-// newGuesser guesses what the target says on average, given its logits behind
+// newGuesser guesses what the target says on average, given its logits after
 // each prefix.
 func newGuesser(s *mlx.Scope, logits [][]float32) *guesser {
 	table := make([]float32, episode*words)

@@ -21,10 +21,9 @@ func (m *shaped) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
 	return m.Chain.Forward(s, b, taps)
 }
 
-// TestExactForwards checks that all forwards behind the prompt of an exact
-// request have the same number of rows and nobody else's, and say which are
-// padding.
-func TestExactForwards(t *testing.T) {
+// TestExactForwardsHaveOneShape checks that all forwards after the prompt of an exact request have
+// the same number of rows, are not shared, and say which rows are padding.
+func TestExactForwardsHaveOneShape(t *testing.T) {
 	d := &enginetest.Scripted{Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}
 	for i := range 200 {
 		d.Text = append(d.Text, int32(i%50))

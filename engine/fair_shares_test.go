@@ -91,7 +91,7 @@ func TestFairShares(t *testing.T) {
 		}
 	})
 	t.Run("a long prompt is read on beside endless short ones of its own client", func(t *testing.T) {
-		for _, other := range []string{"a", "b"} { // whoever else reads
+		for _, other := range []string{"a", "b"} { // the other client that reads
 			ends, _ := simulate(slices.Concat([]text{{"a", 0, 16}}, many("a", 400, 1, 1), many(other, 400, 1, 1)))
 			if end := ends[0]; end > 2*oldestEvery*16 {
 				t.Errorf("beside %s: 16 chunks take %d", other, end)
@@ -107,7 +107,7 @@ func TestFairShares(t *testing.T) {
 			}
 		}
 		if n < 50-maxLead {
-			t.Errorf("behind 200 chunks of its own, beside a newcomer it got %d of 100", n)
+			t.Errorf("after 200 chunks of its own, beside a newcomer it got %d of 100", n)
 		}
 	})
 	t.Run("a long prompt is read on beside endless new clients", func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestClientsGetEqualShares(t *testing.T) {
 		}
 		_, whose := simulate(texts)
 		got := map[string]int{}
-		for _, c := range whose[:300] { // nobody is through
+		for _, c := range whose[:300] { // none is read to its end
 			got[c]++
 		}
 		bound := 2*maxLead + max(0, 300/oldestEvery-300/clients)

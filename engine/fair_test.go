@@ -156,7 +156,7 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 			if active < clients {
 				continue
 			}
-			// From the last chunk on nobody is left out until the first one ends.
+			// From the last chunk on none is left out until the first one ends.
 			last := 0
 			for i, rows := range f.chain.Forwards {
 				if len(rows) == 1 && rows[0] > 1 {
@@ -176,7 +176,7 @@ func TestSlowestOfEqualRequestsTakesAtMostTwiceTheMedian(t *testing.T) {
 // of the other where the memory has room for one at a time.
 func TestChatAndEmbeddingsTakeTurnsWhereOneFits(t *testing.T) {
 	bytes := func(n int) int64 { return int64(n) }
-	for name, many := range map[string]bool{"one reading behind requests": false, "one request behind readings": true} {
+	for name, many := range map[string]bool{"one reading after requests": false, "one request after readings": true} {
 		t.Run(name, func(t *testing.T) {
 			f, halts := halting(t, Options{Chunk: 64, Text: bytes, Room: 50}, 0)
 			var all []<-chan error
@@ -228,7 +228,7 @@ func TestChatStartsBesideAnyNumberOfEmbeddings(t *testing.T) {
 }
 
 // TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces holds that embeddings of a search need
-// no place, whoever waits for one, and come one after the other.
+// no place, even while others wait for one, and come one after the other.
 func TestSearchIsAnsweredWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	f, halts := halting(t, Options{Active: 2}, 0, 8)
 	long := func(prompt, queued int) <-chan error {
@@ -266,7 +266,7 @@ func TestEndlessCompletionsDoNotKeepAChatWaiting(t *testing.T) {
 	ends(t, all...)
 	long := f.forward(6)
 	if after := f.prompts(2, long, len(f.chain.Forwards)); after < 5 {
-		t.Errorf("the long one was begun in forward %d, with %d of the short ones behind it", long, after)
+		t.Errorf("the long one was begun in forward %d, with %d of the short ones after it", long, after)
 	}
 }
 
@@ -290,6 +290,6 @@ func TestCompletionStartsWhileLongAnswersHoldAllPlaces(t *testing.T) {
 	}
 	third := f.forward(21)
 	if after := f.prompts(3, third, len(f.chain.Forwards)); third < 40 || after < 5 {
-		t.Errorf("the third long one was read in forward %d, with %d short ones behind it: %v", third, after, f.chain.Forwards)
+		t.Errorf("the third long one was read in forward %d, with %d short ones after it: %v", third, after, f.chain.Forwards)
 	}
 }

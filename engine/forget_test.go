@@ -9,9 +9,9 @@ import (
 	"tandem/engine/cache"
 )
 
-// TestForgetWaiting: a request that came before everything was forgotten leaves
-// nothing, though it had not begun; the one behind it does.
-func TestForgetWaiting(t *testing.T) {
+// TestWaitingRequestLeavesNothingAfterForget forgets everything while a request waits in the queue.
+// That request leaves nothing; the one after it does.
+func TestWaitingRequestLeavesNothingAfterForget(t *testing.T) {
 	prompt, dir := counting(0, 100), t.TempDir()
 	opts := Options{Active: 1, Store: newStore(t, dir)}
 	f := recalling(t, cache.Ring, opts)

@@ -55,10 +55,10 @@ func (f *fixture) together(list []Request) []ending {
 	return out
 }
 
-// TestGrammarsShare: requests under grammars share their steps with others, and all
-// say what they say alone, down to the log-probabilities; one that ends, or whose
+// TestRequestsUnderGrammarsShareSteps holds that requests under grammars share their steps with
+// others and say what they say alone, down to the log-probabilities. One that ends, or whose
 // grammar fails, ends alone.
-func TestGrammarsShare(t *testing.T) {
+func TestRequestsUnderGrammarsShareSteps(t *testing.T) {
 	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 }
 	for _, temperature := range []float64{0, 1} {
 		for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
@@ -99,8 +99,8 @@ func TestGrammarsShare(t *testing.T) {
 	}
 }
 
-// TestGrammarsShareMemory: what steps under grammars make is freed.
-func TestGrammarsShareMemory(t *testing.T) {
+// TestGrammarStepsFreeTheirMemory holds that steps under grammars free what they make.
+func TestGrammarStepsFreeTheirMemory(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{})
 	once := func() int64 {
 		f.together([]Request{
@@ -116,9 +116,9 @@ func TestGrammarsShareMemory(t *testing.T) {
 	}
 }
 
-// TestGrammarsTakeTurns: a request under a grammar goes from steps to blocks and back,
-// beside others, and says the same.
-func TestGrammarsTakeTurns(t *testing.T) {
+// TestGrammarGoesFromStepsToBlocksAndBack moves a request under a grammar from steps to blocks and
+// back, beside others. It says the same.
+func TestGrammarGoesFromStepsToBlocksAndBack(t *testing.T) {
 	text := counting(0, 400)
 	for _, rollback := range []Rollback{Trim, Undo} {
 		d := &enginetest.Scripted{Text: text, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}

@@ -9,9 +9,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestGrammarTexts: what is generated under a grammar is what may be there, whoever
-// drafts and however deep, with the ids of plain decoding.
-func TestGrammarTexts(t *testing.T) {
+// TestGrammarHoldsWhoeverDrafts holds that the output under a grammar is allowed by it, with the
+// ids of plain decoding, for every drafter and depth.
+func TestGrammarHoldsWhoeverDrafts(t *testing.T) {
 	prompt := counting(0, 20)
 	thirds := func(text []int32, id int32) bool { return (int(id)+len(text)/7)%3 == 0 } // another third after a while
 	for _, temperature := range []float64{0, 1} {
@@ -55,8 +55,8 @@ func TestGrammarTexts(t *testing.T) {
 	}
 }
 
-// TestGrammarSyncs: a round with drafts reads them first, and nothing else.
-func TestGrammarSyncs(t *testing.T) {
+// TestGrammarRoundHasTwoSyncs holds that a round with drafts reads these first, and nothing else.
+func TestGrammarRoundHasTwoSyncs(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 3} {
 		f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50}}})
@@ -75,8 +75,9 @@ func TestGrammarSyncs(t *testing.T) {
 	}
 }
 
-// TestGrammarEnds: a text ends where it is complete, in the midst of a block too.
-func TestGrammarEnds(t *testing.T) {
+// TestGrammarEndsTheTextInsideABlock holds that a text ends where it is complete, inside a block
+// too.
+func TestGrammarEndsTheTextInsideABlock(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 7} {
 		for n := 1; n <= 9; n++ {
@@ -89,8 +90,8 @@ func TestGrammarEnds(t *testing.T) {
 	}
 }
 
-// TestGrammarGoesOn: what was generated before is followed first.
-func TestGrammarGoesOn(t *testing.T) {
+// TestGrammarFollowsGeneratedTokensFirst resumes an answer under a grammar.
+func TestGrammarFollowsGeneratedTokensFirst(t *testing.T) {
 	script := counting(0, 400)
 	f := newFixture(t, enginetest.Cycle(50), Options{})
 	tokens, _, stats := f.run(t, Request{Prompt: script[:20], Generated: script[20:25], Grammar: &sieve{vocab: 50, length: 9}})
@@ -107,9 +108,9 @@ func TestGrammarGoesOn(t *testing.T) {
 	}
 }
 
-// TestGrammarFails: a grammar that cannot be followed any further ends its request
-// alone, behind what was generated.
-func TestGrammarFails(t *testing.T) {
+// TestFailedGrammarEndsItsRequestAlone holds that a grammar that cannot be followed any further
+// ends its request, after what was generated, and no other.
+func TestFailedGrammarEndsItsRequestAlone(t *testing.T) {
 	script := counting(0, 400)
 	for _, depth := range []int{0, 5} {
 		for _, at := range []int{0, 1, 12} {

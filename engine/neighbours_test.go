@@ -7,8 +7,8 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestSetRoom: a request that came when there was less room waits until it fits, or
-// until there is more; what was in flight stays.
+// TestSetRoom holds that a request that does not fit waits until it does, or until there is more
+// room. What is in flight stays.
 func TestSetRoom(t *testing.T) {
 	for _, grows := range []bool{false, true} {
 		f, started, release := crowded(t, 100)
@@ -31,9 +31,9 @@ func TestSetRoom(t *testing.T) {
 	}
 }
 
-// TestNeighboursTeachNothing: rounds beside another engine's do not tell what they
-// cost, and none is drafted deeper for it.
-func TestNeighboursTeachNothing(t *testing.T) {
+// TestRoundsBesideAnotherEngineTeachNothing holds that such rounds are not measured, and that none
+// is drafted deeper because of them.
+func TestRoundsBesideAnotherEngineTeachNothing(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		var l ledger
 		var n Neighbours
@@ -65,9 +65,9 @@ func (*learned) LoadPolicy(draft.Key) (*draft.State, error) {
 	return &s, nil
 }
 
-// TestNeighboursAndALaunch: beside another engine's work nothing is learned, so that drafts
-// that an earlier launch made wait until it is known what plain rounds cost.
-func TestNeighboursAndALaunch(t *testing.T) {
+// TestStoredPolicyWaitsForACostOfPlainRounds runs beside another engine, where nothing is learned.
+// Drafts that an earlier launch learned wait until it is known what plain rounds cost.
+func TestStoredPolicyWaitsForACostOfPlainRounds(t *testing.T) {
 	var n Neighbours
 	n.begin()
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &learned{}, Neighbours: &n})
@@ -76,9 +76,9 @@ func TestNeighboursAndALaunch(t *testing.T) {
 	}
 }
 
-// TestSetCheckpoints: what is beyond a smaller budget leaves the memory, and later
-// requests leave no more than that.
-func TestSetCheckpoints(t *testing.T) {
+// TestSmallerBudgetDropsCheckpoints holds that what is beyond a smaller budget leaves the memory,
+// and that later requests leave no more than it allows.
+func TestSmallerBudgetDropsCheckpoints(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Checkpoints: 1 << 30})
 	_, _, before := f.run(t, Request{Prompt: make([]int32, 300), MaxTokens: new(4)})
 	if before.CheckpointBytes == 0 {

@@ -13,9 +13,9 @@ type ledger struct{ saved int }
 func (*ledger) LoadPolicy(draft.Key) (*draft.State, error) { return nil, nil }
 func (l *ledger) SavePolicy(draft.Key, draft.State) error  { l.saved++; return nil }
 
-// TestPolicyOfMostRequests: what other manners of decoding cost and gain is not
-// stored, and not mixed with what is.
-func TestPolicyOfMostRequests(t *testing.T) {
+// TestOnlyPoliciesOfUsualRequestsAreStored holds that what other modes of decoding cost and gain is
+// not stored, nor mixed with the usual one.
+func TestOnlyPoliciesOfUsualRequestsAreStored(t *testing.T) {
 	for name, c := range map[string]struct {
 		speculation Speculation
 		temperature float64
@@ -41,8 +41,9 @@ func TestPolicyOfMostRequests(t *testing.T) {
 	}
 }
 
-// TestPolicyAtClose: what an answer taught that Close cuts short is kept.
-func TestPolicyAtClose(t *testing.T) {
+// TestPolicyIsStoredAtClose holds that what an answer taught is stored if Close cuts the answer
+// short.
+func TestPolicyIsStoredAtClose(t *testing.T) {
 	var l ledger
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}, Policies: &l})
 	n := 0
@@ -56,9 +57,9 @@ func TestPolicyAtClose(t *testing.T) {
 	}
 }
 
-// TestDepthBeyondTheDrafter: a depth that the drafter asked for never has is
-// refused; left to the engine it is what there is.
-func TestDepthBeyondTheDrafter(t *testing.T) {
+// TestDepthBeyondTheDrafterIsRefused holds that a depth that the named drafter never reaches is
+// refused. Under auto the drafter makes what it can.
+func TestDepthBeyondTheDrafterIsRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{short{}, draft.Ngram{}}})
 	for name, ok := range map[string]bool{"short": false, "ngram": true, Auto: true} {
 		r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(2), Speculation: Speculation{Drafter: name, Depth: new(4)}}

@@ -17,7 +17,7 @@ func (w waiter) client() string { return w.name }
 func (w waiter) resumed() bool  { return w.again }
 
 // empty lets in all that wait, and returns them in order. Each stays in flight until
-// so many came behind it.
+// so many came after it.
 func empty(l *queue[waiter], inFlight map[string]int, places int) (order []waiter) {
 	var held []string
 	for len(l.list) > 0 {

@@ -10,7 +10,7 @@ import (
 	"tandem/engine/sample"
 )
 
-func TestRefusals(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	long := make([]int32, 17)
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func TestLimitIsCutToTheContext(t *testing.T) {
 	}
 }
 
-func TestQueueLimit(t *testing.T) {
+func TestFullQueueRefusesAllButResumed(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Queue: 2, Active: 1})
 	release := make(chan struct{})
 	started := make(chan struct{})
@@ -129,8 +129,8 @@ func TestCloseEndsRequests(t *testing.T) {
 	}
 }
 
-// TestCancelStopsWithinOneRound counts the forwards that begin after the
-// cancel: the round under way may be followed by none.
+// TestCancelStopsWithinOneRound counts the forwards that begin after the cancel: none may follow
+// the round under way.
 func TestCancelStopsWithinOneRound(t *testing.T) {
 	for _, when := range []string{"prefill", "decode"} {
 		t.Run(when, func(t *testing.T) {
@@ -168,8 +168,7 @@ func TestCancelStopsWithinOneRound(t *testing.T) {
 	}
 }
 
-// TestCutReplyIsAnError: all tokens were made when the context ended, but not
-// handed over.
+// TestCutReplyIsAnError ends the context when all tokens were made but not handed over.
 func TestCutReplyIsAnError(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,9 +229,8 @@ func drain(f *fixture, ctx context.Context, r Request) (last error) {
 	return last
 }
 
-// TestPanicInTheLoopBody: whoever ranges may panic; the request must end all
-// the same.
-func TestPanicInTheLoopBody(t *testing.T) {
+// TestPanicInTheLoopBodyEndsTheRequest panics in the body of the range.
+func TestPanicInTheLoopBodyEndsTheRequest(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{})
 	done := 0
 	func() {
@@ -253,8 +251,8 @@ func TestPanicInTheLoopBody(t *testing.T) {
 	}
 }
 
-// TestPanicFailsTheRoundOnly: the requests that share a forward fail with it,
-// with nothing left behind; the next one works.
+// TestPanicFailsTheRoundOnly holds that the requests that share a forward fail with it and leave
+// nothing. The next one works.
 func TestPanicFailsTheRoundOnly(t *testing.T) {
 	for _, at := range []int{0, 3} { // in the prefill, in a step
 		f := newFixture(t, enginetest.Cycle(30), Options{})

@@ -37,9 +37,9 @@ func readTexts20() (texts [][]int32) {
 	return texts
 }
 
-// TestReadings: each text gets its own row, whatever company it was read in, and
-// no forward is larger than a chunk.
-func TestReadings(t *testing.T) {
+// TestReadingsDoNotDependOnCompany holds that each text gets its own row, whatever it was read
+// with, and that no forward is larger than a chunk.
+func TestReadingsDoNotDependOnCompany(t *testing.T) {
 	table, texts := readTable(20), readTexts20()
 	f := newFixture(t, table, Options{Chunk: 8})
 	before := f.thread.Memory().Active
@@ -114,7 +114,7 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-func TestReadingRefusals(t *testing.T) {
+func TestInvalidReadingsAreRefused(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	for _, c := range []struct {
 		r    Reading
@@ -140,8 +140,8 @@ func TestReadingRefusals(t *testing.T) {
 	}
 }
 
-// TestReadingSharesTheDevice: an answer goes on between the chunks of a reading,
-// and a prompt takes turns with it.
+// TestReadingSharesTheDevice holds that an answer goes on between the chunks of a reading, and that
+// a prompt takes turns with it.
 func TestReadingSharesTheDevice(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,9 +191,9 @@ func TestReadingSharesTheDevice(t *testing.T) {
 	}
 }
 
-// TestReadingTakesTurns: neither a long prompt nor a long reading waits for the
-// other, and a short reading overtakes both.
-func TestReadingTakesTurns(t *testing.T) {
+// TestLongPromptAndLongReadingTakeTurns holds that neither waits for the other, and that a short
+// reading passes both.
+func TestLongPromptAndLongReadingTakeTurns(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(50), Options{Chunk: 16})
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
@@ -235,9 +235,9 @@ func TestReadingTakesTurns(t *testing.T) {
 	}
 }
 
-// TestReadingEnds: cancelled, closed and failed readings end within one round and
-// leave nothing behind.
-func TestReadingEnds(t *testing.T) {
+// TestReadingEndsWithinOneRound ends readings by a cancel, a close and a failure. They leave
+// nothing.
+func TestReadingEndsWithinOneRound(t *testing.T) {
 	text := [][]int32{make([]int32, 40)}
 	for _, c := range []struct {
 		name string
@@ -284,8 +284,9 @@ func TestReadingEnds(t *testing.T) {
 	}
 }
 
-// TestReadingQueue: readings wait like requests, in one queue with them.
-func TestReadingQueue(t *testing.T) {
+// TestReadingsShareTheQueueWithRequests holds that readings wait like requests, in one queue with
+// them.
+func TestReadingsShareTheQueueWithRequests(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Queue: 2, Active: 1})
 	started, release := make(chan struct{}), make(chan struct{})
 	f.chain.OnForward = func(n int) {
@@ -328,9 +329,9 @@ func TestReadingQueue(t *testing.T) {
 	}
 }
 
-// TestReadingRoom: what readings may come to hold counts like the texts of
-// requests.
-func TestReadingRoom(t *testing.T) {
+// TestReadingsCountTowardsTheRoom holds that the bytes that readings may come to hold count like
+// the texts of requests.
+func TestReadingsCountTowardsTheRoom(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(30), Options{Chunk: 4, Text: func(n int) int64 { return int64(n) }, Room: 100})
 	var order []string
 	started, release := make(chan struct{}), make(chan struct{})
@@ -353,7 +354,7 @@ func TestReadingRoom(t *testing.T) {
 	<-started
 	go read("too large beside it", 30)
 	f.waitQueued(1)
-	go read("behind it", 8)
+	go read("after it", 8)
 	f.waitQueued(2)
 	close(release)
 	for range 3 {
@@ -361,12 +362,12 @@ func TestReadingRoom(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := fmt.Sprint(order); got != "[large behind it too large beside it]" {
+	if got := fmt.Sprint(order); got != "[large after it too large beside it]" {
 		t.Errorf("readings ended in the order %s", got)
 	}
 }
 
-// TestMeanDoesNotDependOnChunks: sums of float32 depend on their order.
+// TestMeanDoesNotDependOnChunks guards against sums of float32, which depend on their order.
 func TestMeanDoesNotDependOnChunks(t *testing.T) {
 	table := readTable(20)
 	for i := range table {

@@ -7,7 +7,7 @@ import (
 	"tandem/engine/enginetest"
 )
 
-func TestRepeats(t *testing.T) {
+func TestLoopsAreFound(t *testing.T) {
 	count := func(from, n int) (ids []int32) {
 		for i := range n {
 			ids = append(ids, int32(from+i))

@@ -164,8 +164,8 @@ func TestEOSAndSpecialTokens(t *testing.T) {
 	}
 }
 
-// TestPenaltiesCountTokensInFlight: without the history of unread tokens the
-// likeliest token would repeat.
+// TestPenaltiesCountTokensInFlight would see the likeliest token repeated without the history of
+// unread tokens.
 func TestPenaltiesCountTokensInFlight(t *testing.T) {
 	table := make([][]float32, 20)
 	for i := range table {

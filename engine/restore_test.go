@@ -13,13 +13,13 @@ import (
 )
 
 // recalling is an engine over a chain with a full cache and a ring, or two full
-// ones, that keeps checkpoints. Its end checks that they leave nothing behind.
+// ones, that keeps checkpoints. Its end checks that they leave nothing.
 func recalling(t *testing.T, layout cache.Layout, opts Options) *fixture {
 	opts.Checkpoints, opts.Layout = 1<<30, layout
 	return newFixture(t, enginetest.Cycle(50), opts)
 }
 
-// ask runs a request and checks the trie behind it.
+// ask runs a request and checks the trie after it.
 func (f *fixture) ask(t *testing.T, r Request) (Stats, []int32) {
 	t.Helper()
 	tokens, _, stats := f.run(t, r)
@@ -43,9 +43,9 @@ func counting(first, n int) []int32 {
 	return tokens
 }
 
-// TestRecallAnswer is the probe of ollama's pull request 15914: a long answer to
-// a short prompt, and a follow-up that parts from it in its midst.
-func TestRecallAnswer(t *testing.T) {
+// TestFollowUpThatPartsInsideAnAnswerIsRestored is the probe of ollama's pull request 15914: a long
+// answer to a short prompt, and a follow-up that parts from it inside the answer.
+func TestFollowUpThatPartsInsideAnAnswerIsRestored(t *testing.T) {
 	for _, depth := range []int{0, 7} {
 		script := counting(0, 1000)
 		opts := Options{Drafters: []draft.Drafter{&enginetest.Scripted{Text: script, Vocab: 50, Wrong: func(round, n int) int { return round % (n + 1) }}}}
@@ -80,10 +80,9 @@ func TestRecallAnswer(t *testing.T) {
 	}
 }
 
-// TestRecallPromptOnly: without checkpoints of answers a follow-up that parts in
-// the midst of one begins where the answer did, and one that does not part
-// begins behind it.
-func TestRecallPromptOnly(t *testing.T) {
+// TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer holds that a follow-up that parts inside
+// an answer then begins where the answer did. One that does not part begins after it.
+func TestWithoutAnswerCheckpointsAFollowUpBeginsAtTheAnswer(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{PromptOnly: true})
 	stats, text := f.ask(t, Request{Prompt: counting(0, 30), MaxTokens: new(400)})
 	if n := f.trie.Bytes(); n == 0 || stats.CheckpointBytes != n {
@@ -100,9 +99,9 @@ func TestRecallPromptOnly(t *testing.T) {
 	}
 }
 
-// TestRecallPrompt: the same prompt again, one that begins with a boundary of
-// it, and one that parts where nothing was captured, twice.
-func TestRecallPrompt(t *testing.T) {
+// TestRestoreAtBoundariesAndPartings asks the same prompt again, one that begins with a boundary of
+// it, and twice one that parts where nothing was captured.
+func TestRestoreAtBoundariesAndPartings(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 64})
 		prompt := counting(0, 200)
@@ -120,7 +119,7 @@ func TestRecallPrompt(t *testing.T) {
 		with := func(n int) []int32 { return append(slices.Clone(prompt[:n]), 7, 7, 7) }
 		want("first", Request{Prompt: prompt, Boundaries: []int{80, 84, 150}}, 0, 0)
 		want("again", Request{Prompt: prompt}, 199, 199)
-		want("behind a boundary", Request{Prompt: with(81)}, 80, 81)
+		want("after a boundary", Request{Prompt: with(81)}, 80, 81)
 		want("where nothing was captured", Request{Prompt: with(90)}, 81, 90)
 		want("there again", Request{Prompt: with(90)[:91]}, 90, 90)
 		want("of one token", Request{Prompt: prompt[:1]}, 0, 0)
@@ -129,9 +128,8 @@ func TestRecallPrompt(t *testing.T) {
 	}
 }
 
-// TestRecallCancelled: a prompt whose evaluation was cut off goes on where it
-// was.
-func TestRecallCancelled(t *testing.T) {
+// TestCancelledPromptGoesOnWhereItWas cuts the evaluation of a prompt off and asks again.
+func TestCancelledPromptGoesOnWhereItWas(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 32})
 		prompt := counting(0, 320)
@@ -154,9 +152,9 @@ func TestRecallCancelled(t *testing.T) {
 	}
 }
 
-// TestRecallTogether: requests at once with one beginning, of which each keeps
-// and restores what there is.
-func TestRecallTogether(t *testing.T) {
+// TestRequestsAtOnceShareABeginning runs requests with one beginning at once. Each keeps and
+// restores what there is.
+func TestRequestsAtOnceShareABeginning(t *testing.T) {
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		f := recalling(t, layout, Options{Chunk: 16})
 		done := make(chan string, 24)
@@ -187,10 +185,10 @@ func TestRecallTogether(t *testing.T) {
 	}
 }
 
-// TestRecallSeveral: several continuations of one prompt, asked for at once, evaluate
-// it once: the first reads it, and each of the others its last token alone. Where
-// nothing may be restored, or no checkpoints are kept, each reads all of it.
-func TestRecallSeveral(t *testing.T) {
+// TestContinuationsReadTheirPromptOnce asks for several continuations of one prompt at once. The
+// first reads it, each of the others its last token alone. Where nothing may be restored, or no
+// checkpoints are kept, each reads all of it.
+func TestContinuationsReadTheirPromptOnce(t *testing.T) {
 	const n, prompt, answer = 4, 201, 20
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, test := range []struct {
@@ -238,8 +236,8 @@ func TestRecallSeveral(t *testing.T) {
 	}
 }
 
-// TestRecallAfterFailure: checkpoints of a round that failed are not trusted.
-func TestRecallAfterFailure(t *testing.T) {
+// TestCheckpointsOfAFailedRoundAreDropped fails a round and asks again.
+func TestCheckpointsOfAFailedRoundAreDropped(t *testing.T) {
 	f := recalling(t, cache.Ring, Options{})
 	prompt := counting(0, 100)
 	f.ask(t, Request{Prompt: prompt, MaxTokens: new(5)})
@@ -255,8 +253,8 @@ func TestRecallAfterFailure(t *testing.T) {
 	}
 }
 
-// TestRecallLeavesNothing: memory is what it was once the engine is closed.
-func TestRecallLeavesNothing(t *testing.T) {
+// TestCloseFreesAllCheckpoints holds that memory is what it was once the engine is closed.
+func TestCloseFreesAllCheckpoints(t *testing.T) {
 	for _, budget := range []int64{1 << 30, 30 << 10} {
 		f := newFixture(t, enginetest.Cycle(50), Options{Checkpoints: budget})
 		before := f.thread.Memory().Active
@@ -273,9 +271,9 @@ func TestRecallLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRecallReservesNoMore: a request that goes on with another's caches holds what its
-// own text can come to take, and not what the other's could.
-func TestRecallReservesNoMore(t *testing.T) {
+// TestRestoredCachesAreSizedForTheirNewText holds that a request that goes on with another's caches
+// holds what its own text can come to take, not what the other's could.
+func TestRestoredCachesAreSizedForTheirNewText(t *testing.T) {
 	f := recalling(t, cache.Full, Options{})
 	const row = 2 * 2 * 4 // bytes: keys and values of two layers
 	text := counting(0, 2000)

@@ -13,14 +13,13 @@ import (
 	"tandem/engine/sample"
 )
 
-// TestResumed cuts answers at every place and goes on behind it: tokens, texts
-// and the end are those of the answer in one go, whatever decides them counts
-// tokens from before the cut.
-func TestResumed(t *testing.T) {
+// TestResumedAnswerEqualsTheUncutOne cuts answers at every place and goes on. Tokens, texts and the
+// end are those of the answer in one go: whatever decides them counts tokens from before the cut.
+func TestResumedAnswerEqualsTheUncutOne(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		r    Request
-		stop bool // at a text that three tokens in the midst make
+		stop bool // at a text that three tokens inside make
 	}{
 		{"greedy", Request{}, false},
 		{"sampled", Request{Sampling: sample.Params{Temperature: 0.8, TopK: 20, TopP: 0.95}}, false},
@@ -46,9 +45,9 @@ func TestResumed(t *testing.T) {
 					for at := range len(all) {
 						r.Generated = ids(all[:at])
 						got, _, stats := f.run(t, r)
-						sameTokens(t, fmt.Sprintf("cut behind %d tokens", at), got, all)
+						sameTokens(t, fmt.Sprintf("cut after %d tokens", at), got, all)
 						if stats.CompletionTokens != len(all) || stats.CachedTokens > len(r.Prompt) {
-							t.Errorf("cut behind %d tokens: %d are said to be generated, %d of the prompt restored", at, stats.CompletionTokens, stats.CachedTokens)
+							t.Errorf("cut after %d tokens: %d are said to be generated, %d of the prompt restored", at, stats.CompletionTokens, stats.CachedTokens)
 						}
 						f.sound(t)
 					}
@@ -58,9 +57,9 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestResumedRune: a rune whose bytes lie on both sides of the cut comes out
+// TestRuneAcrossTheCutStaysWhole holds that a rune with bytes on both sides of the cut comes out
 // whole, with the token that completes it.
-func TestResumedRune(t *testing.T) {
+func TestRuneAcrossTheCutStaysWhole(t *testing.T) {
 	f := newFixture(t, script("aé€z"), Options{})
 	r := Request{Prompt: []int32{'a'}, MaxTokens: new(6)}
 	all, _, _ := f.run(t, r)
@@ -68,15 +67,15 @@ func TestResumedRune(t *testing.T) {
 		r.Generated = ids(all[:at])
 		got, text, _ := f.run(t, r)
 		if text != "é€z" {
-			t.Errorf("cut behind %d bytes: %q", at, text)
+			t.Errorf("cut after %d bytes: %q", at, text)
 		}
-		sameTokens(t, fmt.Sprintf("cut behind %d bytes", at), got, all)
+		sameTokens(t, fmt.Sprintf("cut after %d bytes", at), got, all)
 	}
 }
 
-// TestResumedBehindTheEnd: what was generated before may hold the end itself. It
-// is said again, and nothing is evaluated.
-func TestResumedBehindTheEnd(t *testing.T) {
+// TestResumedAfterItsEndEvaluatesNothing resumes an answer that holds its end already. It is said
+// again, and nothing is evaluated.
+func TestResumedAfterItsEndEvaluatesNothing(t *testing.T) {
 	f := newFixture(t, script("abcdefghij"), Options{Checkpoints: 1 << 30}, 'f')
 	before := []int32("bcdefghi")
 	for _, c := range []struct {
@@ -103,8 +102,8 @@ func TestResumedBehindTheEnd(t *testing.T) {
 	}
 }
 
-// TestResumedRefusals: a prompt that is scored has nothing behind it yet, and what
-// is beyond the limit was not generated under it.
+// TestResumedRefusals refuses a scored prompt with generated tokens, and more generated tokens than
+// the limit.
 func TestResumedRefusals(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(8), Options{ContextLength: 16})
 	for _, c := range []struct {
@@ -112,7 +111,7 @@ func TestResumedRefusals(t *testing.T) {
 		r    Request
 		text string
 	}{
-		{"logprobs of the prompt", Request{PromptLogprobs: true}, "cannot be scored"},
+		{"logprobs of the prompt", Request{PromptLogprobs: true}, "a scored prompt cannot have generated tokens after it"},
 		{"more than allowed", Request{MaxTokens: new(2)}, "3 tokens were generated before, and 2 are allowed"},
 		{"more than the context holds", Request{Prompt: make([]int32, 14)}, "3 tokens were generated before, and 2 are allowed"},
 		{"foreign id", Request{Generated: []int32{1, 8}}, "id 8"},
@@ -133,8 +132,8 @@ func TestResumedRefusals(t *testing.T) {
 	}
 }
 
-// TestResumedPrediction: a prediction is found again behind the cut.
-func TestResumedPrediction(t *testing.T) {
+// TestPredictionIsFoundAgainAfterACut resumes an answer with a prediction.
+func TestPredictionIsFoundAgainAfterACut(t *testing.T) {
 	text := counting(0, 200)
 	f := newFixture(t, enginetest.Cycle(50), Options{Drafters: []draft.Drafter{draft.Prediction{}}})
 	r := Request{Prompt: text[:10], MaxTokens: new(100), Prediction: text[10:110], Speculation: Speculation{Depth: new(8)}}
@@ -142,10 +141,10 @@ func TestResumedPrediction(t *testing.T) {
 		r.Generated = text[10 : 10+at]
 		got, _, stats := f.run(t, r)
 		if !slices.Equal(ids(got), text[10:110]) {
-			t.Errorf("cut behind %d tokens: %v", at, ids(got))
+			t.Errorf("cut after %d tokens: %v", at, ids(got))
 		}
 		if wrong := stats.Drafted - stats.Accepted; wrong > 8 { // one block to find the place
-			t.Errorf("cut behind %d tokens: %d drafts were wrong", at, wrong)
+			t.Errorf("cut after %d tokens: %d drafts were wrong", at, wrong)
 		}
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestRollbackAllocatesNothing decodes with drafts that never all stand, over
-// caches of 40 MB that keep every row, and checkpoints on the way: the state before
-// a block, and what is kept of the text, are positions in buffers, not copies.
+// TestRollbackAllocatesNothing decodes over caches of 40 MB that keep every row, with drafts that
+// are never all accepted and checkpoints on the way. The state before a block, and what is kept of
+// the text, are positions in buffers, not copies.
 func TestRollbackAllocatesNothing(t *testing.T) {
 	const prompt, wide = 2100, 2048
 	for _, rollback := range []Rollback{Trim, Undo} {
@@ -48,7 +48,7 @@ func TestRollbackAllocatesNothing(t *testing.T) {
 				t.Errorf("the peak rose by %d MB over caches of %d MB", grown>>20, before.Active>>20)
 			}
 			if grown := after.Active - before.Active; grown > buffer/100 {
-				t.Errorf("%d KB more are active behind the answer", grown>>10)
+				t.Errorf("%d KB more are active after the answer", grown>>10)
 			}
 			f.sound(t)
 		})

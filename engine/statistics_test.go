@@ -29,7 +29,7 @@ type statistic struct {
 	th      *mlx.Thread
 	model   *episodic
 	guesser *guesser
-	logits  [][]float32 // behind each prefix
+	logits  [][]float32 // after each prefix
 }
 
 func newStatistic(t *testing.T) *statistic {
@@ -73,10 +73,10 @@ func (x *statistic) do(fn func(*mlx.Scope) error) {
 }
 
 // joint returns how likely plain decoding is to say each of words^3 episodes
-// behind the opening, episode abc at (a*words+b)*words+c.
+// after the opening, episode abc at (a*words+b)*words+c.
 func (x *statistic) joint(p sample.Params) []float64 {
 	x.t.Helper()
-	var next [][]float64 // behind each prefix
+	var next [][]float64 // after each prefix
 	for i, prefix := range prefixes() {
 		x.do(func(s *mlx.Scope) error {
 			m := sample.New(s, p, 0, words, opening)
@@ -115,7 +115,7 @@ func (x *statistic) draw(r Request, n, each int) (counts, accepted []int) {
 	r.Prompt, r.IgnoreEOS = opening, true
 	r.MaxTokens = new(each * episode)
 	if each == 1 {
-		r.MaxTokens = new(episode + 1) // room for two drafts behind the token that the prompt gives
+		r.MaxTokens = new(episode + 1) // room for two drafts after the token that the prompt gives
 	}
 	var mu sync.Mutex
 	take := func(ids []int32, s Stats) {
@@ -191,11 +191,10 @@ func chiSquare(counts []int, joint []float64) (chi, limit float64) {
 	return chi, df * math.Pow(1-2/(9*df)+z*math.Sqrt(2/(9*df)), 3)
 }
 
-// TestDistribution draws from the loop with drafts and compares with what
-// plain decoding says, computed from the model. Penalties count what was said
-// since the prompt, so there an episode takes a request; elsewhere a request
-// says many.
-func TestDistribution(t *testing.T) {
+// TestDraftsKeepTheDistribution draws from the loop with drafts and compares with plain decoding,
+// computed from the model. Penalties count the output since the prompt, so there each episode takes
+// a request. Elsewhere one request has many.
+func TestDraftsKeepTheDistribution(t *testing.T) {
 	for _, rule := range []Rule{Coupled, Rejection} {
 		t.Run(string(rule), func(t *testing.T) {
 			t.Parallel()
@@ -239,9 +238,8 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// TestDistributionFindsBias makes acceptance partial to drafts, has it accept all
-// unseen, and lets a drafter lie about what it draws from: a tenth of the samples
-// gives that away.
+// TestDistributionFindsBias favours drafts at acceptance, accepts all unseen, and lets a drafter
+// lie about what it draws from. A tenth of the samples gives that away.
 func TestDistributionFindsBias(t *testing.T) {
 	x := newStatistic(t)
 	p := sample.Params{Temperature: 1}

@@ -88,7 +88,8 @@ func fill(v reflect.Value, n int64) {
 	}
 }
 
-// TestStatsAddLeavesItsListsAlone: the lists of the first request are not written through.
+// TestStatsAddLeavesItsListsAlone holds that the lists of the first request are not written
+// through.
 func TestStatsAddLeavesItsListsAlone(t *testing.T) {
 	first := Stats{AcceptedAt: append(make([]int, 0, 8), 1), Depths: append(make([]int, 0, 8), 1)}
 	both := first

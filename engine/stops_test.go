@@ -10,9 +10,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// behind returns what looks for stop texts behind the first so many bytes of a
+// stopsAfter returns a Stopper that looks for stop texts after the first from bytes of a
 // generation.
-func behind(from int, stop ...string) func() func(string) string {
+func stopsAfter(from int, stop ...string) func() func(string) string {
 	return func() func(string) string {
 		left, stops := from, Stops{Texts: stop}
 		return func(text string) string {
@@ -24,10 +24,9 @@ func behind(from int, stop ...string) func() func(string) string {
 	}
 }
 
-// TestStopper: a stop text counts where the request says, on whatever row of a
-// block it is completed, and wherever an answer was cut off before; the text stays
-// whole.
-func TestStopper(t *testing.T) {
+// TestStopperEndsOnAnyRow holds that a stop text counts where the request says, on any row of a
+// block, and wherever an answer was cut before. The text stays whole.
+func TestStopperEndsOnAnyRow(t *testing.T) {
 	const round = "abcdefgh" // over and over
 	table := make([][]float32, 256)
 	for i := range table {
@@ -43,8 +42,8 @@ func TestStopper(t *testing.T) {
 		for from := range 2 * len(round) {
 			end := from + strings.Index(all[from:], "cd") + 2
 			for _, cut := range []int{0, 1, end / 2, end - 1, end, end + 3} {
-				what := fmt.Sprintf("%s %s, from %d, cut behind %d", way.Drafter, way.Rollback, from, cut)
-				r := Request{Prompt: []int32{'h'}, Generated: []int32(all[:cut]), MaxTokens: new(60), Stop: []string{"b"}, Stopper: behind(from, "cd", "zz"), Speculation: way}
+				what := fmt.Sprintf("%s %s, from %d, cut after %d", way.Drafter, way.Rollback, from, cut)
+				r := Request{Prompt: []int32{'h'}, Generated: []int32(all[:cut]), MaxTokens: new(60), Stop: []string{"b"}, Stopper: stopsAfter(from, "cd", "zz"), Speculation: way}
 				tokens, text, stats := f.run(t, r)
 				if text != all[:end] || len(tokens) != end || stats.CompletionTokens != end {
 					t.Errorf("%s: %d tokens, %q, want %q", what, stats.CompletionTokens, text, all[:end])
@@ -59,11 +58,11 @@ func TestStopper(t *testing.T) {
 	}
 }
 
-// TestStopperAtTheEnd: what the end makes certain may complete a stop text, and is
-// heard too.
-func TestStopperAtTheEnd(t *testing.T) {
+// TestStopTextCompletedByTheFlush holds that the text that the end makes certain may complete a
+// stop text, and that the Stopper gets it.
+func TestStopTextCompletedByTheFlush(t *testing.T) {
 	f := newFixture(t, script("ab\xc3"), Options{})
-	tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2), Stopper: behind(1, "\uFFFD")})
+	tokens, text, stats := f.run(t, Request{Prompt: []int32{'a'}, MaxTokens: new(2), Stopper: stopsAfter(1, "\uFFFD")})
 	if text != "b\uFFFD" || stats.Finish != FinishStop || tokens[1].Stop != "\uFFFD" {
 		t.Errorf("text %q, %+v", text, tokens)
 	}

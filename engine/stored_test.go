@@ -18,7 +18,7 @@ import (
 
 func newStore(t *testing.T, dir string) *checkpoint.Store {
 	store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "k", Budget: 1 << 30})
-	t.Cleanup(store.Close) // behind the engines that are made later
+	t.Cleanup(store.Close) // after the engines that are made later
 	return store
 }
 
@@ -65,10 +65,9 @@ func (d *diary) Schedule(from int, offsets ...int) error {
 	return d.Attention.Schedule(from, offsets...)
 }
 
-// TestAnswersAreCaptured: the state of an answer is captured as it grows where
-// that is of use, because a layer can be restored nowhere else, or because it
-// goes to disk. If the program is killed in the midst of the answer, it goes on
-// from the last of these.
+// TestAnswersAreCaptured holds that the state of an answer is captured as it grows where that is of
+// use: a layer can be restored nowhere else, or it goes to disk. If the program is killed inside
+// the answer, it goes on from the last of these.
 func TestAnswersAreCaptured(t *testing.T) {
 	const prompt, killed = 30, 800
 	script := counting(0, 4000)
@@ -136,7 +135,7 @@ func TestAnswersAreCaptured(t *testing.T) {
 						t.Errorf("texts of %v tokens are on disk, want those of %v and the whole", got, want)
 					}
 					if got := storedEnds(t, copied); !slices.Equal(got, before(prompt+killed)) {
-						t.Fatalf("in the midst of the answer texts of %v tokens are on disk", got)
+						t.Fatalf("inside the answer texts of %v tokens are on disk", got)
 					}
 					f = recalling(t, layout, Options{Store: newStore(t, copied)})
 					stats, text := f.ask(t, Request{Prompt: script[:prompt+killed], MaxTokens: new(20)})
@@ -149,9 +148,9 @@ func TestAnswersAreCaptured(t *testing.T) {
 	}
 }
 
-// TestForgetInFlight: requests in flight go on when everything is forgotten, and
-// leave nothing, in memory or on disk; nor is there anything for the next one.
-func TestForgetInFlight(t *testing.T) {
+// TestRequestInFlightLeavesNothingAfterForget forgets everything while requests are in flight. They
+// go on and leave nothing, in memory or on disk, and the next request finds nothing.
+func TestRequestInFlightLeavesNothingAfterForget(t *testing.T) {
 	prompt := counting(0, 100) // four chunks
 	for _, layout := range []cache.Layout{cache.Ring, cache.Full} {
 		for _, stored := range []bool{false, true} {

@@ -2,9 +2,9 @@ package engine
 
 import "testing"
 
-// TestTimes checks that the parts of a decode are all there and fit into it,
-// and which rounds count.
-func TestTimes(t *testing.T) {
+// TestTimesOfADecodeAddUp checks that the parts of a decode are all there and fit into it, and
+// which rounds count.
+func TestTimesOfADecodeAddUp(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
 	d.Wrong = func(round, n int) int { return round % (n + 1) }

@@ -78,7 +78,7 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 		if i > 0 && !tokens[i-1].Draft { // the target's own ends a round
 			depths, accepts = append(depths, tok.Drafted), append(accepts, 0)
 		} else if tok.Drafted != 0 {
-			t.Errorf("%s: a round begins with token %d, in the midst of one", what, i)
+			t.Errorf("%s: a round begins with token %d, inside one", what, i)
 		}
 		if tok.Draft {
 			accepts[len(accepts)-1]++
@@ -103,8 +103,8 @@ func checkRounds(t *testing.T, what string, tokens []Token, stats Stats) {
 	}
 }
 
-// TestVerifyEqualsPlain decodes the same request plainly and with drafts that
-// go wrong at every position in turn.
+// TestVerifyEqualsPlain decodes the same request plainly and with drafts that go wrong at every
+// position in turn.
 func TestVerifyEqualsPlain(t *testing.T) {
 	for name, r := range map[string]Request{
 		"greedy":    {},
@@ -138,8 +138,8 @@ func TestVerifyEqualsPlain(t *testing.T) {
 	}
 }
 
-// TestVerifyEnds lets a generation end on every row of a block, in each way.
-func TestVerifyEnds(t *testing.T) {
+// TestGenerationEndsOnEveryRowOfABlock ends generations on every row of a block, in each way.
+func TestGenerationEndsOnEveryRowOfABlock(t *testing.T) {
 	base := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Seed: new(uint64(3)), Sampling: sample.Params{Temperature: 1}}
 	_, _, all := scripted(t, base, Options{})
 	for row := range 9 {
@@ -174,9 +174,9 @@ func TestVerifyEnds(t *testing.T) {
 	}
 }
 
-// TestLookup decodes a text that repeats itself with nothing but lookups. Left
-// to itself the engine goes by the clock, so that only the text is certain.
-func TestLookup(t *testing.T) {
+// TestLookupsKeepThePlainOutput decodes a text that repeats itself with lookups alone. Left to
+// itself the engine goes by the clock, so only the text is certain.
+func TestLookupsKeepThePlainOutput(t *testing.T) {
 	f := newFixture(t, enginetest.Cycle(40), Options{Drafters: []draft.Drafter{draft.Ngram{}}})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(400)}
 	r.Speculation.Drafter = None
@@ -192,9 +192,9 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestTogether lets requests that draft as they like, and some that always do, run
-// beside each other: when the first ones draft is up to the clock, what they say is not.
-func TestTogether(t *testing.T) {
+// TestRequestsThatDraftBesideEachOtherKeepTheirOutput runs requests that draft as they like beside
+// some that always do. When the first ones draft is up to the clock; what they say is not.
+func TestRequestsThatDraftBesideEachOtherKeepTheirOutput(t *testing.T) {
 	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
 	var requests []Request
 	var want [][]Token
@@ -225,8 +225,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestPrediction hands over what will be generated, with an error in it.
-func TestPrediction(t *testing.T) {
+// TestPredictionWithAnErrorKeepsTheOutput predicts the output, with an error in it.
+func TestPredictionWithAnErrorKeepsTheOutput(t *testing.T) {
 	f := newFixture(t, wild(64), Options{Drafters: []draft.Drafter{draft.Prediction{}, draft.Ngram{}}})
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(61), Seed: new(uint64(7)), Sampling: sample.Params{Temperature: 1}}
 	r.Speculation.Drafter = None
@@ -248,8 +248,8 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestPlainly: a request that had no drafts says why.
-func TestPlainly(t *testing.T) {
+// TestRequestWithoutDraftsSaysWhy checks Stats.NoDrafter.
+func TestRequestWithoutDraftsSaysWhy(t *testing.T) {
 	ngram := Options{Drafters: []draft.Drafter{draft.Ngram{}}}
 	for _, c := range []struct {
 		opts        Options
@@ -271,9 +271,9 @@ func TestPlainly(t *testing.T) {
 	}
 }
 
-// TestDraftFails breaks the draft in the midst of a generation, where it
-// proposes and where it is told of tokens.
-func TestDraftFails(t *testing.T) {
+// TestDraftFailureAtAnyStepKeepsOutput breaks the draft inside a generation, where it proposes and
+// where it is told of tokens.
+func TestDraftFailureAtAnyStepKeepsOutput(t *testing.T) {
 	for _, where := range []string{"proposing", "committing"} {
 		for _, how := range []string{"error", "panic"} {
 			r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), Sampling: sample.Params{RepetitionPenalty: 1.2}}
@@ -308,9 +308,9 @@ func TestDraftFails(t *testing.T) {
 	}
 }
 
-// TestCommitted checks that a draft which taps layers is told of every token
-// but the last, in order, whatever rounds they come from.
-func TestCommitted(t *testing.T) {
+// TestDraftIsToldOfEveryToken checks that a draft that taps layers is told of every token but the
+// last, in order, whatever rounds they come from.
+func TestDraftIsToldOfEveryToken(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3, 4, 5, 6, 7}, MaxTokens: new(60)}
 	table := wild(64)
 	for _, c := range []struct {
@@ -372,9 +372,9 @@ func (t *fickleDraft) Peek(_ []int32, n int) int {
 	return n
 }
 
-// TestUnplannable: a draft that panics while a round is planned is given up, and
-// the request goes on with the others, or plainly.
-func TestUnplannable(t *testing.T) {
+// TestDraftThatPanicsInPlanningIsDropped holds that the request then goes on with its other drafts,
+// or plainly.
+func TestDraftThatPanicsInPlanningIsDropped(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(20), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
 	odd := &fickle{Scripted: d} // a period of 0: Peek divides by it
@@ -393,9 +393,9 @@ func TestUnplannable(t *testing.T) {
 	}
 }
 
-// TestPlainStepLands lets plain steps begin that get no successor: what is
-// learned of other requests may change the choice between the two.
-func TestPlainStepLands(t *testing.T) {
+// TestPlainStepWithoutSuccessorLands lets plain steps begin that get no successor: what is learned
+// of other requests may change the choice between steps and blocks.
+func TestPlainStepWithoutSuccessorLands(t *testing.T) {
 	r := Request{Prompt: []int32{1, 2, 3}, MaxTokens: new(60), IgnoreEOS: true}
 	f, d, plain := scripted(t, r, Options{})
 	for _, period := range []int{2, 3, 5} {
@@ -414,9 +414,9 @@ func TestPlainStepLands(t *testing.T) {
 	}
 }
 
-// TestTapsAreKept lets two drafters with the same taps keep what they are told,
-// over plain rounds and rounds with drafts, and free it later.
-func TestTapsAreKept(t *testing.T) {
+// TestDraftsMayKeepTheirTaps has two drafters with the same taps keep what they are told, over
+// plain rounds and rounds with drafts, and free it later.
+func TestDraftsMayKeepTheirTaps(t *testing.T) {
 	var drafters []*enginetest.Scripted
 	held := make([][]*mlx.Array, 2)
 	read := make([]int, 2)

@@ -10,7 +10,7 @@ import (
 
 const ms = time.Millisecond
 
-func TestCurve(t *testing.T) {
+func TestCurveMeasuresCosts(t *testing.T) {
 	var c curve
 	for range 3 {
 		c.record(0, 10*ms, true)
@@ -50,7 +50,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-func TestAcceptance(t *testing.T) {
+func TestAcceptanceFollowsTheText(t *testing.T) {
 	var a acceptance
 	for range 20 {
 		a.record(4, 2) // positions 0 and 1 accepted, 2 rejected, 3 not reached
@@ -60,7 +60,7 @@ func TestAcceptance(t *testing.T) {
 			t.Errorf("position %d: %+v, want %+v", i, got, want)
 		}
 	}
-	// The third position leans on the second as on 8 accepted drafts, those behind it on it.
+	// The third position leans on the second as on 8 accepted drafts, those after it on it.
 	third := 8.0 / 28
 	if got := a.expected(); got[0] != 1 || got[1] != 2 || got[2] != 3 || math.Abs(got[3]-3-third) > 1e-9 || math.Abs(got[MaxDepth]-3-third/(1-third)) > 1e-9 {
 		t.Errorf("expected tokens %v", got)
@@ -102,7 +102,7 @@ func TestDepthStaysWithinLimits(t *testing.T) {
 }
 
 // Rounds no engine reports change nothing for the worse.
-func TestAbsurdRounds(t *testing.T) {
+func TestAbsurdRoundsDoNoHarm(t *testing.T) {
 	c := NewController(15)
 	for i := range 200 {
 		for _, r := range []Round{{Depth: -3, Cost: ms}, {Depth: 99, Accepted: 120, Cost: ms}, {Depth: 2, Accepted: -1, Cost: -ms}, {Depth: 1, Cost: math.MaxInt64}, {Depth: 3, Accepted: 9, Cost: 1}} {
@@ -119,7 +119,7 @@ func TestAbsurdRounds(t *testing.T) {
 }
 
 // A drafter that proposes in few rounds is not blamed for the others.
-func TestSilentDrafter(t *testing.T) {
+func TestDrafterThatProposesSeldomIsStillAsked(t *testing.T) {
 	c := NewController(8)
 	r := newRun(world{"", 8, linear(0.2, 0.1), always(0.9), 0.05}, 1)
 	asked, drafted := 0, 0
@@ -167,7 +167,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	}
 }
 
-func TestHostileStates(t *testing.T) {
+func TestInvalidStatesAreRefused(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	cost := func(c ...Cost) State { return State{Costs: c} }
 	rates := func(r ...Rate) State { return State{Rates: r} }
@@ -199,7 +199,7 @@ func TestHostileStates(t *testing.T) {
 }
 
 // A state that can be taken over but is wrong costs no more than a cold start.
-func TestMisleadingStates(t *testing.T) {
+func TestMisleadingStateCostsNoMoreThanAColdStart(t *testing.T) {
 	w := world{"", 15, linear(0.5, 0.2), always(0.02), 0.05}
 	good := make([]Rate, 15)
 	for i := range good {
@@ -228,7 +228,7 @@ func TestMisleadingStates(t *testing.T) {
 	}
 }
 
-func TestBucket(t *testing.T) {
+func TestBucketOfAContext(t *testing.T) {
 	for n, want := range map[int]int{-1: 1024, 0: 1024, 1: 1024, 1024: 1024, 1025: 2048, 262144: 262144, 1 << 30: 262144} {
 		if got := Bucket(n); got != want {
 			t.Errorf("Bucket(%d) = %d, want %d", n, got, want)

@@ -138,7 +138,7 @@ func TestDFlashContext(t *testing.T) {
 }
 
 // TestDFlashKeep keeps parts of a context and opens another draft with them, but for
-// what a ring holds of it; one that begins in the midst of a text has none to keep.
+// what a ring holds of it; one that begins inside a text has none to keep.
 func TestDFlashKeep(t *testing.T) {
 	for layout, kept := range map[cache.Layout]int{cache.Full: 2, cache.Ring: 1} {
 		t.Run(string(layout), func(t *testing.T) { testDFlashKeep(t, layout, kept) })
@@ -170,7 +170,7 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 			tap := s.Zeros(mlx.Float32, to-from, vocab)
 			one.Committed(s, history[from:to], from, []*mlx.Array{tap, tap})
 			if p := one.Propose(s, history[:to+1], 3); p.N != 3 || s.Err() != nil {
-				t.Fatalf("%d tokens were guessed behind %d: %v", p.N, to, s.Err())
+				t.Fatalf("%d tokens were guessed after %d: %v", p.N, to, s.Err())
 			}
 			return one.(draft.Kept)
 		}
@@ -215,7 +215,7 @@ func testDFlashKeep(t *testing.T, layout cache.Layout, caches int) {
 		late := goOn(105, end, nil)
 		defer late.Free(s)
 		if kept, err := late.Keep(s, 110, 120); kept != nil || err != nil {
-			t.Errorf("a context that begins in the midst was kept: %v, %v", kept, err)
+			t.Errorf("a context that begins inside was kept: %v, %v", kept, err)
 		}
 		return s.Err()
 	})

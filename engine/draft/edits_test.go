@@ -19,7 +19,7 @@ func editCosts(depth int) float64 {
 }
 
 // An edit is a text that is copied from the prompt in passages, with another word
-// between them behind which the drafter finds no match for some tokens.
+// between them after which the drafter finds no match for some tokens.
 type edit struct {
 	waver float64 // of the machine's tempo: its relative standard deviation
 	over  float64 // and for how many rounds it lasts

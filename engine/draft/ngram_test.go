@@ -64,7 +64,7 @@ func TestNgramFindsFarMatch(t *testing.T) {
 }
 
 // Drafts that grow with their history say what fresh ones say.
-func TestNgramIncremental(t *testing.T) {
+func TestNgramLookupIsIncremental(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	history := make([]int32, 3000)
 	for i := range history {
@@ -82,7 +82,7 @@ func TestNgramIncremental(t *testing.T) {
 }
 
 // The index forgets what is older than it is long, and nothing else.
-func TestIndexWraps(t *testing.T) {
+func TestIndexForgetsTheOldest(t *testing.T) {
 	tokens := make([]int32, maxIndexed+5000)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range tokens {
@@ -158,7 +158,7 @@ func FuzzNgram(f *testing.F) {
 	})
 }
 
-// follows reports whether got stands in tokens behind an occurrence of the
+// follows reports whether got stands in tokens after an occurrence of the
 // last n tokens of context.
 func follows(tokens, context, got []int32, n int) bool {
 	for e := n; e+len(got) <= len(tokens); e++ {

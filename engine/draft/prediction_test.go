@@ -54,7 +54,7 @@ func TestPredictionFollowsEdits(t *testing.T) {
 	}
 }
 
-func TestPredictionThatIsWrong(t *testing.T) {
+func TestWrongPredictionIsGivenUp(t *testing.T) {
 	d := open(Options{Prediction: ids("abcdefghijklmnopqrstuvwxyz")})
 	output := ids("0123456789!$%&/()=?+*#-_.:;,<>|")
 	if rounds := decode(d, nil, output, 8); rounds != len(output) {
@@ -66,7 +66,7 @@ func TestPredictionThatIsWrong(t *testing.T) {
 	}
 }
 
-func TestPredictedCounts(t *testing.T) {
+func TestPredictedTokensAreCounted(t *testing.T) {
 	d := open(Options{Prompt: ids("xy"), Prediction: ids("abcdef")})
 	for _, c := range []struct {
 		history            string
@@ -86,7 +86,7 @@ func TestPredictedCounts(t *testing.T) {
 	}
 }
 
-func TestNoPrediction(t *testing.T) {
+func TestRequestWithoutPredictionHasNoDraft(t *testing.T) {
 	if d, err := (Prediction{}).Open(nil, Options{Prompt: ids("abcabc")}); d != nil || err != nil {
 		t.Errorf("%v, %v", d, err)
 	}

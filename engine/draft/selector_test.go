@@ -155,7 +155,7 @@ func TestSelectorKeepsWhatItLearned(t *testing.T) {
 		t.Errorf("a warm start chooses %v", warm.depths)
 	}
 	// A request that grows out of its bucket goes on as it was; one of a
-	// model nobody knows does not.
+	// model that is unknown does not.
 	grown := newRun(w, 3)
 	drive(t, s, grown, 1025, 1)
 	if grown.depths[0] == 0 {
@@ -229,7 +229,7 @@ func TestSelectorSaves(t *testing.T) {
 
 // A store that fails, or holds what no Controller wrote, costs what was
 // learned and nothing else.
-func TestSelectorWithoutItsStore(t *testing.T) {
+func TestSelectorWorksWithoutItsStore(t *testing.T) {
 	arms := []Arm{{Name: "dflash", Limit: 15}}
 	for name, store := range map[string]Store{
 		"fails":   failing{},
@@ -347,7 +347,7 @@ func TestSelectorRenew(t *testing.T) {
 }
 
 // What is known of a request's prediction goes with it from bucket to bucket.
-func TestSelectorOwnArm(t *testing.T) {
+func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}, {Name: "ngram", Limit: 31}}, nil)
 	next := func(context int) []*Controller {
 		if _, err := s.Next(context, []int{31, 31}); err != nil {

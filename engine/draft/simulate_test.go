@@ -290,7 +290,7 @@ func TestMachineChanges(t *testing.T) {
 	}
 }
 
-// runs decodes n tokens of a world in several runs for each seed, each behind 1000 that
+// runs decodes n tokens of a world in several runs for each seed, each after 1000 that
 // its controller learned from: the speed against that of the best fixed depth, and the
 // share of the rounds with least drafts or more.
 func (w world) runs(several uint64, n, least int) (reached, share float64) {
@@ -387,7 +387,7 @@ func TestCheapBehindDear(t *testing.T) {
 		}
 		return 1.7
 	}
-	w := world{"cheap behind dear", len(rates), cost, func(_, i int) float64 { return rates[i] }, 0.08}
+	w := world{"cheap after dear", len(rates), cost, func(_, i int) float64 { return rates[i] }, 0.08}
 	reached, share := w.runs(10, 2500, 4)
 	t.Logf("%.3f of the speed of the best fixed depth, which is %.3f of plain's; %.2f of the rounds with more than 3 drafts", reached, w.fixed(0)/w.best(), share)
 	if reached < 0.98 || share < 0.8 {
