@@ -11,8 +11,12 @@ import (
 func (e *Engine) accept(t *task, tok Token, advance bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			e.opts.Logger.Error("panic while taking a token", "token", tok.ID, "panic", v, "stack", string(debug.Stack()))
-			e.finish(t, &Error{Code: CodeInternal, Message: "a generated token could not be decoded; the request was given up"})
+			e.opts.Logger.Error("panic while taking a token",
+				"token", tok.ID, "panic", v, "stack", string(debug.Stack()))
+			e.finish(t, &Error{
+				Code:    CodeInternal,
+				Message: "a generated token could not be decoded; the request was given up",
+			})
 		}
 	}()
 	now := time.Now()

@@ -141,7 +141,9 @@ func (u usage) fits(bytes int64) bool { return u.alone || u.all+bytes <= u.room 
 // admitsShort reports whether a request may pass others as a short one: it fits into the memory
 // reserved for short ones, and there is a place, theirs or another.
 func (e *Engine) admitsShort(u usage, t *task) bool {
-	return t.maxPositions() <= e.opts.Short && (u.shorts < MaxShort || u.places < e.opts.Active) && u.short+e.textBytes(t.maxPositions()) <= u.kept
+	n := t.maxPositions()
+	place := u.shorts < MaxShort || u.places < e.opts.Active
+	return n <= e.opts.Short && place && u.short+e.textBytes(n) <= u.kept
 }
 
 // textBytes returns the bytes that a text of so many positions takes, 0 where nothing is bounded.

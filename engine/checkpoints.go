@@ -15,7 +15,8 @@ func (e *Engine) dropCheckpoints() {
 		return
 	}
 	e.trie = nil
-	if err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { trie.Close(s); return nil }); err != nil {
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { trie.Close(s); return nil })
+	if err != nil {
 		e.opts.Logger.Error("letting go of checkpoints", "error", err)
 	}
 }

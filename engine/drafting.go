@@ -19,13 +19,19 @@ func (e *Engine) openDrafts(s *mlx.Scope, t *task) {
 	for i, d := range e.opts.Drafters {
 		// What the client predicts is tried whichever drafter it prefers.
 		_, predicts := d.(draft.Prediction)
-		if name := cmp.Or(t.req.Speculation.Drafter, Auto); name == None || name != Auto && name != d.Name() && !predicts {
+		name := cmp.Or(t.req.Speculation.Drafter, Auto)
+		if name == None || name != Auto && name != d.Name() && !predicts {
 			continue
 		}
 		e.tryDraft(s, t, i, func() (err error) {
-			o := draft.Options{Prompt: t.tokens[:t.given], From: t.fed, Prediction: t.req.Prediction, Sampler: t.sampler, Caches: e.cacheOptions(t.maxPositions())}
-			o.Context = e.restoreContext(s, t, i)
-			t.drafts[i], err = d.Open(s, o)
+			t.drafts[i], err = d.Open(s, draft.Options{
+				Prompt:     t.tokens[:t.given],
+				From:       t.fed,
+				Context:    e.restoreContext(s, t, i),
+				Prediction: t.req.Prediction,
+				Sampler:    t.sampler,
+				Caches:     e.cacheOptions(t.maxPositions()),
+			})
 			return err
 		})
 		if predicts && t.drafts[i] != nil {

@@ -104,7 +104,7 @@ type Engine struct {
 	readingNext    bool      // where both wait, a reading is admitted next
 	promptShares   fairShares
 	readShares     fairShares
-	trie           *checkpoint.Trie // of the MLX thread; nil before the first request, and without checkpoints
+	trie           *checkpoint.Trie // nil before the first request, and without checkpoints
 
 	wake    chan struct{} // capacity 1: something arrived or was cancelled
 	stopped chan struct{} // closed when the scheduler has ended

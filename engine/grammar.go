@@ -88,7 +88,10 @@ func masks(m Matcher, drafts []int32) ([]uint32, error) {
 	var err error
 	for i := 0; err == nil; i++ {
 		row := bits[i*words : (i+1)*words]
-		if err = m.Mask(row); err != nil || i == len(drafts) || m.Stopped() || row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
+		if err = m.Mask(row); err != nil || i == len(drafts) || m.Stopped() {
+			break
+		}
+		if row[drafts[i]/maskWord]>>(drafts[i]%maskWord)&1 == 0 {
 			break
 		}
 		if err = m.Accept(drafts[i]); err == nil {
@@ -190,5 +193,9 @@ func (t *task) advanceGrammar(id int32) (complete bool, err error) {
 }
 
 func grammarError(err error) error {
-	return &Error{Code: CodeInvalid, Message: "The answer cannot go on as its grammar has it: simplify the schema or the grammar.", Err: err}
+	return &Error{
+		Code:    CodeInvalid,
+		Message: "The answer cannot go on as its grammar has it: simplify the schema or the grammar.",
+		Err:     err,
+	}
 }

@@ -117,7 +117,13 @@ type decodeMode struct{ undo, rejection, fused, timed, grammar bool }
 
 func (t *task) mode() decodeMode {
 	r := t.req.Speculation
-	return decodeMode{r.Rollback == Undo, r.Rule == Rejection && t.req.Sampling.Temperature > 0, r.Fused, r.Timed, t.req.Grammar != nil}
+	return decodeMode{
+		undo:      r.Rollback == Undo,
+		rejection: r.Rule == Rejection && t.req.Sampling.Temperature > 0,
+		fused:     r.Fused,
+		timed:     r.Timed,
+		grammar:   t.req.Grammar != nil,
+	}
 }
 
 // selectorFor returns the selector of drafters and depths for a task.

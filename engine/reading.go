@@ -128,7 +128,8 @@ func (e *Engine) checkReading(r Reading) error {
 	if i := slices.IndexFunc(r.Logits, unknown); i >= 0 {
 		return invalid("the logit of token %d is asked for; the vocabulary has %d", r.Logits[i], e.config.VocabSize)
 	}
-	if len(r.Logits) == 0 && !slices.Contains([]lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}, r.Pooling) {
+	poolings := []lm.Pooling{lm.PoolLast, lm.PoolMean, lm.PoolFirst}
+	if len(r.Logits) == 0 && !slices.Contains(poolings, r.Pooling) {
 		return invalid("there is no pooling %q", r.Pooling)
 	}
 	return nil
@@ -265,7 +266,9 @@ func (e *Engine) evaluate(s *mlx.Scope, t *reader, list []piece) (rows []float32
 		if p.caches == nil {
 			p.caches = e.model.NewCaches(e.cacheOptions(len(text)))
 		}
-		b = append(b, lm.Sequence{Tokens: mlx.New(s, text[p.from:p.from+p.n], p.n), N: p.n, Pos: p.from, Caches: p.caches})
+		b = append(b, lm.Sequence{
+			Tokens: mlx.New(s, text[p.from:p.from+p.n], p.n), N: p.n, Pos: p.from, Caches: p.caches,
+		})
 	}
 	hidden := e.model.Forward(s, b, nil).Hidden // (rows, H)
 	var pending, wanted []*mlx.Array
@@ -334,7 +337,8 @@ func (e *Engine) finishReading(t *reader, err error) {
 	}
 	t.finished = true
 	if t.caches != nil {
-		if err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { t.caches.Free(s); return nil }); err != nil {
+		err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { t.caches.Free(s); return nil })
+		if err != nil {
 			e.opts.Logger.Error("letting go of a reading", "error", err)
 		}
 		t.caches = nil

@@ -81,7 +81,8 @@ func (e *Engine) resetPeak() {
 	if e.opts.Neighbours.others() {
 		return
 	}
-	if err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil }); err != nil {
+	err := e.thread.Do(context.Background(), func(s *mlx.Scope) error { s.ResetPeak(); return nil })
+	if err != nil {
 		e.opts.Logger.Warn("resetting the peak of MLX's memory", "error", err)
 	}
 }

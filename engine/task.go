@@ -40,9 +40,9 @@ type task struct {
 
 	sampler  *sample.Sampler
 	observed int   // tokens the sampler knows: the prompt, what follows, perhaps the one in flight
-	inFlight *draw // the token being computed, nil before the prompt is evaluated and between verify rounds
+	inFlight *draw // the token being computed; nil while the prompt is read and between blocks
 
-	drafts []draft.Draft // as the engine's drafters; nil until the prompt's first chunk, not asked for, or failed
+	drafts []draft.Draft // by drafter; nil until the first chunk, or not wanted, or failed
 	choice draft.Choice  // of the next round
 
 	hadDrafts bool // a draft had something to propose

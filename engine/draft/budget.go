@@ -8,7 +8,7 @@ const (
 	earnedPerToken = 0.009 // per emitted token
 	earnedOnTrust  = 0.02  // likewise, for an empty budget while drafts seem to pay
 	startCredit    = 4     // of an engine that has not gained anything yet
-	restart        = 0.3   // lost with a block after plain steps: the first plain step after it overlaps with nothing
+	restart        = 0.3   // lost with a lone block: the first plain step after it overlaps with nothing
 	maxCredit      = 48    // the most that gains add up to; bad luck is not failure
 	minCredit      = -4    // the most debt of a disaster: 400 tokens
 )

@@ -226,7 +226,8 @@ func (c *Controller) lookAhead() {
 			depth, _ := c.best(c.limit)
 			// The cost of few drafts says little of many: another kernel may compute them.
 			// Now and then more are tried than ever before.
-			if deeper := min(2*c.curve.frontier(), c.limit); c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
+			deeper := min(2*c.curve.frontier(), c.limit)
+			if c.probe.turn%probeDeeper == probeDeeper-1 && !c.curve.measured(deeper) {
 				depth = deeper
 			}
 			c.startProbe(depth)

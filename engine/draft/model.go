@@ -35,7 +35,12 @@ func (d *Model) MaxDrafts() int { return MaxDepth }
 
 // Open implements Drafter. It evaluates nothing: the prompt is read as the target commits it.
 func (d *Model) Open(_ *mlx.Scope, o Options) (Draft, error) {
-	return &modelDraft{Model: d, options: o, caches: d.model.NewCaches(o.Caches), waiting: slices.Clone(o.Prompt[:o.From])}, nil
+	return &modelDraft{
+		Model:   d,
+		options: o,
+		caches:  d.model.NewCaches(o.Caches),
+		waiting: slices.Clone(o.Prompt[:o.From]),
+	}, nil
 }
 
 // modelDraft is the draft of one request.

@@ -150,7 +150,8 @@ func (p *prediction) follow(history []int32) {
 func (p *prediction) place(output []int32) (int, bool) {
 	best := match{length: nearMatch - 1}
 	consider := func(m match) {
-		if m.length > best.length || m.length == best.length && distance(m.end, p.at) < distance(best.end, p.at) {
+		nearer := distance(m.end, p.at) < distance(best.end, p.at)
+		if m.length > best.length || m.length == best.length && nearer {
 			best = m
 		}
 	}

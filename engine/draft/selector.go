@@ -35,7 +35,10 @@ type Arm struct {
 
 // NewSelector returns the selector of one model. store may be nil.
 func NewSelector(model string, arms []Arm, store Store) *Selector {
-	return &Selector{model: model, arms: arms, store: store, budget: newBudget(), buckets: map[int][]*Controller{}, learned: map[int]bool{}}
+	return &Selector{
+		model: model, arms: arms, store: store, budget: newBudget(),
+		buckets: map[int][]*Controller{}, learned: map[int]bool{},
+	}
 }
 
 // A Choice is what the next round of a request does.
@@ -114,7 +117,8 @@ func (s *Selector) Among(context int, limits []int) (o Offer, ok bool, err error
 			continue
 		}
 		best, ok = rate, true
-		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket}, rate * c.curve.at(depth), c.curve.at(depth), alone}
+		cost := c.curve.at(depth)
+		o = Offer{Choice{Arm: i, Depth: depth, bucket: bucket}, rate * cost, cost, alone}
 	}
 	return o, ok, err
 }

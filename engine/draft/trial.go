@@ -39,7 +39,10 @@ type guess struct {
 
 // NewTrial makes the trial of a prompt. Target and blocks belong to the caller and must outlive it.
 func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int32) *Trial {
-	t := &Trial{target: target, blocks: blocks, opts: opts, tokens: slices.Clone(prompt), prompt: len(prompt), caches: target.NewCaches(opts)}
+	t := &Trial{
+		target: target, blocks: blocks, opts: opts,
+		tokens: slices.Clone(prompt), prompt: len(prompt), caches: target.NewCaches(opts),
+	}
 	for _, b := range blocks {
 		t.contexts = append(t.contexts, b.NewCaches(opts))
 	}
@@ -48,7 +51,8 @@ func NewTrial(target lm.Model, blocks []Block, opts cache.Options, prompt []int3
 
 // Step does the next piece and reports whether there is another.
 func (t *Trial) Step(s *mlx.Scope) (more bool, err error) {
-	if t.fed == len(t.tokens)-1 && t.fed >= t.prompt && (t.fed-t.prompt)%trialStride == 0 && t.next < len(t.blocks) {
+	atBlock := t.fed >= t.prompt && (t.fed-t.prompt)%trialStride == 0
+	if t.fed == len(t.tokens)-1 && atBlock && t.next < len(t.blocks) {
 		return true, t.guess(s)
 	}
 	if t.ended || len(t.tokens)-t.prompt >= trialTokens {
