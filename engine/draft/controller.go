@@ -16,7 +16,7 @@ const (
 	drift = 0.3
 )
 
-// A Controller chooses how many drafts a round verifies: the number that gives the most tokens per
+// A controller chooses how many drafts a round verifies: the number that gives the most tokens per
 // time, by what rounds cost and how many drafts were accepted at each position. Where drafts do not
 // pay it chooses none. What it learns holds for one target, drafter and context bucket, and is
 // shared by the requests of an engine. It is deterministic: time comes in with the rounds.
@@ -24,8 +24,8 @@ const (
 // It chooses among depths up to twice the deepest measured one, and probes others now and then. A
 // budget bounds losses against plain decoding in every case (budget.go).
 //
-// A Controller belongs to the goroutine that schedules the rounds and does not lock.
-type Controller struct {
+// A controller belongs to the goroutine that schedules the rounds and does not lock.
+type controller struct {
 	limit  int // most drafts
 	curve  curve
 	rates  acceptance
@@ -39,10 +39,10 @@ type Controller struct {
 	settledCost float64 // and its cost
 }
 
-// NewController returns a controller that knows nothing yet. limit is the most drafts of the
+// newController returns a controller that knows nothing yet. limit is the most drafts of the
 // drafter.
-func NewController(limit int) *Controller {
-	c := &Controller{limit: min(max(limit, 0), MaxDepth), budget: newBudget(), last: -1}
+func newController(limit int) *controller {
+	c := &controller{limit: min(max(limit, 0), MaxDepth), budget: newBudget(), last: -1}
 	c.probe.reset()
 	return c
 }
@@ -57,29 +57,29 @@ type Round struct {
 
 // Depth returns how many drafts the next round should ask for, at most max; 0 is a plain round. It
 // changes nothing: asking again gives the same answer.
-func (c *Controller) Depth(max int) int {
+func (c *controller) Depth(max int) int {
 	return c.plan(max, 0)
 }
 
 // Round takes in a round with drafts. If the drafter proposed nothing, call Plain.
-func (c *Controller) Round(r Round) {
+func (c *controller) Round(r Round) {
 	c.round(r)
 	c.budget.earn(max(min(r.Accepted, r.Depth), 0)+1, c.pays())
 }
 
 // Plain takes in a plain round, which emitted one token.
-func (c *Controller) Plain(cost time.Duration) {
+func (c *controller) Plain(cost time.Duration) {
 	c.plain(cost)
 	c.budget.earn(1, c.pays())
 }
 
 // pays reports whether drafts gain by what was measured. A drafter that has never proposed is
 // expected to gain, so that it gets tried; that is no reason to lose more.
-func (c *Controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0 }
+func (c *controller) pays() bool { return c.chosen > 0 && c.curve.frontier() > 0 }
 
 // plan returns the depth of the next round. rival is what another drafter would give in it, in
 // tokens per second.
-func (c *Controller) plan(limit int, rival float64) int {
+func (c *controller) plan(limit int, rival float64) int {
 	limit = min(limit, c.limit)
 	switch {
 	case limit <= 0, c.curve.points[0].samples < settling, c.budget.spent():
@@ -92,7 +92,7 @@ func (c *Controller) plan(limit int, rival float64) int {
 
 // best returns the number of drafts, from one to limit, that gives the most tokens per second, and
 // that rate.
-func (c *Controller) best(limit int) (depth int, rate float64) {
+func (c *controller) best(limit int) (depth int, rate float64) {
 	tokens := c.rates.expected()
 	for d := 1; d <= min(limit, c.limit, max(2*c.curve.frontier(), 1)); d++ {
 		if r := tokens[d] / c.curve.at(d); r > rate*(1+1e-9) {
@@ -108,7 +108,7 @@ func (c *Controller) best(limit int) (depth int, rate float64) {
 }
 
 // choose returns best where it beats plain decoding and the rival, else 0.
-func (c *Controller) choose(limit int, rival float64) int {
+func (c *controller) choose(limit int, rival float64) int {
 	depth, rate := c.best(limit)
 	least := 1.0
 	if c.chosen == 0 {
@@ -120,7 +120,7 @@ func (c *Controller) choose(limit int, rival float64) int {
 	return depth
 }
 
-func (c *Controller) round(r Round) {
+func (c *controller) round(r Round) {
 	depth := min(max(r.Depth, 0), MaxDepth)
 	accepted := min(max(r.Accepted, 0), depth)
 	if depth == 0 {
@@ -153,7 +153,7 @@ func (c *Controller) round(r Round) {
 	c.lookAhead()
 }
 
-func (c *Controller) plain(cost time.Duration) {
+func (c *controller) plain(cost time.Duration) {
 	before := c.curve.at(0)
 	c.curve.record(0, cost, c.last == 0)
 	if c.curve.at(0)*(1+costClamp) < before {
@@ -167,7 +167,7 @@ func (c *Controller) plain(cost time.Duration) {
 }
 
 // otherRound takes in a round of another drafter.
-func (c *Controller) otherRound() {
+func (c *controller) otherRound() {
 	c.last = -1
 	if c.probe.depth == 0 {
 		c.probe.rounds = 0 // the other one probes plain rounds now
@@ -179,13 +179,13 @@ func (c *Controller) otherRound() {
 }
 
 // tryBest starts a probe of the depth that would be best if this drafter proposed.
-func (c *Controller) tryBest() {
+func (c *controller) tryBest() {
 	depth, _ := c.best(c.limit)
 	c.startProbe(depth)
 }
 
 // startProbe starts a probe of a depth.
-func (c *Controller) startProbe(depth int) {
+func (c *controller) startProbe(depth int) {
 	rounds := 1
 	if !c.curve.measured(depth) {
 		rounds = probeRounds
@@ -194,7 +194,7 @@ func (c *Controller) startProbe(depth int) {
 }
 
 // lookAhead decides after a round what is best now, and whether to probe.
-func (c *Controller) lookAhead() {
+func (c *controller) lookAhead() {
 	if c.curve.points[0].samples < settling {
 		return
 	}

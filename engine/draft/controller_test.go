@@ -80,7 +80,7 @@ func TestAcceptanceFollowsTheText(t *testing.T) {
 
 func TestDepthStaysWithinLimits(t *testing.T) {
 	for _, limit := range []int{-1, 0, 1, 7, 31, 1000} {
-		c := NewController(limit)
+		c := newController(limit)
 		r := newRun(world{"", 40, linear(0, 0.01), always(1), 0.05}, 1)
 		deepest := 0
 		for i := range 400 {
@@ -103,7 +103,7 @@ func TestDepthStaysWithinLimits(t *testing.T) {
 
 // Rounds no engine reports change nothing for the worse.
 func TestAbsurdRoundsDoNoHarm(t *testing.T) {
-	c := NewController(15)
+	c := newController(15)
 	for i := range 200 {
 		for _, r := range []Round{{Depth: -3, Cost: ms}, {Depth: 99, Accepted: 120, Cost: ms}, {Depth: 2, Accepted: -1, Cost: -ms}, {Depth: 1, Cost: math.MaxInt64}, {Depth: 3, Accepted: 9, Cost: 1}} {
 			c.Round(r)
@@ -120,7 +120,7 @@ func TestAbsurdRoundsDoNoHarm(t *testing.T) {
 
 // A drafter that proposes in few rounds is not blamed for the others.
 func TestDrafterThatProposesSeldomIsStillAsked(t *testing.T) {
-	c := NewController(8)
+	c := newController(8)
 	r := newRun(world{"", 8, linear(0.2, 0.1), always(0.9), 0.05}, 1)
 	asked, drafted := 0, 0
 	for i := range 3000 {
@@ -140,7 +140,7 @@ func TestDrafterThatProposesSeldomIsStillAsked(t *testing.T) {
 }
 
 func TestStateSurvivesJSON(t *testing.T) {
-	c := NewController(15)
+	c := newController(15)
 	r := newRun(world{"", 15, linear(0.3, 0.1), always(0.8), 0.05}, 1)
 	r.control(c, 2000)
 	data, err := json.Marshal(c.State())
@@ -151,7 +151,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		t.Fatal(err)
 	}
-	warm := NewController(15)
+	warm := newController(15)
 	if err := warm.Restore(s); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestInvalidStatesAreRefused(t *testing.T) {
 		"rate unsampled":   rates(Rate{0.5, -1}),
 		"many positions":   rates(make([]Rate, MaxDepth+1)...),
 	} {
-		c := NewController(15)
+		c := newController(15)
 		before := *c
 		if err := c.Restore(s); err == nil {
 			t.Errorf("%s: taken over", name)
@@ -213,7 +213,7 @@ func TestMisleadingStateCostsNoMoreThanAColdStart(t *testing.T) {
 		"no plain":         {Costs: []Cost{{3, 0.01, 9}}, Rates: good},
 	} {
 		ratio := average(func(seed uint64) float64 {
-			c := NewController(15)
+			c := newController(15)
 			if err := c.Restore(s); err != nil {
 				t.Fatal(err)
 			}

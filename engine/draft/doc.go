@@ -7,7 +7,7 @@
 // token is the target's own.
 //
 // A [Selector] chooses, round by round, which drafter proposes and how many tokens, from
-// what rounds cost and how many guesses were accepted ([Controller]). No guess at all is a
+// what rounds cost and how many guesses were accepted. No guess at all is a
 // choice.
 //
 // # Positions

@@ -84,7 +84,7 @@ func TestEdits(t *testing.T) {
 				}
 				best = min(best, fixed)
 			}
-			c := NewController(MaxDepth)
+			c := newController(MaxDepth)
 			round := func(r Round) {
 				if r.Depth > 0 {
 					c.Round(r)

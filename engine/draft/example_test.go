@@ -36,20 +36,3 @@ func Example() {
 	// Output:
 	// 4 guesses: [4 5 6 9]
 }
-
-// ExampleController chooses a depth by what rounds cost. Here a round with three drafts
-// costs half as much again as a plain one and gives four tokens.
-func ExampleController() {
-	c := draft.NewController(3)
-	for range 100 {
-		depth := c.Depth(3)
-		if depth == 0 {
-			c.Plain(10_000_000) // 10 ms
-			continue
-		}
-		c.Round(draft.Round{Depth: depth, Accepted: depth, Cost: 15_000_000})
-	}
-	fmt.Println(c.Depth(3), "drafts a round")
-	// Output:
-	// 3 drafts a round
-}

@@ -16,7 +16,7 @@ func (Ngram) Taps() []int { return nil }
 // MaxDrafts returns the drafts that a block of the largest size holds.
 func (Ngram) MaxDrafts() int { return MaxDepth }
 
-// Open begins a request. Its draft is an *NgramDraft.
+// Open begins a request. Its draft is an *ngramDraft.
 func (Ngram) Open(*mlx.Scope, Options) (Draft, error) { return newNgramDraft(), nil }
 
 // A Peeker is a Draft that knows before the round, at no cost, how many tokens it can propose.
@@ -25,25 +25,25 @@ type Peeker interface {
 	Peek(history []int32, n int) int
 }
 
-// An NgramDraft is the Ngram's draft of one request. A lookup costs the same
+// An ngramDraft is the Ngram's draft of one request. A lookup costs the same
 // however long the history is.
-type NgramDraft struct {
+type ngramDraft struct {
 	lookup *lookup
 
 	searched int // length of the history that found belongs to
 	found    []int32
 }
 
-func newNgramDraft() *NgramDraft { return &NgramDraft{lookup: newLookup()} }
+func newNgramDraft() *ngramDraft { return &ngramDraft{lookup: newLookup()} }
 
 // Peek implements Peeker.
-func (d *NgramDraft) Peek(history []int32, n int) int {
+func (d *ngramDraft) Peek(history []int32, n int) int {
 	d.search(history)
 	return min(n, len(d.found))
 }
 
 // Propose implements Draft.
-func (d *NgramDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
+func (d *ngramDraft) Propose(s *mlx.Scope, history []int32, n int) Proposal {
 	return certain(s, d.propose(history, n))
 }
 
@@ -55,13 +55,13 @@ func certain(s *mlx.Scope, tokens []int32) Proposal {
 	return Proposal{N: len(tokens), Tokens: mlx.New(s, tokens, len(tokens))}
 }
 
-func (d *NgramDraft) propose(history []int32, n int) []int32 {
+func (d *ngramDraft) propose(history []int32, n int) []int32 {
 	n = d.Peek(history, n)
 	return d.found[:n:n]
 }
 
 // search finds what may follow history, at most MaxDepth tokens.
-func (d *NgramDraft) search(history []int32) {
+func (d *ngramDraft) search(history []int32) {
 	if d.searched == len(history) {
 		return
 	}
@@ -83,10 +83,10 @@ func (d *NgramDraft) search(history []int32) {
 }
 
 // Committed implements Draft. The history is enough.
-func (d *NgramDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
+func (d *ngramDraft) Committed(*mlx.Scope, []int32, int, []*mlx.Array) {}
 
 // Arrays implements Draft.
-func (d *NgramDraft) Arrays() []*mlx.Array { return nil }
+func (d *ngramDraft) Arrays() []*mlx.Array { return nil }
 
 // Free implements Draft.
-func (d *NgramDraft) Free(*mlx.Scope) {}
+func (d *ngramDraft) Free(*mlx.Scope) {}

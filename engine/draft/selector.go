@@ -18,7 +18,7 @@ type Selector struct {
 	arms    []Arm
 	store   Store
 	budget  *budget
-	buckets map[int][]*Controller // by bucket, then as arms
+	buckets map[int][]*controller // by bucket, then as arms
 	last    int                   // the bucket of the last round
 	learned map[int]bool          // buckets with something new since the last Save
 }
@@ -37,7 +37,7 @@ type Arm struct {
 func NewSelector(model string, arms []Arm, store Store) *Selector {
 	return &Selector{
 		model: model, arms: arms, store: store, budget: newBudget(),
-		buckets: map[int][]*Controller{}, learned: map[int]bool{},
+		buckets: map[int][]*controller{}, learned: map[int]bool{},
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *Selector) Plain(choice Choice, cost time.Duration) {
 // open returns the controllers of a bucket. New ones start from the store. Without a stored state
 // they start from the bucket of the last round: a request's context grows from one bucket into the
 // next.
-func (s *Selector) open(bucket int) ([]*Controller, error) {
+func (s *Selector) open(bucket int) ([]*controller, error) {
 	before := s.buckets[s.last]
 	moved := s.last != bucket
 	s.last = bucket
@@ -158,9 +158,9 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 		return arms, nil
 	}
 	var errs []error
-	arms := make([]*Controller, len(s.arms))
+	arms := make([]*controller, len(s.arms))
 	for i, a := range s.arms {
-		c := NewController(a.Limit)
+		c := newController(a.Limit)
 		c.budget = s.budget
 		arms[i] = c
 		state, err := s.load(a, bucket)
@@ -181,7 +181,7 @@ func (s *Selector) open(bucket int) ([]*Controller, error) {
 
 // moveOwnRates gives drafters whose acceptance is the request's own the rates they had in another
 // bucket; from is nil if there is none.
-func (s *Selector) moveOwnRates(arms, from []*Controller) {
+func (s *Selector) moveOwnRates(arms, from []*controller) {
 	for i, a := range s.arms {
 		if !a.Own {
 			continue

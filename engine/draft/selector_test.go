@@ -227,7 +227,7 @@ func TestSelectorSaves(t *testing.T) {
 	want("another bucket", "ngram 2048: 1 costs, 3 rates", "prediction 2048: 1 costs, 0 rates")
 }
 
-// A store that fails, or holds what no Controller wrote, costs what was
+// A store that fails, or holds what no controller wrote, costs what was
 // learned and nothing else.
 func TestSelectorWorksWithoutItsStore(t *testing.T) {
 	arms := []Arm{{Name: "dflash", Limit: 15}}
@@ -349,7 +349,7 @@ func TestSelectorRenew(t *testing.T) {
 // What is known of a request's prediction goes with it from bucket to bucket.
 func TestSelectorKeepsOwnAcceptanceAcrossBuckets(t *testing.T) {
 	s := NewSelector("m", []Arm{{Name: "prediction", Limit: 31, Own: true}, {Name: "ngram", Limit: 31}}, nil)
-	next := func(context int) []*Controller {
+	next := func(context int) []*controller {
 		if _, err := s.Next(context, []int{31, 31}); err != nil {
 			t.Fatal(err)
 		}

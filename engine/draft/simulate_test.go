@@ -88,7 +88,7 @@ func (r *run) round(depth int) Round {
 }
 
 // control decodes n tokens under a controller.
-func (r *run) control(c *Controller, n int) {
+func (r *run) control(c *controller, n int) {
 	for end := r.tokens + n; r.tokens < end; {
 		if out := r.round(c.Depth(min(r.limit, end-r.tokens-1))); out.Depth > 0 {
 			c.Round(out)
@@ -184,7 +184,7 @@ func TestSpeeds(t *testing.T) {
 		plain, best := w.fixed(0), w.best()
 		cold := average(func(seed uint64) float64 {
 			r := newRun(w, seed)
-			r.control(NewController(w.limit), 1000)
+			r.control(newController(w.limit), 1000)
 			return plain / r.perToken()
 		})
 		warm := average(func(seed uint64) float64 { return plain / warmed(w, seed).perToken() })
@@ -204,7 +204,7 @@ func TestSpeeds(t *testing.T) {
 
 // warmed decodes 4000 tokens under a controller that has seen 8000.
 func warmed(w world, seed uint64) *run {
-	c := NewController(w.limit)
+	c := newController(w.limit)
 	newRun(w, seed+200).control(c, 8000)
 	r := newRun(w, seed+100)
 	r.control(c, 4000)
@@ -232,7 +232,7 @@ func TestTextChanges(t *testing.T) {
 		}, 0.08}
 		var park, resume, hard float64
 		total := average(func(seed uint64) float64 {
-			c := NewController(w.limit)
+			c := newController(w.limit)
 			newRun(w, seed+100).control(c, 2*stretch)
 			r := newRun(w, seed)
 			r.control(c, stretch)
@@ -276,7 +276,7 @@ func TestMachineChanges(t *testing.T) {
 		slow := 1.0
 		machine := linear(0.3, 0.1)
 		r.cost = func(d int) float64 { return slow * machine(d) }
-		c := NewController(r.limit)
+		c := newController(r.limit)
 		r.control(c, 3000)
 		for _, slow = range []float64{2.5, 1, 0.5} {
 			from, before := r.tokens, r.clock
@@ -299,7 +299,7 @@ func (w world) runs(several uint64, n, least int) (reached, share float64) {
 	reached = average(func(seed uint64) float64 {
 		sum := 0.0
 		for i := range several {
-			c := NewController(w.limit)
+			c := newController(w.limit)
 			newRun(w, 100*i+seed+50).control(c, 1000)
 			r := newRun(w, 100*i+seed)
 			r.control(c, n)
@@ -339,7 +339,7 @@ func TestBursts(t *testing.T) {
 		const seeds = 300
 		sum := 0.0
 		for seed := range uint64(seeds) {
-			c := NewController(w.limit)
+			c := newController(w.limit)
 			r := newRun(w, seed)
 			slow, left := 1.0, 0
 			rng := rand.New(rand.NewPCG(seed, 7))

@@ -32,7 +32,7 @@ type Store interface {
 	SavePolicy(Key, State) error
 }
 
-// A State is what a Controller has learned.
+// A State is what a controller has learned.
 type State struct {
 	Costs []Cost `json:"costs"` // by depth, ascending
 	Rates []Rate `json:"rates"` // by position
@@ -58,7 +58,7 @@ const (
 	maxSamples      = 1 << 20 // more counts as that many
 )
 
-// Check refuses a state that no Controller has written.
+// Check refuses a state that no controller has written.
 func (s State) Check() error {
 	last := -1
 	for _, c := range s.Costs {
@@ -91,8 +91,8 @@ func (s State) drafted() bool {
 	return len(s.Rates) > 0 || len(s.Costs) > 0 && s.Costs[len(s.Costs)-1].Depth > 0
 }
 
-// State returns what was learned. It shares nothing with the Controller.
-func (c *Controller) State() State {
+// State returns what was learned. It shares nothing with the controller.
+func (c *controller) State() State {
 	var s State
 	for d, p := range c.curve.points {
 		if p.cost > 0 && p.samples > 0 {
@@ -111,7 +111,7 @@ func (c *Controller) State() State {
 // Restore replaces what is known by a state that was learned earlier. It refuses a state it cannot
 // take and changes nothing then. What it takes is believed until rounds show otherwise. The cost of
 // plain rounds is not taken: everything is compared with it, and measuring it costs nothing.
-func (c *Controller) Restore(s State) error {
+func (c *controller) Restore(s State) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *Controller) Restore(s State) error {
 }
 
 // inherit starts from what holds in another context bucket.
-func (c *Controller) inherit(from *Controller) {
+func (c *controller) inherit(from *controller) {
 	c.curve, c.rates = from.curve, from.rates
 	c.chosen = from.chosen
 }

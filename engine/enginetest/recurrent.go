@@ -21,9 +21,9 @@ const (
 
 var toyTaps = [toyTail + 1]float32{0.25, -0.5, 0.75, 1}
 
-// ToyRecurrent makes a cache whose recurrence is done by plain products and
+// toyRecurrent makes a cache whose recurrence is done by plain products and
 // sums, so that Go gets the same bits.
-func ToyRecurrent() *cache.Recurrent {
+func toyRecurrent() *cache.Recurrent {
 	shape := cache.StateShape{Tail: toyTail, Width: toyWidth, State: []int{2, toyWidth}}
 	return cache.NewRecurrent(shape, func(s *mlx.Scope, state, window *mlx.Array, rows []*mlx.Array) (out, next *mlx.Array) {
 		var outs []*mlx.Array
@@ -105,7 +105,7 @@ type liveState struct {
 	rows  []toyRow
 }
 
-func (c *recurrentTest) open() *liveState { return &liveState{c: c, cache: ToyRecurrent()} }
+func (c *recurrentTest) open() *liveState { return &liveState{c: c, cache: toyRecurrent()} }
 
 func (l *liveState) free() { l.c.do(func(s *mlx.Scope) error { l.cache.Free(s); return nil }) }
 

@@ -13,7 +13,7 @@ func TinyEmbedder(t testing.TB) string {
 	t.Helper()
 	dir := TinyModel(t, "qwen3")
 	writeModules(t, dir, "Pooling", map[string]any{"word_embedding_dimension": 64, "pooling_mode_lasttoken": true, "include_prompt": true}, "Normalize")
-	EndTexts(t, dir)
+	endTexts(t, dir)
 	return dir
 }
 
@@ -44,8 +44,8 @@ func writeModules(t testing.TB, dir, module string, config map[string]any, more 
 	writeJSON(t, filepath.Join(dir, "1_"+module, "config.json"), config)
 }
 
-// EndTexts makes the tokenizer of a tiny model's folder end each text with <|end|>.
-func EndTexts(t testing.TB, dir string) {
+// endTexts makes the tokenizer of a tiny model's folder end each text with <|end|>.
+func endTexts(t testing.TB, dir string) {
 	t.Helper()
 	var file map[string]any
 	if err := json.Unmarshal(ByteTokenizerJSON(), &file); err != nil {
