@@ -114,7 +114,7 @@ test('what this computer is, and why a measurement failed', async () => {
     const { context, page, problems } = await open(browser, { colorScheme, viewport: { width: 800, height: 800 } })
     await page.route('**/app/benches', (route) => route.fulfill({ json: { benches: [], running: false, failure: 'The model left the memory.' } }))
     await page.getByRole('link', { name: /^This (Mac|machine)$/ }).click()
-    await page.getByText(/[\d.]+ Gi?B, of which a model may take [\d.]+ [GM]i?B/).waitFor()
+    await page.getByText(/[\d.]+ Gi?B; a model may take [\d.]+ [GM]i?B of it/).waitFor()
     for (const fact of ['Chip', 'Cores', 'System']) assert.match(await page.locator('dl div').filter({ hasText: fact }).locator('dd').textContent(), /\w/)
     await page.getByText(/^MLX \d.* on the [CG]PU$/).waitFor()
     await page.getByText('The last measurement failed: The model left the memory.').waitFor()

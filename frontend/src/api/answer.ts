@@ -19,7 +19,7 @@ function news(known: string): (part: string) => string {
   let at = 0
   return (part) => {
     const again = known.slice(at, at + part.length)
-    if (!part.startsWith(again)) throw new Error('The answer came out otherwise this time, so it cannot go on here. “Answer again” asks for a new one.')
+    if (!part.startsWith(again)) throw new Error('The answer is different this time, so it cannot go on here. “Answer again” asks for a new one.')
     at += part.length
     return part.slice(again.length)
   }
@@ -99,7 +99,7 @@ export function pieces(text: string, spans: number[]): Piece[] {
 
 const partSize = 1000 // characters
 
-// parts groups pieces by whole lines, so that a text which grows is laid out anew
+// parts groups pieces by whole lines, so that a text which grows is laid out again
 // in its last part alone.
 export function parts(list: Piece[]): Piece[][] {
   const all: Piece[][] = [[]]

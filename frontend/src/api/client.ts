@@ -22,8 +22,8 @@ export const inWindow = location.protocol === 'wails:' || location.hostname === 
 export const session = new Session()
 
 // takeCode exchanges the code of a link that `tandem open` made, which stands
-// behind the address's #, and takes it out of the address. A page may be named
-// behind it.
+// after the address's #, and takes it out of the address. A page may be named
+// after it.
 export async function takeCode(): Promise<void> {
   const [code, page] = location.hash.slice(1).split('/')
   if (code === undefined || !/^[A-Z2-7]{20,}$/.test(code)) return

@@ -87,7 +87,7 @@ export class Generation {
     this.#abort.abort()
   }
 
-  // leave ends it as the page ends, for nobody reads it any more.
+  // leave ends it as the page ends, because it is not read any more.
   leave(send: (path: string, body: unknown) => void): void {
     if (this.#begun && !this.#ended) send(`/app/runs/${this.name}/cancel`, { left: !this.stopped })
   }

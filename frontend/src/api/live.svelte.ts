@@ -23,7 +23,7 @@ export class Live {
   state = $state<State | null>(null) // null before the first answer
   problem = $state('') // why nothing is known now
   locked = $state(false) // a session is needed
-  crashed = $state(false) // nobody serves, until a person says so
+  crashed = $state(false) // no process serves, until a person starts one
   samples = $state.raw<Sample[]>(before())
 
   #end = new AbortController()

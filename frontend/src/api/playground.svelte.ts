@@ -39,7 +39,7 @@ export class Playground {
 
   #talks = new Set<Talk>() // that answers may be growing in
   #turn = 0 // counts what is shown: who asked for an earlier one comes too late
-  #listed = Promise.resolve() // once the list was read anew
+  #listed = Promise.resolve() // once the list was read again
 
   constructor() {
     addEventListener('pagehide', () => {
@@ -88,7 +88,7 @@ export class Playground {
     sessionStorage.setItem(shownKey, JSON.stringify({ kind, chat: chat?.id ?? 0, tinted: this.tinted } satisfies Shown))
   }
 
-  // read reads the list anew, from its beginning.
+  // read reads the list again, from its beginning.
   read = (): Promise<void> => (this.#listed = this.#page(0))
   more = async (): Promise<void> => {
     if (this.reading) return

@@ -23,7 +23,7 @@ export class Form {
     }
   }
 
-  // set changes one setting, behind the changes before; null puts its default
+  // set changes one setting, after the changes before; null puts its default
   // back. It returns whether that was done.
   set(name: string, value: unknown): Promise<boolean> {
     const done = this.#last.then(() => this.#send(name, value))
@@ -42,7 +42,7 @@ export class Form {
     }
     delete this.errors[name]
     this.saved = name
-    // This page is at the old port, where nobody listens any more.
+    // This page is at the old port, which is closed now.
     if (this.state.link && !inWindow) location.assign(`${this.state.link}/settings`)
     return true
   }

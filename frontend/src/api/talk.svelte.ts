@@ -153,13 +153,13 @@ export class Talk {
     }
   }
 
-  // say adds what a person says behind a message, and has it answered.
+  // say adds what a person says after a message, and has it answered.
   async say(content: string, parent: number): Promise<void> {
     if (!this.busy) await this.#begin(() => this.#say(content, parent))
   }
 
   async #say(content: string, parent: number): Promise<void> {
-    // What is said behind an answer that is not kept yet waits for it.
+    // What is said after an answer that is not kept yet waits for it.
     if (parent === this.#rewritten?.id) parent = (await this.#rewritten.kept).id
     if (!this.chat && this.#keep) {
       this.chat = await this.#tell<Chat>('/app/chats', { kind: this.kind, system: this.system, options: this.#setup() })
@@ -170,7 +170,7 @@ export class Talk {
     await this.#answer(this.leaf)
   }
 
-  // #put shows a message behind its parent.
+  // #put shows a message after its parent.
   #put(of: Pick<Message, 'parent' | 'role' | 'content' | 'finish'>): Message {
     const m: Message = { id: --this.#ids, chat: 0, model: '', run: 0, facts: null, created_at: new Date().toISOString(), ...of }
     this.messages = [...this.messages, m]
@@ -244,17 +244,17 @@ export class Talk {
     return kept
   }
 
-  // #ask is what is asked for behind a message.
-  #ask(behind: number): Ask {
-    const path = branch(this.messages, behind)
+  // #ask is what is asked for after a message.
+  #ask(after: number): Ask {
+    const path = branch(this.messages, after)
     // Asked again, the likeliest answer would be the same.
-    const again = this.messages.some((m) => m.parent === behind && m.role === 'assistant')
+    const again = this.messages.some((m) => m.parent === after && m.role === 'assistant')
     const temperature = this.options.temperature ?? (again ? undefined : this.usual.temperature)
     const how = { max_tokens: this.options.max_tokens ?? this.usual.max_tokens ?? usualTokens, ...(temperature === undefined ? {} : { temperature }) }
     if (this.kind === 'code') {
       const prompt = path.at(-1)?.content ?? ''
       const { stop } = this.usual
-      // Right behind a whole function they would be all that follows.
+      // Right after a whole function they would be all that follows.
       return { prompt, ...how, ...(stop && !/\n[)}]$/.test(prompt) ? { stop } : {}) }
     }
     const messages: Said[] = path.map(({ role, content, facts }) => {

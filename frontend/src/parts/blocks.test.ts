@@ -61,7 +61,7 @@ test('what cannot change any more is made once', () => {
   assert.ok(made < 400, `${made} blocks were made`)
 })
 
-test('another text begins anew', () => {
+test('another text begins again', () => {
   const blocks = new Blocks((t) => t.raw)
   blocks.set('one\n\ntwo\n\nthree')
   blocks.set('one\n\nelse')

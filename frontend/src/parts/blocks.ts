@@ -21,7 +21,7 @@ const line = (lines: string[], i: number): string => lines[i]?.replace(/\n$/, ''
 // the next one is indented.
 const begins = (lines: string[], i: number): boolean => opens.test(line(lines, i)) && indented.test(line(lines, i + 1))
 
-// ends returns the line behind the code that begins at one.
+// ends returns the line after the code that begins at one.
 function ends(lines: string[], from: number): number {
   let to = from + 1
   while (to < lines.length && (indented.test(line(lines, to)) || closes.test(line(lines, to)) || begins(lines, to))) to++
@@ -52,7 +52,7 @@ function parts(t: Token): Token[] {
 }
 
 // whole puts code together that came without a fence. Of a function Markdown takes
-// for code only what is indented behind an empty line; its head and its last brace
+// for code only what is indented after an empty line; its head and its last brace
 // would stand outside.
 function whole(tokens: Token[]): Token[] {
   const out: Token[] = []
@@ -104,8 +104,8 @@ export class Blocks<T = Block> {
       .filter((t) => t.type !== 'space')
       .map(this.#block)
 
-  // set takes the whole text. If it is not what was there with more behind it,
-  // all begins anew.
+  // set takes the whole text. If it is not what was there with more after it,
+  // all begins again.
   set(text: string): void {
     if (text === this.#text) return
     if (!text.startsWith(this.#text)) {
@@ -114,7 +114,7 @@ export class Blocks<T = Block> {
     }
     this.#text = text
     const tokens = whole(marked.lexer(text.slice(this.#from)))
-    // The last block and the space behind it may yet change.
+    // The last block and the space after it may yet change.
     let keep = tokens.length - 1
     while (keep > 0 && tokens[keep]?.type === 'space') keep--
     for (const token of tokens.slice(0, Math.max(0, keep))) {

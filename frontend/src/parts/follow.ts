@@ -2,7 +2,7 @@ const near = 60 // pixels below the window that count as in sight
 const room = 16 // pixels that stay free below
 
 // follow keeps the end of what grows in sight, and what stands below it in its box,
-// if it was in sight as that began, and until somebody scrolls up.
+// if it was in sight as that began, and until a person scrolls up.
 export function follow(growing: () => boolean): (node: HTMLElement) => () => void {
   return (node) => {
     const box = node.parentElement ?? node

@@ -33,7 +33,7 @@ export function stretches(runs: RoundRun[], most: number): Stretch[] {
 export const rounds = (s: Stretch): number => s.to - s.from + 1
 
 // levels makes lines of figures of stretches: level from the first round of each to
-// behind its last one, so that a lone one between others without a figure is seen too.
+// after its last one, so that a lone one between others without a figure is seen too.
 export function levels(list: Stretch[], ...of: ((s: Stretch) => number | null)[]): [number[], ...(number | null)[][]] {
   const edge = 1e-3 // rounds: places have to grow
   return [list.flatMap((s) => [s.from, s.to + 1 - edge]), ...of.map((f) => list.flatMap((s) => [f(s), f(s)]))]

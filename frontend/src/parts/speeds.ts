@@ -17,7 +17,7 @@ export interface Past {
 const few = 8 // tokens
 
 // past makes one of a run, null where nothing was written. Of one that went on with another
-// nobody knows which tokens were new.
+// which tokens were new is not known.
 export function past(r: Run): Past | null {
   if (!r.ended_at || r.completion_tokens === 0 || r.resumes) return null
   const to = Date.parse(r.ended_at) / 1000

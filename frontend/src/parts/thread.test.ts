@@ -30,7 +30,7 @@ test('siblings', () => {
   assert.deepEqual(ids(siblings(messages, messages[2]!)), [3])
 })
 
-test('the latest branch behind a message', () => {
+test('the latest branch after a message', () => {
   assert.equal(latest(messages, 1), 4)
   assert.equal(latest(messages, 2), 5)
   assert.equal(latest(messages, 6), -1)

@@ -17,7 +17,7 @@ export function branch<T extends Node>(messages: T[], leaf: number): T[] {
 // oldest first.
 export const siblings = <T extends Node>(messages: T[], m: T): T[] => messages.filter((x) => x.parent === m.parent && x.role === m.role)
 
-// latest is where the branch ends that was last written to behind a message.
+// latest is where the branch ends that was last written to after a message.
 export function latest(messages: Node[], id: number): number {
   for (;;) {
     const child = messages.findLast((m) => m.parent === id)

@@ -36,7 +36,7 @@ test('what only begins alike stands apart', () => {
   }
   assert.equal(parents(), ' p a')
   assert.equal(parents(part('x', 'p', 'prompt', 8, 30), part('y', 'x', 'prompt', 3, 11)), ' p a  ')
-  assert.equal(parents(part('x', 'q', 'prompt', 95, 130)), ' p a a') // another question behind the answer
+  assert.equal(parents(part('x', 'q', 'prompt', 95, 130)), ' p a a') // another question after the answer
   assert.equal(parents(part('x', 'q', 'prompt', 20, 130)), ' p a ')
   assert.equal(parents(part('x', 'a', 'prompt', 40, 130)), ' p a a') // without what it thought
   assert.equal(parents(part('x', 'a', 'answer', 40, 99)), ' p a p') // another answer

@@ -40,5 +40,5 @@ export function turns(text: string): Turn[] {
   return list
 }
 
-// closed says that a text ends behind a message, so that another may follow.
+// closed says that a text ends after a message, so that another may follow.
 export const closed = (text: string): boolean => new RegExp(`(?:${ends.source})\\s*$`).test(text)
