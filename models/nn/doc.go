@@ -10,12 +10,12 @@
 // builds a [Model], for most families a Decoder with layers of its own:
 //
 //	func (a *args) New(w *nn.Weights) nn.Model {
-//	rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
-//	return w.Decoder(nn.DecoderSpec{
-//	Args:     &a.Args,
-//	NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
-//	Tied:     a.TieWordEmbeddings,
-//	})
+//		rope := w.Rope(a.HeadDim, *a.RopeTheta, false, a.RopeScaling)
+//		return w.Decoder(nn.DecoderSpec{
+//			Args:     &a.Args,
+//			NewLayer: func(path string, i int) nn.Layer { return a.newBlock(w, path, rope, i) },
+//			Tied:     a.TieWordEmbeddings,
+//		})
 //	}
 //
 // Everything here runs on the MLX thread. Graph errors go to the scope. Errors about a checkpoint
