@@ -25,6 +25,9 @@
 //	harmony        <|channel|> and <|message|>: gpt-oss
 //	plain          text only
 //
+// glm, dsml, phi and harmony wait for their architectures: package models loads none of these
+// families yet.
+//
 // Thoughts stand between <think> and </think>, [THINK] and [/THINK], <|channel>thought and
 // <channel|>, or are messages on harmony's channel analysis.
 //

@@ -30,7 +30,8 @@ var errCompileTime = &GrammarError{
 
 // errSymbols stands for llguidance's panic about too many symbols.
 var errSymbols = &GrammarError{
-	Kind: KindLimit, Message: "it makes more than 65,525 symbols, of which a property takes four or more",
+	Kind:    KindLimit,
+	Message: "it makes more than 65,525 symbols, of which a property takes four or more",
 }
 
 // compile returns a matcher of grammars in llguidance's form. If ctx ends first, it returns ctx's

@@ -100,8 +100,8 @@ type Grammar struct {
 	Regex string          // a regular expression for the whole text
 }
 
-// A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It holds
-// memory of the library until Close.
+// A Matcher follows one text by a grammar, token by token. One goroutine at a time uses it. It
+// holds memory of the library until Close.
 type Matcher struct {
 	size   int
 	handle *C.tandem_matcher
@@ -169,8 +169,8 @@ func (m *Matcher) Mask(bits []uint32) error {
 	return m.result(kind, message)
 }
 
-// Accept moves on by a token that the mask allows. Any other token breaks the matcher, and all later
-// calls fail.
+// Accept moves on by a token that the mask allows. Any other token breaks the matcher, and all
+// later calls fail.
 func (m *Matcher) Accept(id int32) error {
 	var message C.tandem_buffer
 	return m.result(C.tandem_matcher_accept(m.handle, C.uint32_t(id), &message), message)

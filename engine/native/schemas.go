@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostBroken bounds the texts inside a Lark grammar that look like a schema and are no JSON. Each is
-// read up to its fault.
+// mostBroken bounds the texts inside a Lark grammar that look like a schema and are no JSON. Each
+// is read up to its fault.
 const mostBroken = 100
 
 // schemas counts what the schemas of one grammar ask of llguidance.
