@@ -69,7 +69,7 @@ func (m messageForm) Whole(r *api.Reply) []byte {
 
 // appendHead appends a message up to its content.
 func (messageForm) appendHead(dst []byte, r *api.Reply) []byte {
-	dst = wire.AppendString(append(dst, `{"id":`...), r.Id)
+	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = wire.AppendString(append(dst, `,"type":"message","role":"assistant","model":`...), r.Model.ID())
 	return append(dst, `,"content":[`...)
 }

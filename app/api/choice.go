@@ -68,8 +68,8 @@ type Choice struct {
 	parts []dialect.Part
 }
 
-// hear reads a token, and tells out of it.
-func (c *Choice) hear(t engine.Token, out Events) {
+// readToken reads a token, and tells out of it.
+func (c *Choice) readToken(t engine.Token, out Events) {
 	c.last[0], c.parts = t, c.parts[:0]
 	switch {
 	case c.Parser != nil:
@@ -87,8 +87,8 @@ func (c *Choice) hear(t engine.Token, out Events) {
 	out.Add(c, c.last[:], c.parts)
 }
 
-// hush tells out of what was held back until the end.
-func (c *Choice) hush(out Events) {
+// flush tells out of what was held back until the end.
+func (c *Choice) flush(out Events) {
 	if c.Parser == nil || c.enough {
 		return
 	}
@@ -122,8 +122,8 @@ func (c *Choice) Take(parts []dialect.Part) {
 	}
 }
 
-// Heard returns the tokens of the text since the last time.
-func (c *Choice) Heard() []engine.Token {
+// NewlyScored returns the tokens of the text since the last time.
+func (c *Choice) NewlyScored() []engine.Token {
 	toks := c.Answer.toks[c.told:]
 	c.told = len(c.Answer.toks)
 	return toks
@@ -141,7 +141,7 @@ func tokenText(tk model.Tokenizer, id int32) string {
 
 // choices lays out the continuations: those of the first prompt, then those
 // of the second, as OpenAI numbers them.
-func (a *API) choices(ctx context.Context, m model.Model, req Request) ([]*Choice, error) {
+func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choice, error) {
 	p := req.Common()
 	prompts, err := req.Prompts(m)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 // half of what an engine's queue takes, so that nobody fills that alone.
 const MaxPerClient = engine.MaxQueue / 2
 
-// claim has a run count for so many requests of its client, instead of for what it
+// limitClient has a run count for so many requests of its client, instead of for what it
 // counted before, and refuses it where they would be too many.
-func (a *API) claim(u *Run, requests int) error {
+func (a *API) limitClient(u *Run, requests int) error {
 	a.Runs.Mu.Lock()
 	defer a.Runs.Mu.Unlock()
 	n := requests

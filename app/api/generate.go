@@ -42,115 +42,117 @@ type preparing interface {
 	Prepare(ctx context.Context, held *wire.Place, body []byte) ([]byte, error)
 }
 
-// Generation answers a generating route.
+// Generation returns the handler of a generating route.
 func (a *API) Generation(endpoint string, read ReadBody) wire.Handler {
-	return a.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *Run) error {
-		return a.answer(w, r, run, read)
-	})
+	return func(w http.ResponseWriter, r *http.Request) error { return a.Generate(w, r, endpoint, read) }
 }
 
-// Continuation is generation for what a person goes on with, who is told there and
-// then why that is refused. from is the run that was cut off, nil if it is none.
-func (a *API) Continuation(endpoint string, from *resumption, read ReadBody) wire.Handler {
-	return a.recorded(endpoint, from, func(w http.ResponseWriter, r *http.Request, run *Run) error {
+// Generate answers one request to a generating route, as one run of the history.
+func (a *API) Generate(w http.ResponseWriter, r *http.Request, endpoint string, read ReadBody) error {
+	return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answer(w, r, run, read) })
+}
+
+// Continue is Generate for a request by which a person continues something. The person is
+// told at once why it is refused, so such a run leaves no row. from is the run that was cut
+// off, nil if there is none.
+func (a *API) Continue(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, read ReadBody) error {
+	return a.record(w, r, endpoint, from, func(run *Run) error {
 		run.passing = true
 		return a.answer(w, r, run, read)
 	})
 }
 
-// recorded answers a route whose requests leave a row in the history.
-func (a *API) recorded(endpoint string, from *resumption, answer func(http.ResponseWriter, *http.Request, *Run) error) wire.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		name, err := runName(r)
-		if err != nil {
-			return err
-		}
-		run := a.begin(r, endpoint, name, from)
-		if run.Key > 0 { // it has a row
-			w.Header().Set(RunHeader, strconv.FormatInt(run.Key, 10))
-		}
-		err = wire.ErrPanic // until answer returns
-		defer func() { run.finish(err) }()
-		if refused := a.claim(run, 1); refused != nil {
-			err = refused
-			wire.Discard(r)
-			return err
-		}
-		err = answer(w, r, run)
-		if run.began {
-			return nil // the client was told as far as it listened
-		}
-		if run.dropped(err) {
-			w.Header().Del(RunHeader)
-		}
+// record has answer answer a request, which leaves a row in the history.
+func (a *API) record(w http.ResponseWriter, r *http.Request, endpoint string, from *resumption, answer func(*Run) error) error {
+	name, err := runName(r)
+	if err != nil {
 		return err
 	}
+	run := a.begin(r, endpoint, name, from)
+	if run.Key > 0 { // it has a row
+		w.Header().Set(RunHeader, strconv.FormatInt(run.Key, 10))
+	}
+	err = wire.ErrPanic // until answer returns
+	defer func() { run.finish(err) }()
+	if refused := a.limitClient(run, 1); refused != nil {
+		err = refused
+		wire.Discard(r)
+		return err
+	}
+	err = answer(run)
+	if run.began {
+		return nil // the client was told as far as it listened
+	}
+	if run.dropped(err) {
+		w.Header().Del(RunHeader)
+	}
+	return err
 }
 
+// answer is the path of every request to a generating route: prepare, acquire, run, reply.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody) error {
 	var held wire.Place
 	defer held.Release()
-	body, f, err := a.ReadFields(w, r, &held)
+	rep, err := a.prepare(w, r, run, read, &held)
 	if err != nil {
 		return err
+	}
+	if rep.Params.Stream {
+		return a.replyInEvents(w, rep)
+	}
+	return a.replyWhole(w, rep)
+}
+
+// prepare reads a request and checks it as far as that goes without a model. It returns the
+// reply, which has neither a model nor choices yet.
+func (a *API) prepare(w http.ResponseWriter, r *http.Request, run *Run, read ReadBody, held *wire.Place) (*Reply, error) {
+	body, f, err := a.ReadFields(w, r, held)
+	if err != nil {
+		return nil, err
 	}
 	run.setModel(wire.Clip(f.String("model")))
 	req, err := read(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if q, ok := req.(preparing); ok {
-		if body, err = q.Prepare(run.Ctx, &held, body); err != nil {
-			return err
+		if body, err = q.Prepare(run.Ctx, held, body); err != nil {
+			return nil, err
 		}
 	}
 	p := req.Common()
 	if p.Seed == nil {
 		p.Seed = new(rand.Uint64N(1 << 53)) // exact in JSON readers whose numbers are doubles
 	}
-	if err := a.claim(run, min(p.Continuations(), MaxParallel)); err != nil { // before a model is loaded for it
-		return err
+	if err := a.limitClient(run, min(p.Continuations(), MaxParallel)); err != nil { // before a model is loaded for it
+		return nil, err
 	}
-	rep := &Reply{Created: run.Row.StartedAt.Unix(), Run: run, Params: p, form: req.Form()}
-	if p.Stream {
-		return a.stream(w, rep, func(generate func() error) error {
-			return a.equip(rep, req, &held, body, generate)
-		})
-	}
-	return a.equip(rep, req, &held, body, func() error {
-		if err := a.generateAll(rep, kept{}); err != nil {
-			return err
-		}
-		rep.Id = wire.NewID(rep.form.IDPrefix())
-		whole := rep.form.Whole(rep)
-		rep.Release()
-		run.began = true
-		w.Header().Set("Content-Type", "application/json")
-		return wire.WriteWhole(w, http.StatusOK, whole)
-	})
+	return &Reply{
+		Created: run.Row.StartedAt.Unix(), Run: run, Params: p, form: req.Form(), Release: func() {},
+		question: req, body: body, held: held,
+	}, nil
 }
 
-// equip has a reply's model and its choices there while generate runs. It may take as
-// long as it takes to load a model.
-func (a *API) equip(rep *Reply, req Request, held *wire.Place, body []byte, generate func() error) error {
+// acquireChoices gives a reply its model and its choices. It may take as long as it takes to
+// load a model. The caller calls free, also after an error.
+func (a *API) acquireChoices(rep *Reply) error {
 	run, p := rep.Run, rep.Params
-	m, err := a.acquire(run, p.Model)
+	m, err := a.acquireFor(run, p.Model)
 	if err != nil {
 		return err
 	}
 	rep.Model, rep.Release = m, sync.OnceFunc(m.Release)
-	defer rep.Release()
 	if err := Generates(m); err != nil {
 		return err
 	}
-	choices, err := a.choices(run.Ctx, m, req)
-	defer a.closeMatchers(choices)
-	held.Release()
+	rep.made, err = a.choices(run.Ctx, m, rep.question)
+	rep.held.Release()
 	if err != nil {
 		return err
 	}
-	run.promptTokens.Store(int64(countPrompts(choices)))
-	rep.Choices, run.reply = choices, rep
+	run.promptTokens.Store(int64(countPrompts(rep.made)))
+	rep.Choices, run.reply = rep.made, rep
+	body := rep.body
 	switch {
 	case p.Resumes != nil:
 		body = p.Resumes.body
@@ -158,11 +160,17 @@ func (a *API) equip(rep *Reply, req Request, held *wire.Place, body []byte, gene
 		body = nil
 	}
 	a.keepText(rep, body)
-	return generate()
+	return nil
 }
 
-// Hold returns the model of a name, for its user to release.
-func (a *API) Hold(ctx context.Context, name string) (model.Model, error) {
+// free gives back what acquireChoices acquired.
+func (a *API) free(rep *Reply) {
+	a.closeMatchers(rep.made)
+	rep.Release()
+}
+
+// Acquire returns the model of a name, for its user to release.
+func (a *API) Acquire(ctx context.Context, name string) (model.Model, error) {
 	m, err := a.To.Pool.Acquire(ctx, name)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) {
 		err = cause // the pool may know no more than that
@@ -175,9 +183,9 @@ func (a *API) Hold(ctx context.Context, name string) (model.Model, error) {
 	return m, err
 }
 
-// acquire is hold for a run.
-func (a *API) acquire(run *Run, name string) (model.Model, error) {
-	m, err := a.Hold(run.Ctx, name)
+// acquireFor is Acquire for a run.
+func (a *API) acquireFor(run *Run, name string) (model.Model, error) {
+	m, err := a.Acquire(run.Ctx, name)
 	run.loaded()
 	if err != nil {
 		return nil, err
@@ -186,10 +194,10 @@ func (a *API) acquire(run *Run, name string) (model.Model, error) {
 	return m, nil
 }
 
-// generateAll runs every choice, a few at a time. out hears of them on the choices'
+// runChoices runs every choice, a few at a time. out hears of them on the choices'
 // own goroutines, of the end only of a choice that ended well. The first error
 // cancels the rest and is returned.
-func (a *API) generateAll(rep *Reply, out Events) error {
+func (a *API) runChoices(rep *Reply, out Events) error {
 	ctx, cancel := context.WithCancelCause(rep.Run.Ctx)
 	defer cancel(nil)
 	var wg sync.WaitGroup
@@ -198,7 +206,7 @@ func (a *API) generateAll(rep *Reply, out Events) error {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			if err := a.generate(ctx, rep, c, out); err != nil {
+			if err := a.runChoice(ctx, rep, c, out); err != nil {
 				cancel(err)
 			}
 		})
@@ -210,10 +218,10 @@ func (a *API) generateAll(rep *Reply, out Events) error {
 	return nil
 }
 
-// generate runs one choice to its end. A run cancelled from the menu ends
+// runChoice runs one choice to its end. A run cancelled from the menu ends
 // like one cut short by its limit: what was generated is the client's, and clients
 // know no other finish for it. The timings say that it was stopped.
-func (a *API) generate(ctx context.Context, rep *Reply, c *Choice, out Events) (err error) {
+func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			a.Log.Error("panic while generating", "panic", p, "stack", string(debug.Stack()))
@@ -229,7 +237,7 @@ func (a *API) generate(ctx context.Context, rep *Reply, c *Choice, out Events) (
 				break
 			}
 		}
-		if again, err = a.pass(ctx, rep, c, out); err != nil {
+		if again, err = a.generateOnce(ctx, rep, c, out); err != nil {
 			return err
 		}
 	}
@@ -239,19 +247,20 @@ func (a *API) generate(ctx context.Context, rep *Reply, c *Choice, out Events) (
 	if err := context.Cause(ctx); err != nil && err != wire.ErrRunCancelled {
 		return err
 	}
-	c.hush(out)
+	c.flush(out)
 	out.End(c)
 	return nil
 }
 
-// pass has the engine go on with a choice, and reports whether more is to come
+// generateOnce has the engine go on with a choice, and reports whether more is to come
 // behind what the server put there.
-func (a *API) pass(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
+func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
 	run, before, had := rep.Run, c.Stats, len(c.Ids)
 	c.Req.Run, c.Req.Client = max(0, run.Key), run.client
 	c.Req.Done = func(st engine.Stats) {
 		if c.Stats = st; had > 0 {
-			c.Stats = joined(before, st)
+			c.Stats = before
+			c.Stats.Add(st)
 		}
 		if p := c.Stats.Parted; p != nil && c.parted == nil { // the model may be gone when the row is written
 			c.parted = &control.Parted{At: c.Stats.Matched, Kept: tokenText(rep.Model.Tokenizer(), p.Kept), Given: tokenText(rep.Model.Tokenizer(), p.Given), Answer: p.Answer}
@@ -278,7 +287,7 @@ func (a *API) pass(ctx context.Context, rep *Reply, c *Choice, out Events) (agai
 		c.Finish, c.Stopped = t.Finish, t.Stop
 		run.token(t)
 		c.Ids = append(c.Ids, t.ID)
-		c.hear(t, out)
+		c.readToken(t, out)
 		if t.Finish != "" {
 			continue
 		}
@@ -300,40 +309,6 @@ func (a *API) pass(ctx context.Context, rep *Reply, c *Choice, out Events) (agai
 		c.Stats.CompletionTokens = len(c.Ids)
 	}
 	return again, nil
-}
-
-// joined are the statistics of a choice that took the engine several requests, of
-// which the last had all that came before for given.
-func joined(before, last engine.Stats) engine.Stats {
-	st := last
-	st.Given, st.CachedTokens, st.Matched, st.Miss, st.Parted = before.Given, before.CachedTokens, before.Matched, before.Miss, before.Parted
-	st.Queue, st.Prefill, st.FirstToken, st.Restore = before.Queue, before.Prefill, before.FirstToken, before.Restore
-	st.Decode += before.Decode + last.Queue + last.Prefill
-	st.Total += before.Total
-	st.Rounds += before.Rounds
-	st.Syncs += before.Syncs
-	st.Drafted += before.Drafted
-	st.Accepted += before.Accepted
-	st.Depths = slices.Concat(before.Depths, last.Depths)
-	st.Accepts = slices.Concat(before.Accepts, last.Accepts)
-	st.AcceptedAt = slices.Clone(before.AcceptedAt)
-	for i, n := range last.AcceptedAt {
-		if i == len(st.AcceptedAt) {
-			st.AcceptedAt = append(st.AcceptedAt, 0)
-		}
-		st.AcceptedAt[i] += n
-	}
-	st.PredictionAccepted += before.PredictionAccepted
-	st.PredictionRejected += before.PredictionRejected
-	st.Host += before.Host
-	st.Build += before.Build
-	st.Wait += before.Wait
-	st.Draft += before.Draft
-	st.Verify += before.Verify
-	st.Blocks = before.Blocks
-	st.Blocks.Add(last.Blocks)
-	st.PeakBytes = max(st.PeakBytes, before.PeakBytes)
-	return st
 }
 
 // generateError gives the engine's refusals the fields and numbers they have here.

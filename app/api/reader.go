@@ -49,42 +49,47 @@ type ReadRequest interface {
 
 // TextsRoute answers such a route.
 func (a *API) TextsRoute(endpoint string, read func(*wire.Fields) (ReadRequest, error)) wire.Handler {
-	return a.recorded(endpoint, nil, func(w http.ResponseWriter, r *http.Request, run *Run) error {
-		var held wire.Place
-		defer held.Release()
-		_, f, err := a.ReadFields(w, r, &held)
-		if err != nil {
-			return err
-		}
-		run.setModel(wire.Clip(f.String("model")))
-		req, err := read(f)
-		if err != nil {
-			return err
-		}
-		m, err := a.acquire(run, req.ModelName())
-		if err != nil {
-			return err
-		}
-		release := sync.OnceFunc(m.Release)
-		defer release()
-		in := &Intake{ctx: run.Ctx, Model: m}
-		if err := req.Texts(in); err != nil {
-			return err
-		}
-		held.Release()
-		run.promptTokens.Store(int64(in.n))
-		whole, err := req.Answer(run, m, in.texts)
-		if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
-			err = cause // the engine knows no more than that
-		}
-		if err != nil {
-			return err
-		}
-		release()
-		run.began = true
-		w.Header().Set("Content-Type", "application/json")
-		return wire.WriteWhole(w, http.StatusOK, whole)
-	})
+	return func(w http.ResponseWriter, r *http.Request) error {
+		return a.record(w, r, endpoint, nil, func(run *Run) error { return a.answerTexts(w, r, run, read) })
+	}
+}
+
+// answerTexts is answer for a request that generates nothing.
+func (a *API) answerTexts(w http.ResponseWriter, r *http.Request, run *Run, read func(*wire.Fields) (ReadRequest, error)) error {
+	var held wire.Place
+	defer held.Release()
+	_, f, err := a.ReadFields(w, r, &held)
+	if err != nil {
+		return err
+	}
+	run.setModel(wire.Clip(f.String("model")))
+	req, err := read(f)
+	if err != nil {
+		return err
+	}
+	m, err := a.acquireFor(run, req.ModelName())
+	if err != nil {
+		return err
+	}
+	release := sync.OnceFunc(m.Release)
+	defer release()
+	in := &Intake{ctx: run.Ctx, Model: m}
+	if err := req.Texts(in); err != nil {
+		return err
+	}
+	held.Release()
+	run.promptTokens.Store(int64(in.n))
+	whole, err := req.Answer(run, m, in.texts)
+	if cause := context.Cause(run.Ctx); cause != nil && errors.Is(err, context.Canceled) {
+		err = cause // the engine knows no more than that
+	}
+	if err != nil {
+		return err
+	}
+	release()
+	run.began = true
+	w.Header().Set("Content-Type", "application/json")
+	return wire.WriteWhole(w, http.StatusOK, whole)
 }
 
 // Reading is what a run has read of texts, for the model to complete.

@@ -12,14 +12,19 @@ import (
 
 // A Reply is the answer to one generating request, whole or in chunks.
 type Reply struct {
-	Id      string
+	ID      string
 	Created int64       // Unix seconds
-	Model   model.Model // nil until it is there, like release and the choices
+	Model   model.Model // nil until it is there, like the choices
 	Release func()      // of the model, before the client knows that it is answered: what it asks next may need the model idle
 	Run     *Run
 	Params  *Params
 	form    Form
 	Choices []*Choice
+
+	question Question    // what is answered
+	body     []byte      // of the request, to resume it by
+	held     *wire.Place // until the prompt is token ids
+	made     []*Choice   // all that hold a grammar; Choices once they are complete
 }
 
 // Name is the model's, as the client has it until the model is there.

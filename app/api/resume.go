@@ -93,7 +93,7 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	from.text = a.textLeft(r.Context(), text)
-	return a.Continuation(row.Endpoint, from, func(f *wire.Fields) (Request, error) {
+	return a.Continue(w, r, row.Endpoint, from, func(f *wire.Fields) (Request, error) {
 		stored, err := wire.ParseFields(text.Request, "")
 		if err != nil {
 			return nil, err
@@ -114,5 +114,5 @@ func (a *API) Resume(w http.ResponseWriter, r *http.Request) error {
 		p := req.Common()
 		p.Seed, p.Resumes = &from.how.Seed, from
 		return req, nil
-	})(w, r)
+	})
 }

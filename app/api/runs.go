@@ -38,7 +38,7 @@ type Run struct {
 	text  *control.RunText // nil if it is not kept
 	began bool             // a status line is out
 
-	claimed int // requests that it counts for, see API.claim; guarded by runTable.mu
+	claimed int // requests that it counts for, see API.limitClient; guarded by runTable.mu
 
 	// passing is one of a person who is told here and now why it is refused: unless
 	// some work was done, such a one leaves no row.

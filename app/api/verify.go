@@ -96,7 +96,7 @@ func (a *API) verification(ctx context.Context, id int64) (v verification, err e
 // verify computes an answer again, keeps the verdict and returns it. Progress hears how
 // many of its tokens came again so far.
 func (a *API) verify(ctx context.Context, v verification, progress func(same int)) (out control.Replayed, err error) {
-	m, err := a.Hold(ctx, v.model)
+	m, err := a.Acquire(ctx, v.model)
 	if err != nil {
 		return out, err
 	}

@@ -55,7 +55,7 @@ func (o lineForm) Whole(r *api.Reply) []byte {
 	}
 	dst := o.appendPiece(o.appendHead(nil, r.Model.ID()), s)
 	if r.Params.Logprobs {
-		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(), c.Heard())
+		dst = api.AppendLogprobs(append(dst, `,"logprobs":`...), r.Model.Tokenizer(), c.NewlyScored())
 	}
 	return o.appendEnd(dst, r)
 }
@@ -190,7 +190,7 @@ func (l *lines) Finish() {
 
 // Send sends what is new, if anything is.
 func (l *lines) Send(c *api.Choice, s piece) {
-	toks := c.Heard()
+	toks := c.NewlyScored()
 	scored := l.rep.Params.Logprobs && len(toks) > 0
 	if s.text == "" && s.thought == "" && s.calls == nil && !scored {
 		return

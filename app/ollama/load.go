@@ -25,11 +25,11 @@ func (v *Routes) ollamaGeneration(endpoint string, read func(*wire.Fields) (api.
 			return v.ollamaLoad(w, r, f, endpoint)
 		}
 		var asked *ollamaRequest
-		err := v.Generation(endpoint, func(f *wire.Fields) (api.Request, error) {
+		err := v.Generate(w, r, endpoint, func(f *wire.Fields) (api.Request, error) {
 			req, err := read(f)
 			asked, _ = req.(*ollamaRequest)
 			return req, err
-		})(w, r)
+		})
 		if asked != nil && asked.keepAlive != nil && *asked.keepAlive == 0 {
 			if err := v.free(context.WithoutCancel(r.Context()), asked.Common().Model); err != nil {
 				v.Log.Warn("a model that was to be freed stays", "model", asked.Common().Model, "err", err)
@@ -99,7 +99,7 @@ func (v *Routes) ollamaLoad(w http.ResponseWriter, r *http.Request, f *wire.Fiel
 			return err
 		}
 	} else {
-		m, err := v.Hold(r.Context(), p.Model)
+		m, err := v.Acquire(r.Context(), p.Model)
 		if err != nil {
 			return err
 		}

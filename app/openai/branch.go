@@ -42,7 +42,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return v.Continuation("/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
+	return v.Continue(w, r, "/app/checkpoints/branch", nil, func(f *wire.Fields) (api.Request, error) {
 		f.Values["model"] = model
 		b := &branchRequest{Params: api.Params{PromptParam: "prompt"}, base: base, answer: c.Kind == control.KindAnswer, said: branchMembers{completionMembers{}}}
 		b.Read(f)
@@ -52,7 +52,7 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 			f.Fail("prompt", "is missing: say what comes next, or set raw to go on from the text as it is.")
 		}
 		return b, f.Err
-	})(w, r)
+	})
 }
 
 // Common implements request.

@@ -115,7 +115,7 @@ func (chatMembers) appendBegin(dst []byte, _ *api.Choice) []byte {
 func (chatMembers) appendEnd(dst []byte) []byte { return append(dst, `"delta":{}`...) }
 
 // scored are those of the content: neither thoughts nor calls are in the list.
-func (chatMembers) scored(c *api.Choice, _ []engine.Token) []engine.Token { return c.Heard() }
+func (chatMembers) scored(c *api.Choice, _ []engine.Token) []engine.Token { return c.NewlyScored() }
 
 func (chatMembers) appendLogprobs(dst []byte, tk model.Tokenizer, _ *api.Choice, toks []engine.Token) []byte {
 	return appendChatLogprobs(dst, tk, toks)

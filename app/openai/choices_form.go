@@ -55,7 +55,7 @@ func (f choicesForm) Whole(r *api.Reply) []byte {
 
 // appendHead appends everything before the first choice.
 func (f choicesForm) appendHead(dst []byte, r *api.Reply, chunk bool) []byte {
-	dst = wire.AppendString(append(dst, `{"id":`...), r.Id)
+	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
 	dst = wire.AppendString(append(dst, `,"object":`...), f.Object(chunk))
 	dst = strconv.AppendInt(append(dst, `,"created":`...), r.Created, 10)
 	dst = wire.AppendString(append(dst, `,"model":`...), r.Name())

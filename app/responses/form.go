@@ -52,9 +52,9 @@ func (f *responseForm) keep(r *api.Reply, response []byte) bool {
 	if u.Key < 0 {
 		return false
 	}
-	input, err := storedItems(f.req.own, r.Id, len(c.Answer.Blocks)+1)
+	input, err := storedItems(f.req.own, r.ID, len(c.Answer.Blocks)+1)
 	if err == nil {
-		k := control.KeptResponse{ID: r.Id, Owner: wire.Caller(u.Ctx), Previous: f.req.previous, Run: u.Key, Input: input}
+		k := control.KeptResponse{ID: r.ID, Owner: wire.Caller(u.Ctx), Previous: f.req.previous, Run: u.Key, Input: input}
 		if err = KeepAnswer(&k, response); err == nil {
 			err = f.req.to.Kept.KeepResponse(context.WithoutCancel(u.Ctx), k)
 		}
@@ -90,7 +90,7 @@ func (f *responseForm) appendResponse(dst []byte, r *api.Reply, status string, s
 		}
 		dst = append(dst, otherwise...)
 	}
-	dst = wire.AppendString(append(dst, `{"id":`...), r.Id)
+	dst = wire.AppendString(append(dst, `{"id":`...), r.ID)
 	value("object", "response")
 	value("created_at", r.Created)
 	value("status", status)
@@ -273,7 +273,7 @@ func blockID(r *api.Reply, i int, b *api.Block) string {
 	case dialect.Reasoning:
 		prefix = "rs_"
 	}
-	return itemIDOf(r.Id, prefix, i)
+	return itemIDOf(r.ID, prefix, i)
 }
 
 // appendName appends a call's name, and its namespace if the tool is in one.

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"net/http"
+
+	"tandem/app/wire"
+)
+
+// replyWhole answers in one piece.
+func (a *API) replyWhole(w http.ResponseWriter, rep *Reply) error {
+	defer a.free(rep)
+	if err := a.acquireChoices(rep); err != nil {
+		return err
+	}
+	if err := a.runChoices(rep, kept{}); err != nil {
+		return err
+	}
+	rep.ID = wire.NewID(rep.form.IDPrefix())
+	whole := rep.form.Whole(rep)
+	rep.Release()
+	rep.Run.began = true
+	w.Header().Set("Content-Type", "application/json")
+	return wire.WriteWhole(w, http.StatusOK, whole)
+}
+
+// replyInEvents answers in events. A client that waits long for the model is told so, too.
+// Until then a failure is an answer of its own.
+func (a *API) replyInEvents(w http.ResponseWriter, rep *Reply) error {
+	out := wire.NewEventStream(w)
+	out.Framing = rep.form
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		out.End(a.sendEvents(rep, out))
+	}()
+	began, err := out.Serve(rep.Run.Ctx)
+	rep.Run.began = began
+	if err != nil {
+		rep.Run.cancel(err)
+	}
+	<-done
+	return err
+}
+
+// sendEvents generates a reply and sends its events. It never waits for the client.
+func (a *API) sendEvents(rep *Reply, out *wire.EventStream) error {
+	defer a.free(rep)
+	err := a.Survive(func() error { return a.acquireChoices(rep) })
+	rep.ID = wire.NewID(rep.form.IDPrefix())
+	events := rep.form.Stream(rep, out) // after a failure too: some forms tell of it as that of a reply
+	if err != nil {
+		return err
+	}
+	return a.Survive(func() error {
+		if err := a.runChoices(rep, events); err != nil {
+			return err
+		}
+		events.Finish()
+		return nil
+	})
+}
