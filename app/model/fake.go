@@ -239,28 +239,7 @@ func (m *Fake) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.
 		if r.Progress != nil {
 			r.Progress(len(r.Prompt), len(r.Prompt))
 		}
-		out, finish, ended := m.Output, m.Finish, ""
-		if had := m.Decode(r.Generated); m.Continuation != "" && !strings.HasPrefix(out, had) {
-			out = had + m.Continuation
-		}
-		if r.Stopper != nil {
-			out, ended = heard(out, r.Stopper())
-		} else {
-			for _, stop := range r.Stop {
-				if before, _, ok := strings.Cut(out, stop); ok {
-					out, ended = before, stop
-				}
-			}
-		}
-		if ended != "" {
-			finish = engine.FinishStop
-		}
-		if n := m.Context - len(r.Prompt); len(out) > n {
-			out, finish, ended = out[:n], engine.FinishLength, ""
-		}
-		if r.MaxTokens != nil && len(out) > *r.MaxTokens {
-			out, finish, ended = out[:*r.MaxTokens], engine.FinishLength, ""
-		}
+		out, finish, ended := m.says(r)
 		toks := m.rounds(r, out, &st)
 		st.Syncs = st.Rounds
 		held := ""
@@ -286,6 +265,34 @@ func (m *Fake) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.
 			}
 		}
 	}
+}
+
+// says returns the text of an answer, cut where a stop text or a limit ends it, why it ends
+// there, and the stop text.
+func (m *Fake) says(r engine.Request) (out string, finish engine.Finish, ended string) {
+	out, finish = m.Output, m.Finish
+	if had := m.Decode(r.Generated); m.Continuation != "" && !strings.HasPrefix(out, had) {
+		out = had + m.Continuation
+	}
+	if r.Stopper != nil {
+		out, ended = heard(out, r.Stopper())
+	} else {
+		for _, stop := range r.Stop {
+			if before, _, ok := strings.Cut(out, stop); ok {
+				out, ended = before, stop
+			}
+		}
+	}
+	if ended != "" {
+		finish = engine.FinishStop
+	}
+	if n := m.Context - len(r.Prompt); len(out) > n {
+		out, finish, ended = out[:n], engine.FinishLength, ""
+	}
+	if r.MaxTokens != nil && len(out) > *r.MaxTokens {
+		out, finish, ended = out[:*r.MaxTokens], engine.FinishLength, ""
+	}
+	return out, finish, ended
 }
 
 // heard hands a text to stop rune by rune. It returns the text up to where stop ended it, and
