@@ -1,10 +1,10 @@
 package api
 
 import (
+	"slices"
+
 	"tandem/app/model"
 )
-
-import "encoding/json"
 
 // boundaries returns the positions of a chat's prompt from which others are
 // likely to go on differently, ascending, none that are doubtful: behind the
@@ -25,12 +25,8 @@ func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 		if n == 0 {
 			continue
 		}
-		vars, err := TemplateVars(c.Messages[:n], c.Tools.List, c.Kwargs, false)
-		if err != nil {
-			continue
-		}
 		// Some templates refuse what is no whole conversation.
-		text, err := m.RenderChat(vars)
+		text, err := m.RenderChat(c.Vars(c.Messages[:n], false, m.Dialect().Remembered()))
 		if err != nil {
 			continue
 		}
@@ -51,11 +47,9 @@ func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 
 // system returns how many messages in front are the system's.
 func (c *Chat) system() int {
-	for i, v := range c.Messages {
-		var m struct{ Role string }
-		if json.Unmarshal(v, &m) != nil || m.Role != "system" {
-			return i
-		}
+	n := slices.IndexFunc(c.Messages, func(m Message) bool { return m.Role != "system" })
+	if n < 0 {
+		return len(c.Messages)
 	}
-	return len(c.Messages)
+	return n
 }

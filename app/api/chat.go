@@ -11,63 +11,76 @@ import (
 	"tandem/app/wire"
 )
 
-// A Chat is a request whose prompt the model's chat template writes.
+// A Chat is a request whose prompt the model's chat template writes. It is read once from a
+// vendor's body, and written once into the template's variables each time a template runs.
 type Chat struct {
 	Params
 
-	// What the template gets. messages are as templates expect them.
-	Messages []json.RawMessage
+	Messages []Message
 	Tools    Toolbox
 	Kwargs   json.RawMessage // with what is said of thinking; nil for none
-	vars     []byte          // of all of these, a JSON object
+
+	more     []member // of Kwargs
+	prompted bool     // Kwargs say whether the answer is begun
 }
 
-// Complete makes of what was read what the model needs.
-func (c *Chat) Complete() (err error) {
+// A member is one of a JSON object.
+type member struct {
+	key   string
+	value json.RawMessage
+}
+
+// Complete checks what was read, after all of it was.
+func (c *Chat) Complete() error {
+	const param = "chat_template_kwargs"
 	c.Single = c.Tools.Single
-	c.vars, err = TemplateVars(c.Messages, c.Tools.List, c.Kwargs, true)
-	return err
+	c.more, c.prompted = nil, false
+	if c.Kwargs == nil {
+		return nil
+	}
+	err := wire.EachMember(c.Kwargs, func(key string, value json.RawMessage) error {
+		switch key {
+		case "messages", "tools":
+			return wire.Invalid(param, "%s must not set %s; it is a field of the request.", param, key)
+		case "add_generation_prompt":
+			c.prompted = true
+		}
+		c.more = append(c.more, member{key, value})
+		return nil
+	})
+	if _, ok := errors.AsType[*control.Error](err); ok {
+		return err
+	}
+	if err != nil {
+		return wire.Invalid(param, "%s must be a JSON object.", param)
+	}
+	return nil
 }
 
-// TemplateVars writes the object of the template's variables, everything in
-// the order the client gave: a template prints tools as they come. generate adds
-// what begins the answer, unless kwargs decides that.
-func TemplateVars(messages []json.RawMessage, tools, kwargs json.RawMessage, generate bool) ([]byte, error) {
+// Vars returns the template's variables for some messages of the chat, as a JSON object.
+// Everything is in the order that the client gave, because a template prints tools as they
+// come. generate adds what begins the answer, unless Kwargs decide that. thought is the
+// template's name for the thought of an earlier answer.
+func (c *Chat) Vars(messages []Message, generate bool, thought string) []byte {
 	vars := []byte(`{"messages":[`)
 	for i, m := range messages {
 		if i > 0 {
 			vars = append(vars, ',')
 		}
-		vars = append(vars, m...)
+		vars = m.appendTo(vars, thought)
 	}
 	vars = append(vars, ']')
-	if tools != nil {
-		vars = append(append(vars, `,"tools":`...), tools...)
+	if c.Tools.List != nil {
+		vars = append(append(vars, `,"tools":`...), c.Tools.List...)
 	}
-	if kwargs != nil {
-		const param = "chat_template_kwargs"
-		err := wire.EachMember(kwargs, func(key string, value json.RawMessage) error {
-			switch key {
-			case "messages", "tools":
-				return wire.Invalid(param, "%s must not set %s; it is a field of the request.", param, key)
-			case "add_generation_prompt":
-				generate = false
-			}
-			vars = wire.AppendString(append(vars, ','), key)
-			vars = append(append(vars, ':'), value...)
-			return nil
-		})
-		if _, ok := errors.AsType[*control.Error](err); ok {
-			return nil, err
-		}
-		if err != nil {
-			return nil, wire.Invalid(param, "%s must be a JSON object.", param)
-		}
+	for _, kwarg := range c.more {
+		vars = wire.AppendString(append(vars, ','), kwarg.key)
+		vars = append(append(vars, ':'), kwarg.value...)
 	}
-	if generate {
+	if generate && !c.prompted {
 		vars = append(vars, `,"add_generation_prompt":true`...)
 	}
-	return append(vars, '}'), nil
+	return append(vars, '}')
 }
 
 // Common implements request.
@@ -75,10 +88,7 @@ func (c *Chat) Common() *Params { return &c.Params }
 
 // Prompts implements request.
 func (c *Chat) Prompts(m model.Model) ([]*Prompt, error) {
-	if err := c.remember(m.Dialect().Remembered()); err != nil {
-		return nil, err
-	}
-	text, err := c.render(m, c.vars)
+	text, err := c.render(m, c.Vars(c.Messages, true, m.Dialect().Remembered()))
 	if err != nil {
 		return nil, err
 	}
@@ -120,47 +130,6 @@ func (c *Chat) promptOf(m model.Model, text string) ([]*Prompt, error) {
 		return nil, err
 	}
 	return []*Prompt{p}, nil
-}
-
-// remember has the thoughts of earlier answers under the name that the template takes
-// them by. The one that says thinking takes no text beside a thought where there are
-// calls, and text for the thought.
-func (c *Chat) remember(name string) error {
-	if name == thoughtName {
-		return nil
-	}
-	changed := false
-	for i, v := range c.Messages {
-		var m map[string]json.RawMessage
-		if err := json.Unmarshal(v, &m); err != nil {
-			return err
-		}
-		if m[thoughtName] == nil {
-			continue
-		}
-		out := []byte{'{'}
-		err := wire.EachMember(v, func(key string, value json.RawMessage) error {
-			if key == thoughtName {
-				if name == "thinking" && m["tool_calls"] != nil && string(m["content"]) != `""` {
-					return nil
-				}
-				key = name
-			}
-			if len(out) > 1 {
-				out = append(out, ',')
-			}
-			out = append(append(wire.AppendString(out, key), ':'), value...)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		c.Messages[i], changed = append(out, '}'), true
-	}
-	if !changed {
-		return nil
-	}
-	return c.Complete()
 }
 
 // parsing says how the answer to a rendered prompt is read, nil for text alone. What

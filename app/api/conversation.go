@@ -2,7 +2,6 @@ package api
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (c *Conversation) Complete() error {
 	if last := c.Turns[len(c.Turns)-1]; c.GoesOn && last.Role == "assistant" && last.Calls == nil {
 		c.begun = strings.TrimSpace(last.Text())
 	}
-	c.Messages = make([]json.RawMessage, len(c.Turns))
+	c.Messages = make([]Message, len(c.Turns))
 	for i, t := range c.Turns {
 		c.Messages[i] = t.message()
 	}
@@ -71,24 +70,14 @@ func (c *Conversation) Rendered(m model.Model) (string, error) {
 // behind one: there a word stands that no text has.
 func (c *Conversation) renderOnce(m model.Model) (string, error) {
 	name := m.Dialect().Remembered()
-	if err := c.remember(name); err != nil {
-		return "", err
-	}
 	if c.begun == "" {
-		return c.render(m, c.vars)
+		return c.render(m, c.Vars(c.Messages, true, name))
 	}
 	end := rand.Text()
 	last := c.Turns[len(c.Turns)-1]
 	last.Texts = []string{c.begun + end}
-	begun := Chat{Messages: append(slices.Clone(c.Messages[:len(c.Messages)-1]), last.message())}
-	if err := begun.remember(name); err != nil {
-		return "", err
-	}
-	vars, err := TemplateVars(begun.Messages, c.Tools.List, c.Kwargs, false)
-	if err != nil {
-		return "", err
-	}
-	text, err := c.render(m, vars)
+	begun := append(slices.Clone(c.Messages[:len(c.Messages)-1]), last.message())
+	text, err := c.render(m, c.Vars(begun, false, name))
 	if err != nil {
 		return "", err
 	}

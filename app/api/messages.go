@@ -11,19 +11,51 @@ import (
 	"tandem/app/wire"
 )
 
-// ReadMessages returns the messages as templates expect them.
-func ReadMessages(f *wire.Fields) []json.RawMessage {
+// A Message is one message of a chat, as templates expect it.
+type Message struct {
+	Role    string
+	Content string
+
+	calls json.RawMessage // list of the calls that the message makes; nil for none
+	more  []member        // further ones, in the client's order; a thought is called thoughtName
+}
+
+// appendTo appends the message as a JSON object. thought is the template's name for a thought.
+// The templates that say thinking take no text beside a thought where there are calls: they
+// take the text for the thought.
+func (m Message) appendTo(dst []byte, thought string) []byte {
+	dst = wire.AppendString(append(dst, `{"role":`...), m.Role)
+	dst = wire.AppendString(append(dst, `,"content":`...), m.Content)
+	if m.calls != nil {
+		dst = append(append(dst, `,"tool_calls":`...), m.calls...)
+	}
+	for _, x := range m.more {
+		key := x.key
+		if key == thoughtName {
+			if thought == "thinking" && m.calls != nil && m.Content != "" {
+				continue
+			}
+			key = thought
+		}
+		dst = wire.AppendString(append(dst, ','), key)
+		dst = append(append(dst, ':'), x.value...)
+	}
+	return append(dst, '}')
+}
+
+// ReadMessages reads the messages of a body.
+func ReadMessages(f *wire.Fields) []Message {
 	var list []json.RawMessage
 	v := f.Raw("messages")
 	if v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
 		f.Fail("messages", "must be a list of at least one message.")
 		return nil
 	}
-	out := make([]json.RawMessage, len(list))
+	out := make([]Message, len(list))
 	for i, v := range list {
 		m, err := wire.ParseFields(v, fmt.Sprintf("messages[%d].", i))
 		if err == nil {
-			out[i], err = appendMessage(nil, v, m)
+			out[i], err = readMessage(v, m)
 		}
 		if err != nil {
 			f.Take(&wire.Fields{Err: err})
@@ -39,10 +71,10 @@ var roles = []string{"system", "developer", "user", "assistant", "tool", "functi
 // template's name for it is known.
 const thoughtName = "reasoning_content"
 
-// appendMessage writes one message in its own order of names, except that
-// newer and older forms of the protocol become the one templates know:
-// developer is system, function is tool, content is text, arguments are objects.
-func appendMessage(dst []byte, v json.RawMessage, m *wire.Fields) ([]byte, error) {
+// readMessage reads one message, and keeps its own order of names. Newer and older forms of
+// the protocol become the one that templates know: developer is system, function is tool,
+// content is text, arguments are objects.
+func readMessage(v json.RawMessage, m *wire.Fields) (Message, error) {
 	role := m.String("role")
 	if m.Err == nil && !slices.Contains(roles, role) {
 		m.Fail("role", "is one of %s, not %q.", control.Word(strings.Join(roles, ", ")), wire.Clip(role))
@@ -53,16 +85,9 @@ func appendMessage(dst []byte, v json.RawMessage, m *wire.Fields) ([]byte, error
 	case "function":
 		role = "tool"
 	}
-	content := ReadContent(m)
-	calls := readToolCalls(m)
+	out := Message{Role: role, Content: ReadContent(m), calls: readToolCalls(m)}
 	if m.Err != nil {
-		return nil, m.Err
-	}
-
-	dst = wire.AppendString(append(dst, `{"role":`...), role)
-	dst = wire.AppendString(append(dst, `,"content":`...), content)
-	if calls != nil {
-		dst = append(append(dst, `,"tool_calls":`...), calls...)
+		return out, m.Err
 	}
 	err := wire.EachMember(v, func(key string, value json.RawMessage) error {
 		switch key {
@@ -74,14 +99,12 @@ func appendMessage(dst []byte, v json.RawMessage, m *wire.Fields) ([]byte, error
 			}
 			key = thoughtName
 		}
-		if string(value) == "null" {
-			return nil // SDKs echo every field they know; a template tests for presence
+		if string(value) != "null" { // SDKs echo every field they know; a template tests for presence
+			out.more = append(out.more, member{key, value})
 		}
-		dst = wire.AppendString(append(dst, ','), key)
-		dst = append(append(dst, ':'), value...)
 		return nil
 	})
-	return append(dst, '}'), err
+	return out, err
 }
 
 // ReadContent joins the parts of a message's content, which must be text.

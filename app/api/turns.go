@@ -1,8 +1,10 @@
 package api
 
 import (
-	"encoding/json"
+	"bytes"
+	"slices"
 	"strings"
+
 	"tandem/app/wire"
 )
 
@@ -19,31 +21,25 @@ type Turn struct {
 // Text is all of it, its parts a blank line apart.
 func (t Turn) Text() string { return strings.Join(t.Texts, "\n\n") }
 
-// message writes the turn in the order in which chats are written.
-func (t Turn) message() json.RawMessage {
-	b := wire.AppendString([]byte(`{"role":`), t.Role)
-	b = wire.AppendString(append(b, `,"content":`...), t.Text())
-	for i, call := range t.Calls {
-		if i == 0 {
-			b = append(b, `,"tool_calls":[`...)
-		} else {
-			b = append(b, ',')
-		}
-		b = append(b, call...)
-	}
+// message returns the turn as a message, its members in the order in which chats have them.
+func (t Turn) message() Message {
+	m := Message{Role: t.Role, Content: t.Text()}
 	if t.Calls != nil {
-		b = append(b, ']')
+		m.calls = slices.Concat([]byte{'['}, bytes.Join(t.Calls, []byte{','}), []byte{']'})
+	}
+	say := func(key, text string) {
+		m.more = append(m.more, member{key, wire.AppendString(nil, text)})
 	}
 	if t.Thoughts != nil {
-		b = wire.AppendString(append(b, `,"`+thoughtName+`":`...), strings.Join(t.Thoughts, "\n\n"))
+		say(thoughtName, strings.Join(t.Thoughts, "\n\n"))
 	}
 	if t.Role == "tool" {
-		b = wire.AppendString(append(b, `,"tool_call_id":`...), t.Id)
+		say("tool_call_id", t.Id)
 		if t.Name != "" {
-			b = wire.AppendString(append(b, `,"name":`...), t.Name)
+			say("name", t.Name)
 		}
 	}
-	return append(b, '}')
+	return m
 }
 
 // Turns are those of a request in the making.

@@ -69,16 +69,11 @@ func readOllamaGenerate(f *wire.Fields) (api.Request, error) {
 	if system == "" {
 		r.plain = c
 	} else {
-		asked.Messages = append(asked.Messages, ollamaMessage("system", system))
+		asked.Messages = append(asked.Messages, api.Message{Role: "system", Content: system})
 	}
-	asked.Messages = append(asked.Messages, ollamaMessage("user", text))
+	asked.Messages = append(asked.Messages, api.Message{Role: "user", Content: text})
 	r.Question = asked
 	return r, asked.Complete()
-}
-
-func ollamaMessage(role, text string) json.RawMessage {
-	b := wire.AppendString([]byte(`{"role":`), role)
-	return append(wire.AppendString(append(b, `,"content":`...), text), '}')
 }
 
 // refuseList refuses a list that is not empty.

@@ -117,14 +117,14 @@ const marker = "0tandem0"
 // already is left out.
 func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	if b.answer {
-		ids, err := b.after(m, said("user", "0"), said("assistant", marker))
+		ids, err := b.after(m, api.Message{Role: "user", Content: "0"}, api.Message{Role: "assistant", Content: marker})
 		return b.unsaid(ids), err
 	}
 	// Behind the system's message, or behind a person's, if the template lets two
 	// of them follow each other.
 	var failed error
 	for _, role := range []string{"system", "user"} {
-		ids, err := b.after(m, said(role, marker))
+		ids, err := b.after(m, api.Message{Role: role, Content: marker})
 		if errors.Is(err, model.ErrNoTemplate) {
 			return nil, err
 		}
@@ -141,22 +141,11 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 	return nil, control.Errorf(control.CodeInvalid, "The checkpoint ends in the middle of a message, so that no other message can follow; branch its text (raw), or choose another checkpoint.")
 }
 
-func said(role, content string) map[string]string {
-	return map[string]string{"role": role, "content": content}
-}
-
 // after returns the tokens that a template writes between the end of the last of
 // some messages, which is the marker, and the answer to the text.
-func (b *branchRequest) after(m model.Model, before ...map[string]string) ([]int32, error) {
-	var messages []json.RawMessage
-	for _, v := range append(before, said("user", b.text)) {
-		messages = append(messages, wire.MustJSON(v))
-	}
-	vars, err := api.TemplateVars(messages, nil, nil, true)
-	if err != nil {
-		return nil, err
-	}
-	text, err := m.RenderChat(vars)
+func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, error) {
+	messages := append(before, api.Message{Role: "user", Content: b.text})
+	text, err := m.RenderChat(new(api.Chat).Vars(messages, true, m.Dialect().Remembered()))
 	if err != nil {
 		return nil, err
 	}
