@@ -18,7 +18,7 @@ import (
 func TestAbilities(t *testing.T) {
 	dir := writeModel(t, "tiny")
 	r := start(t, Options{}, "127.0.0.1:0")
-	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {
@@ -37,14 +37,14 @@ func TestAbilities(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got, err := r.Abilities(t.Context(), "tiny"); err != nil || got != c.want {
+			if got, err := r.pool.Abilities(t.Context(), "tiny"); err != nil || got != c.want {
 				t.Errorf("%s: %+v, %v", c.template, got, err)
 			}
 		}
 		if l := r.State().Loaded; l != nil && l.ID == "tiny" {
 			t.Error("it is loaded to be looked at")
 		}
-		m, err := r.Acquire(t.Context(), "tiny")
+		m, err := r.pool.Acquire(t.Context(), "tiny")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,18 +58,18 @@ func TestAbilities(t *testing.T) {
 		}) {
 			t.Errorf("the log does not say that it writes as %s: %+v", c.dialect, lines)
 		}
-		if err := r.Unload(t.Context(), ""); err != nil {
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := r.Abilities(t.Context(), "pocket"); err != nil || got.FIM == nil {
+	if got, err := r.pool.Abilities(t.Context(), "pocket"); err != nil || got.FIM == nil {
 		t.Errorf("the embedded model: %+v, %v", got, err)
 	}
 	if err := os.Remove(filepath.Join(dir, "tokenizer.json")); err != nil {
 		t.Fatal(err)
 	}
 	for id, code := range map[string]control.Code{"tiny": control.CodeModelInvalid, "none": control.CodeModelNotFound} {
-		_, err := r.Abilities(t.Context(), id)
+		_, err := r.pool.Abilities(t.Context(), id)
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code {
 			t.Errorf("%s: %v", id, err)
 		}

@@ -15,12 +15,14 @@ import (
 	"tandem/app/connect"
 	"tandem/app/control"
 	"tandem/app/endpoint"
+	"tandem/app/history"
 	"tandem/app/home"
+	"tandem/app/library"
+	"tandem/app/pool"
 	"tandem/app/server"
 	"tandem/app/settings"
 	"tandem/app/wire"
 	"tandem/engine"
-	"tandem/engine/checkpoint"
 	"tandem/engine/mlx"
 	"tandem/models/hub"
 	"tandem/storage"
@@ -73,14 +75,11 @@ type Options struct {
 
 	// ModelFolders are where models are looked for beside the hub's cache and the
 	// folders that are set.
-	ModelFolders []ModelFolder
+	ModelFolders []library.ModelFolder
 
 	// Script says what is answered, in a program that tests clients.
-	Script Script
+	Script pool.Script
 }
-
-// settingChoice names the setting that holds the id behind control.Alias.
-const settingChoice = "model"
 
 // An App is one running Tandem.
 type App struct {
@@ -89,46 +88,34 @@ type App struct {
 	home    *home.Home
 	db      *storage.DB
 	thread  *mlx.Thread
-	engines engine.Neighbours // of all models in memory
-	files   checkpoint.Folder // of checkpoints, likewise
 	started time.Time
 
-	// life ends, by end, when Serve drains or Close begins; a load ends with
-	// it, not with the request that began it.
+	// life ends, by end, when Serve drains or Close begins. A load ends with it, not with the request
+	// that began it.
 	life context.Context
 	end  context.CancelFunc
 
-	mu         sync.Mutex
-	choice     string    // model id
-	drafterFor string    // model id that Options.Drafter counts for; empty = none any more
-	resident   []*loaded // the models in memory
-	coming     *coming   // the model being loaded; nil if none
-	changing   *changing // nil if no change of what is in memory is in progress
-	starting   bool      // Serve has yet to load the choice
-	draining   bool
-	welcome    bool           // the first steps are to be shown
-	leaving    bool           // Serve takes no more work but has not begun to drain
-	failure    string         // why the choice could not be loaded
-	server     *server.Server // while Serve runs, and after
+	settings *settings.Store
+	keys     *settings.Keys
+	pool     *pool.Pool
+	library  *library.Library
+	history  *history.History
+	endpoint *endpoint.Endpoint
+	connect  *connect.Connections
 
-	patience time.Duration // of a load with texts that are in its way, see lull
+	mu       sync.Mutex
+	starting bool           // Serve has yet to load the choice
+	welcome  bool           // the first steps are to be shown
+	leaving  bool           // Serve takes no more work but has not begun to drain
+	server   *server.Server // while Serve runs, and after
 
 	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
 	benchProgress *control.BenchProgress  // what it said last; nil before that
 	benchFailure  string                  // why the last one found out nothing, unless a person ended it
 	benchPlan     shortPlan
 
-	endpoint  *endpoint.Endpoint
-	connect   *connect.Connections
-	settings  *settings.Store
-	keys      *settings.Keys
-	downloads downloads
-	sizes     sizes
-	updates   updates
-	tokenizer lastTokenizer
-	titles    titles
-	abilities knownAbilities
-	lines     *logRing // of the log
+	updates updates
+	lines   *logRing // of the log
 }
 
 // Open takes the home folder and brings everything up except listeners and
@@ -139,7 +126,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	ring := newLogRing()
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), patience: lullMost, lines: ring, benchPlan: twoMinutes}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: twoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(endpoint.Options{
 		Logger: a.log, Server: wire.HTTP, Refuse: wire.Refuse,
@@ -172,74 +159,69 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	if a.thread, err = mlx.NewThread(mlx.Options{}); err != nil {
 		return nil, fmt.Errorf("start MLX: %w", err)
 	}
-	a.wire(ctx)
-	if err := a.openSettings(ctx); err != nil {
-		return nil, err
-	}
-	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
-	if err := errors.Join(a.openDownloads(ctx), a.openWelcome(ctx), a.openUpdates(ctx)); err != nil {
-		return nil, err
-	}
-	if err := a.registerPocket(ctx); err != nil {
+	if err := a.openRooms(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.choose(ctx, o.Model); err != nil {
 		return nil, err
 	}
-	if o.Drafter != "" {
-		if err := a.chooseDrafter(ctx); err != nil {
+	if name := o.Drafter; name != "" {
+		if library.IsFolder(name) {
+			if name, err = filepath.Abs(name); err != nil {
+				return nil, err
+			}
+		}
+		if err := a.pool.UseDrafter(ctx, name); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
 }
 
-// choose settles the choice: what was asked for, else the last one, else the
-// pocket model.
-func (a *App) choose(ctx context.Context, name string) (err error) {
-	if name == "" || name == control.Alias {
-		a.choice, err = lastChoice(ctx, a.db)
+// openRooms opens the rooms, each with those that it needs.
+func (a *App) openRooms(ctx context.Context) error {
+	o := a.opts
+	if err := a.openSettings(ctx); err != nil {
 		return err
 	}
-	_, err = a.db.Model(ctx, name)
+	a.pool = pool.New(a.life, a.thread, a.db, a.home, a.settings, a.log, pool.Options{
+		ContextLength: o.ContextLength, Dtype: o.Dtype, Memory: o.Memory, Speculation: o.Speculation,
+		NoCheckpoints: o.NoCheckpoints, Script: o.Script,
+	})
+	a.pool.Wire(ctx)
+	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil { // what flags say
+		a.log.Warn("checkpoints are given more than there is; they take what there is", "error", err)
+	}
+	var err error
+	a.library, err = library.Open(ctx, a.life, a.db, a.home, a.settings, a.pool, a.log, library.Options{ModelFolders: o.ModelFolders})
+	if err != nil {
+		return err
+	}
+	a.history = history.New(a.db, a.home, a.settings, a.pool, a.log, history.Options{NoCheckpoints: o.NoCheckpoints})
+	a.connect = connect.New(a.db, a.home, a.settings, a.keys, a.State)
+	return errors.Join(a.openWelcome(ctx), a.openUpdates(ctx))
+}
+
+// choose settles the choice: what was asked for, else the last one, else the
+// pocket model.
+func (a *App) choose(ctx context.Context, name string) error {
+	if name == "" || name == control.Alias {
+		id, err := pool.LastChoice(ctx, a.db)
+		a.pool.Start(id)
+		return err
+	}
+	_, err := a.db.Model(ctx, name)
 	switch {
-	case storage.IsNotFound(err) && IsFolder(name):
-		m, err := a.AddModel(ctx, control.AddRequest{Path: name})
+	case storage.IsNotFound(err) && library.IsFolder(name):
+		m, err := a.library.AddModel(ctx, control.AddRequest{Path: name})
 		if err != nil {
 			return err
 		}
 		name = m.ID
 	case err != nil:
-		return a.notRegistered(err, name)
+		return pool.NotRegistered(err, name)
 	}
-	a.choice = name
-	return nil
-}
-
-// chooseDrafter takes Options.Drafter for the choice.
-func (a *App) chooseDrafter(ctx context.Context) error {
-	name := a.opts.Drafter
-	if IsFolder(name) {
-		dir, err := filepath.Abs(name)
-		if err != nil {
-			return err
-		}
-		name = dir
-	}
-	folder, err := a.drafterFolder(name)
-	if err != nil {
-		return err
-	}
-	row, err := a.db.Model(ctx, a.choice)
-	if err != nil {
-		return a.notRegistered(err, a.choice)
-	}
-	if folder != control.DrafterAuto && folder != control.DrafterNone {
-		if err := a.checkDrafter(ctx, row, folder); err != nil {
-			return err
-		}
-	}
-	a.opts.Drafter, a.drafterFor = folder, row.ID
+	a.pool.Start(name)
 	return nil
 }
 
@@ -247,14 +229,15 @@ func (a *App) chooseDrafter(ctx context.Context) error {
 // the home folder. Serve must have ended, and nobody may hold a model.
 func (a *App) Close() error {
 	a.end()
-	a.downloads.wait()
+	if a.library != nil {
+		a.library.Close()
+	}
 	var errs []error
 	if a.thread != nil {
-		_ = a.settle(context.Background()) // it has no end to tell of
-		list := a.resident
-		a.resident, a.draining = nil, true
-		a.mu.Unlock()
-		errs = append(errs, closeAll(list), a.thread.Close())
+		if a.pool != nil {
+			errs = append(errs, a.pool.Close())
+		}
+		errs = append(errs, a.thread.Close())
 	}
 	if a.db != nil {
 		errs = append(errs, a.db.Close())
@@ -267,54 +250,24 @@ func (a *App) Close() error {
 
 // State implements server.Status.
 func (a *App) State() control.State {
-	// Before a.mu, which nobody may hold for long; and before the models, so that one that
-	// was downloaded is never in neither list.
-	downloading := a.downloads.states()
-	choosable, now, room := a.choosable(), a.settings.Current(), a.room()
+	// Downloads come before the models, so that one that was downloaded is never in neither list.
+	st := control.State{
+		Downloads: a.library.Downloads(), Models: a.choosable(),
+		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir, StartedAt: a.started,
+		MenuSpeed: a.settings.Current().MenuSpeed, ContextLimit: a.opts.ContextLength,
+	}
+	a.pool.State(&st)
+	a.endpoint.Describe(&st)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	mem, foremost := a.thread.Memory(), a.foremost()
-	st := control.State{
-		Version: a.opts.Version, PID: os.Getpid(), Home: a.home.Dir,
-		StartedAt: a.started,
-		Welcome:   a.welcome,
-		Phase:     control.PhaseNoModel, Choice: a.choice, Error: a.failure, MenuSpeed: now.MenuSpeed,
-		ContextLimit: a.opts.ContextLength,
-		Models:       choosable, Downloads: downloading,
-		ActiveBytes: mem.Active, PeakBytes: mem.Most,
-		InMemory: []control.Loaded{},
-	}
-	for _, m := range a.resident {
-		shown := *m.describe()
-		shown.InUse = m.users > 0
-		st.InMemory = append(st.InMemory, shown)
-		if m == foremost {
-			st.Loaded = &shown
-		}
-		if m.store != nil {
-			st.Warning = cmp.Or(st.Warning, m.store.Failure())
-		}
-	}
-	if a.coming != nil {
-		st.Loading = a.coming.describe()
-	}
-	if a.memory() > 0 {
-		st.MemoryRoom = room
-	}
+	st.Welcome = a.welcome
 	if a.endBench != nil {
 		st.Measuring = cmp.Or(a.benchProgress, &control.BenchProgress{})
 	}
-	a.endpoint.Describe(&st)
 	switch {
-	case a.draining, a.leaving:
+	case a.leaving:
 		st.Phase = control.PhaseDraining
-	case a.coming != nil && (foremost == nil || a.changing != nil && a.changing.choice || a.coming.id == a.choice):
-		st.Phase = control.PhaseLoading // who asks for the choice waits
-	case foremost != nil:
-		st.Phase = control.PhaseReady
-	case a.failure != "":
-		st.Phase = control.PhaseFailed
-	case a.starting:
+	case a.starting && st.Phase == control.PhaseNoModel:
 		st.Phase = control.PhaseStarting
 	}
 	return st
@@ -331,15 +284,6 @@ func (a *App) choosable() []control.Choosable {
 		list[i] = control.Choosable{ID: r.ID, LoadMS: r.LoadMS}
 	}
 	return list
-}
-
-// notRegistered turns a missing row into what the client is told.
-func (a *App) notRegistered(err error, name string) error {
-	if !storage.IsNotFound(err) {
-		return err
-	}
-	return control.Errorf(control.CodeModelNotFound,
-		"The model %q is not registered. `tandem models list` shows those that are; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
 }
 
 // Device starts MLX for a moment and says what it computes on.

@@ -95,7 +95,7 @@ func TestRequestLeavesARun(t *testing.T) {
 		t.Fatalf("status %d: %s", status, body)
 	}
 	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	runs, err := r.history.Runs(t.Context(), control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestModelsTakeTurns(t *testing.T) {
 	if status, body := r.complete(t, "two", "a"); status != http.StatusNotFound || !strings.Contains(body, "model_not_found") {
 		t.Errorf("unregistered model: %d %s", status, body)
 	}
-	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: two}); err != nil {
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: two}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"one", "two", control.Alias} {
@@ -136,10 +136,10 @@ func TestModelsTakeTurns(t *testing.T) {
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": []byte(`"replace"`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Unload(t.Context(), "two"); err != nil {
+	if err := r.pool.Unload(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	held, err := r.Acquire(t.Context(), "one")
+	held, err := r.pool.Acquire(t.Context(), "one")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +147,11 @@ func TestModelsTakeTurns(t *testing.T) {
 	if status != http.StatusConflict || !strings.Contains(body, "one") || !strings.Contains(body, "two") {
 		t.Errorf("while one is busy: %d %s", status, body)
 	}
-	if err := r.Unload(t.Context(), ""); err == nil {
+	if err := r.pool.Unload(t.Context(), ""); err == nil {
 		t.Error("a busy model was unloaded")
 	}
 	held.Release()
-	if err := r.Unload(t.Context(), ""); err != nil {
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
 	if r.State().Loaded != nil {
@@ -169,7 +169,7 @@ func TestChoiceSurvivesRestart(t *testing.T) {
 		if got := a.State().Choice; got != "kept" {
 			t.Errorf("with --model %q the choice is %q", model, got)
 		}
-		m, err := a.Acquire(t.Context(), control.Alias)
+		m, err := a.pool.Acquire(t.Context(), control.Alias)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestBadFolders(t *testing.T) {
 		half:                           "model.safetensors is missing",
 		cut:                            "missing",
 	} {
-		_, err := r.AddModel(t.Context(), control.AddRequest{Path: dir})
+		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, want) {
 			t.Errorf("%s: %v, want %q", dir, err, want)
 		}
@@ -238,22 +238,22 @@ func TestBadFolders(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := writeModel(t, "gone")
 	r := start(t, Options{Model: dir}, "")
-	if _, err := r.RemoveModel(t.Context(), "pocket"); err == nil {
+	if _, err := r.library.RemoveModel(t.Context(), "pocket"); err == nil {
 		t.Error("the pocket model was removed")
 	}
-	if err := r.Load(t.Context(), "gone"); err != nil {
+	if err := r.pool.Load(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	held, err := r.Acquire(t.Context(), "gone")
+	held, err := r.pool.Acquire(t.Context(), "gone")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.RemoveModel(t.Context(), "gone")
+	_, err = r.library.RemoveModel(t.Context(), "gone")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 		t.Errorf("a model in use was removed: %v", err)
 	}
 	held.Release()
-	if _, err := r.RemoveModel(t.Context(), "gone"); err != nil {
+	if _, err := r.library.RemoveModel(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.State(); s.Loaded != nil {
@@ -269,10 +269,10 @@ func TestRemove(t *testing.T) {
 
 func TestDrainEndsRequests(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
-	if err := r.Load(t.Context(), "tiny"); err != nil {
+	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, r.thread)
+	thread := enginetest.Hold(t, r.thread)
 	answered := make(chan int, 1)
 	go func() {
 		status, _ := r.complete(t, control.Alias, "abc")
@@ -283,7 +283,7 @@ func TestDrainEndsRequests(t *testing.T) {
 	for r.State().Phase != control.PhaseDraining {
 		time.Sleep(time.Millisecond)
 	}
-	thread.free()
+	thread.Free()
 	if status := <-answered; status != http.StatusOK {
 		t.Errorf("the request in flight was answered %d", status)
 	}

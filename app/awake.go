@@ -37,10 +37,14 @@ func work(st control.State) string {
 // request, and a bench, which does not hold it.
 func (a *App) computing() string {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	users, _ := a.usage()
+	measuring := a.endBench != nil
+	a.mu.Unlock()
+	return computation(measuring, a.pool.Users())
+}
+
+func computation(measuring bool, users int) string {
 	switch {
-	case a.endBench != nil:
+	case measuring:
 		return "measuring the model"
 	case users > 0:
 		return "checking an answer"

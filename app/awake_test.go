@@ -71,16 +71,16 @@ func TestKeepAwake(t *testing.T) {
 // TestComputing: a bench is work, and so is what holds a model and is no request.
 func TestComputing(t *testing.T) {
 	for _, c := range []struct {
-		name string
-		app  *App
-		busy bool
+		name      string
+		measuring bool
+		users     int
+		busy      bool
 	}{
-		{"nothing", &App{}, false},
-		{"a model that lies idle", &App{resident: []*loaded{{}}}, false},
-		{"a verification", &App{resident: []*loaded{{users: 1}}}, true},
-		{"a bench", &App{resident: []*loaded{{}}, endBench: func(error) {}}, true},
+		{"nothing", false, 0, false},
+		{"a verification", false, 1, true},
+		{"a bench", true, 0, true},
 	} {
-		if got := c.app.computing(); (got != "") != c.busy {
+		if got := computation(c.measuring, c.users); (got != "") != c.busy {
 			t.Errorf("%s: %q", c.name, got)
 		}
 	}

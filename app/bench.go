@@ -77,7 +77,7 @@ func (b Bench) Check(o BenchOptions) error {
 // A bench is opened once. It is a measurer or a reporter.
 type bench interface {
 	header() benchHeader
-	close() error
+	Close() error
 }
 
 // A measurer is measured many times, in turns with a rival.
@@ -121,7 +121,7 @@ func (b Bench) Run(ctx context.Context, o BenchOptions) error {
 	if err != nil {
 		return fmt.Errorf("bench %s: %w", b.Name, err)
 	}
-	defer run.close()
+	defer run.Close()
 	print := func(v any) error {
 		line, err := json.Marshal(v)
 		if err == nil {

@@ -42,7 +42,7 @@ func (b *speculation) breakdown(ctx context.Context, s section, done []*comparis
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
+	defer d.Close()
 	for _, c := range done {
 		w := c.two
 		if w.depth <= 0 || c.one != (way{}) || c.figures().round == 0 {
@@ -77,10 +77,10 @@ type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
 func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *stand) (f roundFigures, p roundParts, err error) {
 	slow := c.two
 	slow.timed = !slow.fused
-	plain, two, timed := b.open(way{}), b.open(c.two), b.open(slow)
-	defer plain.close()
-	defer two.close()
-	defer timed.close()
+	plain, two, timed := b.Open(way{}), b.Open(c.two), b.Open(slow)
+	defer plain.Close()
+	defer two.Close()
+	defer timed.Close()
 	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == c.two.drafter })
 	again := &comparison{one: c.one, two: c.two}
 	rounds := 0

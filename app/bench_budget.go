@@ -62,7 +62,7 @@ type balance struct {
 func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (balance, error) {
 	var got balance
 	before := b.thread.Memory().Active
-	e := b.open(engine.Options{Checkpoints: budget})
+	e := b.Open(engine.Options{Checkpoints: budget})
 	defer e.Close()
 	m := &mixture{checkpointBench: b}
 	for i := range n {
@@ -84,9 +84,9 @@ func (b *checkpointBench) requests(ctx context.Context, n int, budget int64) (ba
 	return got, nil
 }
 
-// memory is the table of what checkpoints take when there is more to keep than
+// Memory is the table of what checkpoints take when there is more to keep than
 // they may. What the first of the requests leave is all they may.
-func (b *checkpointBench) memory(ctx context.Context) (benchTable, error) {
+func (b *checkpointBench) Memory(ctx context.Context) (benchTable, error) {
 	t := benchTable{
 		Title: "Memory of checkpoints, MB",
 		Columns: []string{"requests", "percent of prompts restored", "budget", "most kept", "most held by MLX", "MLX before", "beyond that after closing",

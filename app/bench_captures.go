@@ -54,10 +54,10 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 	if w.drafter != "" {
 		o.Drafters = b.loaded.list
 	}
-	off := b.open(o)
+	off := b.Open(o)
 	defer off.Close()
 	o.Checkpoints, o.Store = b.budget(), store
-	on := b.open(o)
+	on := b.Open(o)
 	defer on.Close()
 	c := &comparison{one: w, two: w, bar: captureBar}
 	took := func(i int) (p pair, err error) {
@@ -100,6 +100,6 @@ func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err er
 		drafter = w.drafter
 	}
 	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median, nilIfZero(c.figures().tokens),
-		fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+		fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
 		len(files), e.n, e.prompts, c.verdict()}, nil
 }

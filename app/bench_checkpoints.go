@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/checkpoint"
@@ -54,7 +55,7 @@ func openCheckpoints(ctx context.Context, o BenchOptions) (bench, error) {
 		c.code = all.code
 	}
 	if err != nil {
-		return nil, errors.Join(err, c.close())
+		return nil, errors.Join(err, c.Close())
 	}
 	if o.Quick {
 		c.pairs, c.once, c.texts, c.mixed = 2, true, 1, 40
@@ -71,10 +72,10 @@ func (b *checkpointBench) header() benchHeader {
 	return h
 }
 
-func (b *checkpointBench) close() error {
+func (b *checkpointBench) Close() error {
 	var err error
 	if b.loaded != nil {
-		err = b.loaded.close()
+		err = b.loaded.Close()
 	}
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
@@ -82,7 +83,7 @@ func (b *checkpointBench) close() error {
 // report measures part by part. It is an error if less is restored of an answer
 // than its checkpoints promise, and if they take more memory than they may.
 func (b *checkpointBench) report(ctx context.Context, table func(benchTable) error) error {
-	for _, part := range []func(context.Context) (benchTable, error){b.flows, b.captures, b.restarts, b.memory} {
+	for _, part := range []func(context.Context) (benchTable, error){b.flows, b.captures, b.restarts, b.Memory} {
 		t, err := part(ctx)
 		if err != nil {
 			return err
@@ -94,18 +95,18 @@ func (b *checkpointBench) report(ctx context.Context, table func(benchTable) err
 	return errors.Join(b.wrong...)
 }
 
-// open starts an engine on rings.
-func (b *checkpointBench) open(o engine.Options) *engine.Engine {
+// Open starts an engine on rings.
+func (b *checkpointBench) Open(o engine.Options) *engine.Engine {
 	o.Layout = cache.Ring
 	return engine.New(b.thread, b.bundle.Model, b.bundle.Tokenizer, o)
 }
 
 // budget is what checkpoints may take in memory where they are served.
-func (*checkpointBench) budget() int64 { return home.Memory() / checkpointMemory }
+func (*checkpointBench) budget() int64 { return home.Memory() / pool.CheckpointMemory }
 
 // store opens files in a folder.
 func (b *checkpointBench) store(dir string) *checkpoint.Store {
-	return checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "bench", Context: "bench", Budget: mostCheckpoints})
+	return checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "bench", Context: "bench", Budget: pool.MostCheckpoints})
 }
 
 // written waits until a store has nothing to write: it would slow what is

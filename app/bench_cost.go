@@ -79,7 +79,7 @@ func newStand(ctx context.Context, t *mlx.Thread, b *models.Bundle, drafters []d
 		})
 	}
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
@@ -113,8 +113,8 @@ func (d *stand) chunk(s *mlx.Scope, from, to int, taps []int) error {
 	return s.Eval(keep...)
 }
 
-// close frees everything.
-func (d *stand) close() error {
+// Close frees everything.
+func (d *stand) Close() error {
 	return d.thread.Do(context.Background(), func(s *mlx.Scope) error {
 		d.caches.Free(s)
 		for _, r := range d.drafts {

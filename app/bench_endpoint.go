@@ -55,7 +55,7 @@ func openEndpoint(_ context.Context, o BenchOptions) (bench, error) {
 }
 
 func (b *endpointBench) header() benchHeader { return newBenchHeader() }
-func (b *endpointBench) close() error        { return nil }
+func (b *endpointBench) Close() error        { return nil }
 
 // report measures row by row. A bar that is missed is an error, behind the last of
 // them.

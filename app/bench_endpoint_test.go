@@ -107,7 +107,7 @@ func TestBenchGroups(t *testing.T) {
 	}
 	checkTable(t, table, 1)
 	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	runs, err := r.history.Runs(t.Context(), control.RunQuery{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -191,8 +191,8 @@ func (l *losslessRun) layOut(c *losslessCell, at, row int) []int {
 	return []int{first}
 }
 
-// close ends the engines.
-func (l *losslessRun) close() {
+// Close ends the engines.
+func (l *losslessRun) Close() {
 	for _, e := range l.endings {
 		if e.engine != l.engine {
 			e.engine.Close()

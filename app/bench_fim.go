@@ -101,7 +101,7 @@ func (b *endpointBench) fim(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	return b.fimAt(ctx, s, b.several(fimBehind, 4*cache.MaxChunk))
 }
 

@@ -137,9 +137,9 @@ type arm struct {
 // flows plays all flows, step by step in all arms.
 func (b *checkpointBench) flows(ctx context.Context) (benchTable, error) {
 	arms := []*arm{
-		{name: "on", engine: b.open(engine.Options{Checkpoints: b.budget()})},
-		{name: "prompt only", engine: b.open(engine.Options{Checkpoints: b.budget(), PromptOnly: true})},
-		{name: "off", engine: b.open(engine.Options{})},
+		{name: "on", engine: b.Open(engine.Options{Checkpoints: b.budget()})},
+		{name: "prompt only", engine: b.Open(engine.Options{Checkpoints: b.budget(), PromptOnly: true})},
+		{name: "off", engine: b.Open(engine.Options{})},
 	}
 	for _, a := range arms {
 		defer a.engine.Close()

@@ -52,7 +52,7 @@ func (l *losslessBench) header() benchHeader {
 	return h
 }
 
-func (l *losslessBench) close() error { return errors.Join(l.bundle.Close(), l.thread.Close()) }
+func (l *losslessBench) Close() error { return errors.Join(l.bundle.Close(), l.thread.Close()) }
 
 // A losslessCell is one way to decode with drafts.
 type losslessCell struct {
@@ -110,7 +110,7 @@ func (l *losslessBench) cells(ctx context.Context, layout cache.Layout, exact bo
 	}
 	differ := 0
 	run := l.run(layout, exact)
-	defer run.close()
+	defer run.Close()
 	for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
 		for _, block := range l.blocks {
 			if exact && block > engine.ExactRows {

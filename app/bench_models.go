@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/mlx"
@@ -46,7 +47,7 @@ func benchModelName(dir string) string {
 // benchDrafters are the drafters of one model, loaded.
 type benchDrafters struct {
 	list   []draft.Drafter
-	loaded []*drafter
+	loaded []*pool.Drafter
 }
 
 // loadBenchDrafters loads the drafters in some folders, in the type of the
@@ -55,17 +56,17 @@ type benchDrafters struct {
 func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
 	if len(dirs) == 0 {
 		if model == "" && models.HasPocketDrafter() {
-			dirs = []string{embedded}
-		} else if dir := drafterBeside(model); model != "" && dir != "" {
+			dirs = []string{pool.BuiltInDrafter}
+		} else if dir := pool.DrafterBeside(model); model != "" && dir != "" {
 			dirs = []string{dir}
 		}
 	}
 	d := &benchDrafters{}
 	names := distinctNames(dirs)
 	for i, dir := range dirs {
-		one, err := loadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
+		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
 		if err != nil {
-			return nil, errors.Join(err, d.close())
+			return nil, errors.Join(err, d.Close())
 		}
 		d.loaded = append(d.loaded, one)
 		if len(dirs) > 1 {
@@ -93,11 +94,11 @@ func distinctNames(dirs []string) []string {
 	return taken[len(taken)-len(dirs):]
 }
 
-// close releases them.
-func (d *benchDrafters) close() error {
+// Close releases them.
+func (d *benchDrafters) Close() error {
 	var errs []error
 	for _, one := range d.loaded {
-		errs = append(errs, one.close())
+		errs = append(errs, one.Close())
 	}
 	d.loaded = nil
 	return errors.Join(errs...)

@@ -148,7 +148,7 @@ func (b *endpointBench) overhead(ctx context.Context) (t benchTable, err error) 
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	read := make(chan struct{}, overheadPaced)
 	var clients [2]*overheadClient
 	for i, generate := range []generating{instantly(nil), instantly(read)} {

@@ -129,7 +129,7 @@ type side struct {
 	engine *engine.Engine
 }
 
-func (c *contest) open(w way) *side {
+func (c *contest) Open(w way) *side {
 	s := &side{way: w, model: &dictated{Model: c.model}}
 	var drafters []draft.Drafter
 	if w.drafter != "" {
@@ -139,7 +139,7 @@ func (c *contest) open(w way) *side {
 	return s
 }
 
-func (s *side) close() { s.engine.Close() }
+func (s *side) Close() { s.engine.Close() }
 
 // A response is what one request was answered, and what that took.
 type response struct {
@@ -250,8 +250,8 @@ func (c *comparison) wants(pairs int, once bool) bool {
 	return n < pairs || c.doubled && n < 2*pairs
 }
 
-// count counts pairs.
-func (c *comparison) count(yes func(pair) bool) int {
+// Count counts pairs.
+func (c *comparison) Count(yes func(pair) bool) int {
 	n := 0
 	for _, p := range c.pairs {
 		if yes(p) {
@@ -265,9 +265,9 @@ func (c *comparison) count(yes func(pair) bool) int {
 // and twice as many where they do not decide about the bar. Prompts are asked
 // again where there are too few.
 func (c *contest) compare(ctx context.Context, w *workload, set setting, one, two way, b bar) (*comparison, error) {
-	first, second := c.open(one), c.open(two)
-	defer first.close()
-	defer second.close()
+	first, second := c.Open(one), c.Open(two)
+	defer first.Close()
+	defer second.Close()
 	if err := c.learn(ctx, w, set, first, second); err != nil {
 		return nil, err
 	}
@@ -327,8 +327,8 @@ func (c *contest) check(ctx context.Context, w *workload, set setting, i int, re
 	if slices.Equal(one.ids, two.ids) || set.temperature > 0 && free {
 		return nil
 	}
-	s := c.open(way{})
-	defer s.close()
+	s := c.Open(way{})
+	defer s.Close()
 	plain, err := c.answer(ctx, s, w, i, set)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func openPlain(ctx context.Context, o BenchOptions) (bench, error) {
 		_, _, err = p.generate(ctx, benchLong, 1)
 	}
 	if err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
@@ -115,7 +115,7 @@ func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
 	}, nil
 }
 
-func (p *plain) close() error {
+func (p *plain) Close() error {
 	p.engine.Close()
 	return errors.Join(p.bundle.Close(), p.thread.Close())
 }

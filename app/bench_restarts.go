@@ -42,7 +42,7 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 	if err != nil {
 		return t, err
 	}
-	off := b.open(engine.Options{})
+	off := b.Open(engine.Options{})
 	defer off.Close()
 	var again, restoring, anew []float64
 	ratios := make([][]float64, len(texts))
@@ -78,7 +78,7 @@ func (b *checkpointBench) restarts(ctx context.Context) (t benchTable, err error
 func (b *checkpointBench) with(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
 	store := b.store(dir)
 	defer store.Close()
-	e := b.open(engine.Options{Checkpoints: b.budget(), Store: store})
+	e := b.Open(engine.Options{Checkpoints: b.budget(), Store: store})
 	defer e.Close()
 	return f(e, store)
 }

@@ -66,7 +66,7 @@ func TestBenchDrafters(t *testing.T) {
 		for _, one := range d.list {
 			got = append(got, one.Name())
 		}
-		if err := d.close(); err != nil || !slices.Equal(got, want) {
+		if err := d.Close(); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v: %q, %v, want %q", dirs, got, err, want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestStand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.close()
+	defer d.Close()
 	last := &asked{Drafter: d.list[1]}
 	d.list[1] = last
 	for _, temperature := range []float64{0, 0.8, 1} {
@@ -119,7 +119,7 @@ func TestStand(t *testing.T) {
 				}
 			}
 		}
-		if err := s.close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}

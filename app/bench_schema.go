@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"tandem/app/model"
+	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
@@ -29,7 +30,8 @@ const answerSchema = `{"type":"object","properties":{"symbols":{"type":"array","
 // A schemaBench compares answers under a schema with free ones.
 type schemaBench struct {
 	contest
-	held *loaded // for its matchers
+	bundle     *models.Bundle
+	vocabulary pool.Vocabulary // for matchers
 }
 
 // answer continues a prompt by schemaAnswer tokens, under the schema or not.
@@ -40,7 +42,7 @@ func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool
 		Done: func(st engine.Stats) { a.stats = st },
 	}
 	if formed {
-		m, failed := c.held.Matcher(ctx, model.Grammar{JSON: json.RawMessage(answerSchema)})
+		m, failed := c.vocabulary.Matcher(ctx, c.bundle, "", model.Grammar{JSON: json.RawMessage(answerSchema)})
 		if failed != nil {
 			return a, failed
 		}
@@ -80,13 +82,13 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, drafters.close()) }()
+	defer func() { err = errors.Join(err, drafters.Close()) }()
 	texts, err := newWorkloads(bundle.Tokenizer)
 	if err != nil {
 		return t, err
 	}
-	c := &schemaBench{held: &loaded{bundle: bundle}}
-	defer func() { err = errors.Join(err, c.held.vocabulary.close()) }()
+	c := &schemaBench{bundle: bundle}
+	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
 	c.contest = contest{
 		thread: thread, model: bundle.Model, drafts: drafters.list, pairs: b.several(minPairs, 1), once: b.quick, log: b.log,
 		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
@@ -127,13 +129,13 @@ func (b *endpointBench) schema(ctx context.Context) (t benchTable, err error) {
 // drafts it first learns.
 func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt) (*comparison, error) {
 	result := &comparison{one: w, two: w, bar: schemaBar}
-	s := c.open(w)
-	defer s.close()
+	s := c.Open(w)
+	defer s.Close()
 	scripted, warm := prompts, 1
 	if w.drafter != "" {
 		scripted, warm = nil, len(prompts)/2
-		plain := c.open(way{})
-		defer plain.close()
+		plain := c.Open(way{})
+		defer plain.Close()
 		for _, p := range prompts {
 			a, err := c.answer(ctx, plain, p, true)
 			if err != nil {

@@ -26,7 +26,7 @@ func openStart(context.Context, BenchOptions) (bench, error) {
 }
 
 func (s *startup) header() benchHeader { return newBenchHeader() }
-func (s *startup) close() error        { return nil }
+func (s *startup) Close() error        { return nil }
 
 func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
 	began := time.Now()
@@ -34,7 +34,7 @@ func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]float64{"ready_ms": since(began)}, p.close()
+	return map[string]float64{"ready_ms": since(began)}, p.Close()
 }
 
 // A served process is a `tandem serve` on a home folder of its own.
@@ -65,12 +65,12 @@ func serveApart(ctx context.Context, program string, flags ...string) (*served, 
 	}
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
-		return nil, errors.Join(errors.New("tandem serve printed no address"), p.close())
+		return nil, errors.Join(errors.New("tandem serve printed no address"), p.Close())
 	}
 	p.url = lines.Text()
 	go io.Copy(io.Discard, out)
 	if err := p.ready(ctx); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
@@ -92,7 +92,7 @@ func (p *served) ready(ctx context.Context) error {
 	return errors.New("the endpoint did not become ready within a minute")
 }
 
-func (p *served) close() error {
+func (p *served) Close() error {
 	if p.cmd == nil {
 		return nil
 	}

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/cache"
 	"tandem/engine/draft"
 	"tandem/engine/lm"
 	"tandem/engine/mlx"
+	"tandem/models"
 )
 
 // A shortPlan says how much a short bench measures. Each part ends with its
@@ -45,7 +47,8 @@ const lookEvery = 5 * time.Millisecond
 // borrow the weights. It stands back for requests: it measures only while none is
 // in flight, gives up a measurement when one comes, and makes it again.
 type shortBench struct {
-	m        *loaded
+	m        Borrowed
+	folder   string // for the files of checkpoints
 	plan     shortPlan
 	progress func(control.BenchProgress)
 
@@ -53,6 +56,17 @@ type shortBench struct {
 	until  time.Time // the end of the part's time
 	waited time.Duration
 	again  int
+}
+
+// A Borrowed is the model that a shortBench borrows.
+type Borrowed interface {
+	Thread() *mlx.Thread
+	Bundle() *models.Bundle
+	Drafter() draft.Drafter // nil if there is none
+	Describe() *control.Loaded
+	IsQuiet() bool                       // no request holds any model
+	AwaitIdle(ctx context.Context) error // until no request holds any model
+	Watch() (disturbed func() bool)      // whether a request has come since
 }
 
 var _ host = (*shortBench)(nil)
@@ -79,12 +93,12 @@ func (b *shortBench) standBack(ctx context.Context) error {
 	began := time.Now()
 	for !b.idle() {
 		b.report(true)
-		if err := b.m.awaitIdle(ctx); err != nil {
+		if err := b.m.AwaitIdle(ctx); err != nil {
 			return context.Cause(ctx)
 		}
 		if !b.idle() { // its drafter is tried
 			select {
-			case <-time.After(trialPause):
+			case <-time.After(pool.TrialPause):
 			case <-ctx.Done():
 			}
 		}
@@ -98,25 +112,12 @@ func (b *shortBench) standBack(ctx context.Context) error {
 }
 
 func (b *shortBench) idle() bool {
-	b.m.app.mu.Lock()
-	defer b.m.app.mu.Unlock()
-	users, _ := b.m.app.usage()
-	return users == 0 && (b.m.drafter == nil || !b.m.drafter.open)
+	return b.m.IsQuiet()
 }
 
 // once runs a measurement; the error is errDisturbed if it is of no use.
 func (b *shortBench) once(ctx context.Context, measure func(context.Context) error) error {
-	a := b.m.app
-	a.mu.Lock()
-	b.m.uses++ // it does not lie idle
-	_, uses := a.usage()
-	a.mu.Unlock()
-	disturbed := func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		users, now := a.usage()
-		return users > 0 || now != uses
-	}
+	disturbed := b.m.Watch()
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	watched := make(chan struct{})
@@ -173,9 +174,9 @@ func (b *shortBench) more(n int) bool {
 // run measures part by part.
 func (b *shortBench) run(ctx context.Context) (r control.BenchResult, err error) {
 	began := time.Now()
-	shown := b.m.describe()
+	shown := b.m.Describe()
 	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(), Drafter: shown.Drafter}
-	texts, err := newWorkloads(b.m.bundle.Tokenizer)
+	texts, err := newWorkloads(b.m.Bundle().Tokenizer)
 	if err != nil {
 		return r, err
 	}
@@ -198,13 +199,13 @@ func (b *shortBench) decode(ctx context.Context, code *workload) (r control.Benc
 	b.begin("decode", b.plan.pairs, b.plan.decode)
 	m := b.m
 	c := contest{
-		thread: m.app.thread, model: m.bundle.Model, pairs: b.plan.pairs, once: true, warm: b.plan.warm, log: io.Discard, host: b,
+		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.pairs, once: true, warm: b.plan.warm, log: io.Discard, host: b,
 		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
-			return engine.New(m.app.thread, model, m.bundle.Tokenizer, engine.Options{Drafters: drafters})
+			return engine.New(m.Thread(), model, m.Bundle().Tokenizer, engine.Options{Drafters: drafters})
 		},
 	}
-	if m.drafter != nil {
-		c.drafts = append(c.drafts, m.drafter.Drafter)
+	if d := m.Drafter(); d != nil {
+		c.drafts = append(c.drafts, d)
 	}
 	c.drafts = append(c.drafts, draft.Ngram{})
 	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive}, bar{})
@@ -238,9 +239,9 @@ func spreadOf(values []float64) control.Spread { return spread(estimateEach(valu
 func (b *shortBench) restore(ctx context.Context) (r control.BenchRestore, err error) {
 	b.begin("restore", b.plan.restores, b.plan.restore)
 	m := b.m
-	c := &checkpointBench{thread: m.app.thread, bundle: m.bundle, random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
-	r.Tokens = min(b.plan.tokens, m.bundle.Model.Config().ContextLength-8)
-	off := c.open(engine.Options{})
+	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(), random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
+	r.Tokens = min(b.plan.tokens, m.Bundle().Model.Config().ContextLength-8)
+	off := c.Open(engine.Options{})
 	defer off.Close()
 	var anew, again, times []float64
 	for n := 0; b.more(n); n++ {
@@ -249,7 +250,7 @@ func (b *shortBench) restore(ctx context.Context) (r control.BenchRestore, err e
 		if err := b.alone(ctx, func(ctx context.Context) (err error) {
 			// A folder of its own, so that no more than one prompt's files lie on the
 			// disk.
-			folder := m.app.benchFolder()
+			folder := b.folder
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err
 			}
@@ -281,26 +282,26 @@ func (b *shortBench) verify(ctx context.Context) (r control.BenchVerify, err err
 	b.begin("verify", b.plan.turns, b.plan.verify)
 	const steps = 32
 	m := b.m
-	r.Context = min(b.plan.context, m.bundle.Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
+	r.Context = min(b.plan.context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
 	var d *stand
 	defer func() {
 		if d != nil {
-			err = errors.Join(err, d.close())
+			err = errors.Join(err, d.Close())
 		}
 	}()
 	if err := b.alone(ctx, func(ctx context.Context) (err error) {
 		if old := d; old != nil { // of an attempt that ended as a request came
 			d = nil
-			if err := old.close(); err != nil {
+			if err := old.Close(); err != nil {
 				return err
 			}
 		}
-		d, err = newStand(ctx, m.app.thread, m.bundle, nil, r.Context, 0)
+		d, err = newStand(ctx, m.Thread(), m.Bundle(), nil, r.Context, 0)
 		return err
 	}); err != nil {
 		return r, err
 	}
-	e := engine.New(m.app.thread, m.bundle.Model, m.bundle.Tokenizer, engine.Options{})
+	e := engine.New(m.Thread(), m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{})
 	defer e.Close()
 	turn := func() (step float64, rows []float64, err error) {
 		err = b.alone(ctx, func(ctx context.Context) (err error) {
@@ -340,7 +341,3 @@ func (b *shortBench) verify(ctx context.Context) (r control.BenchVerify, err err
 	}
 	return r, nil
 }
-
-// benchFolder is where benches write. What a crash leaves there goes when the home is
-// opened next.
-func (a *App) benchFolder() string { return a.home.Path("run", "bench") }

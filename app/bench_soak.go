@@ -252,7 +252,7 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	n, warm := b.several(soakRequests, 60), b.several(soakWarm, 60)
 	s := newSoak(p.url, filepath.Join(p.home, "home"), soakKinds(true), soakPatience)
 	t = benchTable{
@@ -309,7 +309,7 @@ func (b *endpointBench) soak(ctx context.Context) (t benchTable, err error) {
 		[]any{"resident memory, percent more", nil, nil, growth, b.judge("soak, percent more of resident memory", residentBar, growth)})
 	t.Notes = append(t.Notes, "Open files may be as many more as the database opens when several read at once, and keeps.",
 		fmt.Sprintf("%d were answered, %d refused as they were to be, %d left, in %.0f s.", s.answered.Load(), s.refused.Load(), s.left.Load(), took.Seconds()))
-	err = p.close()
+	err = p.Close()
 	for line := range strings.Lines(p.stderr.String()) {
 		if strings.Contains(line, "level=ERROR") {
 			b.wrong = append(b.wrong, fmt.Errorf("soak, the log says: %s", strings.TrimSpace(line)))

@@ -54,7 +54,7 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 		s.texts, err = newWorkloads(b.Tokenizer)
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	s.contest = contest{
 		thread: t, model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
@@ -74,13 +74,13 @@ func openSpeculation(ctx context.Context, o BenchOptions) (bench, error) {
 	if o.Pairs > 0 {
 		s.pairs, s.coldRuns = o.Pairs, o.Pairs
 	}
-	plain := s.contest.open(way{})
+	plain := s.contest.Open(way{})
 	long := *s.texts.code
 	long.limit = 64
 	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
-	plain.close()
+	plain.Close()
 	if err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	s.first = a.ids
 	return s, nil
@@ -93,10 +93,10 @@ func (b *speculation) header() benchHeader {
 	return h
 }
 
-func (b *speculation) close() error {
+func (b *speculation) Close() error {
 	var err error
 	if b.loaded != nil {
-		err = b.loaded.close()
+		err = b.loaded.Close()
 	}
 	return errors.Join(err, b.bundle.Close(), b.thread.Close())
 }
@@ -240,8 +240,8 @@ func (c *comparison) row(target float64) []any {
 			needed = nilIfZero(target * f.round / f.step)
 		}
 		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens), needed, f.drafts, f.syncs,
-			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
-			fmt.Sprintf("%d/%d", c.count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
+			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
 	}
 	var why []string
 	for _, reason := range sortedKeys(c.rejected) {
@@ -323,11 +323,11 @@ func (b *speculation) cold(ctx context.Context, table func(benchTable) error) er
 	w, set := b.texts.noise, setting{}
 	two := b.adaptives()[len(b.adaptives())-1]
 	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}
-	plain := b.open(way{})
-	defer plain.close()
+	plain := b.Open(way{})
+	defer plain.Close()
 	run := func(n int) error {
-		cold := b.open(two)
-		defer cold.close()
+		cold := b.Open(two)
+		defer cold.Close()
 		var p pair
 		for i := range coldRequests {
 			at := (n*coldRequests + i) % len(w.prompts)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"tandem/app/model"
+	"tandem/app/pool"
 	"tandem/app/server"
 	"tandem/app/wire"
 	"tandem/engine"
@@ -30,7 +31,7 @@ func openStage(ctx context.Context, o Options) (s *stage, err error) {
 	s = &stage{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.close())
+			err = errors.Join(err, s.Close())
 		}
 	}()
 	if s.home, err = os.MkdirTemp("", "tandem-bench-"); err != nil {
@@ -54,7 +55,7 @@ func (s *stage) serve(generate generating) (url string, err error) {
 		return "", err
 	}
 	to := s.app.services()
-	to.Pool = &fronted{s.app, generate}
+	to.Pool = &fronted{s.app.pool, generate}
 	front := server.New(to, server.Options{Logger: s.app.log})
 	h := wire.HTTP(front.Endpoint(), s.app.log, nil)
 	s.servers = append(s.servers, h)
@@ -62,8 +63,8 @@ func (s *stage) serve(generate generating) (url string, err error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// close ends it. Nobody may wait for an answer any more.
-func (s *stage) close() error {
+// Close ends it. Nobody may wait for an answer any more.
+func (s *stage) Close() error {
 	var errs []error
 	for _, h := range s.servers {
 		errs = append(errs, h.Shutdown(context.Background()))
@@ -80,15 +81,15 @@ func (s *stage) close() error {
 	return errors.Join(errs...)
 }
 
-// A fronted App has another Generate.
+// A fronted Pool has another Generate.
 type fronted struct {
-	*App
+	*pool.Pool
 	generate generating
 }
 
 // Acquire implements server.Pool.
 func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error) {
-	m, err := f.App.Acquire(ctx, name)
+	m, err := f.Pool.Acquire(ctx, name)
 	if err != nil {
 		return nil, err
 	}

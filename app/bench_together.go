@@ -128,7 +128,7 @@ func (b *endpointBench) together(ctx context.Context) (t benchTable, err error) 
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	return b.togetherAt(ctx, newGroupBench(p.url, shape.vocab), parameters)
 }
 
@@ -190,7 +190,7 @@ func (b *endpointBench) fair(ctx context.Context) (t benchTable, err error) {
 	if err != nil {
 		return t, err
 	}
-	defer func() { err = errors.Join(err, p.close()) }()
+	defer func() { err = errors.Join(err, p.Close()) }()
 	return b.fairAt(ctx, newGroupBench(p.url, 4000))
 }
 

@@ -50,7 +50,7 @@ func (v *verification) header() benchHeader {
 	return h
 }
 
-func (v *verification) close() error {
+func (v *verification) Close() error {
 	var err error
 	if v.bundle != nil {
 		err = v.bundle.Close()
@@ -99,7 +99,7 @@ func (v *verification) contexts(ctx context.Context, dtype models.DtypePolicy, t
 	if err != nil {
 		return err
 	}
-	defer drafters.close()
+	defer drafters.Close()
 	lengths := v.options.Contexts
 	if lengths == nil {
 		lengths = []int{64, 512, 2048}
@@ -183,7 +183,7 @@ func (v *verification) measure(ctx context.Context, drafters *benchDrafters, len
 	if err != nil {
 		return nil, err
 	}
-	defer d.close()
+	defer d.Close()
 
 	samples := map[string]map[int][]float64{} // by what and rows
 	take := func(what string, rows int, ms float64, err error) error {

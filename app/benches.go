@@ -48,7 +48,7 @@ func describeBench(row storage.Bench) (control.Bench, error) {
 // RunBench implements server.Benches. The bench does not hold the model: what wants
 // it unloaded or exchanged ends the bench.
 func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)) (_ control.Bench, err error) {
-	_, m, err := a.acquire(ctx, control.Alias, 1)
+	m, err := a.pool.Borrow(ctx)
 	if err != nil {
 		return control.Bench{}, err
 	}
@@ -74,12 +74,12 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 		a.mu.Unlock()
 		progress(p)
 	}
-	// While the model is held nobody waits for its trials yet.
-	m.trial.Go(func() {
+	// Begun while the model is held: until then it cannot leave the memory.
+	m.Lend(func(gone context.Context) {
 		defer close(done)
 		<-released
-		defer context.AfterFunc(m.tried, func() { cancel(errBenchUnloaded) })()
-		b := &shortBench{m: m, plan: a.benchPlan, progress: follow}
+		defer context.AfterFunc(gone, func() { cancel(errBenchUnloaded) })()
+		b := &shortBench{m: m, folder: a.benchFolder(), plan: a.benchPlan, progress: follow}
 		result, err = b.run(ctx)
 		clear := func(s *mlx.Scope) error { s.ClearCache(); return nil }
 		err = errors.Join(err, a.thread.Do(context.Background(), clear))
@@ -98,7 +98,7 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 	if err != nil {
 		return control.Bench{}, err
 	}
-	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.row.ID, Machine: home.Machine(), Version: a.opts.Version, Result: text})
+	row, err := a.db.AddBench(ctx, storage.Bench{Model: m.ID(), Machine: home.Machine(), Version: a.opts.Version, Result: text})
 	if err != nil {
 		return control.Bench{}, err
 	}
@@ -137,3 +137,6 @@ func benchFailure(err error) string {
 	}
 	return "The measurement failed; the log under Help says why."
 }
+
+// benchFolder is where benches write. What a crash leaves there goes when the home is opened next.
+func (a *App) benchFolder() string { return a.home.Path("run", "bench") }

@@ -148,12 +148,14 @@ func TestBenchEnds(t *testing.T) {
 // the first attempt ended with does not count.
 func TestMeasuredAlone(t *testing.T) {
 	r := benchable(t)
-	if err := r.Load(t.Context(), models.PocketID); err != nil {
+	m, err := r.pool.Borrow(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	b := &shortBench{m: r.foremost(), progress: func(control.BenchProgress) {}}
+	m.Release()
+	b := &shortBench{m: m, progress: func(control.BenchProgress) {}}
 	attempts := 0
-	err := b.alone(t.Context(), func(ctx context.Context) error {
+	err = b.alone(t.Context(), func(ctx context.Context) error {
 		attempts++
 		if attempts == 1 {
 			r.complete(t, control.Alias, "x")

@@ -59,7 +59,7 @@ func (l *lossless) cast() *cast {
 	return c
 }
 
-func (c *cast) close() (err error) {
+func (c *cast) Close() (err error) {
 	for _, free := range c.free {
 		err = errors.Join(err, free())
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/library"
 )
 
 // TestFolderOrID: what lies in the working folder takes no id's place.
@@ -22,7 +23,7 @@ func TestFolderOrID(t *testing.T) {
 		"pocket": false, control.Alias: false, "": false, "org/other": false,
 		"org/name": true, "./pocket": true, "../x": true, ".": true, "..": true, "/nowhere": true,
 	} {
-		if got := IsFolder(name); got != want {
+		if got := library.IsFolder(name); got != want {
 			t.Errorf("IsFolder(%q) = %t", name, got)
 		}
 	}
@@ -52,7 +53,7 @@ func TestRegisteredIDBeforeFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "org/name"})
+	_, err = a.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "org/name"})
 	if err := errors.Join(err, a.choose(t.Context(), "org/name"), a.Close()); err != nil {
 		t.Error(err)
 	}
@@ -64,21 +65,21 @@ func TestIDs(t *testing.T) {
 	for name, want := range map[string]string{
 		control.Alias: "tandem-2", "my model (v1)": "my-model-v1", "日本": "model", "a--b..c.": "a-b.c",
 	} {
-		if m, err := r.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil || m.ID != want {
+		if m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil || m.ID != want {
 			t.Errorf("%s: id %q, want %q, %v", name, m.ID, want, err)
 		}
 	}
 	dir := writeModel(t, "known")
-	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []string{"a b", "a/b/c", "/a", "../x", "a@b", "x\n", control.Alias, "other"} {
-		_, err := r.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id})
+		_, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" {
 			t.Errorf("id %q for a known folder: %v", id, err)
 		}
 	}
-	if m, err := r.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "known"}); err != nil || m.ID != "known" {
+	if m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: "known"}); err != nil || m.ID != "known" {
 		t.Errorf("the same id again: %+v %v", m, err)
 	}
 }
@@ -90,13 +91,13 @@ func TestRemovedFailure(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "model.safetensors")); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Load(t.Context(), "bad"); err == nil {
+	if err := r.pool.Load(t.Context(), "bad"); err == nil {
 		t.Fatal("a model without weights was loaded")
 	}
 	if s := r.State(); s.Phase != control.PhaseFailed {
 		t.Fatalf("state %+v", s)
 	}
-	if _, err := r.RemoveModel(t.Context(), "bad"); err != nil {
+	if _, err := r.library.RemoveModel(t.Context(), "bad"); err != nil {
 		t.Fatal(err)
 	}
 	resp, err := http.Get(r.url + "/health")

@@ -30,19 +30,19 @@ func TestChatsSurviveRestart(t *testing.T) {
 	}
 
 	a := open()
-	chat, err := a.AddChat(ctx, control.Chat{Kind: "chat"})
+	chat, err := a.history.AddChat(ctx, control.Chat{Kind: "chat"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := a.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "Why?"})
+	q, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Role: "user", Content: "Why?"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := a.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant", Content: "Because of"})
+	answer, err := a.history.AddMessage(ctx, control.Message{Chat: chat.ID, Parent: q.ID, Role: "assistant", Content: "Because of"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := a.KeepChats(ctx, false); err != nil {
+	if err := a.history.KeepChats(ctx, false); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Close(); err != nil {
@@ -51,40 +51,40 @@ func TestChatsSurviveRestart(t *testing.T) {
 
 	a = open()
 	defer a.Close()
-	whole, err := a.Chat(ctx, chat.ID)
+	whole, err := a.history.Chat(ctx, chat.ID)
 	if err != nil || whole.Chat.Title != "Why?" || len(whole.Messages) != 2 || whole.Messages[1].Content != "Because of" || whole.Messages[1].Finish != "" {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	list, err := a.Chats(ctx, control.ChatQuery{Search: "because"})
+	list, err := a.history.Chats(ctx, control.ChatQuery{Search: "because"})
 	if err != nil || list.Keep || list.Count != 1 || list.Bytes != int64(len("Why?Because of")) || len(list.Chats) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	_, err = a.AddChat(ctx, control.Chat{Kind: "chat"})
+	_, err = a.history.AddChat(ctx, control.Chat{Kind: "chat"})
 	wantCode(err, control.CodeNotKept, "not kept")
-	_, err = a.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
+	_, err = a.history.Chats(ctx, control.ChatQuery{Search: strings.Repeat("x", 2000)})
 	wantCode(err, control.CodeInvalid, "longer than")
 	so := "So"
-	_, err = a.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
+	_, err = a.history.ChangeMessage(ctx, chat.ID, answer.ID, control.MessageChange{Content: &so})
 	wantCode(err, control.CodeInvalid, "would be lost")
-	_, err = a.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
+	_, err = a.history.AddMessage(ctx, control.Message{Chat: 99, Role: "user"})
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 	stuck := a.home.Path("tandem.db.v1-20261121T120000Z.backup")
 	if err := os.MkdirAll(filepath.Join(stuck, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	_, err = a.DeleteChats(ctx, chat.ID)
+	_, err = a.history.DeleteChats(ctx, chat.ID)
 	wantCode(err, control.CodeFolder, "Nothing is deleted, for an old copy of the database stays")
-	_, err = a.DeleteChats(ctx, 0)
+	_, err = a.history.DeleteChats(ctx, 0)
 	wantCode(err, control.CodeFolder, "Nothing is deleted")
-	_, err = a.Forget(ctx, control.ForgetRequest{Client: "c"})
+	_, err = a.history.Forget(ctx, control.ForgetRequest{Client: "c"})
 	wantCode(err, control.CodeFolder, "Nothing is deleted")
 	if err := os.RemoveAll(stuck); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := a.DeleteChats(ctx, 0); err != nil || n.Chats != 1 {
+	if n, err := a.history.DeleteChats(ctx, 0); err != nil || n.Chats != 1 {
 		t.Errorf("%v, %v", n, err)
 	}
-	_, err = a.Chat(ctx, chat.ID)
+	_, err = a.history.Chat(ctx, chat.ID)
 	wantCode(err, control.CodeNoChat, "There is no such chat.")
 }
 
@@ -98,34 +98,34 @@ func TestChatsOfWhoLeft(t *testing.T) {
 	defer a.Close()
 	left, leave := context.WithCancel(t.Context())
 	leave()
-	chat, err := a.AddChat(left, control.Chat{Kind: "chat"})
+	chat, err := a.history.AddChat(left, control.Chat{Kind: "chat"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := a.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant", Content: "Be"})
+	m, err := a.history.AddMessage(left, control.Message{Chat: chat.ID, Role: "assistant", Content: "Be"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	words, title := "Because", "Why?"
-	if _, err := a.ChangeMessage(left, chat.ID, m.ID, control.MessageChange{Content: &words}); err != nil {
+	if _, err := a.history.ChangeMessage(left, chat.ID, m.ID, control.MessageChange{Content: &words}); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.ChangeChat(left, chat.ID, control.ChatChange{Title: &title}); err != nil {
+	if _, err := a.history.ChangeChat(left, chat.ID, control.ChatChange{Title: &title}); err != nil {
 		t.Error(err)
 	}
-	if err := a.KeepChats(left, false); err != nil {
+	if err := a.history.KeepChats(left, false); err != nil {
 		t.Error(err)
 	}
-	if whole, err := a.Chat(t.Context(), chat.ID); err != nil || whole.Chat.Title != title || len(whole.Messages) != 1 || whole.Messages[0].Content != words {
+	if whole, err := a.history.Chat(t.Context(), chat.ID); err != nil || whole.Chat.Title != title || len(whole.Messages) != 1 || whole.Messages[0].Content != words {
 		t.Errorf("%+v, %v", whole, err)
 	}
-	if _, err := a.DeleteChats(left, chat.ID); err != nil {
+	if _, err := a.history.DeleteChats(left, chat.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.DeleteChats(left, 0); err != nil {
+	if _, err := a.history.DeleteChats(left, 0); err != nil {
 		t.Error(err)
 	}
-	if list, err := a.Chats(t.Context(), control.ChatQuery{}); err != nil || list.Count != 0 || list.Keep {
+	if list, err := a.history.Chats(t.Context(), control.ChatQuery{}); err != nil || list.Count != 0 || list.Keep {
 		t.Errorf("%+v, %v", list, err)
 	}
 }

@@ -10,21 +10,10 @@ import (
 
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/models"
 	"tandem/storage"
 )
-
-// lastChoice returns the id that was chosen last, or else the pocket model's.
-func lastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
-	id, err = db.Setting(ctx, settingChoice)
-	if err == nil {
-		_, err = db.Model(ctx, id)
-	}
-	if storage.IsNotFound(err) {
-		return models.PocketID, nil
-	}
-	return id, err
-}
 
 // LastChoice returns the model that will be served on a home folder that
 // nobody holds now, see Owner. It is not known if an older program was the last
@@ -43,7 +32,7 @@ func LastChoice(ctx context.Context, dir string) (_ control.Model, known bool, e
 		return control.Model{}, false, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	id, err := lastChoice(ctx, db)
+	id, err := pool.LastChoice(ctx, db)
 	if err != nil || id == models.PocketID {
 		return pocket, err == nil, err
 	}

@@ -82,7 +82,7 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		t.Errorf("gone are %+v, %v, and %+v was said", gone, err, would)
 	}
 	for _, x := range slices.Concat(shared, own) {
-		_, err := os.Stat(r.checkpointPath(x.ID))
+		_, err := os.Stat(r.history.CheckpointPath(x.ID))
 		if stays := x.Run == first; stays && err != nil || !stays && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the file of run %d: %v", x.Run, err)
 		}
@@ -113,7 +113,7 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 		t.Errorf("without answers %+v, %v", gone, err)
 	}
 	third := complete(strings.Repeat("qrs ", 40))
-	stuck := r.checkpointPath(left(third)[0].ID)
+	stuck := r.history.CheckpointPath(left(third)[0].ID)
 	if err := errors.Join(os.Remove(stuck), os.MkdirAll(stuck+"/full", 0o700)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestDeleteChatTakesCheckpoints(t *testing.T) {
 	}
 	asked, leave := context.WithCancel(ctx)
 	leave()
-	if _, err := r.DeleteChats(asked, id); err != nil { // whoever asked may have left
+	if _, err := r.history.DeleteChats(asked, id); err != nil { // whoever asked may have left
 		t.Error(err)
 	}
 }

@@ -31,11 +31,11 @@ func (a *App) Report(ctx context.Context) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	models, err := a.Models(ctx)
+	models, err := a.library.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := a.Runs(ctx, control.RunQuery{Limit: reportRuns})
+	runs, err := a.history.Runs(ctx, control.RunQuery{Limit: reportRuns})
 	if err != nil {
 		return nil, err
 	}

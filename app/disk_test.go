@@ -21,7 +21,7 @@ func TestRemovalTellsBytes(t *testing.T) {
 	ours, theirs := cachedModel(t, cache, "org/ours", "llama"), cachedModel(t, cache, "org/theirs", "llama")
 	r := start(t, Options{Hub: hub.Options{CacheDir: cache}}, "127.0.0.1:0")
 	for path, mine := range map[string]bool{ours: true, theirs: false} {
-		m, err := r.AddModel(t.Context(), control.AddRequest{Path: path})
+		m, err := r.library.AddModel(t.Context(), control.AddRequest{Path: path})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestRemovalTellsBytes(t *testing.T) {
 	if err != nil || size == 0 {
 		t.Fatal(size, err)
 	}
-	st, err := r.Storage(t.Context())
+	st, err := r.library.Storage(t.Context())
 	if err != nil || len(st.Models) != 2 || st.Home == "" || st.Free == 0 || st.HistoryBytes == 0 {
 		t.Errorf("%+v, %v", st, err)
 	}
@@ -59,11 +59,11 @@ func TestRemovalTellsBytes(t *testing.T) {
 		"org/ours":   {ID: "org/ours", Deletes: true, Bytes: size, InMemory: true},
 		"org/theirs": {ID: "org/theirs"},
 	} {
-		said, err := r.Removal(t.Context(), id)
+		said, err := r.library.Removal(t.Context(), id)
 		if err != nil || said != want {
 			t.Errorf("said %+v, %v; want %+v", said, err, want)
 		}
-		if done, err := r.RemoveModel(t.Context(), id); err != nil || done != want {
+		if done, err := r.library.RemoveModel(t.Context(), id); err != nil || done != want {
 			t.Errorf("done %+v, %v; want %+v", done, err, want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestRemovalTellsBytes(t *testing.T) {
 		t.Error(err)
 	}
 	for id, code := range map[string]control.Code{"org/ours": control.CodeModelNotFound, "pocket": control.CodeInvalid} {
-		_, err := r.Removal(t.Context(), id)
+		_, err := r.library.Removal(t.Context(), id)
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != code {
 			t.Errorf("%s: %v", id, err)
 		}
@@ -92,7 +92,7 @@ func TestRemovalOfWhoLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	m, err := a.AddModel(t.Context(), control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: cachedModel(t, cache, "org/ours", "llama")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestRemovalOfWhoLeft(t *testing.T) {
 	if _, err := a.db.RegisterModel(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
+	if _, err := a.library.RemoveModel(ctx, m.ID); err != nil || ctx.Err() == nil {
 		t.Errorf("removed with %v, left with %v", err, ctx.Err())
 	}
 	if _, err := a.db.Model(t.Context(), m.ID); !storage.IsNotFound(err) {

@@ -73,7 +73,7 @@ func TestDiscardWhereItBegan(t *testing.T) {
 	one, two := t.TempDir(), t.TempDir()
 	first, second := begun(t, one), begun(t, two)
 	a := openWith(t, t.TempDir(), hub.Options{CacheDir: two}, storage.Download{Cache: one, Blobs: []string{halfBlob}})
-	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(first); !os.IsNotExist(err) {
@@ -96,7 +96,7 @@ func TestDiscardWhatWasLeft(t *testing.T) {
 		cache, home := t.TempDir(), t.TempDir()
 		file, o := begun(t, cache), hub.Options{CacheDir: cache, Endpoint: none.URL}
 		a := openWith(t, home, o, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
-		if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name"}); err != nil {
+		if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name"}); err != nil {
 			t.Fatal(err)
 		}
 		if restarted {
@@ -113,7 +113,7 @@ func TestDiscardWhatWasLeft(t *testing.T) {
 			t.Errorf("restarted %v: the state has %+v", restarted, list)
 		}
 		for _, discard := range []bool{false, true} {
-			err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: discard})
+			err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: discard})
 			if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 				t.Errorf("restarted %v: cancelled again: %v", restarted, err)
 			}
@@ -121,11 +121,11 @@ func TestDiscardWhatWasLeft(t *testing.T) {
 		if _, err := os.Stat(file); err != nil {
 			t.Errorf("restarted %v: what was to stay: %v", restarted, err)
 		}
-		if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+		if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
 			t.Fatal(err)
 		}
 		awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
-		if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+		if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -162,7 +162,7 @@ func TestDownloadElsewhere(t *testing.T) {
 				}
 			}
 			a := openWith(t, t.TempDir(), hub.Options{CacheDir: two, Endpoint: none.URL}, row)
-			if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+			if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
 				t.Fatal(err)
 			}
 			d := awaitDownload(t, a, func(d control.Download) bool { return d.Error != "" })
@@ -170,7 +170,7 @@ func TestDownloadElsewhere(t *testing.T) {
 			if (d.Done == 5) != goesOn || (d.Total == 10) != goesOn || !strings.HasPrefix(d.Error, "There is no such model at "+none.URL) || !strings.HasSuffix(d.Error, ".") {
 				t.Errorf("%+v", d)
 			}
-			if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+			if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := os.Stat(first); os.IsNotExist(err) == (!c.began) {
@@ -201,7 +201,7 @@ func TestDiscardAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := openWith(t, home, hub.Options{CacheDir: cache}, storage.Download{Cache: cache, Blobs: []string{halfBlob}, Done: 5, Total: 10})
-	err = a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true})
+	err = a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true})
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy {
 		t.Errorf("while another program fetches it: %v", err)
 	}
@@ -220,7 +220,7 @@ func TestDiscardAgain(t *testing.T) {
 	if list := a.State().Downloads; len(list) != 1 || list[0] != want {
 		t.Errorf("after a restart the state has %+v, want %+v", list, want)
 	}
-	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
@@ -252,12 +252,12 @@ func TestDownloadCounts(t *testing.T) {
 	defer server.Close()
 	cache := t.TempDir()
 	a := openWith(t, t.TempDir(), hub.Options{CacheDir: cache, Endpoint: server.URL}, storage.Download{Cache: cache, Done: 500, Total: 1000})
-	if err := a.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
+	if err := a.library.Download(t.Context(), control.PullRequest{ID: "org/name"}); err != nil {
 		t.Fatal(err)
 	}
 	total := int64(len(config) + len("weights"))
 	awaitDownload(t, a, func(d control.Download) bool { return d.Done == 0 && d.Total == total })
-	if err := a.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
+	if err := a.library.DropDownload(t.Context(), control.DropRequest{ID: "org/name", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cache, "models--*")); len(left) > 0 {
@@ -273,7 +273,7 @@ func TestDownloadNames(t *testing.T) {
 	}
 	defer a.Close()
 	for _, id := range []string{"hello", "hello@main", "../x", ""} {
-		err := a.Download(t.Context(), control.PullRequest{ID: id})
+		err := a.library.Download(t.Context(), control.PullRequest{ID: id})
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "id" || !strings.HasSuffix(e.Message, ".") {
 			t.Errorf("%q: %v", id, err)
 		}

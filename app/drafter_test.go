@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 	"tandem/engine/enginetest"
 	"tandem/engine/mlx"
 	"tandem/models/hub"
@@ -181,7 +182,7 @@ func TestDrafterRefused(t *testing.T) {
 		if now := r.thread.Memory().Active; now != before {
 			t.Errorf("active memory went from %d to %d over refused drafters", before, now)
 		}
-		if err := r.Load(t.Context(), "tiny"); err != nil { // and once more
+		if err := r.pool.Load(t.Context(), "tiny"); err != nil { // and once more
 			t.Fatal(err)
 		}
 	}
@@ -203,7 +204,7 @@ func TestDrafterGoesBad(t *testing.T) {
 	if got := r.say(t, "tiny", fmt.Sprintf(fixedDepth, "dflash")); got.Timings.Drafter != "dflash" {
 		t.Errorf("the drafter in the model's folder: %+v", got.Timings)
 	}
-	if err := r.Unload(t.Context(), ""); err != nil {
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(filepath.Join(dir, "drafter", "model.safetensors"), 200_000); err != nil {
@@ -221,7 +222,7 @@ func TestDrafterGoesBad(t *testing.T) {
 		t.Errorf("speculation is off: %+v", got.Timings)
 	}
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	runs, err := r.history.Runs(t.Context(), control.RunQuery{})
 	if err != nil || len(runs) != 3 || !strings.Contains(runs[1].NoDrafter, "cut short") {
 		t.Errorf("runs %+v, %v", runs, err)
 	}
@@ -239,7 +240,7 @@ func TestPairedDrafter(t *testing.T) {
 		"Qwen3-80B":                   nil,
 		"x":                           nil,
 	} {
-		if got := drafterNames(model, ids); !slices.Equal(got, want) {
+		if got := pool.DrafterNames(model, ids); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", model, got, want)
 		}
 	}
@@ -255,7 +256,7 @@ func TestPairedDrafter(t *testing.T) {
 	if got := r.say(t, "tiny-4bit", fmt.Sprintf(fixedDepth, "dflash")); got.Timings.Drafter != "dflash" {
 		t.Errorf("%+v", got.Timings)
 	}
-	d, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny-4bit", Drafter: "z-lab/tiny-DFlash"})
+	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny-4bit", Drafter: "z-lab/tiny-DFlash"})
 	if err != nil || d.Choice != snapshot {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -340,7 +341,7 @@ func TestDrafterChangesUnderRequests(t *testing.T) {
 				return
 			default:
 			}
-			_, err := r.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: choices[i%len(choices)]})
+			_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: choices[i%len(choices)]})
 			if e, ok := errors.AsType[*control.Error](err); err == nil {
 				changed.Add(1)
 			} else if !ok || e.Code != control.CodeModelBusy {
@@ -356,7 +357,7 @@ func TestDrafterChangesUnderRequests(t *testing.T) {
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
-			err := r.Unload(t.Context(), "")
+			err := r.pool.Unload(t.Context(), "")
 			if e, ok := errors.AsType[*control.Error](err); err != nil && (!ok || e.Code != control.CodeModelBusy) {
 				t.Error(err)
 			}
@@ -372,7 +373,7 @@ func TestDrafterChangesUnderRequests(t *testing.T) {
 	close(stop)
 	others.Wait()
 	t.Logf("%d changes", changed.Load())
-	if err := r.Unload(t.Context(), ""); err != nil {
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if active := r.thread.Memory().Active; active != 0 {

@@ -90,11 +90,11 @@ func openRecorded(t *testing.T, name string) *recordedModel {
 // acquired registers a recorded model and brings it.
 func (r *running) acquired(t *testing.T, of *recordedModel) model.Model {
 	t.Helper()
-	row, err := r.AddModel(t.Context(), control.AddRequest{Path: of.dir})
+	row, err := r.library.AddModel(t.Context(), control.AddRequest{Path: of.dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := r.Acquire(t.Context(), row.ID)
+	m, err := r.pool.Acquire(t.Context(), row.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestEmbeddingParity(t *testing.T) {
 				if n := dimensions; n > 0 {
 					want = slices.Clone(want[:n])
 					if name != "cls" { // which is not normalised
-						normalize(want)
+						unitLength(want)
 					}
 				}
 				near(t, fmt.Sprintf("%s: text %d in %d dimensions", name, i, dimensions), rows[i], want)
@@ -252,11 +252,11 @@ func (r *running) embedded(t *testing.T, fields string) (vectors [][]float32, to
 func TestEmbeddingsAndRerank(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "talker")}, "127.0.0.1:0")
 	for id, dir := range map[string]string{"embedder": enginetest.TinyEmbedder(t), "reranker": enginetest.TinyReranker(t)} {
-		if _, err := r.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id}); err != nil {
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir, ID: id}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rows, err := r.Models(t.Context())
+	rows, err := r.library.Models(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,12 +327,23 @@ func TestEmbeddingsAndRerank(t *testing.T) {
 		t.Errorf("a completion by the reranker: %d %s", status, body)
 	}
 	await(t, r.client(t), func(s control.State) bool { return len(s.Active) == 0 })
-	runs, err := r.Runs(t.Context(), control.RunQuery{})
+	runs, err := r.history.Runs(t.Context(), control.RunQuery{})
 	if err != nil || len(runs) != 12 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
 	first := runs[len(runs)-1]
 	if first.Endpoint != "/v1/embeddings" || first.Model != "embedder" || first.PromptTokens != 27 || first.CompletionTokens != 0 || first.FinishReason != "stop" || first.PrefillMS <= 0 {
 		t.Errorf("the first run is %+v", first)
+	}
+}
+
+// unitLength scales a vector to the length of one.
+func unitLength(row []float32) {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	for i, x := range row {
+		row[i] = float32(float64(x) / math.Sqrt(sum))
 	}
 }

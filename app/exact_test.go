@@ -64,7 +64,7 @@ func TestExact(t *testing.T) {
 					t.Errorf("%s, %s: no logit differs without Exact, so that nothing is shown", shape, layout)
 				}
 			}
-			l.close()
+			l.Close()
 		}
 	}
 }

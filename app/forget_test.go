@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 	"tandem/engine/checkpoint"
 )
 
@@ -41,7 +42,7 @@ func TestForgetRunning(t *testing.T) {
 						}
 						return
 					}
-					got, err := r.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
+					got, err := r.history.Forget(t.Context(), control.ForgetRequest{Client: "gone"})
 					if err != nil || (got.InFlight == 1) != (name == "gone") {
 						t.Errorf("%s: %+v, %v", name, got, err)
 					}
@@ -58,7 +59,7 @@ func TestForgetRunning(t *testing.T) {
 				if _, err := r.db.RunText(t.Context(), run); (err == nil) != (stays && c.text) {
 					t.Errorf("%s: its text: %v", name, err)
 				}
-				if _, err := r.Response(t.Context(), "", reply.ID); errors.Is(err, control.ErrNoResponse) == (stays && c.response) {
+				if _, err := r.history.Response(t.Context(), "", reply.ID); errors.Is(err, control.ErrNoResponse) == (stays && c.response) {
 					t.Errorf("%s: its response: %v", name, err)
 				}
 				for stays && c.checkpoint { // what came before it has been written by then, or not
@@ -71,18 +72,18 @@ func TestForgetRunning(t *testing.T) {
 			if !c.checkpoint {
 				return
 			}
-			m, err := r.Acquire(t.Context(), "pocket")
+			m, err := r.pool.Acquire(t.Context(), "pocket")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer m.Release()
 			for here := false; !here && !t.Failed(); time.Sleep(time.Millisecond) { // its last one may be on its way still
-				ids, _, err := checkpoint.List(r.home.Path(checkpointFolder))
+				ids, _, err := checkpoint.List(r.home.Path(pool.CheckpointFolder))
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, id := range ids {
-					text, err := checkpoint.ReadText(r.checkpointPath(id))
+					text, err := checkpoint.ReadText(r.history.CheckpointPath(id))
 					said := m.Tokenizer().Decode(text)
 					if err != nil || strings.Contains(said, "_gone") {
 						t.Errorf("checkpoint %s has %q, %v", id, said, err)

@@ -1,14 +1,13 @@
 package app
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/control"
+	"tandem/app/library"
 	"tandem/engine/enginetest"
 	"tandem/models/hub"
 )
@@ -57,8 +56,8 @@ func TestFound(t *testing.T) {
 	if err := os.Symlink(own, filepath.Join(own, "round")); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Hub: hub.Options{CacheDir: cache}, ModelFolders: []ModelFolder{
-		{studio, control.PlaceLMStudio}, {own, control.PlaceFolder}, {filepath.Join(own, "nowhere"), control.PlaceFolder},
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Hub: hub.Options{CacheDir: cache}, ModelFolders: []library.ModelFolder{
+		{Path: studio, Place: control.PlaceLMStudio}, {Path: own, Place: control.PlaceFolder}, {Path: filepath.Join(own, "nowhere"), Place: control.PlaceFolder},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +65,7 @@ func TestFound(t *testing.T) {
 	t.Cleanup(func() { a.Close() })
 	look := func() map[string]control.FoundModel {
 		t.Helper()
-		f, err := a.Found(t.Context())
+		f, err := a.library.Found(t.Context())
 		if err != nil || f.Cut {
 			t.Fatalf("%+v, %v", f, err)
 		}
@@ -95,66 +94,14 @@ func TestFound(t *testing.T) {
 	if found["gem"].Place != control.PlaceLMStudio || found["org/good"].Place != control.PlaceHub {
 		t.Errorf("places %+v", found)
 	}
-	if list, err := a.Models(t.Context()); err != nil || len(list) != 1 {
+	if list, err := a.library.Models(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("looking registered %+v, %v", list, err)
 	}
-	m, err := a.AddModel(t.Context(), control.AddRequest{Path: found["gem"].Path})
+	m, err := a.library.AddModel(t.Context(), control.AddRequest{Path: found["gem"].Path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if now := look()[m.ID]; !now.Registered {
 		t.Errorf("chosen it is %+v", now)
-	}
-}
-
-// TestFoundIsBounded: a folder with more names than anybody has models is not read
-// to its end.
-func TestFoundIsBounded(t *testing.T) {
-	many := t.TempDir()
-	for i := range 50 {
-		if err := os.Mkdir(filepath.Join(many, fmt.Sprint(i)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f := &finder{ctx: t.Context(), left: 20, seen: map[string]bool{}}
-	f.folder(many, control.PlaceFolder, foundDepth)
-	if !f.out.Cut || f.left != 0 {
-		t.Errorf("%d names left of 20, cut %t", f.left, f.out.Cut)
-	}
-}
-
-// TestSuggested: every model of the catalogue can be named at the hub, its revision
-// is a whole commit, and its drafter is one that it would take by itself.
-func TestSuggested(t *testing.T) {
-	list, err := suggested()
-	if err != nil {
-		t.Fatal(err)
-	}
-	classes := []int{8, 16, 24, 36, 64}
-	last, seen := 0, map[string]bool{}
-	for _, m := range list {
-		for id, revision := range map[string]string{m.ID: m.Revision, m.Drafter: m.DrafterRevision} {
-			if id == "" {
-				continue
-			}
-			if _, _, err := hub.Parse(hubName(id, revision)); err != nil || seen[id] {
-				t.Errorf("%s: %v", id, err)
-			}
-			if seen[id] = true; revision != "" && (len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
-				t.Errorf("%s: %q is no commit", id, revision)
-			}
-		}
-		if m.Drafter != "" && !slices.Equal(drafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
-			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
-		}
-		if !slices.Contains(classes, m.From) || m.From < last || m.What == "" {
-			t.Errorf("%+v", m)
-		}
-		last = m.From
-	}
-	for _, class := range classes {
-		if !slices.ContainsFunc(list, func(m control.Suggested) bool { return m.From == class }) {
-			t.Errorf("nothing for %d GB", class)
-		}
 	}
 }

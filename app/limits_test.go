@@ -13,6 +13,7 @@ import (
 
 	"tandem/app/control"
 	"tandem/engine"
+	"tandem/engine/enginetest"
 )
 
 // An answer is a response that was read to its end.
@@ -52,10 +53,10 @@ func TestFullQueue(t *testing.T) {
 	if _, err := c.Load(t.Context(), "long"); err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, r.thread)
+	thread := enginetest.Hold(t, r.thread)
 	var clients sync.WaitGroup
 	defer func() {
-		thread.free()
+		thread.Free()
 		clients.Wait()
 	}()
 	// Without drafts, of which a round can take a whole answer: the first may
@@ -87,7 +88,7 @@ func TestFullQueue(t *testing.T) {
 		if placed(s) == places {
 			break
 		}
-		thread.step()
+		thread.Step()
 	}
 	post(engine.MaxQueue)
 	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue })
@@ -97,7 +98,7 @@ func TestFullQueue(t *testing.T) {
 			t.Errorf("stream %t: %+v", stream, a)
 		}
 	}
-	thread.free()
+	thread.Free()
 	clients.Wait()
 	for range cap(answers) {
 		if a := <-answers; a.err != nil || a.status != http.StatusOK || !strings.Contains(a.body, `"finish_reason":"length"`) {
@@ -153,10 +154,10 @@ func TestPromptBeyondContext(t *testing.T) {
 // the drain begins, while the request in flight goes on.
 func TestDrainClosesIdle(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
-	if err := r.Load(t.Context(), "tiny"); err != nil {
+	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, r.thread)
+	thread := enginetest.Hold(t, r.thread)
 	idle, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +177,7 @@ func TestDrainClosesIdle(t *testing.T) {
 	case a := <-answered:
 		t.Errorf("the request in flight ended first: %+v", a)
 	default:
-		thread.free()
+		thread.Free()
 		if a := <-answered; a.err != nil || a.status != http.StatusOK {
 			t.Errorf("the request in flight: %+v", a)
 		}

@@ -95,7 +95,7 @@ func TestLogHasNoPrompt(t *testing.T) {
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
 
 	// A verdict names two tokens of an answer.
-	if err := r.KeepVerdict(t.Context(), control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
+	if err := r.history.KeepVerdict(t.Context(), control.Replayed{Run: 1, Tokens: 4, Same: 2, Answered: secret, Now: secret}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.db.SetRunVerdict(t.Context(), 2, json.RawMessage(`"`+secret+`"`)); err != nil { // in a form that is not known

@@ -222,10 +222,10 @@ func TestLossless(t *testing.T) {
 					differ, all = differ+d, all+a
 				}
 			}
-			if err := of.close(); err != nil {
+			if err := of.Close(); err != nil {
 				t.Error(err)
 			}
-			l.close()
+			l.Close()
 		}
 	}
 	t.Logf("%d of %d logits differ", differ, all)
@@ -263,7 +263,7 @@ func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[str
 	}
 }
 
-func (l *lossless) close() {
+func (l *lossless) Close() {
 	l.t.Helper()
 	if err := l.bundle.Close(); err != nil {
 		l.t.Error(err)

@@ -13,11 +13,11 @@ import (
 // Machine implements server.Machine.
 func (a *App) Machine(context.Context) (control.Machine, error) {
 	m := control.Machine{
-		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(), Memory: a.memory(),
+		Chip: home.Chip(), Cores: runtime.NumCPU(), FastCores: home.FastCores(), Memory: a.pool.MachineMemory(),
 		System: cmp.Or(home.System(), runtime.GOOS), Kind: runtime.GOOS + "/" + runtime.GOARCH, Engine: a.computesOn(),
 	}
 	if m.Memory > 0 {
-		m.Room = a.room()
+		m.Room = a.pool.Room()
 	}
 	return m, nil
 }

@@ -27,7 +27,7 @@ func TestPocketAcceptance(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := opened.(*speculation)
-		s := b.open(way{drafter: b.drafts[0].Name(), depth: 7})
+		s := b.Open(way{drafter: b.drafts[0].Name(), depth: 7})
 		w, counted := b.texts.code, 0
 		var blocks engine.Blocks
 		for _, i := range w.picks {
@@ -43,8 +43,8 @@ func TestPocketAcceptance(t *testing.T) {
 				break
 			}
 		}
-		s.close()
-		if err := b.close(); err != nil {
+		s.Close()
+		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 		got := float64(blocks.Tokens) / float64(blocks.Count)

@@ -21,6 +21,7 @@ import (
 	"tandem/app/control"
 	"tandem/app/endpoint"
 	"tandem/app/home"
+	"tandem/app/pool"
 	"tandem/app/settings"
 )
 
@@ -76,7 +77,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	}
 	var kept []string
 	for len(kept) == 0 { // they are written behind the answer
-		if kept, err = filepath.Glob(filepath.Join(dir, checkpointFolder, "*.checkpoint")); err != nil {
+		if kept, err = filepath.Glob(filepath.Join(dir, pool.CheckpointFolder, "*.checkpoint")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)
@@ -115,7 +116,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 	}
 	for _, want := range []string{
 		"lock", home.DatabaseFile, home.DatabaseFile + "-wal", home.DatabaseFile + "-shm", "run/control.sock", settings.TokenFile, control.HiddenFile,
-		"connect/aider/aider.conf.yml", checkpointFolder + "/" + filepath.Base(kept[0]),
+		"connect/aider/aider.conf.yml", pool.CheckpointFolder + "/" + filepath.Base(kept[0]),
 	} {
 		if !slices.Contains(seen, filepath.Join("home", want)) {
 			t.Errorf("there is no %s, so that nothing was tested: %q", want, seen)
@@ -193,10 +194,10 @@ func TestNamesStayInTheirPlace(t *testing.T) {
 	o.Hub.CacheDir, o.Hub.Endpoint = cache, hub.URL
 	r := start(t, o, "127.0.0.1:0")
 	// A checkpoint's place in the folder, as a link to elsewhere.
-	if err := os.MkdirAll(r.home.Path(checkpointFolder), 0o700); err != nil {
+	if err := os.MkdirAll(r.home.Path(pool.CheckpointFolder), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(outer, "in/secret.checkpoint"), r.home.Path(checkpointFolder, "link.checkpoint")); err != nil {
+	if err := os.Symlink(filepath.Join(outer, "in/secret.checkpoint"), r.home.Path(pool.CheckpointFolder, "link.checkpoint")); err != nil {
 		t.Fatal(err)
 	}
 	tree := func() (list []string) {

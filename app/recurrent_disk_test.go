@@ -20,7 +20,7 @@ func TestRecurrentStored(t *testing.T) {
 		return
 	}
 	l := newLossless(t, "qwen3_5", cache.Ring, twoLayers)
-	defer l.close()
+	defer l.Close()
 	dir := t.TempDir()
 	open := func() *engine.Engine {
 		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "a", Budget: 1 << 30})

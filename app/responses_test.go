@@ -27,7 +27,7 @@ func TestResponses(t *testing.T) {
 		}
 	}
 	for i, client := range []string{"zed", "zed", "phone"} {
-		run, err := a.BeginRun(ctx, control.Run{Client: client, Model: "m"})
+		run, err := a.history.BeginRun(ctx, control.Run{Client: client, Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,10 +35,10 @@ func TestResponses(t *testing.T) {
 		if i == 1 {
 			k.Previous = "a"
 		}
-		if err := a.KeepResponse(ctx, k); err != nil {
+		if err := a.history.KeepResponse(ctx, k); err != nil {
 			t.Fatal(err)
 		}
-		if err := a.FinishRun(ctx, control.Run{ID: run, Client: client, Model: "m"}); err != nil {
+		if err := a.history.FinishRun(ctx, control.Run{ID: run, Client: client, Model: "m"}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, k)
@@ -49,28 +49,28 @@ func TestResponses(t *testing.T) {
 
 	a = open()
 	defer a.Close()
-	a.sweepResponses(ctx)
-	if list, err := a.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 || list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
+	a.history.SweepResponses(ctx)
+	if list, err := a.history.ResponseChain(ctx, "zed", "b"); err != nil || len(list) != 2 || list[0].ID != "a" || list[1].Previous != "a" || list[1].Run != want[1].Run {
 		t.Errorf("%+v %v", list, err)
 	}
-	if k, err := a.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" || string(k.Response) != "{}" || string(k.Output) != "[1]" {
+	if k, err := a.history.Response(ctx, "phone", "c"); err != nil || k.Owner != "phone" || string(k.Response) != "{}" || string(k.Output) != "[1]" {
 		t.Errorf("%+v %v", k, err)
 	}
-	_, err := a.Response(ctx, "phone", "a")
-	_, err2 := a.ResponseChain(ctx, "phone", "b")
-	for _, err := range []error{err, err2, a.DeleteResponse(ctx, "phone", "a")} {
+	_, err := a.history.Response(ctx, "phone", "a")
+	_, err2 := a.history.ResponseChain(ctx, "phone", "b")
+	for _, err := range []error{err, err2, a.history.DeleteResponse(ctx, "phone", "a")} {
 		if !errors.Is(err, control.ErrNoResponse) {
 			t.Errorf("another's response: %v", err)
 		}
 	}
-	if err := a.DeleteResponse(ctx, "phone", "c"); err != nil {
+	if err := a.history.DeleteResponse(ctx, "phone", "c"); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.Forget(ctx, control.ForgetRequest{Client: "zed"}); err != nil {
+	if _, err := a.history.Forget(ctx, control.ForgetRequest{Client: "zed"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range want {
-		if _, err := a.Response(ctx, k.Owner, k.ID); !errors.Is(err, control.ErrNoResponse) {
+		if _, err := a.history.Response(ctx, k.Owner, k.ID); !errors.Is(err, control.ErrNoResponse) {
 			t.Errorf("%s is there: %v", k.ID, err)
 		}
 	}

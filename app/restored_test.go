@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tandem/app/pool"
 	"tandem/engine"
 	"tandem/engine/checkpoint"
 	"tandem/engine/enginetest"
@@ -34,7 +35,7 @@ func TestRestored(t *testing.T) {
 				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params, Seed: new(uint64(i)), IgnoreEOS: true}, bit)
 				places, restored, differ, all = places+cuts, restored+n, differ+d, all+a
 			}
-			l.close()
+			l.Close()
 		}
 	}
 	t.Logf("%d places, %d tokens restored, %d of %d logits differ", places, restored, differ, all)
@@ -50,7 +51,7 @@ func TestRestored(t *testing.T) {
 // answered, and the state says so.
 func TestNoCheckpointFolder(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, checkpointFolder), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(home, pool.CheckpointFolder), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(home, "lock"), nil, 0o600); err != nil { // the mark of a home

@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +18,7 @@ import (
 	"tandem/app/control"
 	"tandem/engine"
 	"tandem/engine/cache"
-	"tandem/engine/mlx"
+	"tandem/engine/enginetest"
 )
 
 // longModel is a model whose context takes a prompt of 8k tokens and more and
@@ -46,72 +44,6 @@ func longModel(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// A stepper holds the MLX thread and lets the engine have it job by job.
-type stepper struct {
-	t       *testing.T
-	thread  *mlx.Thread
-	release chan struct{}
-	jobs    sync.WaitGroup
-}
-
-// hold takes the thread; it is given back by free, at the latest with the test.
-func hold(t *testing.T, thread *mlx.Thread) *stepper {
-	s := &stepper{t: t, thread: thread}
-	s.take(nil)
-	t.Cleanup(s.free)
-	return s
-}
-
-// take queues a job that holds the thread, calls then once it is queued, and
-// waits until it runs.
-func (s *stepper) take(then func()) {
-	started, release := make(chan struct{}), make(chan struct{})
-	s.jobs.Go(func() {
-		if err := s.thread.Do(context.Background(), func(*mlx.Scope) error {
-			close(started)
-			<-release
-			return nil
-		}); err != nil {
-			s.t.Error(err)
-		}
-	})
-	if then != nil {
-		s.await()
-		then()
-	}
-	<-started
-	s.release = release
-}
-
-// await waits until the job of take is in the queue for the thread: jobs are
-// served in that order, and one that comes later would let others go on
-// between them. Nobody but the runtime knows who waits.
-func (s *stepper) await() {
-	stacks := make([]byte, 8<<20)
-	for {
-		for g := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
-			state, _, _ := bytes.Cut(g, []byte("\n"))
-			if bytes.Contains(g, []byte("(*stepper).take.func1()")) && bytes.Contains(state, []byte("[select")) {
-				return
-			}
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-}
-
-// step lets whatever job waits for the thread run, and takes it back.
-func (s *stepper) step() {
-	s.take(func() { close(s.release) })
-}
-
-func (s *stepper) free() {
-	if s.release != nil {
-		close(s.release)
-		s.release = nil
-	}
-	s.jobs.Wait()
 }
 
 // post starts a streamed completion of so many prompt tokens.
@@ -169,12 +101,12 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	if _, err := c.Load(t.Context(), "long"); err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, r.thread)
+	thread := enginetest.Hold(t, r.thread)
 	ctx, cancel := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	defer func() {
 		cancel()
-		thread.free()
+		thread.Free()
 		clients.Wait()
 	}()
 	send := func(prompt int) {
@@ -191,7 +123,7 @@ func TestShortRequestDuringLongPrompt(t *testing.T) {
 	// advance lets the engine work and waits until that shows.
 	advance := func() {
 		syncs := r.thread.Syncs()
-		if thread.step(); r.thread.Syncs() > syncs {
+		if thread.Step(); r.thread.Syncs() > syncs {
 			before := progress(s)
 			s = await(t, c, func(s control.State) bool { return progress(s) != before })
 		}
@@ -307,7 +239,7 @@ func TestStateWhileBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, a.thread)
+	thread := enginetest.Hold(t, a.thread)
 	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0", Preload: true})
 	c := r.client(t)
 	get := func(path string) int {
@@ -326,10 +258,10 @@ func TestStateWhileBusy(t *testing.T) {
 			t.Errorf("while loading, %s: %d", path, status)
 		}
 	}
-	thread.free()
+	thread.Free()
 	await(t, c, func(s control.State) bool { return s.Phase == control.PhaseReady })
 
-	thread = hold(t, a.thread)
+	thread = enginetest.Hold(t, a.thread)
 	ctx, leave := context.WithCancel(t.Context())
 	answered := make(chan struct{})
 	go func() {
@@ -345,7 +277,7 @@ func TestStateWhileBusy(t *testing.T) {
 			t.Errorf("while generating, %s: %d", path, status)
 		}
 	}
-	thread.free()
+	thread.Free()
 	leave()
 	<-answered
 }
@@ -357,7 +289,7 @@ func TestStopWhileLoading(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	thread := hold(t, a.thread)
+	thread := enginetest.Hold(t, a.thread)
 	r := serving(t, a, ServeOptions{Addr: "127.0.0.1:0", Preload: true})
 	c := r.client(t)
 	await(t, c, func(s control.State) bool { return s.Phase == control.PhaseLoading })
@@ -371,7 +303,7 @@ func TestStopWhileLoading(t *testing.T) {
 	if status := <-answered; status != http.StatusServiceUnavailable {
 		t.Errorf("the request that waited was answered %d", status)
 	}
-	thread.free()
+	thread.Free()
 }
 
 // TestChangesOfTheModel has many callers load, unload, use and remove models
@@ -379,7 +311,7 @@ func TestStopWhileLoading(t *testing.T) {
 func TestChangesOfTheModel(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "one")}, "")
 	for _, id := range []string{"two", "three"} {
-		if _, err := r.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, id)}); err != nil {
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, id)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -396,11 +328,11 @@ func TestChangesOfTheModel(t *testing.T) {
 			for k := range 6 {
 				switch id := []string{"one", "two"}[k%2]; (i + k) % 4 {
 				case 0:
-					allowed(r.Load(ctx, id))
+					allowed(r.pool.Load(ctx, id))
 				case 1:
-					allowed(r.Unload(ctx, ""))
+					allowed(r.pool.Unload(ctx, ""))
 				case 2:
-					m, err := r.Acquire(ctx, id)
+					m, err := r.pool.Acquire(ctx, id)
 					if allowed(err); err != nil {
 						continue
 					}
@@ -417,22 +349,22 @@ func TestChangesOfTheModel(t *testing.T) {
 					if s := r.State(); s.Loading != nil && s.Resident(s.Loading.ID) != nil {
 						t.Errorf("one model is in memory and on its way: %+v", s)
 					}
-					_, err := r.RemoveModel(ctx, "three")
+					_, err := r.library.RemoveModel(ctx, "three")
 					allowed(err)
 				}
 			}
 		})
 	}
 	callers.Wait()
-	m, err := r.Acquire(ctx, "two")
+	m, err := r.pool.Acquire(ctx, "two")
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.Release()
-	if n := m.(*loaded).users; n != 0 {
+	if n := r.pool.Users(); n != 0 {
 		t.Errorf("%d users are left", n)
 	}
-	if err := r.Unload(ctx, ""); err != nil {
+	if err := r.pool.Unload(ctx, ""); err != nil {
 		t.Error(err)
 	}
 	if active := r.thread.Memory().Active; active != 0 {
@@ -445,10 +377,10 @@ func TestChangesOfTheModel(t *testing.T) {
 func TestDamagedModelLeavesTheOld(t *testing.T) {
 	bad := writeModel(t, "bad")
 	r := start(t, Options{Model: writeModel(t, "good")}, "127.0.0.1:0")
-	if _, err := r.AddModel(t.Context(), control.AddRequest{Path: bad}); err != nil {
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: bad}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Load(t.Context(), "good"); err != nil {
+	if err := r.pool.Load(t.Context(), "good"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(filepath.Join(bad, "model.safetensors"), 5000); err != nil {

@@ -29,10 +29,10 @@ func TestSameSeed(t *testing.T) {
 					l.sameSeed(c, d, temperature, stood)
 				}
 			}
-			if err := c.close(); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			l.close()
+			l.Close()
 		}
 	}
 	t.Log("drafts that stood:", stood)

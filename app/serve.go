@@ -77,7 +77,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.server, a.starting = srv, o.Preload
 	a.mu.Unlock()
 	if o.Preload { // otherwise it serves for a purpose of its own, and not for long
-		a.resumeDownloads()
+		a.library.Resume()
 	}
 	if err := a.endpoint.Serve(ctx, serving); err != nil {
 		return err
@@ -95,9 +95,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if n := a.endpoint.Requests(); n > 0 && o.Draining != nil {
 		o.Draining(n)
 	}
-	a.mu.Lock()
-	a.draining = true
-	a.mu.Unlock()
+	a.pool.Drain()
 	a.end()
 	a.endpoint.Drain(srv)
 	a.endpoint.Close()
@@ -109,7 +107,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server, running *sync.WaitGroup) {
 	if o.Preload {
 		running.Go(func() {
-			if err := a.preload(ctx); (err == nil || ctx.Err() == nil) && o.Loaded != nil {
+			if err := a.pool.Preload(ctx); (err == nil || ctx.Err() == nil) && o.Loaded != nil {
 				o.Loaded(err)
 			}
 			a.mu.Lock()
@@ -118,8 +116,8 @@ func (a *App) startWork(ctx context.Context, o ServeOptions, srv *server.Server,
 		})
 		running.Go(func() { a.watchUpdates(a.life) })
 	}
-	running.Go(func() { a.unloadIdle(a.life) })
-	running.Go(func() { a.sweepTexts(a.life) })
+	running.Go(func() { a.pool.UnloadIdle(a.life) })
+	running.Go(func() { a.history.Sweep(a.life) })
 	if o.Hold != nil {
 		busy := func() string { return cmp.Or(work(srv.State()), a.computing()) }
 		running.Go(func() { keepAwake(a.life, busy, o.Hold) })

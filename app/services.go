@@ -5,16 +5,16 @@ import "tandem/app/server"
 // services says which room answers for which of the server's interfaces.
 func (a *App) services() server.Services {
 	return server.Services{
-		Pool:      a,
-		Runs:      a,
-		Texts:     a,
-		Responses: a,
+		Pool:      a.pool,
+		Runs:      a.history,
+		Texts:     a.history,
+		Responses: a.history,
 
 		Status:      a,
-		Residents:   a,
-		Library:     a,
-		Checkpoints: a,
-		Chats:       a,
+		Residents:   a.pool,
+		Library:     a.library,
+		Checkpoints: a.history,
+		Chats:       a.history,
 		Settings:    a,
 		Keys:        a.keys,
 		Connections: a.connect,

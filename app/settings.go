@@ -13,26 +13,9 @@ import (
 
 // Settings implements server.Settings.
 func (a *App) Settings(context.Context) (control.SettingsState, error) {
-	out := a.settings.State(a.settingsLater())
+	out := a.settings.State(a.pool.SettingsLater())
 	out.Automatic, out.Reached = a.automatic(), a.endpoint.Reached()
 	return out, nil
-}
-
-// settingsLater names those whose values in force are not what works now.
-func (a *App) settingsLater() map[string]control.Later {
-	now := a.settings.Current()
-	later := map[string]control.Later{}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, m := range a.resident {
-		if m.settings.CheckpointMemory != now.CheckpointMemory {
-			later["checkpoint_memory"] = control.AtNextLoad
-		}
-		if m.settings.CheckpointDisk != now.CheckpointDisk {
-			later["checkpoint_disk"] = control.AtNextLoad
-		}
-	}
-	return later
 }
 
 // ChangeSettings implements server.Settings.
@@ -102,22 +85,15 @@ func (a *App) follow(ctx context.Context, before, now control.Settings) {
 	}
 	a.mu.Unlock()
 	if now.KeepRequests != before.KeepRequests {
-		a.sweepOnce(ctx)
+		a.history.SweepOnce(ctx)
 	}
 	if now.HubEndpoint != before.HubEndpoint || now.HubProxy != before.HubProxy {
-		a.sizes.forget()
-		a.refetchDownloads()
+		a.library.Refetch()
 	}
 }
 
 // openSettings reads what is set, and the keys.
 func (a *App) openSettings(ctx context.Context) (err error) {
 	a.settings, a.keys, err = settings.Open(ctx, a.db, a.home, a.log, settings.Options{Settings: a.opts.Settings, Given: a.opts.Given, Hub: a.opts.Hub})
-	if err != nil {
-		return err
-	}
-	if err := a.checkBudgets(ctx, control.DefaultSettings(), a.settings.Base()); err != nil { // what flags say
-		a.log.Warn("checkpoints are given more than there is; they take what there is", "error", err)
-	}
-	return nil
+	return err
 }

@@ -7,28 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 )
-
-// mostCheckpointMemory returns how much of a machine's memory checkpoints may be
-// given: half of what models may take, so that some model fits beside them, or
-// what they get unasked, if that is more.
-func mostCheckpointMemory(memory int64) int64 {
-	return max(roomFor(memory)/2, memory/checkpointMemory)
-}
 
 // automatic returns what checkpoints may take where nothing is set.
 func (a *App) automatic() control.Automatic {
-	out := control.Automatic{CheckpointMemory: a.memory() / checkpointMemory}
+	out := control.Automatic{CheckpointMemory: a.pool.AutomaticCheckpointMemory()}
 	var disk unix.Statfs_t
 	if unix.Statfs(a.home.Dir, &disk) == nil {
-		out.CheckpointDisk = diskShare(&disk)
+		out.CheckpointDisk = pool.DiskShare(&disk)
 	}
 	return out
-}
-
-// diskShare is what checkpoints take of a disk at most, unless something is set.
-func diskShare(disk *unix.Statfs_t) int64 {
-	return min(int64(disk.Bavail)*int64(disk.Bsize)/checkpointDisk, mostCheckpoints)
 }
 
 // checkBudgets refuses what checkpoints are to take at most where the machine has
@@ -36,8 +25,8 @@ func diskShare(disk *unix.Statfs_t) int64 {
 // stays, and so does what a flag says, which must not keep Tandem from starting
 // once the disk has filled: what there is is used then.
 func (a *App) checkBudgets(ctx context.Context, before, next control.Settings) error {
-	if all := a.memory(); next.CheckpointMemory != before.CheckpointMemory {
-		if most := mostCheckpointMemory(all); next.CheckpointMemory > most {
+	if all := a.pool.MachineMemory(); next.CheckpointMemory != before.CheckpointMemory {
+		if most := pool.MostCheckpointMemory(all); next.CheckpointMemory > most {
 			return badBudget("checkpoint_memory", next.CheckpointMemory, most, control.GiB, fmt.Sprintf("this machine has %s, and the rest is for models and the system", control.GiB.Of(all)))
 		}
 	}

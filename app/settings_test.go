@@ -260,8 +260,8 @@ func TestBudgetsHaveBounds(t *testing.T) {
 		if st, err := r.change(t, `{"idle_unload_minutes": 5}`); err != nil || st.Settings.CheckpointMemory != 3<<30 {
 			t.Errorf("%+v %v", st.Settings, err)
 		}
-		if r.checkpointBytes() != 1<<30 || r.room() != 1<<30 {
-			t.Errorf("checkpoints get %d bytes and models %d", r.checkpointBytes(), r.room())
+		if r.pool.CheckpointBytes() != 1<<30 || r.pool.Room() != 1<<30 {
+			t.Errorf("checkpoints get %d bytes and models %d", r.pool.CheckpointBytes(), r.pool.Room())
 		}
 	})
 }
@@ -276,8 +276,8 @@ func TestBudgetsOfFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if a.checkpointBytes() != 3<<30 || a.room() != 3<<30 || a.settings.Current().CheckpointDisk != 1<<60 {
-		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.checkpointBytes(), a.room(), a.settings.Current().CheckpointDisk)
+	if a.pool.CheckpointBytes() != 3<<30 || a.pool.Room() != 3<<30 || a.settings.Current().CheckpointDisk != 1<<60 {
+		t.Errorf("checkpoints get %d bytes of the memory, models %d, and the disk's are %d", a.pool.CheckpointBytes(), a.pool.Room(), a.settings.Current().CheckpointDisk)
 	}
 }
 

@@ -182,7 +182,7 @@ func TestSharedSteps(t *testing.T) {
 					t.Errorf("%s, %s, request %d: %d of %d drafts stood (%s)", of.shape, layout, i, st.Accepted, st.Drafted, st.NoDrafter)
 				}
 			}
-			l.close()
+			l.Close()
 		}
 	}
 }

@@ -214,11 +214,13 @@ func TestDrafterFails(t *testing.T) {
 	plain := r.ask(t, request, false)
 
 	d := &enginetest.Scripted{Vocab: 256}
-	r.mu.Lock()
-	m := r.foremost()
-	r.mu.Unlock()
-	m.engine.Close()
-	m.engine = engine.New(r.thread, m.bundle.Model, m.bundle.Tokenizer, engine.Options{Drafters: []draft.Drafter{d}})
+	m, err := r.pool.Borrow(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Release()
+	m.Engine.Close()
+	m.Engine = engine.New(r.thread, m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{Drafters: []draft.Drafter{d}})
 	prompt, err := m.Encode("abc", true)
 	if err != nil {
 		t.Fatal(err)

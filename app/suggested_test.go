@@ -32,7 +32,7 @@ func TestCatalogue(t *testing.T) {
 	}))
 	defer server.Close()
 	open := func() *App {
-		a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16*gib - gib/2, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}})
+		a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16*(1<<30) - (1<<30)/2, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,12 +40,12 @@ func TestCatalogue(t *testing.T) {
 		return a
 	}
 	a := open()
-	c, err := a.Catalogue(t.Context(), false)
-	if err != nil || c.Class != 16 || c.Memory != 16*gib-gib/2 || asked.Load() > 0 || c.Models[0].Bytes != 0 {
+	c, err := a.library.Catalogue(t.Context(), false)
+	if err != nil || c.Class != 16 || c.Memory != 16*(1<<30)-(1<<30)/2 || asked.Load() > 0 || c.Models[0].Bytes != 0 {
 		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
 	}
 	for range 2 {
-		c, err = a.Catalogue(t.Context(), true)
+		c, err = a.library.Catalogue(t.Context(), true)
 		if err != nil || c.Why != "" {
 			t.Fatal(c.Why, err)
 		}
@@ -74,7 +74,7 @@ func TestCatalogue(t *testing.T) {
 	b.log = slog.New(slog.NewTextHandler(&lines, nil))
 	for range 2 {
 		asked.Store(0)
-		c, err = b.Catalogue(t.Context(), true)
+		c, err = b.library.Catalogue(t.Context(), true)
 		if err != nil || c.Why == "" || strings.HasPrefix(c.Why, "mlx-community/") || c.Models[0].Bytes != 0 {
 			t.Errorf("of a hub that refuses: %q, %v, %+v", c.Why, err, c.Models[0])
 		}
@@ -82,8 +82,8 @@ func TestCatalogue(t *testing.T) {
 	if asked.Load() > 0 {
 		t.Error("a hub that did not answer is asked again at once")
 	}
-	b.sizes.tried = time.Time{}
-	if _, err := b.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "\n") != 1 {
+	b.library.Sizes.Tried = time.Time{}
+	if _, err := b.library.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "\n") != 1 {
 		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
 	}
 }
@@ -111,15 +111,15 @@ func TestOtherHub(t *testing.T) {
 		json.NewEncoder(w).Encode(map[string]any{"sha": strings.Repeat("a", 40), "siblings": []map[string]any{{"rfilename": "config.json", "size": 100}, {"rfilename": "model.safetensors", "size": 2_000}}})
 	}))
 	t.Cleanup(second.Close)
-	a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * gib, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: first.URL}})
+	a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16 * (1 << 30), Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: first.URL}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	if c, err := a.Catalogue(t.Context(), true); err != nil || c.Why == "" {
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why == "" {
 		t.Fatalf("%q, %v", c.Why, err)
 	}
-	if err := a.Download(t.Context(), control.PullRequest{ID: first.URL + "/org/name"}); err != nil {
+	if err := a.library.Download(t.Context(), control.PullRequest{ID: first.URL + "/org/name"}); err != nil {
 		t.Fatal(err)
 	}
 	<-waits
@@ -127,7 +127,7 @@ func TestOtherHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-comes
-	if c, err := a.Catalogue(t.Context(), true); err != nil || c.Why != "" || c.Models[0].Bytes != 2_100 {
+	if c, err := a.library.Catalogue(t.Context(), true); err != nil || c.Why != "" || c.Models[0].Bytes != 2_100 {
 		t.Errorf("of the other hub: %q, %v, %+v", c.Why, err, c.Models[0])
 	}
 }

@@ -154,7 +154,7 @@ func TestThoughtBudget(t *testing.T) {
 	}
 	r := start(t, Options{Model: thinker(t)}, "127.0.0.1:0")
 	// Left to itself it opens a thought behind each that is closed.
-	m, err := r.Acquire(t.Context(), control.Alias)
+	m, err := r.pool.Acquire(t.Context(), control.Alias)
 	if err != nil {
 		t.Fatal(err)
 	}

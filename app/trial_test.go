@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tandem/app/control"
+	"tandem/app/pool"
 	"tandem/engine/enginetest"
 	"tandem/storage"
 )
@@ -48,26 +49,26 @@ func TestTrial(t *testing.T) {
 		t.Errorf("read as it was found best: %+v", got.Timings)
 	}
 	// The next load asks no more.
-	if err := r.Unload(t.Context(), ""); err != nil {
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if active := r.thread.Memory().Active; active != 0 {
 		t.Errorf("%d bytes are left in MLX", active)
 	}
-	if err := r.Load(t.Context(), "parrot"); err != nil {
+	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
 	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || d.Measuring || d.Embedding != "raw" || d.Sliding != "causal" {
 		t.Errorf("%+v, %v", d, err)
 	}
 	// Another training in the same folder is another drafter.
-	if err := r.Unload(t.Context(), ""); err != nil {
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(filepath.Join(drafter, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Load(t.Context(), "parrot"); err != nil {
+	if err := r.pool.Load(t.Context(), "parrot"); err != nil {
 		t.Fatal(err)
 	}
 	if d, err = c.Drafter(t.Context(), control.DrafterRequest{Model: "parrot"}); err != nil || !d.Measuring || len(d.Trials) > 0 {
@@ -85,24 +86,24 @@ func TestTrialGivesWay(t *testing.T) {
 	r := start(t, Options{Model: model}, "127.0.0.1:0")
 	c := r.client(t)
 	for _, begun := range []bool{false, true} {
-		if err := r.Load(t.Context(), "tiny"); err != nil {
+		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 			t.Fatal(err)
 		}
 		for idle := r.thread.Syncs(); begun && r.thread.Syncs() == idle; {
 			time.Sleep(time.Millisecond)
 		}
-		held, err := r.Acquire(t.Context(), "tiny")
+		held, err := r.pool.Acquire(t.Context(), "tiny")
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(trialPause / 2) // a piece of it may be under way
+		time.Sleep(pool.TrialPause / 2) // a piece of it may be under way
 		before := r.thread.Syncs()
-		time.Sleep(2 * trialPause)
+		time.Sleep(2 * pool.TrialPause)
 		if after := r.thread.Syncs(); after != before {
 			t.Errorf("a trial computed while a request held the model: %d syncs, then %d", before, after)
 		}
 		held.Release()
-		if err := r.Unload(t.Context(), ""); err != nil {
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
 			t.Fatal(err)
 		}
 		if active := r.thread.Memory().Active; active != 0 {
@@ -129,7 +130,7 @@ func TestTrialOfNothing(t *testing.T) {
 	r := start(t, Options{Model: model}, "127.0.0.1:0")
 	c := r.client(t)
 	id := r.State().Choice
-	if err := r.Load(t.Context(), id); err != nil {
+	if err := r.pool.Load(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	d := control.Drafter{Measuring: true}
@@ -143,7 +144,7 @@ func TestTrialOfNothing(t *testing.T) {
 	if d.Kind != "dflash" || len(d.Trials) > 0 || d.Embedding != "" {
 		t.Errorf("%+v", d)
 	}
-	if _, err := r.db.Reading(t.Context(), id, weightsKey(d.Source)); !storage.IsNotFound(err) {
+	if _, err := r.db.Reading(t.Context(), id, pool.WeightsKey(d.Source)); !storage.IsNotFound(err) {
 		t.Errorf("it was kept: %v", err)
 	}
 }

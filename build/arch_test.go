@@ -24,7 +24,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/home", "app/control", "frontend"}},
+	{"app/cmd/tandem", []string{"app", "app/library", "app/pool", "app/home", "app/control", "frontend"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
@@ -38,6 +38,9 @@ var arrows = []struct {
 	{"app/model", []string{"app/control", "app/dialect", "engine"}},                        // engine's types only
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}}, // engine's codes only
+	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage"}},
+	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
+	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage"}},
 	{"app/settings", []string{"app/home", "app/control", "storage", "models/hub"}},
 	{"app/home", []string{"app/control"}},
 	{"app/control", nil},
@@ -83,7 +86,8 @@ const testsMayImport = "engine/enginetest"
 // cache.Options.
 var testArrows = map[string][]string{
 	"models":     {"engine/cache"},
-	"app/server": {"engine"}, // tests of whole servers script the engine's tokens
+	"app/server": {"engine"},                            // tests of whole servers script the engine's tokens
+	"app/pool":   {"app/server", "app/api", "app/wire"}, // its fixture answers requests
 }
 
 // cgoPackages may import "C", and no others may. engine/enginetest asks the loader which BLAS it

@@ -7,8 +7,8 @@ import (
 	"io"
 	"path/filepath"
 
-	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/library"
 )
 
 // drafterOf prints what drafts for a model, after setting it if one is named.
@@ -25,7 +25,7 @@ func drafterOf(ctx context.Context, m *Main, args []string) error {
 			return mistake(f, "the drafter is empty; name a folder, ORG/NAME, auto or none")
 		}
 		r.Drafter = rest[1]
-		if app.IsFolder(r.Drafter) { // of this process's working folder
+		if library.IsFolder(r.Drafter) { // of this process's working folder
 			if r.Drafter, err = filepath.Abs(r.Drafter); err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"tandem/app"
 	"tandem/app/control"
 	"tandem/app/home"
+	"tandem/app/library"
 )
 
 // home returns the folder that holds everything Tandem keeps.
@@ -67,7 +68,7 @@ func (m *Main) options(log *slog.Logger) app.Options {
 		}
 	}
 	for _, dir := range []string{".lmstudio/models", ".cache/lm-studio/models"} {
-		o.ModelFolders = append(o.ModelFolders, app.ModelFolder{Path: filepath.Join(m.userHome(), dir), Place: control.PlaceLMStudio})
+		o.ModelFolders = append(o.ModelFolders, library.ModelFolder{Path: filepath.Join(m.userHome(), dir), Place: control.PlaceLMStudio})
 	}
 	return o
 }

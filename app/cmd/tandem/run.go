@@ -16,8 +16,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tandem/app"
 	"tandem/app/control"
+	"tandem/app/library"
 )
 
 // noModel refuses an empty --model.
@@ -232,7 +232,7 @@ func quoted(words []string) string {
 // register returns the id of the model that is named. A folder is registered first; added says
 // whether that made a new row. An id, or the alias, is never a folder.
 func register(ctx context.Context, c *control.Client, name string) (id string, added bool, err error) {
-	if !app.IsFolder(name) {
+	if !library.IsFolder(name) {
 		return name, false, nil
 	}
 	list, err := c.Models(ctx)

@@ -1,0 +1,210 @@
+package history
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"tandem/app/control"
+	"tandem/engine/tokenizer"
+	"tandem/storage"
+)
+
+const (
+	titleTokens = 16 << 10 // at the end of a text, that a title is looked for in
+	codeTokens  = 2 << 10  // likewise, where it is no chat
+	endTokens   = 2 * endRunes
+	titleRunes  = 80     // of a title, at most
+	endRunes    = 60     // of the last words, at most
+	mostTitles  = 10_000 // that are remembered
+)
+
+// titles are what the texts of checkpoints are called, by their ids. A file's text
+// does not change, and finding its title reads the file.
+type titles struct {
+	mu sync.Mutex
+	of map[string]control.CheckpointTitle
+}
+
+func (t *titles) get(id string) control.CheckpointTitle {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of[id]
+}
+
+func (t *titles) set(title control.CheckpointTitle) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil || len(t.of) >= mostTitles {
+		t.of = map[string]control.CheckpointTitle{}
+	}
+	t.of[title.ID] = title
+}
+
+// withOrigins says of checkpoints whose they are and what they are about, as far as
+// that is known without their files.
+func (h *History) withOrigins(ctx context.Context, list []control.Checkpoint) ([]control.Checkpoint, error) {
+	ids := make([]string, len(list))
+	for i, c := range list {
+		ids[i] = c.ID
+	}
+	origins, err := h.db.Origins(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		o := origins[list[i].ID]
+		list[i].Client, list[i].Title = o.Client, cmp.Or(o.Title, h.titles.get(list[i].ID).Title)
+	}
+	return list, nil
+}
+
+// CheckpointTitles implements server.Checkpoints. What cannot be read has none: its model
+// may be gone, or its file.
+func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error) {
+	var rows []storage.Checkpoint
+	for _, id := range ids {
+		row, err := h.db.Checkpoint(ctx, id)
+		if storage.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	// One tokenizer is kept: those of a model come in a row.
+	slices.SortStableFunc(rows, func(a, b storage.Checkpoint) int { return cmp.Compare(a.Model, b.Model) })
+	list := []control.CheckpointTitle{}
+	unread := "" // the last model without a tokenizer
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		title := h.titles.get(row.ID)
+		if title.ID == "" && row.Model != unread {
+			t, err := h.pool.Tokenizer(ctx, row.Model)
+			if err != nil {
+				unread = row.Model
+				continue
+			}
+			if title = h.readTitle(row, t); title.ID != "" {
+				h.titles.set(title)
+			}
+		}
+		if title.ID != "" {
+			list = append(list, title)
+		}
+	}
+	return list, nil
+}
+
+// readTitle makes the title of a checkpoint's text, which names none if there is no
+// text.
+func (h *History) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) control.CheckpointTitle {
+	text, err := h.readText(row)
+	if err != nil {
+		return control.CheckpointTitle{}
+	}
+	text = text[max(0, len(text)-titleTokens):]
+	title := textTitle(t.Decode(text, false), t.Decode(text[max(0, len(text)-codeTokens):], true))
+	ends := lastWords(t.Decode(text[max(0, len(text)-endTokens):], false))
+	if title == "" && ends == "" {
+		return control.CheckpointTitle{}
+	}
+	return control.CheckpointTitle{ID: row.ID, Title: title, Ends: ends}
+}
+
+// marks are what models write between messages, with who speaks.
+var marks = regexp.MustCompile(`<\|(?:im_start|start|channel)\|>\w*|<start_of_turn>\w*|<end_of_turn>|<\|start_header_id\|>\w*|<\|\w+\|>|<｜[^<>｜]+｜>|\[/?INST\]|</s>`)
+
+// lastWords returns what a text ends with, on one line and without marks.
+func lastWords(text string) string {
+	line := []rune(oneLine(marks.ReplaceAllString(text, " ")))
+	if len(line) <= endRunes {
+		return string(line)
+	}
+	line = line[len(line)-endRunes+1:]
+	if i := slices.Index(line, ' '); i >= 0 && i < endRunes/2 {
+		line = line[i+1:] // the first word is cut
+	}
+	return "…" + string(line)
+}
+
+// textTitle makes a title of a text: of a chat the first words of what a person
+// said last, of others the last line that is not indented, where in code something
+// begins, or any with a word in it. ending is the end of the text without special
+// tokens.
+func textTitle(text, ending string) string {
+	for {
+		said, before, ok := lastSaid(text)
+		if !ok {
+			break
+		}
+		if title := firstWords(strings.Split(said, "\n")); title != "" && !strings.HasPrefix(said, "<tool_response>") {
+			return title
+		}
+		text = before
+	}
+	lines := strings.Split(ending, "\n")
+	slices.Reverse(lines)
+	outer := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.TrimLeft(line, " \t") != line })
+	return cmp.Or(firstWords(outer), firstWords(lines))
+}
+
+// turns are how models write what a person says: what stands before it and behind.
+var turns = []struct{ before, behind string }{
+	{"<|im_start|>user\n", "<|im_end|>"},                               // Qwen and many others
+	{"<start_of_turn>user\n", "<end_of_turn>"},                         // Gemma
+	{"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},     // Llama 3
+	{"[INST]", "[/INST]"},                                              // Mistral, Llama 2
+	{"<|start|>user<|message|>", "<|end|>"},                            // gpt-oss
+	{"<|user|>\n", "<|"},                                               // Phi, GLM
+	{"<｜User｜>", "<｜"},                                                 // DeepSeek
+	{"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "<|END_OF_TURN_TOKEN|>"}, // Command
+}
+
+// lastSaid returns what a person said last in the text of a chat, and the text
+// before it.
+func lastSaid(text string) (said, before string, ok bool) {
+	at := -1
+	for _, t := range turns {
+		if i := strings.LastIndex(text, t.before); i > at {
+			at = i
+			said, _, _ = strings.Cut(text[i+len(t.before):], t.behind)
+		}
+	}
+	if at < 0 {
+		return "", "", false
+	}
+	return strings.TrimSpace(said), text[:at], true
+}
+
+// tagLine is a line that only begins or ends something, as some editors put around
+// what a person says.
+var tagLine = regexp.MustCompile(`^<[^<>]*>$`)
+
+// oneLine returns a text with one space wherever it has some or begins a line.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}
+
+// firstWords returns the first line that says something, cut to a title.
+func firstWords(lines []string) string {
+	for _, line := range lines {
+		line = oneLine(line)
+		if tagLine.MatchString(line) || !strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) {
+			continue
+		}
+		if utf8.RuneCountInString(line) > titleRunes {
+			line = string([]rune(line)[:titleRunes-1]) + "…"
+		}
+		return line
+	}
+	return ""
+}

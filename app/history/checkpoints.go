@@ -1,0 +1,257 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/pool"
+	"tandem/engine/checkpoint"
+	"tandem/storage"
+)
+
+// durable is how long a file takes at most until it is on disk.
+const durable = 2 * time.Second
+
+// Checkpoints implements server.Checkpoints.
+func (h *History) Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
+	if q.Model == control.Alias {
+		q.Model = h.pool.Choice()
+	}
+	page, err := h.db.ListCheckpoints(ctx, storage.CheckpointFilter(q))
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Invalid {
+		return control.CheckpointList{}, &control.Error{Code: control.CodeInvalid, Param: "before", Message: control.Sentence(e.Message), Err: err}
+	}
+	if err != nil {
+		return control.CheckpointList{}, err
+	}
+	if page.Count == 0 && q.Model != "" { // one that was removed may have left some
+		if _, err := h.db.Model(ctx, q.Model); err != nil {
+			return control.CheckpointList{}, pool.NotRegistered(err, q.Model)
+		}
+	}
+	list := control.CheckpointList{Next: page.Next, Count: page.Count, Bytes: page.Bytes, SavedMS: page.SavedMS}
+	for _, c := range page.Checkpoints {
+		if _, err := os.Stat(h.CheckpointPath(c.ID)); errors.Is(err, fs.ErrNotExist) {
+			continue // the next scan says why
+		}
+		list.Checkpoints = append(list.Checkpoints, describeCheckpoint(c))
+	}
+	list.Checkpoints, err = h.withOrigins(ctx, list.Checkpoints)
+	return list, err
+}
+
+func (h *History) CheckpointPath(id string) string {
+	return checkpoint.FilePath(h.home.Path(pool.CheckpointFolder), id)
+}
+
+func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
+	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c)}
+}
+
+// findCheckpoint returns the row of an id or a name, once it has been written if
+// that is about to be.
+func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
+	busy, deadline := true, time.Now().Add(durable)
+	c, err := h.db.Checkpoint(ctx, name)
+	for storage.IsNotFound(err) && busy && ctx.Err() == nil && time.Now().Before(deadline) {
+		if busy = h.pool.WritesCheckpoints(); busy {
+			time.Sleep(10 * time.Millisecond)
+		}
+		c, err = h.db.Checkpoint(ctx, name)
+	}
+	if storage.IsNotFound(err) {
+		return c, &control.Error{Code: control.CodeNoCheckpoint, Err: err,
+			Message: fmt.Sprintf("There is no checkpoint %q; `tandem checkpoints list` shows those that are there.", name)}
+	}
+	return c, err
+}
+
+// CheckpointText implements server.Texts.
+func (h *History) CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error) {
+	row, err := h.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Checkpoint{}, nil, err
+	}
+	text, err := h.readText(row)
+	return describeCheckpoint(row), text, err
+}
+
+// readText returns the tokens of a checkpoint.
+func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
+	text, err := checkpoint.ReadText(h.CheckpointPath(row.ID))
+	if err != nil {
+		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("The checkpoint %s cannot be read: %v.", row.ID, err), Err: err}
+	}
+	return text, nil
+}
+
+// ChangeCheckpoint implements server.Checkpoints.
+func (h *History) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
+	row, err := h.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Checkpoint{}, err
+	}
+	if change.Name != nil {
+		if other, err := h.db.Checkpoint(ctx, *change.Name); err == nil && other.ID == *change.Name && other.ID != row.ID {
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf("%q is the id of another checkpoint; choose another name.", *change.Name)}
+		}
+		err := h.db.NameCheckpoint(ctx, row.ID, *change.Name)
+		if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.Conflict {
+			return control.Checkpoint{}, &control.Error{Code: control.CodeInvalid, Param: "name", Err: err,
+				Message: fmt.Sprintf("Another checkpoint is called %q; choose another name, or take it from that one first.", *change.Name)}
+		}
+		if err != nil {
+			return control.Checkpoint{}, err
+		}
+	}
+	if change.Pinned != nil {
+		if err := h.db.PinCheckpoint(ctx, row.ID, *change.Pinned); err != nil {
+			return control.Checkpoint{}, err
+		}
+	}
+	row, err = h.findCheckpoint(ctx, row.ID)
+	return describeCheckpoint(row), err
+}
+
+// DeleteCheckpoint implements server.Checkpoints.
+func (h *History) DeleteCheckpoint(ctx context.Context, name string, all bool) (out control.Deleted, err error) {
+	row, err := h.findCheckpoint(ctx, name)
+	if err != nil {
+		return out, err
+	}
+	err = h.pool.Emptied(ctx, func() error {
+		ctx := context.WithoutCancel(ctx) // a client that leaves does not leave half of it
+		gone, err := h.deletion(ctx, row, all)
+		if err != nil {
+			return err
+		}
+		out = gone
+		if err := h.deleteCheckpointFiles(out.Checkpoints); err != nil {
+			return err
+		}
+		return h.db.LoseCheckpoints(ctx, out.Checkpoints, "was deleted, as you asked")
+	})
+	return out, err
+}
+
+// deleteCheckpointFiles deletes files of checkpoints. An error is the folder's: some
+// may have gone.
+func (h *History) deleteCheckpointFiles(ids []string) error {
+	return folderError(checkpoint.Delete(h.home.Path(pool.CheckpointFolder), ids))
+}
+
+// folderError tells a client what is wrong with the folder of checkpoints.
+func folderError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &control.Error{Code: control.CodeFolder, Err: err,
+		Message: fmt.Sprintf("The folder of checkpoints cannot be used: %v. Make it yours to read and to write, and try again.", err)}
+}
+
+// VerifyCheckpoint implements server.Checkpoints.
+func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
+	row, err := h.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Integrity{}, err
+	}
+	out := control.Integrity{ID: row.ID}
+	if err := checkpoint.Verify(h.CheckpointPath(row.ID)); err != nil {
+		out.Error = err.Error()
+	}
+	return out, nil
+}
+
+// Forget implements server.Checkpoints.
+func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
+	err = h.pool.Emptied(ctx, func() error {
+		ctx := context.WithoutCancel(ctx)
+		gone, err := h.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
+			strays, err := h.strays(ctx)
+			if err != nil {
+				return err
+			}
+			return h.deleteCheckpointFiles(append(strays, ids...))
+		})
+		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), Bytes: gone.Bytes, InFlight: gone.InFlight}
+		return copiesError(err)
+	})
+	return out, err
+}
+
+// copiesError tells a client why nothing was deleted: the database, or a copy of it,
+// cannot be written.
+func copiesError(err error) error {
+	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
+		return &control.Error{Code: control.CodeFolder, Err: err, Message: control.Sentence(e.Message)}
+	}
+	return err
+}
+
+// WouldForget implements server.Checkpoints.
+func (h *History) WouldForget(ctx context.Context, r control.ForgetRequest) (control.Forgotten, error) {
+	gone, checkpoints, err := h.db.WouldForget(ctx, storage.Scope(r))
+	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
+}
+
+// strays returns the files that no row names, after it deleted what is left of
+// such that were being written: nobody can tell whose texts they have.
+func (h *History) strays(ctx context.Context) (ids []string, err error) {
+	files, parts, err := checkpoint.List(h.home.Path(pool.CheckpointFolder))
+	if err != nil {
+		return nil, folderError(err)
+	}
+	for _, path := range parts {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, folderError(err)
+		}
+	}
+	for _, id := range files {
+		c, err := h.db.Checkpoint(ctx, id)
+		if storage.IsNotFound(err) || err == nil && c.ID != id {
+			ids = append(ids, id)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// SetRunText implements server.Texts.
+func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
+	if h.opts.NoCheckpoints {
+		return nil
+	}
+	ended := t.Request == nil && h.settings.Current().KeepRequests == control.KeepNone
+	if t.Request == nil && t.Tail == nil || ended {
+		return h.db.DropRunText(ctx, t.Run)
+	}
+	return h.db.SetRunText(ctx, storage.RunText(t))
+}
+
+// RunText implements server.Texts.
+func (h *History) RunText(ctx context.Context, run int64) (control.RunText, error) {
+	t, err := h.db.RunText(ctx, run)
+	if storage.IsNotFound(err) {
+		return control.RunText{}, &control.Error{Code: control.CodeNotKept, Err: err,
+			Message: fmt.Sprintf("The text of run %d was not kept; runs keep it while checkpoints are on, for as long as the settings say under Keep requests.", run)}
+	}
+	return control.RunText(t), err
+}
+
+// RunCheckpoint implements server.Texts.
+func (h *History) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
+	c, err := h.db.RunCheckpoint(ctx, run)
+	if storage.IsNotFound(err) {
+		return nil, &control.Error{Code: control.CodeNotKept, Message: fmt.Sprintf("Run %d left no checkpoint.", run), Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.readText(c)
+}

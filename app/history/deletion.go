@@ -1,0 +1,72 @@
+package history
+
+import (
+	"context"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// WouldDelete implements server.Checkpoints.
+func (h *History) WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error) {
+	row, err := h.findCheckpoint(ctx, name)
+	if err != nil {
+		return control.Deleted{}, err
+	}
+	return h.deletion(ctx, row, all)
+}
+
+// deletion returns what goes with a checkpoint, or why it does not.
+func (h *History) deletion(ctx context.Context, row storage.Checkpoint, all bool) (control.Deleted, error) {
+	var out control.Deleted
+	tree, err := h.db.CheckpointTree(ctx, row.ID)
+	if err != nil {
+		return out, err
+	}
+	pinned := 0
+	for _, c := range tree {
+		out.Checkpoints = append(out.Checkpoints, c.ID)
+		if out.Bytes += c.Bytes; c.Pinned {
+			pinned++
+		}
+	}
+	switch {
+	case pinned > 0:
+		return control.Deleted{}, control.Errorf(control.CodeInvalid, "Of %s and the checkpoints that continue it %d are pinned; unpin them first.", row.ID, pinned)
+	case len(tree) > 1 && !all:
+		return control.Deleted{}, control.Errorf(control.CodeInvalid, "%d others continue %s and cannot be restored without it; `tandem checkpoints delete --all %s` deletes them too.", len(tree)-1, row.ID, row.ID)
+	}
+	return out, nil
+}
+
+// WouldDeleteChats implements server.Chats.
+func (h *History) WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
+	gone, err := h.db.WouldDeleteChats(ctx, id)
+	return describeDeletion(gone), chatError(err)
+}
+
+// DeleteChats implements server.Chats.
+func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
+	ctx = context.WithoutCancel(ctx)
+	gone, err := h.db.WouldDeleteChats(ctx, id)
+	if err != nil {
+		return control.DeletedChats{}, chatError(err)
+	}
+	remove := func() (err error) {
+		gone, err = h.db.DeleteChats(ctx, id, h.deleteCheckpointFiles)
+		return err
+	}
+	if gone.Runs > 0 {
+		err = h.pool.Emptied(ctx, remove)
+	} else { // nothing was computed for it
+		err = remove()
+	}
+	if err != nil {
+		return control.DeletedChats{}, chatError(err)
+	}
+	return describeDeletion(gone), nil
+}
+
+func describeDeletion(d storage.DeletedChats) control.DeletedChats {
+	return control.DeletedChats{Chats: d.Chats, Checkpoints: len(d.Checkpoints), Bytes: d.Bytes}
+}

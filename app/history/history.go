@@ -1,0 +1,33 @@
+package history
+
+import (
+	"log/slog"
+
+	"tandem/app/home"
+	"tandem/app/pool"
+	"tandem/app/settings"
+	"tandem/storage"
+)
+
+// A History keeps what requests leave behind, as people see it. It is safe for use by several
+// goroutines.
+type History struct {
+	log      *slog.Logger
+	home     *home.Home
+	db       *storage.DB
+	settings *settings.Store
+	pool     *pool.Pool
+	opts     Options
+
+	titles titles
+}
+
+// Options of a History.
+type Options struct {
+	NoCheckpoints bool // nothing is kept of a run that could complete its answer
+}
+
+// New returns the history in a database.
+func New(db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger, o Options) *History {
+	return &History{log: log, home: dir, db: db, settings: set, pool: pool, opts: o}
+}

@@ -1,0 +1,64 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// KeepResponse implements server.Responses.
+func (h *History) KeepResponse(ctx context.Context, k control.KeptResponse) error {
+	return responseError(h.db.AddResponse(ctx, storage.Response{ID: k.ID, Owner: k.Owner, Run: k.Run, Previous: k.Previous, Input: k.Input, Output: k.Output, Response: k.Response}))
+}
+
+// Response implements server.Responses.
+func (h *History) Response(ctx context.Context, owner, id string) (control.KeptResponse, error) {
+	r, err := h.db.Response(ctx, owner, id)
+	return keptResponse(r), responseError(err)
+}
+
+func keptResponse(r storage.Response) control.KeptResponse {
+	return control.KeptResponse{ID: r.ID, Owner: r.Owner, Run: r.Run, Previous: r.Previous, Input: r.Input, Output: r.Output, Response: r.Response}
+}
+
+// ResponseChain implements server.Responses.
+func (h *History) ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error) {
+	rows, err := h.db.ResponseChain(ctx, owner, id)
+	list := make([]control.KeptResponse, len(rows))
+	for i, r := range rows {
+		list[i] = keptResponse(r)
+	}
+	return list, responseError(err)
+}
+
+// DeleteResponse implements server.Responses.
+func (h *History) DeleteResponse(ctx context.Context, owner, id string) error {
+	return responseError(copiesError(h.db.DeleteResponse(context.WithoutCancel(ctx), owner, id)))
+}
+
+// responseError tells the client what the database has not, or refuses.
+func responseError(err error) error {
+	e, ok := errors.AsType[*storage.Error](err)
+	switch {
+	case ok && e.Code == storage.NotFound:
+		return control.ErrNoResponse
+	case ok && e.Code == storage.Invalid:
+		return &control.Error{Code: control.CodeInvalid, Message: fmt.Sprintf("The conversation cannot go on: %s; begin a new one.", e.Message), Err: err}
+	}
+	return err
+}
+
+// SweepResponses removes those whose time is over.
+func (h *History) SweepResponses(ctx context.Context) {
+	n, err := h.db.SweepResponses(ctx)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.log.Warn("sweeping responses", "error", err)
+	case n > 0:
+		h.log.Info("responses were removed for their age", "responses", n)
+	}
+}

@@ -1,0 +1,72 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// BeginRun implements server.Runs. Both types of a run are the same field
+// for field, which the conversions below have the compiler check.
+func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
+	row, err := h.db.BeginRun(ctx, storage.Run(r))
+	return row.ID, err
+}
+
+// FinishRun implements server.Runs. Where no tokens of requests are kept, those
+// at which one parted from another text are not either.
+func (h *History) FinishRun(ctx context.Context, r control.Run) error {
+	if h.settings.Current().KeepRequests == control.KeepNone {
+		r.Parted = nil
+	}
+	return h.db.FinishRun(ctx, storage.Run(r))
+}
+
+// DropRun implements server.Runs.
+func (h *History) DropRun(ctx context.Context, id int64) error { return h.db.DropRun(ctx, id) }
+
+// Run implements server.Runs.
+func (h *History) Run(ctx context.Context, id int64) (control.Run, error) {
+	r, err := h.db.Run(ctx, id)
+	if storage.IsNotFound(err) {
+		return control.Run{}, &control.Error{Code: control.CodeRunNotFound, Err: err,
+			Message: fmt.Sprintf("There is no run %d in the history; `tandem runs` lists the latest.", id)}
+	}
+	return control.Run(r), err
+}
+
+// Runs implements server.Runs.
+func (h *History) Runs(ctx context.Context, q control.RunQuery) ([]control.Run, error) {
+	rows, _, err := h.db.Runs(ctx, storage.RunFilter(q))
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]control.Run, len(rows))
+	for i, r := range rows {
+		runs[i] = control.Run(r)
+	}
+	return runs, nil
+}
+
+// ResumedBy implements server.Runs.
+func (h *History) ResumedBy(ctx context.Context, run int64) (int64, error) {
+	return h.db.ResumedBy(ctx, run)
+}
+
+// RunValues implements server.Runs.
+func (h *History) RunValues(ctx context.Context) (control.RunValues, error) {
+	v, err := h.db.RunValues(ctx)
+	return control.RunValues(v), err
+}
+
+// KeepVerdict implements server.Runs.
+func (h *History) KeepVerdict(ctx context.Context, v control.Replayed) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return h.db.SetRunVerdict(ctx, v.Run, text)
+}

@@ -1,0 +1,54 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"tandem/app/control"
+)
+
+const (
+	sweepEvery = time.Hour
+	cutOffKept = 24 * time.Hour // that a run stays which can still be completed, where none are kept
+)
+
+// keptSince returns how old the texts of runs may be: of those that ended, and of
+// those that were interrupted.
+func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) {
+	switch k {
+	case control.KeepWeek:
+		ended = now.AddDate(0, 0, -7)
+	case control.KeepMonth:
+		ended = now.AddDate(0, 0, -30)
+	default:
+		return now, now.Add(-cutOffKept)
+	}
+	return ended, ended
+}
+
+// Sweep removes the texts of runs that are older than the settings have
+// them, and responses whose time is over, until ctx ends.
+func (h *History) Sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		h.SweepOnce(ctx)
+		h.SweepResponses(ctx)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (h *History) SweepOnce(ctx context.Context) {
+	ended, cutOff := keptSince(h.settings.Current().KeepRequests, time.Now())
+	n, err := h.db.SweepRunTexts(ctx, ended, cutOff)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.log.Warn("sweeping the texts of runs", "error", err)
+	case n > 0:
+		h.log.Info("texts of runs were removed for their age", "runs", n)
+	}
+}

@@ -1,0 +1,66 @@
+package library
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/app/pool"
+	"tandem/models/hub"
+)
+
+// TestFoundIsBounded: a folder with more names than anybody has models is not read
+// to its end.
+func TestFoundIsBounded(t *testing.T) {
+	many := t.TempDir()
+	for i := range 50 {
+		if err := os.Mkdir(filepath.Join(many, fmt.Sprint(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := &finder{ctx: t.Context(), left: 20, seen: map[string]bool{}}
+	f.folder(many, control.PlaceFolder, foundDepth)
+	if !f.out.Cut || f.left != 0 {
+		t.Errorf("%d names left of 20, cut %t", f.left, f.out.Cut)
+	}
+}
+
+// TestSuggested: every model of the catalogue can be named at the hub, its revision
+// is a whole commit, and its drafter is one that it would take by itself.
+func TestSuggested(t *testing.T) {
+	list, err := suggested()
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := []int{8, 16, 24, 36, 64}
+	last, seen := 0, map[string]bool{}
+	for _, m := range list {
+		for id, revision := range map[string]string{m.ID: m.Revision, m.Drafter: m.DrafterRevision} {
+			if id == "" {
+				continue
+			}
+			if _, _, err := hub.Parse(hubName(id, revision)); err != nil || seen[id] {
+				t.Errorf("%s: %v", id, err)
+			}
+			if seen[id] = true; revision != "" && (len(revision) != 40 || strings.Trim(revision, "0123456789abcdef") != "") {
+				t.Errorf("%s: %q is no commit", id, revision)
+			}
+		}
+		if m.Drafter != "" && !slices.Equal(pool.DrafterNames(m.ID, []string{m.Drafter}), []string{m.Drafter}) {
+			t.Errorf("%s does not take %s by itself", m.ID, m.Drafter)
+		}
+		if !slices.Contains(classes, m.From) || m.From < last || m.What == "" {
+			t.Errorf("%+v", m)
+		}
+		last = m.From
+	}
+	for _, class := range classes {
+		if !slices.ContainsFunc(list, func(m control.Suggested) bool { return m.From == class }) {
+			t.Errorf("nothing for %d GB", class)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package library
+
+import (
+	"context"
+	"log/slog"
+
+	"tandem/app/home"
+	"tandem/app/pool"
+	"tandem/app/settings"
+	"tandem/storage"
+)
+
+// Options of a Library.
+type Options struct {
+	// ModelFolders are where models are looked for beside the hub's cache and the folders that are set.
+	ModelFolders []ModelFolder
+}
+
+// A Library knows the models on disk. It is safe for use by several goroutines.
+type Library struct {
+	opts     Options
+	log      *slog.Logger
+	home     *home.Home
+	db       *storage.DB
+	settings *settings.Store
+	pool     *pool.Pool
+	life     context.Context // ends downloads
+
+	downloads downloads
+	Sizes     sizes
+}
+
+// Open reads the downloads that an earlier process left, and renews the row of the pocket model.
+// life ends every download.
+func Open(ctx, life context.Context, db *storage.DB, dir *home.Home, set *settings.Store, pool *pool.Pool, log *slog.Logger, o Options) (*Library, error) {
+	l := &Library{opts: o, log: log, home: dir, db: db, settings: set, pool: pool, life: life}
+	if err := l.openDownloads(ctx); err != nil {
+		return nil, err
+	}
+	return l, l.registerPocket(ctx)
+}

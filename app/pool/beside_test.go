@@ -1,0 +1,434 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/engine"
+	"tandem/engine/enginetest"
+)
+
+// several starts an app that has room for so many of the tiny models with their whole
+// contexts. The first of the names is chosen.
+func several(t *testing.T, room float64, names ...string) *running {
+	t.Helper()
+	var dirs []string
+	for _, name := range names {
+		dirs = append(dirs, writeModel(t, name))
+	}
+	f := measured(t, dirs[0])
+	each := f.Weights(true) + f.Text(4096, true)
+	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))}, "127.0.0.1:0")
+	for _, dir := range dirs[1:] {
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// answers asks models for a completion, one after the other.
+func (r *running) answers(t *testing.T, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if status, body := r.complete(t, id, "abc"); status != http.StatusOK {
+			t.Fatalf("%s: %d %s", id, status, body)
+		}
+	}
+}
+
+// refuses asks a model for a completion, which is to be refused with 409 in words that
+// have all of those.
+func (r *running) refuses(t *testing.T, id string, code control.Code, words ...string) {
+	t.Helper()
+	status, body := r.complete(t, id, "abc")
+	var got struct {
+		Error struct {
+			Message string
+			Code    control.Code
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusConflict || got.Error.Code != code {
+		t.Fatalf("%s: %d %s", id, status, body)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.Error.Message, word) {
+			t.Errorf("%s is refused without a word of %q: %s", id, word, got.Error.Message)
+		}
+	}
+}
+
+// there compares what is in memory, in alphabetical order.
+func (r *running) there(t *testing.T, when, want string) {
+	t.Helper()
+	var ids []string
+	for _, l := range r.State().InMemory {
+		ids = append(ids, l.ID)
+	}
+	slices.Sort(ids)
+	if got := strings.Join(ids, " "); got != want {
+		t.Fatalf("%s in memory: %q, want %q", when, got, want)
+	}
+}
+
+// rested has models lie idle for some time.
+func (r *running) rested(idle time.Duration, ids ...string) {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	for _, id := range ids {
+		r.pool.inMemory(id).used = time.Now().Add(-idle)
+	}
+}
+
+// hold takes hold of a model, for its Release.
+func (r *running) hold(t *testing.T, id string) model.Model {
+	t.Helper()
+	m, err := r.pool.Acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (r *running) setLoadOnRequest(t *testing.T, value control.LoadOnRequest) {
+	t.Helper()
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": fmt.Appendf(nil, "%q", value)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *running) keep(t *testing.T, id string, keep bool) {
+	t.Helper()
+	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: id, KeepLoaded: keep}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A turnstile looks for stop texts, finds none, and holds up the generation, not the
+// thread, in the midst of the answer until it is opened.
+type turnstile struct {
+	at, n         int // which of the looks is held up, from 1; those so far
+	arrived, open chan struct{}
+}
+
+func newTurnstile(at int) *turnstile {
+	return &turnstile{at: at, arrived: make(chan struct{}), open: make(chan struct{})}
+}
+
+func (s *turnstile) stop(string) string {
+	if s.n++; s.n == s.at {
+		close(s.arrived)
+		<-s.open
+	}
+	return ""
+}
+
+// generate collects the tokens of an answer that a turnstile holds up.
+func (s *turnstile) generate(ctx context.Context, m model.Model) (ids []int32, err error) {
+	for tok, err := range m.Generate(ctx, engine.Request{
+		Prompt: []int32{1, 2, 3}, MaxTokens: new(12), IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None},
+		Stopper: func() func(string) string { return s.stop },
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, tok.ID)
+	}
+	return ids, nil
+}
+
+// TestTwoAnswerAtOnce: a model is loaded and answers while another one is in the midst
+// of an answer, which that one ends as it would have alone.
+func TestTwoAnswerAtOnce(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	one := r.hold(t, "one")
+	defer one.Release()
+	alone := newTurnstile(0)
+	want, err := alone.generate(t.Context(), one)
+	if err != nil || len(want) != 12 {
+		t.Fatalf("%v, %v", want, err)
+	}
+	var got []int32
+	held := newTurnstile(5)
+	var answer sync.WaitGroup
+	answer.Go(func() { got, err = held.generate(t.Context(), one) })
+	<-held.arrived
+	r.answers(t, "two", "two")
+	st := r.State()
+	if one, two := st.Resident("one"), st.Resident("two"); one == nil || two == nil || !one.InUse || two.InUse || st.Loaded.ID != "one" || st.Phase != control.PhaseReady ||
+		one.Bytes <= 0 || one.Needs <= one.Bytes {
+		t.Errorf("state %+v", st)
+	}
+	close(held.open)
+	answer.Wait()
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("beside another %v, %v; alone %v", got, err, want)
+	}
+	var clients sync.WaitGroup
+	for i := range 12 {
+		clients.Go(func() {
+			id := []string{"one", "two", control.Alias}[i%3]
+			if status, body := r.complete(t, id, "abc"); status != http.StatusOK {
+				t.Errorf("%s: %d %s", id, status, body)
+			}
+		})
+	}
+	clients.Wait()
+}
+
+// TestLeastValuable: what leaves the memory is what is worth least, nothing that has to
+// stay, and no more than has to.
+func TestLeastValuable(t *testing.T) {
+	idle := func(bytes int64, load, unused time.Duration) claim {
+		return claim{bytes: bytes, value: worth(load, unused)}
+	}
+	const second, minute = time.Second, time.Minute
+	for _, c := range []struct {
+		name   string
+		claims []claim
+		most   priority
+		room   int64
+		need   int64
+		gone   []int
+		ok     bool
+	}{
+		{"there is room", []claim{idle(4, second, minute)}, priorityIdle, 10, 6, nil, true},
+		{"nothing is there", nil, priorityIdle, 10, 10, nil, true},
+		{"too much", nil, priorityIdle, 10, 11, nil, false},
+		{"the longest unused", []claim{idle(4, second, minute), idle(4, second, 2*minute)}, priorityIdle, 10, 6, []int{1}, true},
+		{"the soonest loaded", []claim{idle(4, 9*second, minute), idle(4, 8*second, minute)}, priorityIdle, 10, 6, []int{1}, true},
+		{"used less long ago, but sooner loaded", []claim{idle(4, 10*second, 3*minute), idle(4, 2*second, minute)}, priorityIdle, 10, 6, []int{1}, true},
+		{"both", []claim{idle(4, second, minute), idle(4, second, 2*minute)}, priorityIdle, 10, 7, []int{1, 0}, true},
+		{"a little one in vain", []claim{idle(1, second, 2*minute), idle(8, second, minute)}, priorityIdle, 10, 6, []int{1}, true},
+		{"one is in use", []claim{{bytes: 4, priority: priorityUsed}, idle(4, second, minute)}, priorityIdle, 10, 6, []int{1}, true},
+		{"all are in use", []claim{{bytes: 4, priority: priorityUsed}}, priorityIdle, 10, 7, nil, false},
+		{"all are in use, but the choice comes", []claim{{bytes: 4, priority: priorityUsed}}, priorityUsed, 10, 7, []int{0}, true},
+		{"idle ones before those in use", []claim{{bytes: 4, priority: priorityUsed}, {bytes: 4, value: 9}}, priorityUsed, 10, 6, []int{1}, true},
+		{"kept", []claim{{bytes: 4, priority: priorityKept}}, priorityUsed, 10, 7, nil, false},
+		{"the choice", []claim{{bytes: 4, priority: priorityChosen}}, priorityKept, 10, 7, nil, false},
+	} {
+		gone, ok := victims(c.claims, c.most, c.room, func(room int64) bool { return room >= c.need })
+		if !slices.Equal(gone, c.gone) || ok != c.ok {
+			t.Errorf("%s: %v, %t; want %v, %t", c.name, gone, ok, c.gone, c.ok)
+		}
+	}
+}
+
+// TestMemoryBudget: with room for two models a third takes the place of the one that is
+// worth least, never of the choice, of one in use or of one that is to stay; then the
+// request is refused with the names and the figures.
+func TestMemoryBudget(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "two", "one", "two")
+	r.there(t, "both", "one two")
+	r.rested(time.Hour, "one")
+	r.answers(t, "three")
+	r.there(t, "after a third", "one three")
+	r.answers(t, control.Alias, "one", "three")
+	m := r.hold(t, "three")
+	r.refuses(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0 GiB and is the chosen model", "three, which has 0 GiB and is answering requests",
+		"it needs 0 GiB", "a context of 4,096 tokens", "of the 0 GiB that models may take 0 GiB are left")
+	r.there(t, "after a refusal", "one three")
+	m.Release()
+	r.keep(t, "three", true)
+	r.refuses(t, "two", control.CodeNotLoaded, "three, which has 0 GiB and is to stay in memory")
+	r.keep(t, "three", false)
+	r.answers(t, "two")
+	r.there(t, "no longer kept", "one two")
+	if err := r.pool.Load(t.Context(), "three"); err != nil {
+		t.Fatal(err)
+	}
+	r.there(t, "after a switch", "three two")
+	r.answers(t, control.Alias, "two")
+	if err := r.pool.Load(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	r.there(t, "after a switch to one in memory", "three two")
+	if st := r.State(); st.Choice != "two" || st.Loaded.ID != "two" {
+		t.Errorf("the choice is %s, loaded %+v", st.Choice, st.Loaded)
+	}
+}
+
+// TestSwitchKeeps: a choice that is to stay in memory does, as far as there is room.
+func TestSwitchKeeps(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one")
+	r.keep(t, "one", true)
+	if err := r.pool.Load(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	r.there(t, "chosen two", "one two")
+	r.keep(t, "two", true)
+	if err := r.pool.Load(t.Context(), "three"); err != nil {
+		t.Fatal(err)
+	}
+	if st := r.State(); len(st.InMemory) != 2 || st.Resident("three") == nil {
+		t.Errorf("chosen three, in memory %+v", st.InMemory)
+	}
+}
+
+// TestChoiceWins: a request for the choice waits until what is in its way has answered,
+// while nobody new gets that.
+func TestChoiceWins(t *testing.T) {
+	r := several(t, 1.5, "one", "two")
+	held := r.hold(t, "two")
+	r.there(t, "at first", "two")
+	answered := make(chan error, 1)
+	go func() {
+		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK || !strings.Contains(body, `"model":"one"`) {
+			answered <- fmt.Errorf("%d %s", status, body)
+		}
+		close(answered)
+	}()
+	for leaving := false; !leaving; {
+		r.pool.mu.Lock()
+		leaving = r.pool.inMemory("two").leaving
+		r.pool.mu.Unlock()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	late := make(chan error, 1)
+	go func() {
+		_, err := r.pool.Acquire(ctx, "two")
+		late <- err
+	}()
+	stop()
+	if err := <-late; !errors.Is(err, context.Canceled) {
+		t.Errorf("who wants the model that goes gets %v", err)
+	}
+	select {
+	case err := <-answered:
+		t.Fatalf("the choice did not wait: %v", err)
+	default:
+	}
+	held.Release()
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+	r.there(t, "in the end", "one")
+	r.refuses(t, "two", control.CodeNotLoaded, "one")
+}
+
+// TestLoadOnRequest: the setting says what a request for another model does.
+func TestLoadOnRequest(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	r.setLoadOnRequest(t, control.LoadNever)
+	r.refuses(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, which is one", "load_on_request is never")
+	r.answers(t, "one", control.Alias)
+	r.there(t, "never", "one")
+	r.setLoadOnRequest(t, control.LoadBeside)
+	r.answers(t, "two")
+	r.there(t, "beside", "one two")
+	r.setLoadOnRequest(t, control.LoadNever)
+	r.answers(t, "two") // it is there
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	r.there(t, "unloaded", "")
+	r.answers(t, control.Alias)
+	r.setLoadOnRequest(t, control.LoadReplace)
+	r.answers(t, "two")
+	r.there(t, "replaced", "two")
+	r.answers(t, control.Alias)
+	r.there(t, "replaced again", "one")
+	held := r.hold(t, "one")
+	r.refuses(t, "two", control.CodeModelBusy, "one is answering requests", "two cannot take its place")
+	held.Release()
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": []byte(`"always"`)}); err == nil || !strings.Contains(err.Error(), "beside, replace or never") {
+		t.Errorf("a value that is none: %v", err)
+	}
+}
+
+// TestEmbeddingsBesideChat: who asks one model for vectors and another for answers in
+// turns has both loaded once.
+func TestEmbeddingsBesideChat(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "talker")}, "127.0.0.1:0")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: enginetest.TinyEmbedder(t), ID: "embedder"}); err != nil {
+		t.Fatal(err)
+	}
+	r.embedded(t, `"input":"abc"`)
+	r.answers(t, control.Alias)
+	r.pool.mu.Lock()
+	before := slices.Clone(r.pool.resident)
+	r.pool.mu.Unlock()
+	for range 3 {
+		r.embedded(t, `"input":"abc"`)
+		r.answers(t, control.Alias)
+	}
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	if len(before) != 2 || !slices.Equal(before, r.pool.resident) {
+		t.Errorf("%d models were in memory, %d are, or others", len(before), len(r.pool.resident))
+	}
+}
+
+// TestIdleOfTwo: of two models the one that nobody uses leaves the memory, and comes
+// back with the next request.
+func TestIdleOfTwo(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
+		t.Fatal(err)
+	}
+	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), idlenesses{}
+	pass := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); {
+			now = now.Add(idleStep)
+			r.pool.unloadIfIdle(t.Context(), idle, now)
+		}
+	}
+	r.answers(t, "one", "two")
+	pass(4 * time.Minute)
+	r.answers(t, "two")
+	pass(2 * time.Minute)
+	r.there(t, "one idle", "two")
+	r.answers(t, "one")
+	r.keep(t, "two", true)
+	pass(time.Hour)
+	r.there(t, "one kept", "two")
+	if len(idle) != 1 {
+		t.Errorf("%d models are looked after", len(idle))
+	}
+}
+
+// TestUnloadOne: each can be unloaded by itself, by its name or the alias, unless it is
+// in use; without a name all are, or none.
+func TestUnloadOne(t *testing.T) {
+	r := several(t, 3.5, "one", "two", "three")
+	r.answers(t, "one", "two", "three")
+	c := r.client(t)
+	unload := func(id string, want control.Code) {
+		t.Helper()
+		_, err := c.Unload(t.Context(), id)
+		if e, _ := errors.AsType[*control.Error](err); err == nil != (want == "") || e != nil && e.Code != want {
+			t.Errorf("unload %q: %v", id, err)
+		}
+	}
+	unload("two", "")
+	r.there(t, "without two", "one three")
+	unload("two", "")
+	unload("four", control.CodeModelNotFound)
+	held := r.hold(t, "three")
+	unload("three", control.CodeModelBusy)
+	unload("", control.CodeModelBusy)
+	r.there(t, "one is in use", "one three")
+	unload(control.Alias, "")
+	r.there(t, "without the choice", "three")
+	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "three" || st.Phase != control.PhaseReady {
+		t.Errorf("state %+v", st)
+	}
+	held.Release()
+	unload("", "")
+	r.there(t, "in the end", "")
+	if active := r.thread.Memory().Active; active != 0 {
+		t.Errorf("%d bytes are left in MLX", active)
+	}
+}

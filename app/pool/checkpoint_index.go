@@ -1,0 +1,80 @@
+package pool
+
+import (
+	"context"
+	"time"
+
+	"tandem/engine/checkpoint"
+	"tandem/storage"
+)
+
+// A checkpointIndex keeps in the database what is known of one model's files.
+type checkpointIndex struct {
+	db    *storage.DB
+	model string // id
+}
+
+var _ checkpoint.Index = checkpointIndex{}
+
+// Known implements checkpoint.Index.
+func (x checkpointIndex) Known() (list []checkpoint.Entry, err error) {
+	rows, err := x.db.AllCheckpoints(context.Background(), x.model)
+	for _, c := range rows {
+		list = append(list, entryOf(c))
+	}
+	return list, err
+}
+
+// entryOf returns what the engine knows of a row: all but its use, its name and its pin.
+func entryOf(c storage.Checkpoint) checkpoint.Entry {
+	return checkpoint.Entry{
+		ID: c.ID, Parent: c.Parent, Key: c.Key, Context: c.Context, Kind: checkpoint.Kind(c.Kind),
+		From: c.FromToken, To: c.ToToken, Run: c.Run, Bytes: c.Bytes, Digest: c.Digest,
+		Created: c.CreatedAt, Gone: c.Gone,
+	}
+}
+
+// row returns the row of an entry of this model.
+func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
+	return storage.Checkpoint{
+		ID: e.ID, Parent: e.Parent, Model: x.model, Key: e.Key, Context: e.Context,
+		Kind: string(e.Kind), FromToken: e.From, ToToken: e.To, Run: e.Run, Bytes: e.Bytes,
+		Digest: e.Digest, CreatedAt: e.Created, Gone: e.Gone,
+	}
+}
+
+// Add implements checkpoint.Index. A file may be of another database's time: the
+// run it names is believed if there is one of that model that was there then.
+func (x checkpointIndex) Add(e checkpoint.Entry) error {
+	r, err := x.db.Run(context.Background(), e.Run)
+	if err != nil || e.Created.Before(r.StartedAt) || !r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {
+		e.Run = 0
+	}
+	err = x.db.AddCheckpoint(context.Background(), x.row(e))
+	if storage.IsNotFound(err) {
+		return checkpoint.ErrForgotten
+	}
+	return err
+}
+
+// Use implements checkpoint.Index.
+func (x checkpointIndex) Use(u checkpoint.Use) error {
+	return x.db.UseCheckpoints(context.Background(), storage.Restoration(u))
+}
+
+// Lose implements checkpoint.Index.
+func (x checkpointIndex) Lose(id, why string) error {
+	return x.db.LoseCheckpoints(context.Background(), []string{id}, why)
+}
+
+// ByWorth implements checkpoint.Index.
+func (x checkpointIndex) ByWorth() (list, stay []checkpoint.Entry, err error) {
+	rows, kept, err := x.db.CheckpointsByWorth(context.Background())
+	for _, c := range rows {
+		list = append(list, entryOf(c))
+	}
+	for _, c := range kept {
+		stay = append(stay, entryOf(c))
+	}
+	return list, stay, err
+}

@@ -1,0 +1,86 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+)
+
+// Kind implements model.Reader.
+func (m *Model) Kind() string { return string(m.bundle.Purpose.Kind) }
+
+// Dimensions implements model.Reader.
+func (m *Model) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
+
+// Embed implements model.Reader.
+func (m *Model) Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error) {
+	p := m.bundle.Purpose
+	r.Pooling = p.Pooling
+	rows, stats, err := m.Engine.Read(ctx, r)
+	if err != nil {
+		return nil, stats, err
+	}
+	for i, row := range rows {
+		if dimensions > 0 {
+			row = row[:dimensions]
+		}
+		if p.Normalize {
+			normalize(row)
+		}
+		for _, x := range row {
+			if x != x || math.IsInf(float64(x), 0) {
+				return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made an embedding that is no vector of numbers"}
+			}
+		}
+		rows[i] = row
+	}
+	return rows, stats, nil
+}
+
+// normalize gives a vector the length of one, unless it is nothing. It is the last
+// step of sentence-transformers' Normalize, whose bound it has.
+func normalize(row []float32) {
+	sum := 0.0
+	for _, x := range row {
+		sum += float64(x) * float64(x)
+	}
+	length := max(math.Sqrt(sum), 1e-12)
+	for i, x := range row {
+		row[i] = float32(float64(x) / length)
+	}
+}
+
+// RerankPrompt implements model.Reader.
+func (m *Model) RerankPrompt(instruction, query, document string) ([]int32, error) {
+	if instruction == "" {
+		instruction = models.RerankInstruction
+	}
+	ids, err := m.bundle.RerankPrompt(instruction, query, document)
+	if e, ok := errors.AsType[*tokenizer.Error](err); ok && e.Code == tokenizer.CodeTooSlow {
+		return nil, &control.Error{Code: control.CodeInvalid, Message: err.Error(), Err: err}
+	}
+	return ids, err
+}
+
+// Relevance implements model.Reader.
+func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
+	p := m.bundle.Purpose
+	r.Logits = []int32{p.Yes, p.No}
+	rows, stats, err := m.Engine.Read(ctx, r)
+	if err != nil {
+		return nil, stats, err
+	}
+	scores := make([]float64, len(rows))
+	for i, row := range rows {
+		scores[i] = 1 / (1 + math.Exp(float64(row[1])-float64(row[0]))) // the softmax of both, its yes
+		if math.IsNaN(scores[i]) {
+			return nil, stats, &engine.Error{Code: engine.CodeInternal, Message: "the model made a score that is no number"}
+		}
+	}
+	return scores, stats, nil
+}

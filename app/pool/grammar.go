@@ -1,0 +1,82 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/engine/native"
+	"tandem/models"
+)
+
+// A Vocabulary is that of a model, made when the first grammar is asked for.
+type Vocabulary struct {
+	mu   sync.Mutex
+	made *native.Vocabulary // nil before
+}
+
+// Matcher implements model.Model.
+func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, error) {
+	return m.vocabulary.Matcher(ctx, m.bundle, m.row.ID, g)
+}
+
+// Matcher makes what holds one answer of a model to a grammar. id is the model's, for errors.
+func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
+	words, err := v.words(bundle, id)
+	if err != nil {
+		return nil, err
+	}
+	grammars := []native.Grammar{{JSON: g.JSON, Lark: g.Lark, Regex: g.Regex}}
+	if g.Around != "" {
+		grammars[0].Name = "answer"
+		grammars = append([]native.Grammar{{Lark: g.Around}}, grammars...)
+	}
+	matcher, err := words.Matcher(ctx, grammars...)
+	if err == nil {
+		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // nothing can even begin
+			err = errors.Join(err, matcher.Close())
+		}
+	}
+	if e, ok := errors.AsType[*native.GrammarError](err); ok {
+		return nil, control.Errorf(control.CodeInvalid, "No answer can be held to that form: %s", e.Message)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return matcher, nil
+}
+
+// words returns the model's vocabulary.
+func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.made != nil {
+		return v.made, nil
+	}
+	config, tokens := bundle.Model.Config(), bundle.Tokenizer
+	if len(config.EOS) == 0 {
+		return nil, control.Errorf(control.CodeInvalid, "The model %s names no token that ends a text, so that nothing can be held to a form; leave out response_format and tool_choice.", id)
+	}
+	made, err := native.NewVocabulary(config.VocabSize, func(id int32) ([]byte, bool) {
+		return tokens.TokenBytes(id), tokens.IsSpecial(id)
+	}, config.EOS)
+	if err != nil {
+		return nil, err
+	}
+	v.made = made
+	return made, nil
+}
+
+// Close frees the vocabulary; matchers stay.
+func (v *Vocabulary) Close() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.made == nil {
+		return nil
+	}
+	made := v.made
+	v.made = nil
+	return made.Close()
+}

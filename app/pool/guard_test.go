@@ -1,0 +1,194 @@
+package pool
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/models"
+	"tandem/storage"
+)
+
+const gib = 1 << 30
+
+func TestRoomFor(t *testing.T) {
+	for _, c := range []struct{ memory, want int64 }{
+		{0, math.MaxInt64}, // not known
+		{1 * gib, 0},
+		{8 * gib, 6 * gib},
+		{16 * gib, 12 * gib},
+		{64 * gib, 48 * gib},
+	} {
+		if got := roomFor(c.memory); got != c.want {
+			t.Errorf("of %d GiB models may take %d bytes, want %d", c.memory/gib, got, c.want)
+		}
+	}
+}
+
+// TestFit: a context that was asked for is taken or refused; otherwise it is the
+// longest that fits, down to a shortest.
+func TestFit(t *testing.T) {
+	f := measured(t, enginetest.TinyModel(t, "llama"))
+	row := f.Text(4096, true) / 4096
+	weights := f.Weights(true)
+	assistant := f
+	assistant.ContextLength = 0
+	stored := models.Footprint{Floats: 2_000_000, Elements: 1_000_000} // it computes in float32
+	long := f
+	long.ContextLength = 100_000
+	for _, c := range []struct {
+		name    string
+		of      models.Footprint
+		drafter models.Footprint
+		asked   int
+		room    int64
+		context int
+		ok      bool
+	}{
+		{"all of it", f, models.Footprint{}, 0, weights + 4096*row, 4096, true},
+		{"not known how much there is", f, models.Footprint{}, 0, math.MaxInt64, 4096, true},
+		{"a byte too little", f, models.Footprint{}, 0, weights + 4096*row - 1, 4096, false}, // 4096 is the shortest there is
+		{"cut, with room for a short text beside it", long, models.Footprint{}, 0, weights + (10_000+shortRequest)*row, 9 * 1024, true},
+		{"cut to the shortest", long, models.Footprint{}, 0, weights + 4096*row, 4096, true},
+		{"not even the shortest", long, models.Footprint{}, 0, weights + 4095*row, 4096, false},
+		{"not the weights", long, models.Footprint{}, 0, weights - 1, 4096, false},
+		{"as asked", long, models.Footprint{}, 10_000, weights + 10_240*row, 10_000, true}, // buffers have a multiple of 256
+		{"asked for too much", long, models.Footprint{}, 10_241, weights + 10_240*row, 10_241, false},
+		{"asked for a short one", long, models.Footprint{}, 100, weights + 256*row, 100, true},
+		{"asked for more than the model has", f, models.Footprint{}, 8192, weights + 4096*row, 4096, true},
+		{"with a drafter", long, assistant, 0, 2*weights + 10_000*row, 4096, true},
+		{"a drafter of 16 bits", f, stored, 0, weights + 4_000_000 + 4096*row, 4096, true},
+		{"a drafter of 16 bits too many", f, stored, 0, weights + 4_000_000 + 4096*row - 1, 4096, false},
+		{"a drafter too many", long, assistant, 0, weights + 8192*row, 4096, false},
+	} {
+		d, ok := fit(loadable{c.of, c.drafter, true}, c.asked, c.room)
+		w, text := weights+c.drafter.Weights(true), c.of.Text(c.context, true)+c.drafter.Text(c.context, true)
+		if d.context != c.context || ok != c.ok || d.weights != w || d.text != text {
+			t.Errorf("%s: %+v, %t; want a context of %d, %t", c.name, d, ok, c.context, c.ok)
+		}
+	}
+}
+
+// TestFitLeavesRoom: where a long context is cut, a small model has room beside it; one
+// that was asked for, or that fits whole, takes what there is.
+func TestFitLeavesRoom(t *testing.T) {
+	f := measured(t, enginetest.TinyModel(t, "llama"))
+	f.ContextLength = 200_000
+	m := loadable{f, models.Footprint{}, true}
+	room := m.demand(100_000).bytes()
+	left := func(context int) int64 { return room - m.demand(context).bytes() - m.demand(shortRequest).text }
+	if d, ok := fit(m, 0, room); !ok || d.context <= besideContext || left(d.context) < room/besidePart || left(d.context+contextStep) >= room/besidePart {
+		t.Errorf("cut to %d, which leaves %d of %d, %t", d.context, left(d.context), room, ok)
+	}
+	room = m.demand(besideContext+2*contextStep).bytes() + m.demand(shortRequest).text
+	if d, ok := fit(m, 0, room); !ok || d.context != besideContext {
+		t.Errorf("cut to %d, not %d, %t", d.context, besideContext, ok)
+	}
+	room = m.demand(200_000).bytes()
+	if d, ok := fit(m, 0, room); !ok || d.context != 200_000 {
+		t.Errorf("of a whole context %d are left, %t", d.context, ok)
+	}
+	if d, ok := fit(m, 199_000, m.demand(199_000).bytes()); !ok || d.context != 199_000 {
+		t.Errorf("of a context that was asked for %d are left, %t", d.context, ok)
+	}
+}
+
+// TestRoomBesideCheckpoints: what checkpoints may take is not for models.
+func TestRoomBesideCheckpoints(t *testing.T) {
+	a := open(t, setup{Memory: 16 * gib})
+	check := func(what string, want int64) {
+		t.Helper()
+		if m, err := a.pool.Memory(t.Context()); err != nil || m.Total != 16*gib || m.Room != want || a.State().MemoryRoom != want {
+			t.Errorf("%s: %+v, %v, and %d; want room for %d", what, m, err, a.State().MemoryRoom, want)
+		}
+	}
+	check("an eighth for checkpoints", 10*gib)
+	if _, err := a.ChangeSettings(t.Context(), control.SettingsChange{"checkpoint_memory": json.RawMessage("1073741824")}); err != nil {
+		t.Fatal(err)
+	}
+	check("1 GiB for checkpoints", 11*gib)
+	a.pool.opts.NoCheckpoints = true
+	check("no checkpoints", 12*gib)
+}
+
+// measured is the footprint of a model.
+func measured(t *testing.T, dir string) models.Footprint {
+	t.Helper()
+	f, err := models.Measure(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestRoomOfRequests: those in flight may take what the weights leave, and one
+// whole context at least.
+func TestRoomOfRequests(t *testing.T) {
+	dir := longModel(t)
+	f := measured(t, dir)
+	a := open(t, setup{NoCheckpoints: true})
+	m := &Model{pool: a.pool, row: storage.Model{ID: "long", Path: dir}, context: 5 * 1024}
+	whole := f.Text(5*1024, true)
+	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
+		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
+		text, needs := m.texts(nil)
+		m.needs = needs
+		room := a.pool.rooms([]*Model{m}, demand{})[0]
+		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
+			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d", c.left, room, c.want, text(5*1024), whole)
+		}
+	}
+}
+
+// TestMemoryGuard: a model that does not fit is refused with the figures, and the
+// one in memory goes on. The pocket model is served on whatever machine.
+func TestMemoryGuard(t *testing.T) {
+	small, large := writeModel(t, "small"), writeModel(t, "large")
+	r := start(t, setup{Model: small}, "127.0.0.1:0")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: large}); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := r.complete(t, "small", "abc"); status != 200 {
+		t.Fatal(status, body)
+	}
+	r.setRoom(1 << 10) // nothing for models
+	err := r.pool.Load(t.Context(), "large")
+	e, ok := errors.AsType[*control.Error](err)
+	if !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "large needs 0 GiB") || !strings.Contains(e.Message, "4,096 tokens") ||
+		!strings.Contains(e.Message, "this machine's 2 GiB models may take 0 GiB, beside 0.3 GiB for checkpoints") || !strings.Contains(e.Message, "choose a smaller model") {
+		t.Errorf("loading it gives %v", err)
+	}
+	if status, body := r.complete(t, "large", "abc"); status != 507 || !strings.Contains(body, `"code":"memory_short"`) {
+		t.Errorf("a request for it gets %d %s", status, body)
+	}
+	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "small" || st.Choice != "small" {
+		t.Errorf("what was loaded did not stay: %+v", st.Loaded)
+	}
+	if err := r.pool.Load(t.Context(), "pocket"); err != nil {
+		t.Errorf("the pocket model: %v", err)
+	}
+}
+
+// TestShortContext: where the whole context does not fit beside a short text it is cut,
+// unless it was asked for.
+func TestShortContext(t *testing.T) {
+	dir := longModel(t)
+	f := measured(t, dir)
+	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)
+	memory := (most + 2<<30 + 8) / 7 * 8 // an eighth of it is for checkpoints, and a quarter is less than 2 GB
+	r := start(t, setup{Model: dir, Memory: memory}, "127.0.0.1:0")
+	if status, body := r.complete(t, control.Alias, "abc"); status != 200 {
+		t.Fatal(status, body)
+	}
+	if got := r.State().Loaded.ContextLength; got != 5*1024 {
+		t.Errorf("the context is %d of %d, want %d", got, f.ContextLength, 5*1024)
+	}
+	asking := start(t, setup{Model: dir, Memory: memory, ContextLength: 10 * 1024}, "127.0.0.1:0")
+	if status, body := asking.complete(t, control.Alias, "abc"); status != 507 || !strings.Contains(body, "give it a shorter context, or choose a smaller model, or give checkpoints less memory (checkpoint_memory).") {
+		t.Errorf("a context that does not fit: %d %s", status, body)
+	}
+}

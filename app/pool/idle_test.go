@@ -1,0 +1,113 @@
+package pool
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+)
+
+// TestIdleness: time counts from look to look, a little at a time, so that a clock
+// that jumps is no idle time.
+func TestIdleness(t *testing.T) {
+	one, two := &Model{}, &Model{}
+	all := idlenesses{}
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	for n, c := range []struct {
+		after time.Duration
+		model *Model
+		uses  int
+		busy  bool
+		want  time.Duration
+	}{
+		{0, one, 1, false, 0},
+		{10 * time.Second, one, 1, false, 10 * time.Second},
+		{10 * time.Second, one, 1, false, 20 * time.Second},
+		{time.Hour, one, 1, false, 40 * time.Second}, // asleep
+		{-time.Hour, one, 1, false, 40 * time.Second},
+		{10 * time.Second, one, 2, false, 0}, // used in between
+		{10 * time.Second, one, 2, false, 10 * time.Second},
+		{10 * time.Second, one, 2, true, 0},
+		{10 * time.Second, one, 2, false, 10 * time.Second},
+		{10 * time.Second, two, 2, false, 0}, // another
+		{10 * time.Second, two, 2, false, 10 * time.Second},
+		{10 * time.Second, one, 2, false, 30 * time.Second}, // a longer look ago, but not as long as it takes to sleep
+	} {
+		now = now.Add(c.after)
+		if got := all.of(c.model).look(now, c.uses, c.busy); got != c.want {
+			t.Errorf("look %d: idle for %v, want %v", n, got, c.want)
+		}
+	}
+}
+
+// TestIdleUnload: an idle model leaves the memory after the minutes that are set,
+// unless it is to stay; the next request loads it again, and what it computed for
+// the first is still there.
+func TestIdleUnload(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	idle := idlenesses{}
+	pass := func(d time.Duration) {
+		for end := now.Add(d); now.Before(end); {
+			now = now.Add(idleStep)
+			r.pool.unloadIfIdle(t.Context(), idle, now)
+		}
+	}
+	complete := func() {
+		t.Helper()
+		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	set := func(minutes string) {
+		t.Helper()
+		if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte(minutes)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there := func(want bool, when string) {
+		t.Helper()
+		if got := r.State().Loaded != nil; got != want {
+			t.Fatalf("%s it is in memory: %t", when, got)
+		}
+	}
+	complete()
+	before := r.thread.Memory().Active
+	pass(24 * time.Hour)
+	there(true, "with no limit set")
+	set("5")
+	clear(idle)
+	pass(4 * time.Minute)
+	there(true, "after four minutes")
+	complete()
+	pass(4 * time.Minute)
+	there(true, "four minutes after another request")
+	now = now.Add(time.Hour) // asleep
+	r.pool.unloadIfIdle(t.Context(), idle, now)
+	there(true, "after an hour of sleep")
+	pass(2 * time.Minute)
+	there(false, "after six minutes")
+	if after := r.thread.Memory().Active; after >= before {
+		t.Errorf("%d bytes are in use without the model, %d with it", after, before)
+	}
+	complete()
+	there(true, "after another request")
+	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", KeepLoaded: true}); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Hour)
+	there(true, "kept")
+	_, m, err := r.pool.acquire(t.Context(), "tiny", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny"}); err != nil {
+		t.Fatal(err)
+	}
+	pass(time.Hour)
+	there(true, "in use")
+	m.Release()
+	pass(time.Hour)
+	there(false, "no longer in use")
+}

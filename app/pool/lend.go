@@ -1,0 +1,61 @@
+package pool
+
+import (
+	"context"
+
+	"tandem/app/control"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// Measurements borrow a model that requests use. They do not hold it: whoever wants the model
+// unloaded or changed ends them, and requests always come first.
+
+// Lend calls f on its own goroutine. The model stays in memory until f has returned; gone ends when it
+// is to leave the memory or to get another drafter. The caller holds the model.
+func (m *Model) Lend(f func(gone context.Context)) { m.trial.Go(func() { f(m.tried) }) }
+
+// Thread is the thread that the model's arrays belong to.
+func (m *Model) Thread() *mlx.Thread { return m.pool.thread }
+
+// Bundle is the model's weights and tokenizer.
+func (m *Model) Bundle() *models.Bundle { return m.bundle }
+
+// Drafter is the model's drafter, nil if it has none.
+func (m *Model) Drafter() draft.Drafter {
+	if m.drafter == nil {
+		return nil
+	}
+	return m.drafter.Drafter
+}
+
+// IsQuiet reports whether no request holds any model, and the drafter is not being measured.
+func (m *Model) IsQuiet() bool {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	users, _ := m.pool.usage()
+	return users == 0 && (m.drafter == nil || !m.drafter.open)
+}
+
+// Watch counts the model as used. disturbed reports whether a request has come since.
+func (m *Model) Watch() (disturbed func() bool) {
+	p := m.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.uses++
+	_, uses := p.usage()
+	return func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		users, now := p.usage()
+		return users > 0 || now != uses
+	}
+}
+
+// Borrow holds the choice for a measurement, and loads it if needed. It does not count as used. The
+// caller calls Release.
+func (p *Pool) Borrow(ctx context.Context) (*Model, error) {
+	_, m, err := p.acquire(ctx, control.Alias, 1)
+	return m, err
+}

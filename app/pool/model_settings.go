@@ -1,0 +1,136 @@
+package pool
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/engine"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// modelSettings are what was set for a model.
+func (p *Pool) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
+	set, err := p.db.ModelSettings(ctx, id)
+	if storage.IsNotFound(err) {
+		return control.ModelSettings{Model: id}, nil
+	}
+	return control.ModelSettings(set), err
+}
+
+// ModelSettings implements server.Residents.
+func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error) {
+	row, err := p.named(ctx, id)
+	if err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	out := control.ModelSettingsState{ContextLength: row.ContextLength}
+	if out.Settings, err = p.modelSettings(ctx, row.ID); err != nil {
+		return out, err
+	}
+	if out.Drafter, err = p.drafterChoice(ctx, row); err != nil {
+		return out, err
+	}
+	if d, err := models.ReadDefaults(row.Path); err == nil { // otherwise its load tells what is wrong
+		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP, TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
+	}
+	d, err := p.demand(ctx, row)
+	if short := isShort(err); err == nil || short {
+		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
+	}
+	if cache := p.settings.Hub().CacheDir; cache != "" {
+		ids, _ := hub.List(cache) // what cannot be listed cannot be chosen
+		for _, id := range ids {
+			if strings.Contains(strings.ToLower(id), "-dflash") {
+				out.Drafters = append(out.Drafters, id)
+			}
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.inMemory(row.ID); m != nil {
+		out.Serving = m.Engine.ContextLength()
+		out.Later = out.Needs != nil && out.Needs.Fits && out.Needs.Context != out.Serving
+	}
+	return out, nil
+}
+
+// SetModelSettings implements server.Residents.
+func (p *Pool) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
+	row, err := p.named(ctx, set.Model)
+	if err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	set.Model = row.ID
+	if c := set.Context; c != nil && row.ContextLength > 0 && *c > row.ContextLength {
+		return control.ModelSettingsState{}, &control.Error{Code: control.CodeInvalid, Param: "context",
+			Message: "The context of " + row.ID + " can be " + control.Grouped(row.ContextLength) + " tokens at most; it was made for no more."}
+	}
+	if err := p.db.SetModelSettings(context.WithoutCancel(ctx), storage.ModelSettings(set)); err != nil {
+		return control.ModelSettingsState{}, err
+	}
+	p.mu.Lock()
+	if m := p.inMemory(row.ID); m != nil {
+		m.own = set
+	}
+	if p.changing != nil { // it may be about to come
+		p.changing.set[row.ID] = set
+	}
+	p.mu.Unlock()
+	return p.ModelSettings(ctx, row.ID)
+}
+
+// named returns the row of a registered model; the alias means the choice.
+func (p *Pool) named(ctx context.Context, id string) (storage.Model, error) {
+	if id == control.Alias {
+		id = p.Choice()
+	}
+	row, err := p.db.Model(ctx, id)
+	if err != nil {
+		return row, NotRegistered(err, id)
+	}
+	return row, nil
+}
+
+// askedContext is the context length that somebody chose for a model, 0 if nobody
+// did. What the program was told when it was started bounds it.
+func (p *Pool) askedContext(ctx context.Context, row storage.Model) (int, error) {
+	set, err := p.modelSettings(ctx, row.ID)
+	if err != nil || set.Context == nil {
+		return p.opts.ContextLength, err
+	}
+	return min(*set.Context, cmp.Or(p.opts.ContextLength, *set.Context)), nil
+}
+
+// ownSettings are the model's, as they are now.
+func (m *Model) ownSettings() control.ModelSettings {
+	m.pool.mu.Lock()
+	defer m.pool.mu.Unlock()
+	return m.own
+}
+
+// Defaults implements model.Model.
+func (m *Model) Defaults() model.Defaults {
+	d, own := m.bundle.Defaults, m.ownSettings()
+	return model.Defaults{
+		Temperature: cmp.Or(own.Temperature, d.Temperature), TopK: cmp.Or(own.TopK, d.TopK), TopP: cmp.Or(own.TopP, d.TopP),
+		MinP: cmp.Or(own.MinP, d.MinP), RepetitionPenalty: cmp.Or(own.RepetitionPenalty, d.RepetitionPenalty),
+	}
+}
+
+// speculate fills in how to decode where a request says nothing of it.
+func (m *Model) speculate(s engine.Speculation) engine.Speculation {
+	if s.Drafter != "" {
+		return s
+	}
+	own := m.ownSettings()
+	if s.Drafter = m.pool.opts.Speculation; s.Drafter != engine.None && s.Depth == nil {
+		s.Depth = own.Depth
+	}
+	s.Rule = cmp.Or(s.Rule, engine.Rule(own.Rule))
+	return s
+}

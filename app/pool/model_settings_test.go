@@ -1,0 +1,124 @@
+package pool
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// TestModelSettings: a request decides, then what was set for the model, then its
+// generation_config.json; a context counts from the next load on.
+func TestModelSettings(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	complete := func() {
+		t.Helper()
+		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK {
+			t.Fatal(status, body)
+		}
+	}
+	set := func(s control.ModelSettings) control.ModelSettingsState {
+		t.Helper()
+		st, err := r.pool.SetModelSettings(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	complete()
+	st, err := r.pool.ModelSettings(t.Context(), control.Alias)
+	if err != nil || st.Settings != (control.ModelSettings{Model: "tiny"}) || st.Serving != 4096 || st.Later || st.ContextLength != 4096 ||
+		st.Needs == nil || !st.Needs.Fits || st.Drafter != control.DrafterAuto {
+		t.Errorf("at first %+v, %v", st, err)
+	}
+	m := r.pool.current()
+	if d := m.Defaults(); d.Temperature != nil || d.TopK != nil {
+		t.Errorf("defaults %+v", d)
+	}
+	m.bundle.Defaults.Temperature, m.bundle.Defaults.TopP = new(0.7), new(0.9) // as if its authors said so
+	st = set(control.ModelSettings{Model: "tiny", Context: new(512), Temperature: new(0.0), TopK: new(20), Depth: new(3), Rule: "rejection"})
+	if st.Serving != 4096 || !st.Later || st.Needs.Context != 512 {
+		t.Errorf("with a context of 512 %+v, %+v", st, st.Needs)
+	}
+	if d := m.Defaults(); *d.Temperature != 0 || *d.TopP != 0.9 || *d.TopK != 20 || d.MinP != nil {
+		t.Errorf("defaults %v %v %v", *d.Temperature, *d.TopP, *d.TopK)
+	}
+	// A request that says anything of speculation decides all of it.
+	if s := m.speculate(engine.Speculation{}); *s.Depth != 3 || s.Rule != engine.Rejection {
+		t.Errorf("speculation by default %+v", s)
+	}
+	if s := m.speculate(engine.Speculation{Drafter: engine.Auto}); s.Depth != nil || s.Rule != "" {
+		t.Errorf("speculation as asked %+v", s)
+	}
+	complete() // the depth is one that the engine takes
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	complete()
+	if st, err = r.pool.ModelSettings(t.Context(), "tiny"); err != nil || st.Serving != 512 || st.Later {
+		t.Errorf("loaded again %+v, %v", st, err)
+	}
+	const larger = "or set a larger context in the model's settings."
+	if status, body := r.complete(t, control.Alias, longText(600)); status != http.StatusBadRequest || !strings.Contains(body, larger) {
+		t.Errorf("a prompt of 600 tokens gets %d %s", status, body)
+	}
+	set(control.ModelSettings{Model: "tiny", Context: new(4096)})
+	if err := r.pool.Unload(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := r.complete(t, control.Alias, longText(5000)); status != http.StatusBadRequest || strings.Contains(body, larger) {
+		t.Errorf("a prompt that the model has no room for gets %d %s", status, body)
+	}
+	_, err = r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(5000)})
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInvalid || e.Param != "context" {
+		t.Errorf("a context longer than the model's: %v", err)
+	}
+	for _, f := range []func() error{
+		func() error { _, err := r.pool.ModelSettings(t.Context(), "none"); return err },
+		func() error {
+			_, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "none"})
+			return err
+		},
+	} {
+		if e, ok := errors.AsType[*control.Error](f()); !ok || e.Code != control.CodeModelNotFound {
+			t.Errorf("a model that is not registered: %v", err)
+		}
+	}
+}
+
+// TestLongerContextFits: nobody is advised to set a context that is too long for the
+// model or for the machine.
+func TestLongerContextFits(t *testing.T) {
+	dir := tinyModel(t, "qwen3", "tiny")
+	f := measured(t, dir)
+	r := start(t, setup{Model: dir, NoCheckpoints: true}, "127.0.0.1:0")
+	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
+		t.Fatal(err)
+	}
+	r.answers(t, "tiny")
+	m := r.pool.current()
+	for _, c := range []struct {
+		room         int64
+		tokens, more int // the longest that can be had, and one that cannot
+	}{
+		{1 << 30, 4096, 4097},
+		{f.Weights(true) + f.Text(1024, true), 1024, 1025},
+	} {
+		r.setRoom(c.room)
+		if !m.LongerContext(c.tokens) || m.LongerContext(c.more) {
+			t.Errorf("with room for %d bytes: %d tokens %t, %d tokens %t", c.room, c.tokens, m.LongerContext(c.tokens), c.more, m.LongerContext(c.more))
+		}
+	}
+}
+
+// longText has a token a byte in the tiny models.
+func longText(n int) string {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'a' + byte(i%26)
+	}
+	return string(b)
+}

@@ -1,0 +1,246 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/enginetest"
+	"tandem/storage"
+)
+
+// renew has the row of a model stand for another revision.
+func (r *running) renew(t *testing.T, id string) {
+	t.Helper()
+	row, err := r.db.Model(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row.Source, row.Revision = storage.SourceHub, "another"
+	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRenewedModel: a row that stands for other files is not answered from
+// the old ones.
+func TestRenewedModel(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")}, "")
+	old := r.hold(t, "tiny")
+	r.renew(t, "tiny")
+	_, err := r.pool.Acquire(t.Context(), "tiny")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
+		t.Errorf("while it is in use: %v", err)
+	}
+	old.Release()
+	m := r.hold(t, "tiny")
+	defer m.Release()
+	if m == old {
+		t.Error("the earlier revision answers")
+	}
+}
+
+// TestRenewedWhereNoneComes: a model in memory takes its own place anew where requests
+// load no other.
+func TestRenewedWhereNoneComes(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	r.answers(t, "one", "two")
+	r.setLoadOnRequest(t, control.LoadNever)
+	r.renew(t, "two")
+	r.answers(t, "two")
+	r.there(t, "in the end", "one two")
+}
+
+// TestChangedMeanwhile: who waited with a row that no longer holds loads nothing by it.
+func TestChangedMeanwhile(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.renew(t, "two")
+	if _, err := r.pool.getOrLoad(t.Context(), row, request{users: 1}); err != errChanged {
+		t.Errorf("one that was renewed: %v", err)
+	}
+	if _, err := r.library.RemoveModel(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.pool.getOrLoad(t.Context(), row, request{users: 1}); err != errChanged {
+		t.Errorf("one that was removed: %v", err)
+	}
+	err = r.pool.switchTo(t.Context(), "two")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
+		t.Errorf("a switch to it: %v", err)
+	}
+	r.there(t, "in the end", "")
+	r.answers(t, "one")
+}
+
+// An outsider is a context that notes whether it is asked for its end while somebody holds
+// its lock and does not let go of it, as the database asks before it reads.
+type outsider struct {
+	context.Context
+	pool *Pool
+	held *atomic.Bool
+}
+
+func (c outsider) Done() <-chan struct{} {
+	for range 500 { // others have it for a moment
+		if c.pool.mu.TryLock() {
+			c.pool.mu.Unlock()
+			return c.Context.Done()
+		}
+		time.Sleep(time.Millisecond)
+	}
+	c.held.Store(true)
+	return c.Context.Done()
+}
+
+// TestRegistryIsReadUnlocked: nobody waits for the lock while the database is read.
+func TestRegistryIsReadUnlocked(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		work func(ctx context.Context) error
+	}{
+		{"a request", func(ctx context.Context) error {
+			m, err := r.pool.getOrLoad(ctx, row, request{users: 1})
+			if err == nil {
+				m.Release()
+			}
+			return err
+		}},
+		{"a switch", func(ctx context.Context) error { return r.pool.switchTo(ctx, "two") }},
+		{"a drafter", func(ctx context.Context) error {
+			_, err := r.pool.Drafter(ctx, control.DrafterRequest{Model: "two", Drafter: control.DrafterNone})
+			return err
+		}},
+		{"a removal", func(ctx context.Context) error {
+			_, err := r.library.RemoveModel(ctx, "two")
+			return err
+		}},
+	} {
+		ctx := outsider{t.Context(), r.pool, new(atomic.Bool)}
+		if err := c.work(ctx); err != nil || ctx.held.Load() {
+			t.Errorf("%s: %v; it reads under the lock: %t", c.name, err, ctx.held.Load())
+		}
+	}
+}
+
+// TestSetWhileItLoads: what is set for a model while it is loaded counts.
+func TestSetWhileItLoads(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pool.mu.Lock()
+	end, progress := r.pool.begin(false), &loading{id: "two"}
+	r.pool.loading = progress
+	r.pool.mu.Unlock()
+	m, err := r.pool.load(row, 0, progress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.keep(t, "two", true)
+	r.pool.mu.Lock()
+	r.pool.loading = nil
+	r.pool.add(m)
+	end()
+	r.pool.mu.Unlock()
+	if !m.ownSettings().KeepLoaded {
+		t.Error("what was set counts from the next load on")
+	}
+}
+
+// TestSetMeanwhile: what is set for a model while its drafter is loaded counts.
+func TestSetMeanwhile(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r.answers(t, "tiny")
+	thread, done := enginetest.Hold(t, r.thread), make(chan error, 1)
+	go func() {
+		_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
+		done <- err
+	}()
+	for r.State().Loading == nil {
+		time.Sleep(time.Millisecond)
+	}
+	r.keep(t, "tiny", true)
+	thread.Free()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if m := r.pool.current(); !m.ownSettings().KeepLoaded || m.drafter == nil {
+		t.Errorf("kept: %t, with a drafter: %t", m.ownSettings().KeepLoaded, m.drafter != nil)
+	}
+}
+
+// TestChangedWeights: who chooses a model whose weights on disk have changed gets them.
+func TestChangedWeights(t *testing.T) {
+	dir := writeModel(t, "tiny")
+	r := start(t, setup{Model: dir}, "")
+	load := func() *Model {
+		t.Helper()
+		if err := r.pool.Load(t.Context(), "tiny"); err != nil {
+			t.Fatal(err)
+		}
+		return r.pool.current()
+	}
+	old := load()
+	if load() != old {
+		t.Error("it was loaded anew, unchanged")
+	}
+	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	changed := load()
+	if changed == old {
+		t.Error("it was not loaded anew")
+	}
+	if load() != changed {
+		t.Error("it was loaded anew once more")
+	}
+}
+
+// TestChangedWeightsInUse: where it still answers as a neighbour, that ends first.
+func TestChangedWeightsInUse(t *testing.T) {
+	r := several(t, 10, "one", "two")
+	r.answers(t, "one")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := r.pool.getOrLoad(t.Context(), row, request{users: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(row.Path, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- r.pool.Load(t.Context(), "two") }()
+	for leaving := false; !leaving && len(done) == 0; time.Sleep(time.Millisecond) {
+		r.pool.mu.Lock()
+		leaving = old.leaving
+		r.pool.mu.Unlock()
+	}
+	old.Release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	if m := r.pool.inMemory("two"); m == nil || m == old || r.pool.choice != "two" {
+		t.Errorf("the choice is %s, loaded anew: %t", r.pool.choice, m != old)
+	}
+}

@@ -1,0 +1,33 @@
+package pool
+
+import (
+	"errors"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// TestPanicWhileUnloading: a panic in a change of what is in memory is the
+// error of who asked for it, and the next change is made.
+func TestPanicWhileUnloading(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
+	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
+		t.Fatal(err)
+	}
+	r.pool.mu.Lock()
+	bundle := r.pool.current().bundle
+	r.pool.current().bundle = nil // closing it panics
+	r.pool.mu.Unlock()
+	defer bundle.Close()
+	c := r.client(t)
+	_, err := c.Unload(t.Context(), "")
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeInternal {
+		t.Errorf("the panic became %v", err)
+	}
+	if _, err := c.Load(t.Context(), "tiny"); err != nil {
+		t.Fatalf("the next change: %v", err)
+	}
+	if status, body := r.complete(t, "tiny", "abc"); status != 200 {
+		t.Errorf("after it: %d %s", status, body)
+	}
+}

@@ -1,0 +1,388 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+	"tandem/engine/enginetest"
+	"tandem/storage"
+)
+
+// TestCheckpointsLeaveRoom: checkpoints take nothing of what the models in memory need,
+// which may have been weighed when they were given less.
+func TestCheckpointsLeaveRoom(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
+	r.answers(t, "one")
+	check := func(beside int64, off bool) {
+		t.Helper()
+		r.pool.mu.Lock()
+		r.pool.opts.Memory = 2<<30 + r.pool.current().needs.bytes() + beside
+		r.pool.divideMemory()
+		r.pool.mu.Unlock()
+		_, body := r.complete(t, "one", "abc")
+		var got struct {
+			Timings struct {
+				MissReason string `json:"miss_reason"`
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || got.Timings.MissReason == "checkpoints are off" != off {
+			t.Errorf("with %d bytes beside the model: %v, %s", beside, err, body)
+		}
+	}
+	check(1<<30, false)
+	check(0, true)
+	check(1<<30, false)
+}
+
+// setRoom has the machine have so much room for models.
+func (r *running) setRoom(room int64) {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	r.pool.opts.Memory = 2<<30 + room
+}
+
+// TestDrafterNeedsRoom: a drafter for which a model in memory leaves no room is refused,
+// and nothing is changed.
+func TestDrafterNeedsRoom(t *testing.T) {
+	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
+	r.answers(t, "tiny")
+	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
+	size, err := r.pool.measure(m.row, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(room int64, drafter string) error {
+		r.setRoom(room)
+		_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		return err
+	}
+	need := size.demand(4096).bytes()
+	err = set(need-1, dir)
+	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeMemory || !strings.Contains(e.Message, "With that drafter tiny needs 0 GiB") {
+		t.Errorf("a byte too little: %v", err)
+	}
+	d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny"})
+	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.pool.current() != m {
+		t.Errorf("after a refusal %+v, %v", d, err)
+	}
+	r.answers(t, "tiny")
+	if err := set(need, dir); err != nil || r.pool.current().needs.bytes() != need {
+		t.Errorf("with room for it: %v", err)
+	}
+	if err := set(0, control.DrafterNone); err != nil || r.pool.current().needs.bytes() >= need {
+		t.Errorf("none, which needs no room: %v", err)
+	}
+}
+
+// TestAutoDrafterNeedsRoom: the drafter that is found for a model is no error where there
+// is no room for it: the model goes on without, and says why.
+func TestAutoDrafterNeedsRoom(t *testing.T) {
+	model := tinyModel(t, "qwen3", "tiny")
+	dir := filepath.Join(model, "drafter")
+	if err := os.CopyFS(dir, os.DirFS(enginetest.TinyModel(t, "llama"))); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, setup{Model: model, NoCheckpoints: true}, "127.0.0.1:0")
+	set := func(drafter string) control.Drafter {
+		t.Helper()
+		d, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: drafter})
+		if err != nil || d.Choice != drafter {
+			t.Fatalf("%s: %+v, %v", drafter, d, err)
+		}
+		return d
+	}
+	set(control.DrafterNone)
+	r.answers(t, "tiny")
+	size, err := r.pool.measure(r.pool.current().row, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	need := size.demand(4096).bytes()
+	r.setRoom(need - 1)
+	if d := set(control.DrafterAuto); d.Kind != "" || !strings.Contains(d.Reason, "With that drafter tiny needs") {
+		t.Errorf("a byte too little: %+v", d)
+	}
+	if got := r.pool.current().needs.bytes(); got >= need {
+		t.Errorf("it needs %d bytes, with the drafter %d", got, need)
+	}
+	r.answers(t, "tiny")
+	r.setRoom(need)
+	if d := set(control.DrafterAuto); d.Kind == "" || d.Reason != "" {
+		t.Errorf("with room for it: %+v", d)
+	}
+	r.answers(t, "tiny")
+}
+
+// TestChoiceHasItsContext: the chosen model comes back with the context that it has alone.
+// An idle model leaves the memory for that, unless it fits beside, and one in use stays.
+func TestChoiceHasItsContext(t *testing.T) {
+	long, small := longModel(t), writeModel(t, "two")
+	f := measured(t, long)
+	g := measured(t, small)
+	r := start(t, setup{Model: long, NoCheckpoints: true}, "127.0.0.1:0")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
+		t.Fatal(err)
+	}
+	row, err := r.db.Model(t.Context(), "long")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := g.Weights(true) + g.Text(4096, true)
+	for _, c := range []struct {
+		name  string
+		room  int64
+		held  bool
+		there string
+		whole bool // its context is what it has alone
+	}{
+		{"the idle one goes", f.Weights(true) + f.Text(1<<16, true) + two/2, false, "long", true},
+		{"one in use stays", f.Weights(true) + f.Text(1<<16, true) + two/2, true, "long two", false},
+		{"both fit", f.Weights(true) + f.Text(1<<16, true) + two, false, "long two", true},
+		{"its context is cut so that another fits beside it", f.Weights(true) + f.Text(60<<10, true), false, "long two", true},
+	} {
+		r.setRoom(c.room)
+		alone, err := r.pool.demand(t.Context(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.answers(t, "two")
+		held := r.hold(t, "two")
+		if !c.held {
+			held.Release()
+		}
+		r.answers(t, control.Alias)
+		r.there(t, c.name, c.there)
+		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole || got < besideContext {
+			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.context)
+		}
+		if c.held {
+			held.Release()
+		}
+		if err := r.pool.Unload(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTextsStay: a load waits only so long for texts in its way, which go on; one that
+// somebody chose waits for their end.
+func TestTextsStay(t *testing.T) {
+	r, leave := cramped(t)
+	r.pool.mu.Lock()
+	r.pool.patience = time.Millisecond
+	r.pool.mu.Unlock()
+	r.refuses(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
+	r.there(t, "after a refusal", "long")
+	r.keep(t, "long", true) // or it is long that goes
+	chosen := make(chan error, 1)
+	go func() { chosen <- r.pool.Load(t.Context(), "two") }()
+	select {
+	case err := <-chosen:
+		t.Fatalf("the switch did not wait: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	leave[0]()
+	if err := <-chosen; err != nil {
+		t.Error(err)
+	}
+	r.there(t, "in the end", "long two")
+}
+
+// damage has a model fail to load, behind all that is looked at before.
+func (r *running) damage(t *testing.T, id string) {
+	t.Helper()
+	row, err := r.db.Model(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFailedLoadBringsBack: what left the memory for a request whose model cannot be loaded
+// comes back.
+func TestFailedLoadBringsBack(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one", "two")
+	r.damage(t, "three")
+	for _, value := range []control.LoadOnRequest{control.LoadBeside, control.LoadReplace} {
+		r.setLoadOnRequest(t, value)
+		if status, body := r.complete(t, "three", "abc"); status == http.StatusOK {
+			t.Errorf("%s: %s", value, body)
+		}
+		r.there(t, fmt.Sprintf("after a load that failed (%s)", value), "one two")
+	}
+	r.answers(t, control.Alias)
+}
+
+// TestFailedLoadOfTheRenewed: nobody asks for what a model was before it was renewed, so
+// that does not come back.
+func TestFailedLoadOfTheRenewed(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	r.answers(t, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.renew(t, "two")
+	row.Path, row.Source, row.Revision = writeModel(t, "newer"), storage.SourceHub, "newer"
+	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	r.damage(t, "two")
+	if status, body := r.complete(t, "two", "abc"); status == http.StatusOK {
+		t.Errorf("a damaged model answers: %s", body)
+	}
+	r.there(t, "in the end", "one")
+}
+
+// TestFailedSwitchBringsBack: what left the memory for a model that cannot be loaded comes
+// back, beside the choice as well.
+func TestFailedSwitchBringsBack(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one", "two")
+	r.damage(t, "three")
+	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
+		r.keep(t, "one", keep)
+		err := r.pool.Load(t.Context(), "three")
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, "one goes on") {
+			t.Errorf("three, where one is kept (%t): %v", keep, err)
+		}
+		r.there(t, "after a switch that failed", "one two")
+		r.answers(t, control.Alias, "two")
+	}
+}
+
+// TestRoomIsKept: while a small model comes in place of a larger one, what stays has no
+// more room than leaves that one its own, for it may have to come back.
+func TestRoomIsKept(t *testing.T) {
+	long := longModel(t)
+	f := measured(t, long)
+	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2}, "127.0.0.1:0")
+	for _, name := range []string{"two", "three"} {
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.answers(t, "long", "two")
+	row, err := r.db.Model(t.Context(), "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pool.mu.Lock()
+	end, old, two := r.pool.begin(true), r.pool.inMemory("long"), r.pool.inMemory("two")
+	r.pool.loading = &loading{id: "three"}
+	r.pool.mu.Unlock()
+	_, gone, err := r.pool.makeRoom(t.Context(), row, arrival{wins: true, instead: old})
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	if err != nil || !slices.Equal(gone, []*Model{old}) || !slices.Equal(r.pool.resident, []*Model{two}) {
+		t.Errorf("gone %v, %v", gone, err)
+	}
+	if got := r.pool.rooms(r.pool.resident, r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
+		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d", got, old.needs.bytes(), r.pool.Room())
+	}
+	r.pool.loading = nil
+	end()
+}
+
+// cramped starts an app whose chosen model, long, answers two requests without end. They
+// have the room that two needs, which is registered; each can leave it.
+func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
+	t.Helper()
+	long, small := longModel(t), writeModel(t, "two")
+	f := measured(t, long)
+	g := measured(t, small)
+	text := f.Text(1<<16, true)
+	r = start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + f.Weights(true) + 2*text + f.Text(shortRequest, true) + (g.Weights(true)+g.Text(4096, true))/2}, "127.0.0.1:0")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
+		t.Fatal(err)
+	}
+	m := r.hold(t, "long")
+	var answers sync.WaitGroup
+	for i := range leave {
+		ctx, cancel := context.WithCancel(t.Context())
+		leave[i] = cancel
+		begun := make(chan struct{})
+		answers.Go(func() {
+			n := 0
+			for _, err := range m.Generate(ctx, engine.Request{Prompt: []int32{1, 2, 3}, IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None}}) {
+				if err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+				if n++; n == 1 {
+					close(begun)
+				}
+			}
+		})
+		<-begun
+	}
+	t.Cleanup(func() {
+		for _, end := range leave {
+			end()
+		}
+		answers.Wait()
+		m.Release()
+	})
+	return r, leave
+}
+
+// TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
+// another is loaded into that room.
+func TestTextsMakeRoom(t *testing.T) {
+	r, leave := cramped(t)
+	var ended atomic.Bool
+	came := make(chan bool)
+	go func() {
+		if status, body := r.complete(t, "two", "abc"); status != http.StatusOK {
+			t.Errorf("%d %s", status, body)
+		}
+		came <- ended.Load()
+	}()
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		r.pool.mu.Lock()
+		waits = r.pool.loading != nil && r.pool.loading.needs.bytes() > 0
+		r.pool.mu.Unlock()
+	}
+	ended.Store(true)
+	leave[0]()
+	if !<-came {
+		t.Error("it was loaded while two texts had the room")
+	}
+	r.there(t, "in the end", "long two")
+}
+
+// TestRooms: each model has room for a whole context, and what is left is shared.
+func TestRooms(t *testing.T) {
+	a := &Pool{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
+	one, two := &Model{needs: demand{weights: 100, text: 200}}, &Model{needs: demand{weights: 50, text: 50}}
+	for _, c := range []struct {
+		name   string
+		list   []*Model
+		coming demand
+		want   []int64
+	}{
+		{"alone", []*Model{one}, demand{}, []int64{900}},
+		{"two", []*Model{one, two}, demand{}, []int64{200 + 300, 50 + 300}},
+		{"one beside one that comes", []*Model{one}, demand{weights: 100, text: 100}, []int64{200 + 250}},
+		{"one that takes all comes", []*Model{one}, demand{weights: 500, text: 500}, []int64{200}},
+	} {
+		if got := a.rooms(c.list, c.coming); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+//go:build scripted
+
+package pool
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"tandem/engine"
+)
+
+// A Script is what models answer in a program that tests clients, so that it is the
+// protocol that is tested; all else is as ever: template, tokenizer, queue, limits,
+// stop texts and checkpoints. It is a list of cues, of which the first that knows a
+// prompt counts. Nil: what the model says.
+type Script []Cue
+
+// A Cue is an answer to some prompts.
+type Cue struct {
+	// When finds something in the prompt's text, template and all.
+	When string `json:"when"`
+	// Say is the answer. Special tokens are written out, and $1 or ${name} is what
+	// When found.
+	Say  string `json:"say"`
+	Wait int    `json:"wait_ms"` // before the engine hears of the request
+	Pace int    `json:"pace_ms"` // behind each token
+	Fail bool   `json:"fail"`    // with an error, instead of the end
+	Full int    `json:"full"`    // the queue is full so many times before each answer
+
+	when  *regexp.Regexp
+	asked *atomic.Int64
+}
+
+// full reports whether this request is one of those that find no place.
+func (c Cue) full() bool { return (c.asked.Add(1)-1)%int64(c.Full+1) < int64(c.Full) }
+
+// ReadScript reads a list of cues in JSON.
+func ReadScript(text []byte) (Script, error) {
+	var s Script
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return nil, fmt.Errorf("the script: %w", err)
+	}
+	for i := range s {
+		s[i].asked = new(atomic.Int64)
+		var err error
+		if s[i].when, err = regexp.Compile(s[i].When); err != nil {
+			return nil, fmt.Errorf("cue %d of the script: %w", i+1, err)
+		}
+	}
+	return s, nil
+}
+
+// find returns the cue for a prompt, and what is to be said.
+func (s Script) find(prompt string) (Cue, string, bool) {
+	for _, c := range s {
+		if m := c.when.FindStringSubmatchIndex(prompt); m != nil {
+			return c, string(c.when.ExpandString(nil, c.Say, prompt, m)), true
+		}
+	}
+	return Cue{}, "", false
+}
+
+// generate is the engine's method of that name, held to the script as to a grammar
+// that has one text.
+func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	if m.pool.opts.Script == nil || r.MaxTokens != nil && *r.MaxTokens == 0 {
+		return m.Engine.Generate(ctx, r)
+	}
+	return func(yield func(engine.Token, error) bool) {
+		prompt := m.Decode(r.Prompt)
+		cue, say, ok := m.pool.opts.Script.find(prompt)
+		if !ok {
+			if r.Done != nil {
+				r.Done(engine.Stats{})
+			}
+			end := prompt[max(0, len(prompt)-300):]
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeInvalid, Message: fmt.Sprintf("The script knows no answer to a prompt that ends in %q.", end)})
+			return
+		}
+		if cue.full() {
+			if r.Done != nil {
+				r.Done(engine.Stats{})
+			}
+			yield(engine.Token{}, &engine.Error{Code: engine.CodeQueueFull, Message: "The script has the queue full here; try again in a second."})
+			return
+		}
+		ids, err := m.Encode(rest(say, m.Decode(r.Generated)), false)
+		if err != nil {
+			panic(err) // the script is ours
+		}
+		config := m.bundle.Model.Config()
+		r.Grammar = &cued{ids: slices.Concat(r.Generated, ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
+		pause(ctx, cue.Wait)
+		for t, err := range m.Engine.Generate(ctx, r) {
+			if cue.Fail && t.Finish != "" {
+				t, err = engine.Token{}, &engine.Error{Code: engine.CodeInternal, Message: "The script has an error here."}
+			}
+			if !yield(t, err) {
+				return
+			}
+			pause(ctx, cue.Pace)
+		}
+	}
+}
+
+// rest is what is still to be said behind the beginning of an answer. Where the
+// server ended a thought, it is what stands behind the thought.
+func rest(say, said string) string {
+	const end = "</think>"
+	if behind, ok := strings.CutPrefix(say, said); ok {
+		return behind
+	}
+	_, behind, _ := strings.Cut(say, end)
+	_, said, _ = strings.Cut(said, end)
+	return strings.TrimPrefix(behind, said)
+}
+
+func pause(ctx context.Context, ms int) {
+	if ms > 0 {
+		select {
+		case <-time.After(time.Duration(ms) * time.Millisecond):
+		case <-ctx.Done(): // the engine's own loop ends with it
+		}
+	}
+}
+
+// cued is an engine.Matcher of one text. Where the request has a form of its own
+// that has no place for what the text has next, the form counts.
+type cued struct {
+	ids, ends []int32
+	at        int // of ids; past them the text is complete
+	words     int
+	form      engine.Matcher // nil if there is none
+}
+
+func (c *cued) Words() int { return c.words }
+
+func (c *cued) Mask(bits []uint32) error {
+	next := c.ends
+	if c.at < len(c.ids) {
+		next = c.ids[c.at : c.at+1]
+	}
+	allowed := slices.Repeat([]uint32{^uint32(0)}, c.words)
+	if c.form != nil {
+		if err := c.form.Mask(allowed); err != nil {
+			return err
+		}
+	}
+	clear(bits)
+	some := false
+	for _, id := range next {
+		bit := uint32(1) << (id % 32)
+		if allowed[id/32]&bit != 0 {
+			bits[id/32] |= bit
+			some = true
+		}
+	}
+	if !some {
+		copy(bits, allowed)
+	}
+	return nil
+}
+
+func (c *cued) Accept(id int32) error {
+	c.at++
+	if c.form != nil {
+		return c.form.Accept(id)
+	}
+	return nil
+}
+
+func (c *cued) Rollback(n int) error {
+	c.at -= n
+	if c.form != nil {
+		return c.form.Rollback(n)
+	}
+	return nil
+}
+
+func (c *cued) Stopped() bool {
+	if c.form != nil {
+		return c.form.Stopped()
+	}
+	return c.at > len(c.ids)
+}

@@ -1,0 +1,188 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"tandem/app/control"
+)
+
+// A loadLog counts what models were loaded.
+type loadLog struct {
+	slog.Handler
+	mu    sync.Mutex
+	loads []string
+}
+
+func (l *loadLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "model loaded" {
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "model" {
+				l.mu.Lock()
+				l.loads = append(l.loads, a.Value.String())
+				l.mu.Unlock()
+			}
+			return true
+		})
+	}
+	return nil
+}
+
+func (l *loadLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// TestSwitchUnderTraffic: ten switches while clients ask the model "tandem"
+// without a pause. No request fails, and each switch loads one model, once.
+func TestSwitchUnderTraffic(t *testing.T) {
+	log := &loadLog{Handler: slog.DiscardHandler}
+	r := start(t, setup{Model: writeModel(t, "one"), Logger: slog.New(log)}, "127.0.0.1:0")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.pool.Load(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	var answered, mixed atomic.Int64
+	var stop atomic.Bool
+	var clients sync.WaitGroup
+	for range 3 {
+		clients.Go(func() {
+			for !stop.Load() {
+				status, body := r.complete(t, control.Alias, "a")
+				if status != http.StatusOK {
+					t.Errorf("%d %s", status, body)
+					return
+				}
+				answered.Add(1)
+				if strings.Contains(body, `"model":"two"`) {
+					mixed.Add(1)
+				}
+			}
+		})
+	}
+	want := []string{"one"}
+	for i := range 10 {
+		before := answered.Load()
+		for answered.Load() < before+3 {
+			if t.Failed() {
+				stop.Store(true)
+				clients.Wait()
+				return
+			}
+		}
+		id := []string{"two", "one"}[i%2]
+		want = append(want, id)
+		if err := r.pool.Load(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+		if st := r.State(); st.Choice != id || st.Loaded == nil || st.Loaded.ID != id {
+			t.Errorf("chosen %s, state %+v", id, st)
+		}
+	}
+	stop.Store(true)
+	clients.Wait()
+	if fmt.Sprint(log.loads) != fmt.Sprint(want) {
+		t.Errorf("loaded %v, want %v", log.loads, want)
+	}
+	if mixed.Load() == 0 {
+		t.Error("no request was answered by the other model")
+	}
+}
+
+// TestFailedSwitch: a model that cannot be loaded leaves the one in memory where
+// it is, or brings it back.
+func TestFailedSwitch(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
+	for _, id := range []string{"gone", "damaged"} {
+		dir := writeModel(t, id)
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
+			t.Fatal(err)
+		}
+		if id == "gone" {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(filepath.Join(dir, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.pool.Load(t.Context(), "one"); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"gone", "damaged"} {
+		err := r.pool.Load(t.Context(), id)
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid {
+			t.Errorf("%s: %v", id, err)
+		}
+		if st := r.State(); st.Choice != "one" || st.Loaded == nil || st.Loaded.ID != "one" || st.Error != "" {
+			t.Errorf("%s: state %+v", id, st)
+		}
+		if status, body := r.complete(t, control.Alias, "a"); status != http.StatusOK {
+			t.Errorf("%s: %d %s", id, status, body)
+		}
+	}
+}
+
+// TestComesBackSeen: the state has the model that is being brought back.
+func TestComesBackSeen(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	r.answers(t, "one", "two")
+	r.pool.mu.Lock()
+	end, gone := r.pool.begin(false), []*Model{r.pool.inMemory("two")}
+	r.pool.loading = &loading{id: "three", needs: gone[0].needs}
+	r.pool.remove(gone)
+	r.pool.mu.Unlock()
+	if err := closeAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	back := r.pool.restore(gone)
+	if seen := r.State().Loading; seen.ID != "two" || seen.Done == 0 {
+		t.Errorf("%+v is seen", seen)
+	}
+	r.pool.mu.Lock()
+	if r.pool.loading.needs != gone[0].needs {
+		t.Errorf("the room that is kept is %+v, for %+v", r.pool.loading.needs, gone[0].needs)
+	}
+	r.pool.loading = nil
+	r.pool.add(back...)
+	end()
+	r.pool.mu.Unlock()
+	r.there(t, "in the end", "one two")
+}
+
+// TestSwitchGivenUp: a client that leaves while a switch waits for requests leaves
+// all as it was.
+func TestSwitchGivenUp(t *testing.T) {
+	r := start(t, setup{Model: writeModel(t, "one")}, "")
+	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
+		t.Fatal(err)
+	}
+	held, err := r.pool.Acquire(t.Context(), control.Alias)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.pool.Load(ctx, "two") }()
+	for r.State().Loading == nil {
+	}
+	leave()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the switch ended with %v", err)
+	}
+	if st := r.State(); st.Choice != "one" || st.Loaded == nil || st.Loading != nil {
+		t.Errorf("state %+v", st)
+	}
+	held.Release()
+	if err := r.pool.Load(t.Context(), "two"); err != nil {
+		t.Error(err)
+	}
+}

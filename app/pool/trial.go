@@ -1,0 +1,203 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/engine/tokenizer"
+	"tandem/models"
+)
+
+// TrialPause is how long a model is left alone before its drafter is tried,
+// and how often a trial that stands back for requests looks again.
+const TrialPause = 500 * time.Millisecond
+
+// trialBlocks is how many guesses of each reading are enough.
+const trialBlocks = 48
+
+// trialPrompts ask for what models are asked for most: code with words around
+// it. They come one after the other until there were enough guesses; some
+// models end soon.
+var trialPrompts = []string{
+	"Write a Go function that reads a file line by line, counts how often each word occurs, and prints the ten most frequent words with their counts. Explain each step in a comment.",
+	"Explain how a hash table works, in plain words, and then show one in Python with get, set and delete.",
+	"package main\n\nimport (\n\t\"bufio\"\n\t\"fmt\"\n\t\"os\"\n)\n\n// readLines returns the lines of a file.\nfunc readLines(",
+	"Write a short story about a lighthouse keeper who finds a message in a bottle.",
+}
+
+// tryReadings measures, while the model is idle, by which of the readings that
+// its checkpoint leaves open the drafter guesses best, uses that one from then
+// on and stores it with the figures. It ends early with ctx.
+func (m *Model) tryReadings(ctx context.Context) error {
+	d := m.drafter
+	variants := d.files.Block.Variants()
+	var blocks []draft.Block
+	for _, set := range variants {
+		block, err := d.files.Block.With(set)
+		if err != nil {
+			return err
+		}
+		blocks = append(blocks, block)
+	}
+	sums, n := make([]float64, len(blocks)), 0
+	for _, prompt := range trialPrompts {
+		if n >= trialBlocks {
+			break
+		}
+		scores, count, err := m.tryOnce(ctx, blocks, prompt)
+		if err != nil {
+			return err
+		}
+		n += count
+		for i, s := range scores {
+			sums[i] += s * float64(count)
+		}
+	}
+	if n == 0 {
+		return errors.New("the model's answers end too soon to measure anything by them")
+	}
+	best := 0
+	var trials []control.Trial
+	for i, set := range variants {
+		if sums[i] > sums[best] {
+			best = i
+		}
+		trials = append(trials, control.Trial{
+			Embedding: string(set.Embedding), Sliding: string(set.Sliding),
+			TokensPerVerify: sums[i] / float64(n), Blocks: n,
+		})
+	}
+	return m.take(ctx, variants[best], blocks[best], trials)
+}
+
+// tryOnce lets readings guess along one text.
+func (m *Model) tryOnce(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
+	a := m.pool
+	prompt, err := m.trialTokens(text)
+	if err != nil {
+		return nil, 0, err
+	}
+	var trial *draft.Trial
+	defer func() {
+		if trial != nil {
+			if err := a.thread.Do(context.Background(), func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
+				a.log.Error("freeing the trial of a drafter", "error", err)
+			}
+		}
+	}()
+	for more := true; more; {
+		if err := m.AwaitIdle(ctx); err != nil {
+			return nil, 0, err
+		}
+		if err := a.thread.Do(ctx, func(s *mlx.Scope) (err error) {
+			if trial == nil {
+				trial = draft.NewTrial(m.bundle.Model, blocks, cache.Options{}, prompt)
+			}
+			more, err = trial.Step(s)
+			return err
+		}); err != nil {
+			return nil, 0, err
+		}
+	}
+	scores, n = trial.Scores()
+	return scores, n, nil
+}
+
+// take stores a reading and drafts by it.
+func (m *Model) take(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
+	a, d := m.pool, m.drafter
+	if err := a.keepReading(ctx, m.row, d.source, set, trials); err != nil {
+		return err
+	}
+	if err := a.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
+		return err
+	}
+	a.mu.Lock()
+	d.settings, d.trials, d.open = set, trials, false
+	a.mu.Unlock()
+	a.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set, "trials", trials)
+	return nil
+}
+
+// trialTokens is a prompt of a trial, as a chat where the model chats.
+func (m *Model) trialTokens(text string) ([]int32, error) {
+	special := true
+	if m.bundle.Template != nil {
+		vars, err := json.Marshal(map[string]any{
+			"messages": []map[string]string{{"role": "user", "content": text}}, "add_generation_prompt": true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if chat, err := m.RenderChat(vars); err == nil {
+			text, special = chat, false
+		}
+	}
+	ids, err := m.bundle.Tokenizer.Encode(text, tokenizer.EncodeOptions{AddSpecial: special})
+	if err == nil && len(ids) == 0 {
+		err = errors.New("the prompt of a trial has no tokens")
+	}
+	return ids, err
+}
+
+// AwaitIdle waits until nobody holds this model or another.
+func (m *Model) AwaitIdle(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		m.pool.mu.Lock()
+		users, _ := m.pool.usage()
+		m.pool.mu.Unlock()
+		if users == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(TrialPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// startDrafting starts the engine with a drafter, which may be nil, and the
+// measurement of a drafter that was not measured before.
+func (m *Model) startDrafting(d *Drafter, reason string) {
+	m.drafter, m.noDrafter = d, reason
+	m.settings = m.pool.settings.Current()
+	m.store, m.key = m.pool.openStore(m.row, m.bundle, d)
+	m.Engine = m.newEngine(d, reason)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.tried, m.endTrial = ctx, cancel
+	if d == nil || !d.open {
+		return
+	}
+	m.trial.Go(func() {
+		select {
+		case <-time.After(TrialPause): // a request is likely to come with the load
+		case <-ctx.Done():
+			return
+		}
+		if err := m.tryReadings(ctx); err != nil && ctx.Err() == nil {
+			m.pool.mu.Lock()
+			d.open = false // until the next load
+			m.pool.mu.Unlock()
+			m.pool.log.Warn("the drafter could not be measured and is read as published", "model", m.row.ID, "drafter", d.source, "error", err)
+		}
+	})
+}
+
+// stopDrafting ends both, and a bench.
+func (m *Model) stopDrafting() {
+	m.endTrial()
+	m.trial.Wait()
+	m.Engine.Close()
+	if m.store != nil {
+		m.store.Close()
+	}
+}

@@ -1,0 +1,17 @@
+//go:build !scripted
+
+package pool
+
+import (
+	"context"
+	"iter"
+
+	"tandem/engine"
+)
+
+// A Script is empty but in a program that tests clients.
+type Script struct{}
+
+func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	return m.Engine.Generate(ctx, r)
+}
