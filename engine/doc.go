@@ -99,8 +99,10 @@
 // Their taps are known from the first time and reach the draft at once.
 //
 // A verify round serves one request; plain steps are shared. Where several requests decode,
-// drafts are taken only if two things hold, as measured: all together get more tokens per
-// second, and none gets fewer than shared steps would give it.
+// drafts are taken only if two things hold, as measured:
+//
+//   - all together get more tokens per second;
+//   - no request gets fewer than shared steps would give it.
 //
 // # Readings
 //

@@ -6,9 +6,8 @@
 // the next tokens. A draft that guesses badly costs time and nothing else: every emitted
 // token is the target's own.
 //
-// A [Selector] chooses, round by round, which drafter proposes and how many tokens, from
-// what rounds cost and how many guesses were accepted. No guess at all is a
-// choice.
+// A [Selector] chooses, round by round, which drafter proposes and how many tokens. It goes
+// by what rounds cost and how many guesses were accepted. No guess at all is a choice.
 //
 // # Positions
 //

@@ -1,7 +1,7 @@
 // Package sample turns logits into tokens.
 //
-// The processed distribution p of a request comes from the model's logits by these, in this
-// order: penalties, logit bias, a grammar's mask, temperature, top-k, top-p, min-p.
+// The processed distribution p of a request comes from the model's logits in this order:
+// penalties, logit bias, a grammar's mask, temperature, top-k, top-p, min-p.
 //
 // The token at absolute position i is
 //
