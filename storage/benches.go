@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// KeepBenches is how many benches are kept, the newest.
+// KeepBenches is how many benches are kept: the newest.
 const KeepBenches = 200
 
-// A Bench is what was measured of a model on a machine.
+// A Bench is the result of measuring a model on a machine.
 type Bench struct {
 	ID      int64           `json:"id"`
 	At      time.Time       `json:"at"`
@@ -20,17 +20,21 @@ type Bench struct {
 	Result  json.RawMessage `json:"result"`
 }
 
-// AddBench stores a bench, drops the oldest beyond KeepBenches, and returns its row, with ID and At.
+// AddBench stores a bench, drops the oldest beyond KeepBenches, and returns its row, with ID and
+// At.
 func (db *DB) AddBench(ctx context.Context, b Bench) (Bench, error) {
 	const op = "keep a bench"
 	b.At = db.clock()
-	res, err := db.w.ExecContext(ctx, "INSERT INTO benches (at, model, machine, version, result) VALUES (?, ?, ?, ?, ?)",
+	res, err := db.w.ExecContext(ctx,
+		"INSERT INTO benches (at, model, machine, version, result) VALUES (?, ?, ?, ?, ?)",
 		stamp(b.At), b.Model, b.Machine, b.Version, text(b.Result))
 	if err == nil {
 		b.ID, err = res.LastInsertId()
 	}
 	if err == nil {
-		_, err = db.w.ExecContext(ctx, "DELETE FROM benches WHERE id NOT IN (SELECT id FROM benches ORDER BY id DESC LIMIT ?)", KeepBenches)
+		_, err = db.w.ExecContext(ctx,
+			"DELETE FROM benches WHERE id NOT IN (SELECT id FROM benches ORDER BY id DESC LIMIT ?)",
+			KeepBenches)
 	}
 	if err != nil {
 		return Bench{}, db.wrap(op, err)
@@ -38,17 +42,19 @@ func (db *DB) AddBench(ctx context.Context, b Bench) (Bench, error) {
 	return b, nil
 }
 
-// Benches returns all, the newest first.
+// Benches returns all benches, the newest first.
 func (db *DB) Benches(ctx context.Context) (list []Bench, err error) {
 	const op = "list benches"
-	rows, err := db.r.QueryContext(ctx, "SELECT id, at, model, machine, version, result FROM benches ORDER BY id DESC")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, at, model, machine, version, result FROM benches ORDER BY id DESC")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var b Bench
-		if err := rows.Scan(&b.ID, (*stamp)(&b.At), &b.Model, &b.Machine, &b.Version, (*text)(&b.Result)); err != nil {
+		if err := rows.Scan(&b.ID, (*stamp)(&b.At), &b.Model, &b.Machine, &b.Version,
+			(*text)(&b.Result)); err != nil {
 			return nil, db.wrap(op, err)
 		}
 		list = append(list, b)
@@ -56,7 +62,7 @@ func (db *DB) Benches(ctx context.Context) (list []Bench, err error) {
 	return list, db.wrap(op, rows.Err())
 }
 
-// DeleteBench removes one, or returns [NotFound].
+// DeleteBench removes a bench. Error: [NotFound].
 func (db *DB) DeleteBench(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete bench %d", id)
 	res, err := db.w.ExecContext(ctx, "DELETE FROM benches WHERE id = ?", id)

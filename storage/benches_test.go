@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// TestBenches: they come back as they were kept, the newest first, and no more than
-// so many are.
-func TestBenches(t *testing.T) {
+// TestNewestBenchesAreKept: benches are listed the newest first, and at most KeepBenches of them.
+func TestNewestBenchesAreKept(t *testing.T) {
 	db := mustOpen(t, "")
 	var want []Bench
 	for i := range KeepBenches + 2 {
-		b, err := db.AddBench(t.Context(), Bench{Model: "m", Machine: "a chip", Version: "1", Result: json.RawMessage(fmt.Sprintf(`{"seconds":%d}`, i))})
+		b, err := db.AddBench(t.Context(), Bench{Model: "m", Machine: "a chip", Version: "1",
+			Result: json.RawMessage(fmt.Sprintf(`{"seconds":%d}`, i))})
 		if err != nil || b.ID == 0 || b.At.IsZero() {
 			t.Fatalf("%+v, %v", b, err)
 		}
@@ -21,7 +21,8 @@ func TestBenches(t *testing.T) {
 	}
 	want = want[:KeepBenches]
 	if got, err := db.Benches(t.Context()); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%d benches, %v, first %+v; want %d, first %+v", len(got), err, got[0], len(want), want[0])
+		t.Errorf("%d benches, %v, first %+v; want %d, first %+v",
+			len(got), err, got[0], len(want), want[0])
 	}
 	if err := db.DeleteBench(t.Context(), want[0].ID); err != nil {
 		t.Fatal(err)

@@ -6,13 +6,14 @@ import (
 	"fmt"
 )
 
-// DeletedChats is what went with chats, or would.
+// DeletedChats says what was deleted with chats, or would be.
 type DeletedChats struct {
 	Chats int
-	Runs  int // that answered in them; they stay in the history
+	Runs  int // that answered in the chats; they stay in the history
 
-	// Checkpoints are the ids of the files that these runs left and nothing else needs: no checkpoint that has a name or a
-	// pin, or that another run computed, goes on from one, and no other run's text begins in it.
+	// Checkpoints are the ids of the files of these runs that nothing else needs. A file is needed
+	// if a checkpoint goes on from it that has a name or a pin, or that another run computed, or if
+	// the text of another run begins in it.
 	Checkpoints []string
 	Bytes       int64 // of these files
 }
@@ -23,11 +24,15 @@ func (db *DB) WouldDeleteChats(ctx context.Context, id int64) (out DeletedChats,
 	return out, db.chatError("look at", id, err)
 }
 
-// DeleteChats deletes a chat, or all if id is 0, with its messages, the checkpoints that nothing else needs, what else was
-// kept of the texts of its runs, and the copies of the database; these go first, then remove deletes the files. What is stored
-// from then on for a run that still answers in it is dropped. Errors:
-// [NotFound]; [ReadOnly] if a copy cannot be removed, and that of remove: then nothing is deleted.
-func (db *DB) DeleteChats(ctx context.Context, id int64, remove func(checkpoints []string) error) (DeletedChats, error) {
+// DeleteChats deletes a chat, or all chats if id is 0. With it go its messages, the checkpoints
+// that nothing else needs, the other texts of its runs, and the copies of the database. The copies
+// go first, then remove deletes the files of the checkpoints. A run that still answers in the chat
+// stores nothing from then on.
+//
+// Errors: [NotFound]; [ReadOnly] if a copy cannot be removed; the error of remove. After an error
+// nothing is deleted.
+func (db *DB) DeleteChats(ctx context.Context, id int64,
+	remove func(checkpoints []string) error) (DeletedChats, error) {
 	op := fmt.Sprintf("delete chat %d", id)
 	if id == 0 {
 		op = "delete all chats"
@@ -47,23 +52,27 @@ func (db *DB) DeleteChats(ctx context.Context, id int64, remove func(checkpoints
 			}
 		}
 		for _, gone := range found.Checkpoints {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?", gone); err != nil {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
+				gone); err != nil {
 				return err
 			}
 		}
 		const mine = " IN (SELECT value FROM json_each(?))"
 		for _, statement := range []string{
-			"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine, // they have a digest of the text
+			// they have a digest of the text
+			"DELETE FROM checkpoints WHERE gone <> '' AND run" + mine,
 			"DELETE FROM run_texts WHERE run" + mine,
 			"UPDATE runs SET forgotten = " + ownForgotten + " WHERE ended_at IS NULL AND id" + mine,
 			"UPDATE runs SET parted = '' WHERE parted <> '' AND id" + mine,
-			"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText + " AND id" + mine,
+			"UPDATE runs SET verdict = " + verdictWithoutText + " WHERE " + verdictHasText +
+				" AND id" + mine,
 		} {
 			if _, err := tx.ExecContext(ctx, statement, runs); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", id, id); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM chats WHERE id = ? OR ? = 0", id,
+			id); err != nil {
 			return err
 		}
 		out = found
@@ -84,10 +93,13 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// findChats returns what goes with a chat, or with all, and the runs that answered in it, completed such an answer or
-// began it, as a JSON list. A run that another chat names too is not among them. Error: sql.ErrNoRows if there is no such chat.
-func findChats(ctx context.Context, q querier, id int64) (out DeletedChats, runs string, err error) {
-	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM chats WHERE id = ? OR ? = 0", id, id).Scan(&out.Chats); err != nil {
+// findChats returns what goes with a chat, or with all chats if id is 0. runs is a JSON list of the
+// runs that answered in it, completed such an answer, or began one. A run that another chat names
+// too is not in the list. Error: sql.ErrNoRows if there is no such chat.
+func findChats(ctx context.Context, q querier, id int64) (
+	out DeletedChats, runs string, err error) {
+	if err := q.QueryRowContext(ctx, "SELECT count(*) FROM chats WHERE id = ? OR ? = 0", id,
+		id).Scan(&out.Chats); err != nil {
 		return out, "", err
 	}
 	if out.Chats == 0 && id != 0 {

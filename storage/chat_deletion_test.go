@@ -12,9 +12,11 @@ import (
 // keepFiles stands for the deletion of files that nobody has.
 func keepFiles([]string) error { return nil }
 
-// TestDeleteChatsWithCheckpoints: with a chat go the checkpoints that nothing else goes on from or needs.
-func TestDeleteChatsWithCheckpoints(t *testing.T) {
-	// Runs 1 and 2 answered in the chat, 3 in another one, 4 was a program's, 5 completes what 2 began, 6 answered in both chats.
+// TestDeletedChatTakesUnneededCheckpoints: a deleted chat takes the checkpoints that nothing else
+// needs or goes on from.
+func TestDeletedChatTakesUnneededCheckpoints(t *testing.T) {
+	// Runs 1 and 2 answered in the chat, 3 in another one, 4 was a program's, 5 completes what 2
+	// began, 6 answered in both chats.
 	type file struct {
 		id, parent string
 		run        int64
@@ -62,7 +64,8 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 		var all []string
 		sizes := map[string]int64{}
 		for i, f := range c.files {
-			x := Checkpoint{ID: f.id, Parent: f.parent, Model: "m", Run: f.run, FromToken: 10 * i, ToToken: 10*i + 10, Bytes: 1 << i}
+			x := Checkpoint{ID: f.id, Parent: f.parent, Model: "m", Run: f.run, FromToken: 10 * i,
+				ToToken: 10*i + 10, Bytes: 1 << i}
 			if f.change != nil {
 				f.change(&x)
 			}
@@ -71,7 +74,8 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 			}
 			all, sizes[f.id] = append(all, f.id), x.Bytes
 		}
-		if err := db.AddCheckpoint(ctx, Checkpoint{ID: "z", Model: "m", Run: 1, Digest: "of the text"}); err != nil {
+		if err := db.AddCheckpoint(ctx, Checkpoint{ID: "z", Model: "m", Run: 1,
+			Digest: "of the text"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.LoseCheckpoints(ctx, []string{"z"}, "was lost"); err != nil {
@@ -85,7 +89,8 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 			want.Bytes += sizes[id]
 		}
 		same := func(got DeletedChats) bool {
-			return got.Chats == want.Chats && got.Runs == want.Runs && slices.Equal(got.Checkpoints, want.Checkpoints) && got.Bytes == want.Bytes
+			return got.Chats == want.Chats && got.Runs == want.Runs &&
+				slices.Equal(got.Checkpoints, want.Checkpoints) && got.Bytes == want.Bytes
 		}
 		if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
 			t.Errorf("%s: would go %+v, %v, want %+v", c.name, got, err, want)
@@ -93,7 +98,8 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 		// Where files stay nothing goes.
 		failing := errors.New("no")
 		if len(want.Checkpoints) > 0 {
-			if _, err := db.DeleteChats(ctx, chat.ID, func([]string) error { return failing }); !errors.Is(err, failing) {
+			if _, err := db.DeleteChats(ctx, chat.ID,
+				func([]string) error { return failing }); !errors.Is(err, failing) {
 				t.Errorf("%s: %v where files stay", c.name, err)
 			}
 			if got, err := db.WouldDeleteChats(ctx, chat.ID); err != nil || !same(got) {
@@ -101,12 +107,15 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 			}
 		}
 		var removed []string
-		got, err := db.DeleteChats(ctx, chat.ID, func(ids []string) error { removed = ids; return nil })
+		got, err := db.DeleteChats(ctx, chat.ID,
+			func(ids []string) error { removed = ids; return nil })
 		if err != nil || !same(got) || !slices.Equal(removed, want.Checkpoints) {
-			t.Errorf("%s: gone are %+v, the files %v, %v, want %+v", c.name, got, removed, err, want)
+			t.Errorf("%s: gone are %+v, the files %v, %v, want %+v",
+				c.name, got, removed, err, want)
 		}
 		list, err := db.AllCheckpoints(ctx, "m")
-		left := slices.DeleteFunc(all, func(id string) bool { return slices.Contains(want.Checkpoints, id) })
+		left := slices.DeleteFunc(all,
+			func(id string) bool { return slices.Contains(want.Checkpoints, id) })
 		if err != nil || checkpointIDs(list) != strings.Join(left, " ") {
 			t.Errorf("%s: left are %s, %v, want %v", c.name, checkpointIDs(list), err, left)
 		}
@@ -114,8 +123,10 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 		for id := range int64(6) {
 			_, err := db.RunText(ctx, id+1)
 			r, runErr := db.Run(ctx, id+1)
-			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil || (err == nil) == mine || (r.Parted == nil) != mine {
-				t.Errorf("%s: the text of run %d: %v, where it parted: %s, %v", c.name, id+1, err, r.Parted, runErr)
+			if mine := slices.Contains([]int64{1, 2, 5}, id+1); runErr != nil ||
+				(err == nil) == mine || (r.Parted == nil) != mine {
+				t.Errorf("%s: the text of run %d: %v, where it parted: %s, %v",
+					c.name, id+1, err, r.Parted, runErr)
 			}
 		}
 		_, err = db.WouldDeleteChats(ctx, chat.ID)
@@ -126,13 +137,15 @@ func TestDeleteChatsWithCheckpoints(t *testing.T) {
 	}
 }
 
-// TestDeleteAllChats: of all chats together what they share goes too.
-func TestDeleteAllChats(t *testing.T) {
+// TestDeleteAllTakesSharedCheckpoints: the deletion of all chats takes the checkpoints that only
+// chats share.
+func TestDeleteAllTakesSharedCheckpoints(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	if got, err := db.DeleteChats(ctx, 0, keepFiles); err != nil || got.Chats != 0 {
 		t.Errorf("of none %+v, %v", got, err)
 	}
-	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}}, {{ID: "c", Parent: "a"}}, {{ID: "x"}}} {
+	for run, files := range [][]Checkpoint{{}, {{ID: "a"}, {ID: "b", Parent: "a"}},
+		{{ID: "c", Parent: "a"}}, {{ID: "x"}}} {
 		if run == 0 {
 			continue
 		}
@@ -140,7 +153,8 @@ func TestDeleteAllChats(t *testing.T) {
 			t.Fatal(err)
 		}
 		if run < 3 {
-			mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID, Role: RoleAssistant, Run: int64(run)})
+			mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID, Role: RoleAssistant,
+				Run: int64(run)})
 		}
 		for _, c := range files {
 			c.Run, c.Bytes = int64(run), 10
@@ -154,7 +168,8 @@ func TestDeleteAllChats(t *testing.T) {
 		t.Errorf("with one goes %+v, %v", one, err)
 	}
 	all, err := db.DeleteChats(ctx, 0, keepFiles)
-	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" || all.Bytes != 30 {
+	if err != nil || all.Chats != 2 || strings.Join(all.Checkpoints, " ") != "a b c" ||
+		all.Bytes != 30 {
 		t.Errorf("with all go %+v, %v", all, err)
 	}
 	if list, err := db.Checkpoints(ctx, ""); err != nil || checkpointIDs(list) != "x" {
@@ -162,14 +177,17 @@ func TestDeleteAllChats(t *testing.T) {
 	}
 }
 
-// TestDeleteChatInFlight: a run that answers in a chat when that is deleted loses what it has stored and stores no more, also
-// at its end, and so does one that completes such an answer; another chat's run does.
-func TestDeleteChatInFlight(t *testing.T) {
+// TestRunOfDeletedChatStoresNoMore: a run that answers in a chat when it is deleted loses what it
+// has stored and stores no more, even at its end. So does a run that completes such an answer. A
+// run of another chat goes on storing.
+func TestRunOfDeletedChatStoresNoMore(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	chat, other := mustChat(t, db, Chat{}), mustChat(t, db, Chat{})
 	cut := finished(t, db, Run{FinishReason: FinishInterrupted})
-	first := finished(t, db, Run{FinishReason: FinishInterrupted}) // its message names the run that went on with it
-	if err := db.SetRunText(ctx, RunText{Run: first, Request: json.RawMessage(`{"a":1}`)}); err != nil {
+	// its message names the run that went on with it
+	first := finished(t, db, Run{FinishReason: FinishInterrupted})
+	if err := db.SetRunText(ctx, RunText{Run: first,
+		Request: json.RawMessage(`{"a":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	var runs []Run
@@ -185,17 +203,20 @@ func TestDeleteChatInFlight(t *testing.T) {
 	mustSay(t, db, Message{Chat: other.ID, Role: RoleAssistant, Run: runs[2].ID})
 	// store is what a run stores at some moment.
 	store := func(r Run, when string) error {
-		if err := db.SetRunText(ctx, RunText{Run: r.ID, Request: json.RawMessage(`{"a":1}`)}); err != nil {
+		if err := db.SetRunText(ctx, RunText{Run: r.ID,
+			Request: json.RawMessage(`{"a":1}`)}); err != nil {
 			return err
 		}
-		return db.AddCheckpoint(ctx, Checkpoint{ID: fmt.Sprint(when, r.ID), Model: "m", Run: r.ID, ToToken: 9})
+		return db.AddCheckpoint(ctx, Checkpoint{ID: fmt.Sprint(when, r.ID), Model: "m", Run: r.ID,
+			ToToken: 9})
 	}
 	for _, r := range runs {
 		if err := store(r, "before"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 4 || len(gone.Checkpoints) != 2 {
+	if gone, err := db.DeleteChats(ctx, chat.ID, keepFiles); err != nil || gone.Runs != 4 ||
+		len(gone.Checkpoints) != 2 {
 		t.Fatalf("%+v, %v", gone, err)
 	}
 	_, err := db.RunText(ctx, first)
@@ -218,8 +239,10 @@ func TestDeleteChatInFlight(t *testing.T) {
 		_, before := db.Checkpoint(ctx, fmt.Sprint("before", r.ID))
 		_, behind := db.Checkpoint(ctx, fmt.Sprint("behind", r.ID))
 		row, failed := db.Run(ctx, r.ID)
-		if failed != nil || (err == nil) != stays || (before == nil) != stays || (behind == nil) != stays || (row.Parted != nil) != stays {
-			t.Errorf("of run %d: text %v, checkpoints %v, %v, where it parted: %s, %v", r.ID, err, before, behind, row.Parted, failed)
+		if failed != nil || (err == nil) != stays || (before == nil) != stays ||
+			(behind == nil) != stays || (row.Parted != nil) != stays {
+			t.Errorf("of run %d: text %v, checkpoints %v, %v, where it parted: %s, %v",
+				r.ID, err, before, behind, row.Parted, failed)
 		}
 	}
 }

@@ -10,34 +10,38 @@ import (
 	"time"
 )
 
-// A Message is one of a chat.
+// A Message is a message of a chat.
 type Message struct {
-	ID        int64           `json:"id"`
-	Chat      int64           `json:"chat"`
-	Parent    int64           `json:"parent"` // message that it follows; 0 = it begins the chat
-	Role      string          `json:"role"`   // user or assistant
-	Content   string          `json:"content"`
-	Model     string          `json:"model"`  // that answered
-	Finish    string          `json:"finish"` // why it ended; empty while it grows, or if nobody saw its end
-	Run       int64           `json:"run"`    // that generated it; 0 = unknown, or a person's
-	Facts     json.RawMessage `json:"facts"`  // the page's: timings, what was drafted; nil = none
+	ID      int64  `json:"id"`
+	Chat    int64  `json:"chat"`
+	Parent  int64  `json:"parent"` // message that it follows; 0 = none
+	Role    string `json:"role"`   // user or assistant
+	Content string `json:"content"`
+	Model   string `json:"model"` // that answered
+	// why it ended; empty while it grows, or if its end was lost
+	Finish string `json:"finish"`
+	// that generated it; 0 = unknown, or a person wrote it
+	Run       int64           `json:"run"`
+	Facts     json.RawMessage `json:"facts"` // of the page: timings, drafts; nil = none
 	CreatedAt time.Time       `json:"created_at"`
 }
 
-// FinishSaid is the finish of what a person wrote.
+// FinishSaid is the finish of a message that a person wrote.
 const FinishSaid = "said"
 
 const messageColumns = "id, chat, parent, role, content, model, finish, run, facts, created_at"
 
-// fields are the columns in the order of messageColumns, for reading and for writing.
+// fields are the columns in the order of messageColumns, for reading and writing.
 func (m *Message) fields() []any {
-	return []any{&m.ID, &m.Chat, &m.Parent, &m.Role, &m.Content, &m.Model, &m.Finish, &m.Run, (*text)(&m.Facts), (*stamp)(&m.CreatedAt)}
+	return []any{&m.ID, &m.Chat, &m.Parent, &m.Role, &m.Content, &m.Model, &m.Finish, &m.Run,
+		(*text)(&m.Facts), (*stamp)(&m.CreatedAt)}
 }
 
-// Messages returns those of a chat, oldest first.
+// Messages returns the messages of a chat, the oldest first. A chat that does not exist has none.
 func (db *DB) Messages(ctx context.Context, chat int64) ([]Message, error) {
 	op := fmt.Sprintf("read chat %d", chat)
-	rows, err := db.r.QueryContext(ctx, "SELECT "+messageColumns+" FROM chat_messages WHERE chat = ? ORDER BY id", chat)
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT "+messageColumns+" FROM chat_messages WHERE chat = ? ORDER BY id", chat)
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -53,10 +57,13 @@ func (db *DB) Messages(ctx context.Context, chat int64) ([]Message, error) {
 	return list, db.wrap(op, rows.Err())
 }
 
-// AddMessage appends a message to a chat, behind its parent. The shown branch then ends with it, and a chat without a title
-// takes one from it. What a person says has [FinishSaid]; what a model says may grow until it has a finish, see ChangeMessage.
+// AddMessage adds a message to a chat, after its parent, and returns it with ID and CreatedAt. The
+// shown branch then ends with it, and a chat without a title takes one from it. A message of
+// RoleUser gets [FinishSaid]. A message of a model may grow until it has a finish; see
+// [DB.ChangeMessage].
 //
-// Errors: [NotFound] without the chat, [Invalid] for a parent of another chat or beyond the limits.
+// Errors: [NotFound] if there is no such chat, [Invalid] for a parent of another chat or beyond the
+// limits.
 func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 	op := fmt.Sprintf("add to chat %d", m.Chat)
 	if m.Role == RoleUser {
@@ -68,20 +75,27 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 	m.CreatedAt = db.clock()
 	err := db.update(ctx, func(tx *sql.Tx) error {
 		var kind, title string
-		if err := tx.QueryRowContext(ctx, "SELECT kind, title FROM chats WHERE id = ?", m.Chat).Scan(&kind, &title); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT kind, title FROM chats WHERE id = ?",
+			m.Chat).Scan(&kind, &title); err != nil {
 			return err
 		}
 		if err := db.checkParent(ctx, tx, op, m.Chat, m.Parent); err != nil {
 			return err
 		}
 		var n, used int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM chat_messages WHERE chat = ?", m.Chat).Scan(&n, &used); err != nil {
+		if err := tx.QueryRowContext(ctx,
+			"SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM chat_messages WHERE chat = ?",
+			m.Chat).Scan(&n, &used); err != nil {
 			return err
 		}
 		if n >= MaxChatMessages || used+len(m.Content) > MaxChatBytes {
-			return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("a chat holds %d messages and %d MiB at most: begin a new one", MaxChatMessages, MaxChatBytes>>20)}
+			return &Error{Code: Invalid, Op: op,
+				Message: fmt.Sprintf("a chat holds %d messages and %d MiB at most: begin a new one",
+					MaxChatMessages, MaxChatBytes>>20)}
 		}
-		res, err := tx.ExecContext(ctx, "INSERT INTO chat_messages ("+messageColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", m.fields()[1:]...)
+		res, err := tx.ExecContext(ctx,
+			"INSERT INTO chat_messages ("+messageColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			m.fields()[1:]...)
 		if err != nil {
 			return err
 		}
@@ -91,7 +105,8 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 		if title == "" {
 			title = titleFor(kind, m.Content)
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE chats SET leaf = ?, title = ?, used = (SELECT max(used) + 1 FROM chats), updated_at = ? WHERE id = ?",
+		_, err = tx.ExecContext(ctx,
+			"UPDATE chats SET leaf = ?, title = ?, used = (SELECT max(used) + 1 FROM chats), updated_at = ? WHERE id = ?",
 			m.ID, title, stamp(m.CreatedAt), m.Chat)
 		return err
 	})
@@ -101,61 +116,74 @@ func (db *DB) AddMessage(ctx context.Context, m Message) (Message, error) {
 func (m *Message) check(op string) error {
 	switch {
 	case len(m.Content) > MaxMessageBytes:
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the message is longer than %d KiB", MaxMessageBytes>>10)}
+		return &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("the message is longer than %d KiB", MaxMessageBytes>>10)}
 	case len(m.Facts) > MaxFactsBytes:
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the facts of the message are longer than %d KiB", MaxFactsBytes>>10)}
+		return &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("the facts of the message are longer than %d KiB",
+				MaxFactsBytes>>10)}
 	}
 	return nil
 }
 
-// checkParent refuses a message that is not one of the chat; 0 is none, and will do.
+// checkParent refuses a message that is not in the chat. 0 stands for no message and is accepted.
 func (db *DB) checkParent(ctx context.Context, tx *sql.Tx, op string, chat, id int64) error {
 	if id == 0 {
 		return nil
 	}
 	var there bool
-	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM chat_messages WHERE id = ? AND chat = ?)", id, chat).Scan(&there); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		"SELECT EXISTS (SELECT 1 FROM chat_messages WHERE id = ? AND chat = ?)", id,
+		chat).Scan(&there); err != nil {
 		return err
 	}
 	if !there {
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("chat %d has no message %d", chat, id)}
+		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("chat %d has no message %d",
+			chat, id)}
 	}
 	return nil
 }
 
-// A MessageChange is what an answer has become that is still being generated. What is nil stays.
+// A MessageChange changes an answer that is still being generated. Nil fields stay as they are.
 type MessageChange struct {
-	Content *string // only grows
+	Content *string // begins with the stored content
 	Model   *string
 	Finish  *string
 	Run     *int64
 	Facts   json.RawMessage
 }
 
-// ChangeMessage writes what a message has become whose answer is still being generated.
+// ChangeMessage changes a message that is still being generated, and returns it.
 //
-// Errors: [NotFound]; [Conflict] if it has ended, or if the content does not begin with what is there, so that nothing is
-// lost; [Invalid] beyond the limits.
-func (db *DB) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (Message, error) {
+// Errors: [NotFound]; [Conflict] if the message has ended, or if the content does not begin with
+// the stored content, so that nothing is lost; [Invalid] beyond the limits.
+func (db *DB) ChangeMessage(ctx context.Context, chat, id int64, change MessageChange) (
+	Message, error) {
 	op := fmt.Sprintf("change message %d", id)
 	var m Message
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, "SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id, chat).Scan(m.fields()...)
+		err := tx.QueryRowContext(ctx,
+			"SELECT "+messageColumns+" FROM chat_messages WHERE id = ? AND chat = ?", id,
+			chat).Scan(m.fields()...)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
-			return &Error{Code: NotFound, Op: op, Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
+			return &Error{Code: NotFound, Op: op,
+				Message: fmt.Sprintf("chat %d has no message %d", chat, id), Err: err}
 		case err != nil:
 			return err
 		case m.Finish != "":
 			return &Error{Code: Conflict, Op: op, Message: "it has ended and changes no more"}
 		case change.Content != nil && !strings.HasPrefix(*change.Content, m.Content):
-			return &Error{Code: Conflict, Op: op, Message: "what is kept of it already would be lost"}
+			return &Error{Code: Conflict, Op: op,
+				Message: "what is kept of it already would be lost"}
 		}
 		change.apply(&m)
 		if err := m.check(op); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE chat_messages SET ("+messageColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", append(m.fields(), id)...)
+		_, err = tx.ExecContext(ctx,
+			"UPDATE chat_messages SET ("+messageColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+			append(m.fields(), id)...)
 		return err
 	})
 	return m, db.wrap(op, err)

@@ -14,16 +14,16 @@ import (
 	"unicode/utf8"
 )
 
-// A Chat is a conversation of Tandem's own window. Its messages are a tree: one that is edited, or answered again, gets a
-// sibling, so that nothing that was said is lost.
+// A Chat is a conversation of Tandem's own window. Its messages are a tree: a message that is
+// edited or answered again gets a sibling, so that nothing is lost.
 type Chat struct {
 	ID        int64           `json:"id"`
 	Kind      string          `json:"kind"`    // chat or code
-	Title     string          `json:"title"`   // a person's, or made of the first message
-	System    string          `json:"system"`  // what the model is told first
-	Options   json.RawMessage `json:"options"` // the page's: how to sample; nil = none
-	Leaf      int64           `json:"leaf"`    // message that the shown branch ends with; 0 while there is none
-	Used      int64           `json:"used"`    // counts up: the greater, the later it was written to
+	Title     string          `json:"title"`   // set by a person, or made of the first message
+	System    string          `json:"system"`  // the system prompt
+	Options   json.RawMessage `json:"options"` // of the page: how to sample; nil = none
+	Leaf      int64           `json:"leaf"`    // last message of the shown branch; 0 = none
+	Used      int64           `json:"used"`    // grows with each write: higher = written later
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 }
@@ -31,7 +31,7 @@ type Chat struct {
 // The kinds of a chat.
 const (
 	ChatTalk = "chat"
-	ChatCode = "code" // messages are code, and what the model continued it with
+	ChatCode = "code" // messages are code, and its continuations by the model
 )
 
 // The roles of a message.
@@ -40,11 +40,12 @@ const (
 	RoleAssistant = "assistant"
 )
 
-// Limits of chats, which are read whole.
+// Limits of chats. They are low because chats are read whole.
 const (
 	MaxChats        = 10_000
 	MaxChatMessages = 2000
-	MaxChatBytes    = 16 << 20 // of all its messages, as one is added; an answer that grows may pass it
+	// of all messages of a chat, checked when one is added; a growing answer may pass it
+	MaxChatBytes    = 16 << 20
 	MaxMessageBytes = 1 << 20
 	MaxFactsBytes   = 256 << 10 // of a message's facts, or a chat's options
 	MaxSystemBytes  = 64 << 10
@@ -59,12 +60,14 @@ const (
 
 const chatColumns = "id, kind, title, system, options, leaf, used, created_at, updated_at"
 
-// fields are the columns in the order of chatColumns, for reading and for writing.
+// fields are the columns in the order of chatColumns, for reading and writing.
 func (c *Chat) fields() []any {
-	return []any{&c.ID, &c.Kind, &c.Title, &c.System, (*text)(&c.Options), &c.Leaf, &c.Used, (*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt)}
+	return []any{&c.ID, &c.Kind, &c.Title, &c.System, (*text)(&c.Options), &c.Leaf, &c.Used,
+		(*stamp)(&c.CreatedAt), (*stamp)(&c.UpdatedAt)}
 }
 
-// AddChat begins a chat with the kind, title, system and options of c. Errors: [Invalid].
+// AddChat begins a chat with the kind, title, system prompt and options of c, and returns its row.
+// Error: [Invalid] beyond the limits.
 func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 	const op = "begin a chat"
 	if err := c.check(op); err != nil {
@@ -74,13 +77,18 @@ func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 	c.UpdatedAt = c.CreatedAt
 	err := db.update(ctx, func(tx *sql.Tx) error {
 		var n int
-		if err := tx.QueryRowContext(ctx, "SELECT count(*), coalesce(max(used), 0) + 1 FROM chats").Scan(&n, &c.Used); err != nil {
+		if err := tx.QueryRowContext(ctx,
+			"SELECT count(*), coalesce(max(used), 0) + 1 FROM chats").Scan(&n,
+			&c.Used); err != nil {
 			return err
 		}
 		if n >= MaxChats {
-			return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("there are %d chats, and no more are kept: delete some", n)}
+			return &Error{Code: Invalid, Op: op,
+				Message: fmt.Sprintf("there are %d chats, and no more are kept: delete some", n)}
 		}
-		res, err := tx.ExecContext(ctx, "INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", c.fields()[1:]...)
+		res, err := tx.ExecContext(ctx,
+			"INSERT INTO chats ("+chatColumns+") VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)",
+			c.fields()[1:]...)
 		if err != nil {
 			return err
 		}
@@ -90,20 +98,22 @@ func (db *DB) AddChat(ctx context.Context, c Chat) (Chat, error) {
 	return c, db.wrap(op, err)
 }
 
-// check holds a chat to the limits, and cleans its title.
+// check refuses a chat beyond the limits, and cleans its title.
 func (c *Chat) check(op string) error {
 	c.Title = titleOf(c.Title)
 	switch {
 	case len(c.System) > MaxSystemBytes:
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the system prompt is longer than %d KiB", MaxSystemBytes>>10)}
+		return &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("the system prompt is longer than %d KiB", MaxSystemBytes>>10)}
 	case len(c.Options) > MaxFactsBytes:
-		return &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("the options are longer than %d KiB", MaxFactsBytes>>10)}
+		return &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("the options are longer than %d KiB", MaxFactsBytes>>10)}
 	}
 	return nil
 }
 
-// titleFor makes the title that a chat of a kind has from a message: of code it is the last line, which says more than a
-// package clause.
+// titleFor makes the title of a chat from a message. For code it takes the last line, which says
+// more than a package clause.
 func titleFor(kind, content string) string {
 	if kind != ChatCode {
 		return titleOf(content)
@@ -113,10 +123,11 @@ func titleFor(kind, content string) string {
 	return titleOf(strings.Join(lines, "\n"))
 }
 
-// titleOf makes a title of a text: its first line with anything to see in it, cut.
+// titleOf makes a title of a text: its first line that is not blank, cut to MaxTitleRunes.
 func titleOf(s string) string {
 	for line := range strings.Lines(s) {
-		line = strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+		line = strings.Join(strings.FieldsFunc(line,
+			func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 		if line == "" {
 			continue
 		}
@@ -128,10 +139,11 @@ func titleOf(s string) string {
 	return ""
 }
 
-// Chat returns the chat of that id, or [NotFound].
+// Chat returns the chat with this id. Error: [NotFound].
 func (db *DB) Chat(ctx context.Context, id int64) (Chat, error) {
 	var c Chat
-	err := db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?", id).Scan(c.fields()...)
+	err := db.r.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
+		id).Scan(c.fields()...)
 	return c, db.chatError("find", id, err)
 }
 
@@ -143,22 +155,26 @@ func (db *DB) chatError(verb string, id int64, err error) error {
 	return db.wrap(op, err)
 }
 
-// A ChatFilter chooses chats. The zero value means those written to last.
+// A ChatFilter selects chats. The zero value selects the chats written to last.
 type ChatFilter struct {
-	Search string // in titles, system prompts and messages; upper and lower case of ASCII are the same
-	Before int64  // cursor: only chats with a smaller Used, if not 0
-	Limit  int    // DefaultChatsLimit if 0, at most MaxChatsLimit
+	// in titles, system prompts and messages, without regard to the case of ASCII letters
+	Search string
+	Before int64 // cursor: only chats with a smaller Used, if not 0
+	Limit  int   // DefaultChatsLimit if 0, at most MaxChatsLimit
 }
 
-// Chats returns the chosen chats, the last written to first, and the cursor to pass as Before for the next page: 0 at the
-// end. A search reads all messages: at ten megabytes of them it takes about a hundredth of a second.
+// Chats returns the selected chats, the last written to first, and the cursor to pass as Before for
+// the next page, 0 at the end. A search reads all messages: for ten megabytes it takes about 10 ms.
+// Error: [Invalid] for a negative limit or cursor, or a search longer than MaxSearchBytes.
 func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64, err error) {
 	const op = "list chats"
 	if f.Limit < 0 || f.Before < 0 {
-		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+		return nil, 0, &Error{Code: Invalid, Op: op,
+			Message: "limit and cursor may not be negative"}
 	}
 	if len(f.Search) > MaxSearchBytes {
-		return nil, 0, &Error{Code: Invalid, Op: op, Message: fmt.Sprintf("what is searched for is longer than %d bytes", MaxSearchBytes)}
+		return nil, 0, &Error{Code: Invalid, Op: op,
+			Message: fmt.Sprintf("what is searched for is longer than %d bytes", MaxSearchBytes)}
 	}
 	limit := min(cmp.Or(f.Limit, DefaultChatsLimit), MaxChatsLimit)
 	where, args := []string{"1"}, []any{}
@@ -171,8 +187,10 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	if f.Before != 0 {
 		where, args = append(where, "used < ?"), append(args, f.Before)
 	}
-	// One row more than asked for tells whether there is a next page.
-	rows, err := db.r.QueryContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE "+strings.Join(where, " AND ")+" ORDER BY used DESC LIMIT ?", append(args, limit+1)...)
+	// The query asks for one row more, to know whether there is a next page.
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT "+chatColumns+" FROM chats WHERE "+strings.Join(where,
+			" AND ")+" ORDER BY used DESC LIMIT ?", append(args, limit+1)...)
 	if err != nil {
 		return nil, 0, db.wrap(op, err)
 	}
@@ -194,26 +212,30 @@ func (db *DB) Chats(ctx context.Context, f ChatFilter) (list []Chat, next int64,
 	return list, next, nil
 }
 
-// ChatSize returns how many chats there are, and the bytes of their messages.
+// ChatSize returns the number of chats and the bytes of their messages.
 func (db *DB) ChatSize(ctx context.Context) (chats int, bytes int64, err error) {
-	err = db.r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM chats), (SELECT coalesce(sum(octet_length(content)), 0) FROM chat_messages)`).Scan(&chats, &bytes)
+	err = db.r.QueryRowContext(ctx,
+		`SELECT (SELECT count(*) FROM chats), (SELECT coalesce(sum(octet_length(content)), 0) FROM chat_messages)`).Scan(&chats,
+		&bytes)
 	return chats, bytes, db.wrap("measure chats", err)
 }
 
-// A ChatChange is what to change of a chat. What is nil stays.
+// A ChatChange changes a chat. Nil fields stay as they are.
 type ChatChange struct {
-	Title   *string // empty = of the first message
+	Title   *string // empty = made of the first message
 	System  *string
 	Options json.RawMessage
 	Leaf    *int64
 }
 
-// ChangeChat changes a chat and returns it. Errors: [NotFound], [Invalid], also for a leaf that is no message of the chat.
+// ChangeChat changes a chat and returns it. Errors: [NotFound]; [Invalid] beyond the limits, or for
+// a leaf that is not a message of the chat.
 func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat, error) {
 	op := fmt.Sprintf("change chat %d", id)
 	var c Chat
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?", id).Scan(c.fields()...); err != nil {
+		if err := tx.QueryRowContext(ctx, "SELECT "+chatColumns+" FROM chats WHERE id = ?",
+			id).Scan(c.fields()...); err != nil {
 			return err
 		}
 		if change.System != nil {
@@ -231,7 +253,9 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 		if change.Title != nil {
 			if c.Title = titleOf(*change.Title); c.Title == "" {
 				var first string
-				err := tx.QueryRowContext(ctx, "SELECT content FROM chat_messages WHERE chat = ? ORDER BY id LIMIT 1", id).Scan(&first)
+				err := tx.QueryRowContext(ctx,
+					"SELECT content FROM chat_messages WHERE chat = ? ORDER BY id LIMIT 1",
+					id).Scan(&first)
 				if err != nil && !errors.Is(err, sql.ErrNoRows) {
 					return err
 				}
@@ -241,7 +265,9 @@ func (db *DB) ChangeChat(ctx context.Context, id int64, change ChatChange) (Chat
 		if err := c.check(op); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?", append(c.fields(), id)...)
+		_, err := tx.ExecContext(ctx,
+			"UPDATE chats SET ("+chatColumns+") = (?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",
+			append(c.fields(), id)...)
 		return err
 	})
 	return c, db.chatError("change", id, err)

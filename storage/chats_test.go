@@ -34,18 +34,22 @@ func mustSay(t *testing.T, db *DB, m Message) Message {
 	return m
 }
 
-// TestChatTree walks a conversation: a question, its answer as it grows, a second answer, an edited question.
-func TestChatTree(t *testing.T) {
+// TestChatKeepsEveryBranch walks a conversation: a question, its answer as it grows, a second
+// answer, an edited question.
+func TestChatKeepsEveryBranch(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	c := mustChat(t, db, Chat{System: "Be brief.", Options: json.RawMessage(`{"temperature":0}`)})
-	q := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "\n  Why is\tthe sky blue?\nTell me."})
+	q := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser,
+		Content: "\n  Why is\tthe sky blue?\nTell me."})
 	a := mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Be"})
 	if q.Finish != FinishSaid || a.Finish != "" {
 		t.Errorf("finish %q and %q", q.Finish, a.Finish)
 	}
 	content, model, run := "Because", "m", int64(7)
-	grown := MessageChange{Content: &content, Model: &model, Run: &run, Facts: json.RawMessage(`{"n":1}`)}
-	if got, err := db.ChangeMessage(ctx, c.ID, a.ID, grown); err != nil || got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
+	grown := MessageChange{Content: &content, Model: &model, Run: &run,
+		Facts: json.RawMessage(`{"n":1}`)}
+	if got, err := db.ChangeMessage(ctx, c.ID, a.ID, grown); err != nil ||
+		got.Content != "Because" || got.Role != RoleAssistant || got.Parent != q.ID {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	// Nothing that was generated gets lost.
@@ -79,28 +83,35 @@ func TestChatTree(t *testing.T) {
 	if want := []int64{0, q.ID, q.ID, 0}; !slices.Equal(parents, want) {
 		t.Errorf("parents %v, want %v", parents, want)
 	}
-	want := Message{ID: a.ID, Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Because of Rayleigh.", Model: "m", Finish: "stop", Run: 7,
+	want := Message{ID: a.ID, Chat: c.ID, Parent: q.ID, Role: RoleAssistant,
+		Content: "Because of Rayleigh.", Model: "m", Finish: "stop", Run: 7,
 		Facts: json.RawMessage(`{"n":1}`), CreatedAt: a.CreatedAt}
 	if !reflect.DeepEqual(list[1], want) {
 		t.Errorf("%+v, want %+v", list[1], want)
 	}
 	got, err := db.Chat(ctx, c.ID)
-	if err != nil || got.Title != "Why is the sky blue?" || got.Leaf != e.ID || got.System != "Be brief." || string(got.Options) != `{"temperature":0}` || !got.UpdatedAt.After(got.CreatedAt) {
+	if err != nil || got.Title != "Why is the sky blue?" || got.Leaf != e.ID ||
+		got.System != "Be brief." || string(got.Options) != `{"temperature":0}` ||
+		!got.UpdatedAt.After(got.CreatedAt) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	// The other branch is shown again.
-	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil || got.Leaf != b.ID {
+	if got, err = db.ChangeChat(ctx, c.ID, ChatChange{Leaf: &b.ID}); err != nil ||
+		got.Leaf != b.ID {
 		t.Errorf("%+v, %v", got, err)
 	}
 
 	// Text is kept to the byte.
 	odd := "a\x00b\r\n\u2028\U0001F600\ufffd"
 	odder := odd + "\x00"
-	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant, Content: odd}); m.Content != odd {
+	if m := mustSay(t, db, Message{Chat: c.ID, Parent: e.ID, Role: RoleAssistant,
+		Content: odd}); m.Content != odd {
 		t.Errorf("%q", m.Content)
-	} else if m, err = db.ChangeMessage(ctx, c.ID, m.ID, MessageChange{Content: &odder}); err != nil {
+	} else if m, err = db.ChangeMessage(ctx, c.ID, m.ID,
+		MessageChange{Content: &odder}); err != nil {
 		t.Error(err)
-	} else if list, err := db.Messages(ctx, c.ID); err != nil || list[len(list)-1].Content != odder {
+	} else if list, err := db.Messages(ctx, c.ID); err != nil ||
+		list[len(list)-1].Content != odder {
 		t.Errorf("%q, %v", list[len(list)-1].Content, err)
 	}
 
@@ -124,27 +135,31 @@ func TestChatTree(t *testing.T) {
 	wantCode(t, err, NotFound)
 }
 
-func TestChatTitles(t *testing.T) {
+func TestChatTakesTitleFromItsText(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	c := mustChat(t, db, Chat{})
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "first"})
 	mine, none := "  my\x00 own\x1b title ", ""
-	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &mine}); err != nil || got.Title != "my own title" {
+	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &mine}); err != nil ||
+		got.Title != "my own title" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
 	mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "second"})
 	if got, err := db.Chat(ctx, c.ID); err != nil || got.Title != "my own title" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
-	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil || got.Title != "first" {
+	if got, err := db.ChangeChat(ctx, c.ID, ChatChange{Title: &none}); err != nil ||
+		got.Title != "first" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
 	code := mustChat(t, db, Chat{Kind: ChatCode})
-	mustSay(t, db, Message{Chat: code.ID, Role: RoleUser, Content: "package main\n\nfunc Len(s string) int {\n\t\n"})
+	mustSay(t, db, Message{Chat: code.ID, Role: RoleUser,
+		Content: "package main\n\nfunc Len(s string) int {\n\t\n"})
 	if got, err := db.Chat(ctx, code.ID); err != nil || got.Title != "func Len(s string) int {" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
-	if got, err := db.ChangeChat(ctx, code.ID, ChatChange{Title: &none}); err != nil || got.Title != "func Len(s string) int {" {
+	if got, err := db.ChangeChat(ctx, code.ID, ChatChange{Title: &none}); err != nil ||
+		got.Title != "func Len(s string) int {" {
 		t.Errorf("%q, %v", got.Title, err)
 	}
 	long := titleOf(strings.Repeat("ä", MaxTitleRunes+1))
@@ -156,8 +171,9 @@ func TestChatTitles(t *testing.T) {
 	}
 }
 
-// TestChats: the last written to comes first, by pages, and a search takes what is written as it is.
-func TestChats(t *testing.T) {
+// TestChatsAreListedBySearchAndPage: pages list the chat last written to first, and a search takes
+// its text literally.
+func TestChatsAreListedBySearchAndPage(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	var ids []int64
 	for i, said := range []string{"Hello World", "100% sure", `a_b\c`, "hello again"} {
@@ -185,7 +201,8 @@ func TestChats(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for search, want := range map[string][]int64{
-		"HELLO": {ids[3], ids[0]}, "%": {ids[1]}, "0% s": {ids[1]}, "_": {ids[2]}, `\`: {ids[2]}, "system 3": {ids[3]}, "itle": {ids[1], ids[3], ids[2], ids[0]}, "nowhere": nil,
+		"HELLO": {ids[3], ids[0]}, "%": {ids[1]}, "0% s": {ids[1]}, "_": {ids[2]}, `\`: {ids[2]},
+		"system 3": {ids[3]}, "itle": {ids[1], ids[3], ids[2], ids[0]}, "nowhere": nil,
 	} {
 		list, _, err := db.Chats(ctx, ChatFilter{Search: search})
 		var found []int64
@@ -196,7 +213,8 @@ func TestChats(t *testing.T) {
 			t.Errorf("%q finds %v, %v, want %v", search, found, err, want)
 		}
 	}
-	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 || bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
+	if n, bytes, err := db.ChatSize(ctx); err != nil || n != 4 ||
+		bytes != int64(4*len("title")+len("Hello World100% sure")+len(`a_b\chello again`)+len("answer")) {
 		t.Errorf("%d chats, %d bytes, %v", n, bytes, err)
 	}
 	_, _, err := db.Chats(ctx, ChatFilter{Limit: -1})
@@ -209,7 +227,7 @@ func TestChats(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-func TestChatLimits(t *testing.T) {
+func TestChatBeyondItsLimitsIsRefused(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	c := mustChat(t, db, Chat{})
 	big := strings.Repeat("x", MaxMessageBytes)
@@ -221,10 +239,12 @@ func TestChatLimits(t *testing.T) {
 	small := mustChat(t, db, Chat{})
 	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Content: big + "x"})
 	wantCode(t, err, Invalid)
-	short, tooLong := mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID, Role: RoleAssistant}), big+"x"
+	short, tooLong := mustSay(t, db, Message{Chat: mustChat(t, db, Chat{}).ID,
+		Role: RoleAssistant}), big+"x"
 	_, err = db.ChangeMessage(ctx, short.Chat, short.ID, MessageChange{Content: &tooLong})
 	wantCode(t, err, Invalid)
-	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser, Facts: make([]byte, MaxFactsBytes+1)})
+	_, err = db.AddMessage(ctx, Message{Chat: small.ID, Role: RoleUser,
+		Facts: make([]byte, MaxFactsBytes+1)})
 	wantCode(t, err, Invalid)
 	_, err = db.AddChat(ctx, Chat{Kind: ChatTalk, System: strings.Repeat("x", MaxSystemBytes+1)})
 	wantCode(t, err, Invalid)
@@ -235,8 +255,8 @@ func TestChatLimits(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// TestDeleteChats: what was said is nowhere any more, in the file, its log and its copies.
-func TestDeleteChats(t *testing.T) {
+// TestDeletedChatLeavesNoText: the messages are gone from the file, its log and its copies.
+func TestDeletedChatLeavesNoText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	secret := "the-secret-of-" + strings.Repeat("long", 3000)
@@ -253,7 +273,8 @@ func TestDeleteChats(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, []byte("secret")) {
+			if text, err := os.ReadFile(name); err != nil ||
+				bytes.Contains(text, []byte("secret")) {
 				where = append(where, name)
 			}
 		}

@@ -14,26 +14,27 @@ const (
 	MaxCheckpointsLimit     = 1000
 )
 
-// A CheckpointFilter chooses checkpoints whose files are there. The zero value means those of all models that were used last.
+// A CheckpointFilter selects checkpoints whose files are there. The zero value selects those used
+// last, of all models.
 type CheckpointFilter struct {
-	Model  string // empty = of all
-	Before string // cursor: only those that come behind it in the list
+	Model  string // empty = all models
+	Before string // cursor: only checkpoints after it in the list
 	Limit  int    // DefaultCheckpointsLimit if 0, at most MaxCheckpointsLimit
 }
 
-// A CheckpointList is a page of those that were chosen. One that is used between two readings moves to the front, where a
-// reader who goes on from a cursor does not see it again.
+// A CheckpointList is one page of the selected checkpoints. A checkpoint that is used between two
+// pages moves to the front, where a reader of later pages does not see it again.
 type CheckpointList struct {
 	Checkpoints []Checkpoint // the last used first
 	Next        string       // Before of the next page; empty at the end
 
-	// Of all that were chosen, on whatever page.
+	// These count all selected checkpoints, on all pages.
 	Count   int
 	Bytes   int64
 	SavedMS float64
 }
 
-// ListCheckpoints returns a page. Error: [Invalid] for a negative limit, and for what is no cursor.
+// ListCheckpoints returns a page. Error: [Invalid] for a negative limit or a bad cursor.
 func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (CheckpointList, error) {
 	const op = "list checkpoints"
 	var out CheckpointList
@@ -41,7 +42,9 @@ func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (Checkpoi
 		return out, &Error{Code: Invalid, Op: op, Message: "a limit may not be negative"}
 	}
 	where, args := "gone = '' AND (model = ? OR ? = '')", []any{f.Model, f.Model}
-	err := db.r.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(saved_ms), 0) FROM checkpoints WHERE "+where, args...).
+	err := db.r.QueryRowContext(ctx,
+		"SELECT count(*), coalesce(sum(bytes), 0), coalesce(sum(saved_ms), 0) FROM checkpoints WHERE "+where,
+		args...).
 		Scan(&out.Count, &out.Bytes, &out.SavedMS)
 	if err != nil {
 		return out, db.wrap(op, err)
@@ -49,14 +52,16 @@ func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (Checkpoi
 	if f.Before != "" {
 		c, ok := parseCheckpointCursor(f.Before)
 		if !ok {
-			return out, &Error{Code: Invalid, Op: op, Message: "the cursor is none that a page of checkpoints came with"}
+			return out, &Error{Code: Invalid, Op: op,
+				Message: "the cursor is none that a page of checkpoints came with"}
 		}
 		where += " AND (used_at < ? OR used_at = ? AND (to_token < ? OR to_token = ? AND id > ?))"
 		args = append(args, stamp(c.used), stamp(c.used), c.toToken, c.toToken, c.id)
 	}
 	limit := min(cmp.Or(f.Limit, DefaultCheckpointsLimit), MaxCheckpointsLimit)
-	// One row more than asked for tells whether there is a next page.
-	list, err := db.checkpoints(ctx, where+" ORDER BY used_at DESC, to_token DESC, id LIMIT ?", append(args, limit+1)...)
+	// The query asks for one row more, to know whether there is a next page.
+	list, err := db.checkpoints(ctx, where+" ORDER BY used_at DESC, to_token DESC, id LIMIT ?",
+		append(args, limit+1)...)
 	if err != nil {
 		return out, err
 	}
@@ -69,7 +74,8 @@ func (db *DB) ListCheckpoints(ctx context.Context, f CheckpointFilter) (Checkpoi
 	return out, nil
 }
 
-// A checkpointCursor is the place of a checkpoint in the list, wherever that has moved meanwhile.
+// A checkpointCursor is the place of a checkpoint in the list at the time of its page. The
+// checkpoint may have moved since.
 type checkpointCursor struct {
 	used    time.Time
 	toToken int

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestListCheckpoints: pages follow each other without a gap or a double, whatever is used meanwhile, and say what there
-// is on all of them.
-func TestListCheckpoints(t *testing.T) {
+// TestCheckpointPagesHaveNoGaps: no checkpoint is missing from the pages or listed twice, even if
+// some are used between two pages. Each page has the totals of all.
+func TestCheckpointPagesHaveNoGaps(t *testing.T) {
 	now := noon
 	db := mustOpen(t, "")
 	db.now = func() time.Time { return now }
@@ -17,7 +17,8 @@ func TestListCheckpoints(t *testing.T) {
 		if i == 4 {
 			now = now.Add(time.Hour) // the first four are of one moment
 		}
-		c := Checkpoint{ID: fmt.Sprintf("c%d", i), Model: "m", ToToken: 100 * (i / 2), Bytes: 10, SavedMS: 1.5}
+		c := Checkpoint{ID: fmt.Sprintf("c%d", i), Model: "m",
+			ToToken: 100 * (i / 2), Bytes: 10, SavedMS: 1.5}
 		if err := db.AddCheckpoint(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -56,30 +57,36 @@ func TestListCheckpoints(t *testing.T) {
 		3: "c6 c4 c5|c2 c3 c0|c1",
 		1: "c6|c4|c5|c2|c3|c0|c1",
 	} {
-		if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: limit}, still), "|"); got != want {
+		if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: limit}, still),
+			"|"); got != want {
 			t.Errorf("%d at a time: %s, want %s", limit, got, want)
 		}
 	}
 	if got := strings.Join(read(CheckpointFilter{}, still), "|"); got != "c6 c4 c5 n c2 c3 c0 c1" {
 		t.Errorf("of all models: %s", got)
 	}
-	// What is used between two pages is seen once at most: of those that come behind c2 is gone to the front.
+	// What is used between two pages is seen once at most: of those that come behind c2 is gone to
+	// the front.
 	used := func(page int) {
 		if page != 1 {
 			return
 		}
 		now = now.Add(time.Hour)
-		if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"c4", "c2"}}); err != nil {
+		if err := db.UseCheckpoints(t.Context(),
+			Restoration{IDs: []string{"c4", "c2"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 3}, used), "|"); got != "c6 c4 c5|c3 c0 c1" {
+	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 3}, used),
+		"|"); got != "c6 c4 c5|c3 c0 c1" {
 		t.Errorf("used meanwhile: %s", got)
 	}
-	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 2}, still), "|"); got != "c4 c2|c6 c5|c3 c0|c1" {
+	if got := strings.Join(read(CheckpointFilter{Model: "m", Limit: 2}, still),
+		"|"); got != "c4 c2|c6 c5|c3 c0|c1" {
 		t.Errorf("and then: %s", got)
 	}
-	for _, bad := range []string{"x", ",", "2026-11-22T09:00:00.000Z", "2026-11-22T09:00:00.000Z,1", "2026-11-22T09:00:00.000Z,x,id", "0001-01-01T00:00:00.000Z,1,id"} {
+	for _, bad := range []string{"x", ",", "2026-11-22T09:00:00.000Z", "2026-11-22T09:00:00.000Z,1",
+		"2026-11-22T09:00:00.000Z,x,id", "0001-01-01T00:00:00.000Z,1,id"} {
 		_, err := db.ListCheckpoints(t.Context(), CheckpointFilter{Before: bad})
 		wantCode(t, err, Invalid)
 	}
@@ -87,9 +94,10 @@ func TestListCheckpoints(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-// FuzzCheckpointCursor: whatever is sent as one, a cursor that is understood is written as it was read.
+// FuzzCheckpointCursor: a cursor that can be parsed is written as it was read.
 func FuzzCheckpointCursor(f *testing.F) {
-	for _, text := range []string{"", "x", "2026-11-22T09:00:00.000Z,4096,mwrc6x2w", "2026-11-22T09:00:00.000Z,-1,a,b", "2026-11-22T09:00:00.000Z,+1,a"} {
+	for _, text := range []string{"", "x", "2026-11-22T09:00:00.000Z,4096,mwrc6x2w",
+		"2026-11-22T09:00:00.000Z,-1,a,b", "2026-11-22T09:00:00.000Z,+1,a"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

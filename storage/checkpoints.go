@@ -12,13 +12,15 @@ import (
 	"time"
 )
 
-// A Checkpoint is what is known of a file that holds the state of a text, or of one that is gone.
+// A Checkpoint describes a file with the state of a text, or a file that is gone.
 type Checkpoint struct {
-	ID        string    `json:"id"`
-	Parent    string    `json:"parent"` // that has the text before FromToken; empty at the beginning
-	Model     string    `json:"model"`
-	Key       string    `json:"key"`     // of the weights and all else that what they compute depends on
-	Context   string    `json:"context"` // of the drafter whose context is in it
+	ID string `json:"id"`
+	// id of the file with the text before FromToken; empty at the beginning
+	Parent string `json:"parent"`
+	Model  string `json:"model"`
+	// of the weights, and of everything else that the state depends on
+	Key       string    `json:"key"`
+	Context   string    `json:"context"` // of the drafter whose context is in the file
 	Kind      string    `json:"kind"`    // prompt or answer
 	FromToken int       `json:"from_token"`
 	ToToken   int       `json:"to_token"`
@@ -28,28 +30,33 @@ type Checkpoint struct {
 	Hits      int       `json:"hits"`
 	Name      string    `json:"name"`
 	Pinned    bool      `json:"pinned"`
-	Gone      string    `json:"gone"` // why there is no such file any more; empty while there is
+	Gone      string    `json:"gone"` // why the file is gone; empty while it is there
 	CreatedAt time.Time `json:"created_at"`
-	UsedAt    time.Time `json:"used_at"` // restored, or made, or gone
+	UsedAt    time.Time `json:"used_at"` // when it was last restored, made, or lost
 
-	// SavedMS is what its uses saved in all: the time that its tokens would have taken to evaluate, at the pace of the
-	// model's latest runs, less its share of what restoring took. It is below 0 where that took longer.
+	// SavedMS is the time that all its uses saved: the time to evaluate its tokens at the pace of
+	// the model's latest runs, minus its share of the time to restore. It is below 0 where
+	// restoring took longer.
 	SavedMS float64 `json:"saved_ms"`
 }
 
-// KeepGone is how many checkpoints are remembered that are no more, the latest: to say why a text had to be evaluated.
+// KeepGone is how many checkpoints that are gone are remembered, the latest, to say why a text had
+// to be evaluated.
 const KeepGone = 10_000
 
 const checkpointColumns = `id, parent, model, key, context, kind, from_token, to_token, bytes, digest, run, hits, name, pinned, gone, created_at, used_at, saved_ms`
 
-// fields are the columns in the order of checkpointColumns, for reading and for writing.
+// fields are the columns in the order of checkpointColumns, for reading and writing.
 func (c *Checkpoint) fields() []any {
-	return []any{&c.ID, &c.Parent, &c.Model, &c.Key, &c.Context, &c.Kind, &c.FromToken, &c.ToToken, &c.Bytes, &c.Digest, &c.Run,
-		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt), &c.SavedMS}
+	return []any{&c.ID, &c.Parent, &c.Model, &c.Key, &c.Context, &c.Kind, &c.FromToken, &c.ToToken,
+		&c.Bytes, &c.Digest, &c.Run,
+		&c.Hits, &c.Name, &c.Pinned, &c.Gone, (*stamp)(&c.CreatedAt), (*stamp)(&c.UsedAt),
+		&c.SavedMS}
 }
 
-// AddCheckpoint stores a checkpoint in place of an older one, whose name, pin, hits and savings it keeps. CreatedAt is set unless
-// the caller did, UsedAt is. Error: [NotFound] if its run was forgotten while it was in flight.
+// AddCheckpoint stores a checkpoint. In place of an older one with its id, it keeps name, pin,
+// hits, savings and CreatedAt. It sets UsedAt, and CreatedAt if that is zero. Error: [NotFound] if
+// its run was forgotten while in flight.
 func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 	if c.CreatedAt.IsZero() {
 		c.CreatedAt = db.clock()
@@ -61,23 +68,25 @@ func (db *DB) AddCheckpoint(ctx context.Context, c Checkpoint) error {
 		if err := refuseForgotten(ctx, tx, op, c.Run); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO checkpoints ("+checkpointColumns+") VALUES (?"+marks+`)
+		_, err := tx.ExecContext(ctx,
+			"INSERT INTO checkpoints ("+checkpointColumns+") VALUES (?"+marks+`)
 		ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, model = excluded.model, key = excluded.key, context = excluded.context,
 			kind = excluded.kind, from_token = excluded.from_token, to_token = excluded.to_token, bytes = excluded.bytes,
-			digest = excluded.digest, run = excluded.run, gone = excluded.gone, used_at = excluded.used_at`, c.fields()...)
+			digest = excluded.digest, run = excluded.run, gone = excluded.gone, used_at = excluded.used_at`,
+			c.fields()...)
 		return err
 	}))
 }
 
-// A Restoration is the use of files for the beginning of a text.
+// A Restoration is the use of files to restore the beginning of a text.
 type Restoration struct {
-	IDs    []string // of the files, the text's first tokens first
+	IDs    []string // of the files, in the order of their tokens
 	Tokens int      // that were restored
 	Took   time.Duration
 }
 
-// UseCheckpoints notes that a text was restored from files, and what that saved: see Checkpoint.SavedMS. Of a model without
-// measured runs that is not known, and not counted.
+// UseCheckpoints notes that a text was restored from files, and adds the time saved; see
+// Checkpoint.SavedMS. For a model without measured runs it adds nothing. Unknown ids are left out.
 func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
 	return db.wrap("note the use of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
 		now := stamp(db.clock())
@@ -85,7 +94,8 @@ func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
 		for _, id := range slices.Backward(r.IDs) {
 			var model string
 			var from int
-			err := tx.QueryRowContext(ctx, "SELECT model, from_token FROM checkpoints WHERE id = ?", id).Scan(&model, &from)
+			err := tx.QueryRowContext(ctx, "SELECT model, from_token FROM checkpoints WHERE id = ?",
+				id).Scan(&model, &from)
 			if errors.Is(err, sql.ErrNoRows) {
 				continue
 			}
@@ -96,14 +106,17 @@ func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
 			if err != nil {
 				return err
 			}
-			// Others may go on from the midst of a file: of its tokens those count that nobody behind it has.
+			// A file may end after the beginning of the next one. A token counts for the last file
+			// that has it.
 			tokens := max(0, end-from)
 			end = min(end, from)
 			saved := 0.0
 			if pace > 0 {
 				saved = float64(tokens) * (pace - float64(r.Took)/float64(time.Millisecond)/float64(max(r.Tokens, 1)))
 			}
-			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET hits = hits + 1, used_at = ?, saved_ms = saved_ms + ? WHERE id = ?", now, saved, id); err != nil {
+			if _, err := tx.ExecContext(ctx,
+				"UPDATE checkpoints SET hits = hits + 1, used_at = ?, saved_ms = saved_ms + ? WHERE id = ?",
+				now, saved, id); err != nil {
 				return err
 			}
 		}
@@ -111,51 +124,64 @@ func (db *DB) UseCheckpoints(ctx context.Context, r Restoration) error {
 	}))
 }
 
-// prefillPace returns the milliseconds that a model's latest runs took to evaluate a token of a prompt, 0 if there are none.
+// prefillPace returns the milliseconds for each prompt token that a model's latest 100 runs
+// evaluated, 0 if there are no such runs.
 func prefillPace(ctx context.Context, tx *sql.Tx, model string) (ms float64, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT coalesce(max(0, sum(prefill_ms - restore_ms) / sum(prompt_tokens - cached_tokens)), 0) FROM
-		(SELECT prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs WHERE model = ? AND prompt_tokens > cached_tokens ORDER BY id DESC LIMIT 100)`, model).Scan(&ms)
+	err = tx.QueryRowContext(ctx,
+		`SELECT coalesce(max(0, sum(prefill_ms - restore_ms) / sum(prompt_tokens - cached_tokens)), 0) FROM
+		(SELECT prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs WHERE model = ? AND prompt_tokens > cached_tokens ORDER BY id DESC LIMIT 100)`,
+		model).Scan(&ms)
 	return ms, err
 }
 
-// LoseCheckpoints notes why the files of checkpoints are gone. The rows lose their names and their pins.
+// LoseCheckpoints notes why the files of checkpoints are gone. The rows lose their names and pins.
+// The oldest rows beyond KeepGone are deleted.
 func (db *DB) LoseCheckpoints(ctx context.Context, ids []string, why string) error {
 	return db.wrap("note the loss of checkpoints", db.update(ctx, func(tx *sql.Tx) error {
 		now := stamp(db.clock())
 		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, "UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''", why, now, id); err != nil {
+			if _, err := tx.ExecContext(ctx,
+				"UPDATE checkpoints SET gone = ?, used_at = ?, name = '', pinned = 0 WHERE id = ? AND gone = ''",
+				why, now, id); err != nil {
 				return err
 			}
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM checkpoints WHERE id IN
-			(SELECT id FROM checkpoints WHERE gone <> '' ORDER BY used_at DESC LIMIT -1 OFFSET ?)`, KeepGone)
+			(SELECT id FROM checkpoints WHERE gone <> '' ORDER BY used_at DESC LIMIT -1 OFFSET ?)`,
+			KeepGone)
 		return err
 	}))
 }
 
-// Checkpoint returns the one of an id or a name, or [NotFound].
+// Checkpoint returns the checkpoint with this id or name, whose file is there. An id wins over a
+// name. Error: [NotFound].
 func (db *DB) Checkpoint(ctx context.Context, name string) (Checkpoint, error) {
 	op := fmt.Sprintf("find the checkpoint %q", name)
 	var c Checkpoint
-	err := db.r.QueryRowContext(ctx, "SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
+	err := db.r.QueryRowContext(ctx,
+		"SELECT "+checkpointColumns+" FROM checkpoints WHERE gone = '' AND (id = ? OR name = ? AND name <> '') ORDER BY id = ? DESC LIMIT 1",
 		name, name, name).Scan(c.fields()...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Checkpoint{}, &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint", Err: err}
+		return Checkpoint{}, &Error{Code: NotFound, Op: op, Message: "there is no such checkpoint",
+			Err: err}
 	}
 	return c, db.wrap(op, err)
 }
 
-// Checkpoints returns those whose files are there, of a model or, if that is empty, of all; the last used first.
+// Checkpoints returns the checkpoints of a model whose files are there, the last used first. An
+// empty model stands for all models.
 func (db *DB) Checkpoints(ctx context.Context, model string) ([]Checkpoint, error) {
-	return db.checkpoints(ctx, "gone = '' AND (model = ? OR ? = '') ORDER BY used_at DESC, to_token DESC, id", model, model)
+	return db.checkpoints(ctx,
+		"gone = '' AND (model = ? OR ? = '') ORDER BY used_at DESC, to_token DESC, id", model,
+		model)
 }
 
-// AllCheckpoints returns those of a model, with those that are gone.
+// AllCheckpoints returns the checkpoints of a model, with those that are gone.
 func (db *DB) AllCheckpoints(ctx context.Context, model string) ([]Checkpoint, error) {
 	return db.checkpoints(ctx, "model = ? ORDER BY to_token, id", model)
 }
 
-// RunCheckpoint returns the latest state that a run left in a file, or [NotFound].
+// RunCheckpoint returns the checkpoint of a run that reaches furthest. Error: [NotFound].
 func (db *DB) RunCheckpoint(ctx context.Context, run int64) (Checkpoint, error) {
 	op := fmt.Sprintf("find a checkpoint of run %d", run)
 	list, err := db.checkpoints(ctx, "gone = '' AND run = ? ORDER BY to_token DESC LIMIT 1", run)
@@ -168,9 +194,11 @@ func (db *DB) RunCheckpoint(ctx context.Context, run int64) (Checkpoint, error) 
 	return list[0], nil
 }
 
-func (db *DB) checkpoints(ctx context.Context, where string, args ...any) (list []Checkpoint, err error) {
+func (db *DB) checkpoints(ctx context.Context, where string, args ...any) (
+	list []Checkpoint, err error) {
 	const op = "list checkpoints"
-	rows, err := db.r.QueryContext(ctx, "SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT "+checkpointColumns+" FROM checkpoints WHERE "+where, args...)
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -185,19 +213,21 @@ func (db *DB) checkpoints(ctx context.Context, where string, args ...any) (list 
 	return list, db.wrap(op, rows.Err())
 }
 
-// NameCheckpoint gives a checkpoint a name, which may be empty. Errors: [NotFound], [Conflict] if another one has it.
+// NameCheckpoint sets the name of a checkpoint; an empty one removes it. Errors: [NotFound];
+// [Conflict] if another checkpoint has the name.
 func (db *DB) NameCheckpoint(ctx context.Context, id, name string) error {
 	return db.changeCheckpoint(ctx, id, "name", name)
 }
 
-// PinCheckpoint pins a checkpoint, or ends that. Errors: [NotFound].
+// PinCheckpoint pins a checkpoint, or unpins it. Error: [NotFound].
 func (db *DB) PinCheckpoint(ctx context.Context, id string, pinned bool) error {
 	return db.changeCheckpoint(ctx, id, "pinned", pinned)
 }
 
 func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any) error {
 	op := fmt.Sprintf("change the checkpoint %q", id)
-	res, err := db.w.ExecContext(ctx, "UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
+	res, err := db.w.ExecContext(ctx,
+		"UPDATE checkpoints SET "+column+" = ? WHERE id = ? AND gone = ''", value, id)
 	if err != nil {
 		return db.wrap(op, err)
 	}
@@ -207,20 +237,24 @@ func (db *DB) changeCheckpoint(ctx context.Context, id, column string, value any
 	return nil
 }
 
-// halfLife is how long a checkpoint that nobody uses takes to be worth half.
+// halfLife is the time after which an unused checkpoint is worth half.
 const halfLife = 24 * time.Hour
 
-// CheckpointsByWorth returns those whose files are there, all models', that which is missed least first: by the seconds
-// that a use is expected to save, for each byte. Seconds a token are those of the model's latest runs, uses those there
-// were, fewer the longer they are ago. None comes before those that go on from it; those that are pinned, and what they
-// go on from, stay.
+// CheckpointsByWorth returns the checkpoints of all models whose files are there. list has those
+// that may be deleted, the least valuable first. stay has those that are pinned, and those that a
+// pinned one goes on from.
+//
+// The worth is the seconds that its uses save for each byte. Seconds for each token are those of
+// the model's latest runs. Uses are those so far, halved for each halfLife since the last one. A
+// checkpoint never comes before those that go on from it.
 func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, err error) {
 	const op = "rate checkpoints"
 	if list, err = db.Checkpoints(ctx, ""); err != nil {
 		return nil, nil, err
 	}
 	seconds := map[string]float64{}
-	rows, err := db.r.QueryContext(ctx, `SELECT model, sum(prefill_ms - restore_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
+	rows, err := db.r.QueryContext(ctx,
+		`SELECT model, sum(prefill_ms - restore_ms) / 1000 / sum(prompt_tokens - cached_tokens) FROM
 		(SELECT model, prefill_ms, restore_ms, prompt_tokens, cached_tokens FROM runs ORDER BY id DESC LIMIT 1000) WHERE prompt_tokens > cached_tokens GROUP BY model`)
 	if err != nil {
 		return nil, nil, db.wrap(op, err)
@@ -238,7 +272,7 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 		return nil, nil, db.wrap(op, err)
 	}
 
-	const unknown = 1e-3 // seconds a token of a model without runs
+	const unknown = 1e-3 // seconds for each token of a model without runs
 	worth := map[string]float64{}
 	now := db.clock()
 	for _, c := range list {
@@ -252,8 +286,8 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 			worth[c.ID] = math.Inf(1)
 		}
 	}
-	// Those that others go on from are worth as much as these at least. Parents begin before them; they may end behind, for
-	// others can go on from their midst.
+	// A checkpoint is worth at least as much as those that go on from it. A parent begins before
+	// its child. It may end after the beginning of the child, which can go on from inside it.
 	slices.SortFunc(list, func(a, b Checkpoint) int {
 		return cmp.Or(cmp.Compare(b.FromToken, a.FromToken), cmp.Compare(a.ID, b.ID))
 	})
@@ -269,11 +303,13 @@ func (db *DB) CheckpointsByWorth(ctx context.Context) (list, stay []Checkpoint, 
 		}
 		return pinned
 	})
-	slices.SortStableFunc(list, func(a, b Checkpoint) int { return cmp.Compare(worth[a.ID], worth[b.ID]) })
+	slices.SortStableFunc(list, func(a, b Checkpoint) int {
+		return cmp.Compare(worth[a.ID], worth[b.ID])
+	})
 	return list, stay, nil
 }
 
-// CheckpointTree returns a checkpoint and all that go on from it, whose files are there.
+// CheckpointTree returns a checkpoint and all that go on from it, as far as their files are there.
 func (db *DB) CheckpointTree(ctx context.Context, id string) ([]Checkpoint, error) {
 	return db.checkpoints(ctx, `gone = '' AND id IN (WITH RECURSIVE tree (id) AS
 		(SELECT ? UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id FROM tree) ORDER BY to_token, id`, id)

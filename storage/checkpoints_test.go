@@ -13,14 +13,16 @@ import (
 	"time"
 )
 
-// keep adds checkpoints of model m, each by its id and what it goes on from: b<a is b behind a, 100 tokens each.
+// keep adds checkpoints of model m, 100 tokens each. A text gives an id and a parent: b<a goes on
+// from a.
 func keep(t *testing.T, db *DB, list ...string) {
 	t.Helper()
 	ends := map[string]int{}
 	for _, text := range list {
 		id, parent, _ := strings.Cut(text, "<")
 		ends[id] = ends[parent] + 100
-		c := Checkpoint{ID: id, Parent: parent, Model: "m", Key: "k", Kind: "prompt", FromToken: ends[parent], ToToken: ends[id], Bytes: 1000, Digest: id}
+		c := Checkpoint{ID: id, Parent: parent, Model: "m", Key: "k", Kind: "prompt",
+			FromToken: ends[parent], ToToken: ends[id], Bytes: 1000, Digest: id}
 		if err := db.AddCheckpoint(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -58,12 +60,13 @@ func TestCheckpointRoundTrip(t *testing.T) {
 	if err := db.AddCheckpoint(t.Context(), again); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ = db.Checkpoint(t.Context(), want.ID); got.Name != want.Name || !got.Pinned || got.Hits != want.Hits || got.Bytes != 7 {
+	if got, _ = db.Checkpoint(t.Context(), want.ID); got.Name != want.Name || !got.Pinned ||
+		got.Hits != want.Hits || got.Bytes != 7 {
 		t.Errorf("added again it is %+v", got)
 	}
 }
 
-func TestCheckpointNames(t *testing.T) {
+func TestCheckpointIsFoundByNameOrID(t *testing.T) {
 	db := mustOpen(t, "")
 	keep(t, db, "a", "b<a", "c<b")
 	if err := db.NameCheckpoint(t.Context(), "b", "before"); err != nil {
@@ -91,7 +94,7 @@ func TestCheckpointNames(t *testing.T) {
 	}
 }
 
-func TestCheckpointsGone(t *testing.T) {
+func TestLostCheckpointsAreRemembered(t *testing.T) {
 	db := mustOpen(t, "")
 	keep(t, db, "a", "b<a", "c<b")
 	for _, why := range []string{"was deleted", "another reason, too late"} {
@@ -107,7 +110,8 @@ func TestCheckpointsGone(t *testing.T) {
 	if err != nil || checkpointIDs(all) != "a b c" || all[1].Gone != "was deleted" {
 		t.Errorf("all are %s, %+v, %v", checkpointIDs(all), all, err)
 	}
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "a", "nothing"}}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "a",
+		"nothing"}}); err != nil {
 		t.Fatal(err)
 	}
 	if a, _ := db.Checkpoint(t.Context(), "a"); a.Hits != 2 {
@@ -119,7 +123,7 @@ func TestCheckpointsGone(t *testing.T) {
 	}
 }
 
-func TestCheckpointsByWorth(t *testing.T) {
+func TestCheckpointsAreOrderedByWorth(t *testing.T) {
 	now := noon
 	db := mustOpen(t, "")
 	db.now = func() time.Time { return now }
@@ -132,19 +136,22 @@ func TestCheckpointsByWorth(t *testing.T) {
 	}
 	keep(t, db, "a", "b<a", "c<b", "d<a", "e")
 	worth("c b d a e") // equal, so that the deepest goes first, and by id
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "b", "c"}}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: []string{"a", "b",
+		"c"}}); err != nil {
 		t.Fatal(err)
 	}
 	worth("d e c b a")
 	now = now.Add(3 * 24 * time.Hour)
 	keep(t, db, "f") // new, as often used, worth eight times as much
 	worth("d e c b a f")
-	for _, c := range []Checkpoint{{ID: "g", Model: "slow", ToToken: 100, Bytes: 1000}, {ID: "h", Model: "m", ToToken: 100, Bytes: 10}} {
+	for _, c := range []Checkpoint{{ID: "g", Model: "slow", ToToken: 100, Bytes: 1000},
+		{ID: "h", Model: "m", ToToken: 100, Bytes: 10}} {
 		if err := db.AddCheckpoint(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, r := range []Run{{Model: "m", PromptTokens: 1000, PrefillMS: 1000}, {Model: "slow", PromptTokens: 1000, CachedTokens: 900, PrefillMS: 50_000}} {
+	for _, r := range []Run{{Model: "m", PromptTokens: 1000, PrefillMS: 1000},
+		{Model: "slow", PromptTokens: 1000, CachedTokens: 900, PrefillMS: 50_000}} {
 		if _, err := db.BeginRun(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +162,8 @@ func TestCheckpointsByWorth(t *testing.T) {
 	}
 	worth("d e c f h g")
 	// Even where what goes on from them is worth more, none comes before it.
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"}, 50)}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"d"},
+		50)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.PinCheckpoint(t.Context(), "b", false); err != nil {
@@ -164,17 +172,20 @@ func TestCheckpointsByWorth(t *testing.T) {
 	worth("e c b f d a h g")
 }
 
-// TestWorthOfAFork: where a text goes on from the midst of another, which ends
-// behind it, what it goes on from stays as long as it does.
-func TestWorthOfAFork(t *testing.T) {
+// TestParentIsWorthAsMuchAsItsFork: a text that goes on from inside another one keeps it, even if
+// the other one ends later.
+func TestParentIsWorthAsMuchAsItsFork(t *testing.T) {
 	db := mustOpen(t, "")
-	for _, c := range []Checkpoint{{ID: "g", ToToken: 200}, {ID: "p", Parent: "g", FromToken: 200, ToToken: 8000}, {ID: "c", Parent: "p", FromToken: 3000, ToToken: 3500}} {
+	for _, c := range []Checkpoint{{ID: "g", ToToken: 200},
+		{ID: "p", Parent: "g", FromToken: 200, ToToken: 8000},
+		{ID: "c", Parent: "p", FromToken: 3000, ToToken: 3500}} {
 		c.Bytes = 1000
 		if err := db.AddCheckpoint(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"c"}, 50)}); err != nil {
+	if err := db.UseCheckpoints(t.Context(), Restoration{IDs: slices.Repeat([]string{"c"},
+		50)}); err != nil {
 		t.Fatal(err)
 	}
 	list, _, err := db.CheckpointsByWorth(t.Context())
@@ -186,22 +197,25 @@ func TestWorthOfAFork(t *testing.T) {
 	}
 	list, stay, err := db.CheckpointsByWorth(t.Context())
 	if err != nil || len(list) > 0 || len(stay) != 3 {
-		t.Errorf("pinned at its end, %s go and %s stay, %v", checkpointIDs(list), checkpointIDs(stay), err)
+		t.Errorf("pinned at its end, %s go and %s stay, %v",
+			checkpointIDs(list), checkpointIDs(stay), err)
 	}
 }
 
-func TestForget(t *testing.T) {
+func TestForgetDeletesItsScope(t *testing.T) {
 	open := func() *DB {
 		db := mustOpen(t, "")
 		day := 0
 		add := func(model, client string) int64 {
 			day++
-			r, err := db.BeginRun(t.Context(), Run{Model: model, Client: client, StartedAt: noon.AddDate(0, 0, day)})
+			r, err := db.BeginRun(t.Context(),
+				Run{Model: model, Client: client, StartedAt: noon.AddDate(0, 0, day)})
 			if err == nil {
 				err = db.FinishRun(t.Context(), r)
 			}
 			if err == nil {
-				err = db.SetRunText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage("{}"), Tail: []byte{1}})
+				err = db.SetRunText(t.Context(),
+					RunText{Run: r.ID, Request: json.RawMessage("{}"), Tail: []byte{1}})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -217,7 +231,8 @@ func TestForget(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "x"}); err != nil { // in flight
+		// in flight
+		if _, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		return db
@@ -239,12 +254,15 @@ func TestForget(t *testing.T) {
 		db := open()
 		var asked []string
 		failing := errors.New("no")
-		if _, err := db.Forget(t.Context(), c.scope, func([]string) error { return failing }); !errors.Is(err, failing) {
+		if _, err := db.Forget(t.Context(), c.scope,
+			func([]string) error { return failing }); !errors.Is(err, failing) {
 			t.Errorf("%+v: %v where files stay", c.scope, err)
 		}
-		got, err := db.Forget(t.Context(), c.scope, func(ids []string) error { asked = ids; return nil })
+		got, err := db.Forget(t.Context(), c.scope,
+			func(ids []string) error { asked = ids; return nil })
 		slices.Sort(got.Checkpoints)
-		if err != nil || got.Runs != c.runs || strings.Join(got.Checkpoints, " ") != c.gone || len(asked) != len(got.Checkpoints) {
+		if err != nil || got.Runs != c.runs || strings.Join(got.Checkpoints, " ") != c.gone ||
+			len(asked) != len(got.Checkpoints) {
 			t.Errorf("%+v forgets %+v, %v; want %d runs and %s", c.scope, got, err, c.runs, c.gone)
 		}
 		rest, _ := db.Checkpoints(t.Context(), "")
@@ -253,10 +271,12 @@ func TestForget(t *testing.T) {
 			t.Errorf("%+v leaves %s, want %s", c.scope, checkpointIDs(rest), c.remain)
 		}
 		texts, runs := 0, 0
-		if err := db.r.QueryRow("SELECT (SELECT count(*) FROM run_texts), (SELECT count(*) FROM runs)").Scan(&texts, &runs); err != nil || texts != 4-c.runs || runs != 5-c.runs {
+		if err := db.r.QueryRow("SELECT (SELECT count(*) FROM run_texts), (SELECT count(*) FROM runs)").Scan(&texts,
+			&runs); err != nil || texts != 4-c.runs || runs != 5-c.runs {
 			t.Errorf("%+v leaves %d texts and %d runs, %v", c.scope, texts, runs, err)
 		}
-		if want := c.scope.Model == "m" || c.scope == (Scope{Client: "x"}); (got.InFlight == 1) != want {
+		if want := c.scope.Model == "m" ||
+			c.scope == (Scope{Client: "x"}); (got.InFlight == 1) != want {
 			t.Errorf("%+v tells of %d runs in flight", c.scope, got.InFlight)
 		}
 	}
@@ -264,7 +284,7 @@ func TestForget(t *testing.T) {
 	wantCode(t, err, Invalid)
 }
 
-func TestRunText(t *testing.T) {
+func TestRunTextRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
 	_, err := db.RunText(t.Context(), 1)
 	wantCode(t, err, NotFound)
@@ -282,20 +302,24 @@ func TestRunText(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := db.RunText(t.Context(), r.ID)
-		if err != nil || string(got.Request) != string(want.Request) || got.Prompt != 3 || got.File != want.File || got.Tokens != want.Tokens ||
-			string(got.Tail) != string(want.Tail) || (got.Tail == nil) != (want.Tail == nil) || got.Model != "m" || string(got.Replay) != "{}" {
+		if err != nil || string(got.Request) != string(want.Request) || got.Prompt != 3 ||
+			got.File != want.File || got.Tokens != want.Tokens ||
+			string(got.Tail) != string(want.Tail) || (got.Tail == nil) != (want.Tail == nil) ||
+			got.Model != "m" || string(got.Replay) != "{}" {
 			t.Errorf("stored %+v, read %+v, %v", want, got, err)
 		}
 	}
 }
 
-// TestForgetLeavesNothing: neither the file nor its log nor the copies made before migrations have the text any more.
-func TestForgetLeavesNothing(t *testing.T) {
+// TestForgottenTextIsNowhere: the file, its log and the copies made before migrations no longer
+// have the text.
+func TestForgottenTextIsNowhere(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db := mustOpen(t, path)
 	r, err := db.BeginRun(t.Context(), Run{Model: "m", Client: "c"})
 	if err == nil {
-		err = db.SetRunText(t.Context(), RunText{Run: r.ID, Request: json.RawMessage(`"` + strings.Repeat("a secret ", 2000) + `"`)})
+		err = db.SetRunText(t.Context(), RunText{Run: r.ID,
+			Request: json.RawMessage(`"` + strings.Repeat("a secret ", 2000) + `"`)})
 	}
 	if err == nil {
 		err = db.FinishRun(t.Context(), r)
@@ -322,7 +346,8 @@ func TestForgetLeavesNothing(t *testing.T) {
 	if got := holding(); len(got) < 2 {
 		t.Fatalf("only %v have the text to begin with", got)
 	}
-	if _, err := db.Forget(t.Context(), Scope{Client: "c"}, func([]string) error { return nil }); err != nil {
+	if _, err := db.Forget(t.Context(), Scope{Client: "c"},
+		func([]string) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if got := holding(); len(got) > 0 {
@@ -330,18 +355,19 @@ func TestForgetLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSavings: a use saves the time of the tokens at the model's own pace, each
-// counted once, less what restoring took; of a model that nobody measured nothing is
-// known.
-func TestSavings(t *testing.T) {
+// TestUseAddsSavedTime: a use saves the time of the tokens at the model's own pace, each counted
+// once, minus the time to restore. A model without measured runs saves nothing.
+func TestUseAddsSavedTime(t *testing.T) {
 	db := mustOpen(t, "")
-	for _, c := range []Checkpoint{{ID: "a", Model: "m", ToToken: 100}, {ID: "b", Model: "m", FromToken: 60, ToToken: 160}, {ID: "x", Model: "new", ToToken: 100}} {
+	for _, c := range []Checkpoint{{ID: "a", Model: "m", ToToken: 100},
+		{ID: "b", Model: "m", FromToken: 60, ToToken: 160}, {ID: "x", Model: "new", ToToken: 100}} {
 		if err := db.AddCheckpoint(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// 10 ms a token; what was restored says nothing of that, nor do runs in flight.
-	for _, r := range []Run{{Model: "m", PromptTokens: 300, CachedTokens: 200, PrefillMS: 1050, RestoreMS: 50}, {Model: "m"}, {Model: "other", PromptTokens: 1, PrefillMS: 1e6}} {
+	for _, r := range []Run{{Model: "m", PromptTokens: 300, CachedTokens: 200, PrefillMS: 1050,
+		RestoreMS: 50}, {Model: "m"}, {Model: "other", PromptTokens: 1, PrefillMS: 1e6}} {
 		if _, err := db.BeginRun(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -349,14 +375,16 @@ func TestSavings(t *testing.T) {
 	saved := func(want map[string]float64) {
 		t.Helper()
 		for id, ms := range want {
-			if c, err := db.Checkpoint(t.Context(), id); err != nil || math.Abs(c.SavedMS-ms) > 1e-6 {
+			if c, err := db.Checkpoint(t.Context(), id); err != nil ||
+				math.Abs(c.SavedMS-ms) > 1e-6 {
 				t.Errorf("%s saved %v ms, %v, want %v", id, c.SavedMS, err, ms)
 			}
 		}
 	}
 	use := func(tokens int, took time.Duration, ids ...string) {
 		t.Helper()
-		if err := db.UseCheckpoints(t.Context(), Restoration{IDs: ids, Tokens: tokens, Took: took}); err != nil {
+		if err := db.UseCheckpoints(t.Context(),
+			Restoration{IDs: ids, Tokens: tokens, Took: took}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -367,7 +395,8 @@ func TestSavings(t *testing.T) {
 	use(100, time.Second, "x")
 	saved(map[string]float64{"x": 0})
 	// A file that is written anew goes on counting.
-	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60, ToToken: 160}); err != nil {
+	if err := db.AddCheckpoint(t.Context(), Checkpoint{ID: "b", Model: "m", FromToken: 60,
+		ToToken: 160}); err != nil {
 		t.Fatal(err)
 	}
 	saved(map[string]float64{"b": 810})

@@ -8,12 +8,13 @@ import (
 	"time"
 )
 
-// TestDaysAreLocal: a run is of the day that the clock on the wall shows. What zone that is
-// in a process knows from its beginning, so another one looks.
+// TestDaysAreLocal: a run belongs to the local day of its start. A process reads its time zone when
+// it begins, so another process looks.
 func TestDaysAreLocal(t *testing.T) {
 	const zone, ahead = "Etc/GMT-14", 14 * time.Hour
 	if os.Getenv("TZ") != zone {
-		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDaysAreLocal$", "-test.count=1")
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDaysAreLocal$",
+			"-test.count=1")
 		cmd.Env = append(os.Environ(), "TZ="+zone)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
@@ -37,7 +38,8 @@ func TestDaysAreLocal(t *testing.T) {
 		if err != nil || len(runs) != want {
 			t.Errorf("%s has %d runs, %v; want %d", day, len(runs), err, want)
 		}
-		if would, _, err := db.WouldForget(t.Context(), Scope{Day: day}); err != nil || would.InFlight != want {
+		if would, _, err := db.WouldForget(t.Context(), Scope{Day: day}); err != nil ||
+			would.InFlight != want {
 			t.Errorf("%s would forget %+v, %v; want %d in flight", day, would, err, want)
 		}
 	}

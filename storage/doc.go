@@ -1,27 +1,49 @@
-// Package storage keeps Tandem's records in one SQLite file: the model registry, the history of runs, what is known of
-// checkpoints, what was measured, and settings.
+// Package storage keeps Tandem's records in one SQLite file: the model registry, the history of
+// runs, the checkpoints, the window's chats, measurements, and settings.
 //
-// It is a leaf: it knows nothing of engines, models or HTTP, and its records are plain structs of its own whose JSON
-// names are the names of the columns.
+// It is a leaf: it knows nothing of engines, models or HTTP. Its records are plain structs of its
+// own, whose JSON names are the names of the columns.
 //
-// A [DB] may be used by any number of goroutines. Writes go through one connection and are serialised; reads go
-// through a small pool of connections that cannot write and see the last committed state. The file belongs to one
-// process at a time: [Open] closes the runs that an earlier process left open, so the caller holds the lock on the home
-// folder for as long as the DB is open. [OpenReadOnly] needs no lock and changes nothing.
+// # Concurrency
 //
-// Write-ahead logging with synchronous=NORMAL means that a committed row survives the end of the process at any
-// moment; a power failure may cost the last rows, never the file. A file that was not closed is checked as a whole
-// before it is used, through a read-only connection, so that a damaged one is left byte for byte as it was found.
+// Any number of goroutines may use a [DB]. Writes go through one connection, one after the other.
+// Reads go through a small pool of connections that cannot write and see the last committed state.
 //
-// The schema changes only by appending a file to migrations/. Before an existing file is migrated a copy is written
-// beside it; the newest [KeepBackups] copies stay.
+// The file belongs to one process at a time: [Open] ends the runs that an earlier process left in
+// flight. So the caller holds the lock on the home folder while the DB is open. [OpenReadOnly]
+// needs no lock and changes nothing.
 //
-// Of texts the file has what a run in flight was asked, so that a crash does not lose its answer, and the tokens of the latest
-// runs that no checkpoint has, so that they can be computed again ([RunText]), and the window's own conversations ([Chat]).
-// What is deleted is overwritten, and [DB.Forget] and [DB.DeleteChats] remove it from the log and from copies too.
+// # Durability
 //
-// Errors are [*Error]; their Code says what a caller can act on. Cancelled contexts come through as they are.
+// The file is in write-ahead logging mode with synchronous=NORMAL. A committed row survives the end
+// of the process at any moment. A power failure may cost the last rows, never the file. Open checks
+// the whole of a file that was not closed, through a read-only connection, so that a damaged file
+// stays as it was, byte for byte.
 //
-// Dependencies: modernc.org/sqlite, because it is SQLite without C, so that every build cross-compiles;
-// github.com/pressly/goose/v3, because it applies embedded SQL files in order, one transaction each, and keeps count.
+// The schema changes only by appending a file to migrations/. Before an existing file is migrated,
+// a copy is written beside it; the newest [KeepBackups] copies stay.
+//
+// # Texts
+//
+// The file has three kinds of text:
+//
+//   - the request of a run in flight, so that a crash does not lose its answer;
+//   - the tokens of the latest runs that no checkpoint has, so that their answers can be computed
+//     again ([RunText]);
+//   - the window's own conversations ([Chat]) and the responses that a program may ask for again
+//     ([Response]).
+//
+// Deleted rows are overwritten. [DB.Forget] and [DB.DeleteChats] remove them from the log and from
+// the copies too.
+//
+// # Errors
+//
+// Errors are [*Error]; their Code says what a caller can do. The error of a cancelled context is
+// returned as it is.
+//
+// # Dependencies
+//
+// modernc.org/sqlite is SQLite without C, so that every build cross-compiles.
+// github.com/pressly/goose/v3 applies embedded SQL files in order, one transaction each, and keeps
+// count.
 package storage

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// A Download is a pull from the hub that has not come to its end.
+// A Download is a pull from the hub that has not finished.
 type Download struct {
 	ID        string    `json:"id"`       // at the hub
 	Revision  string    `json:"revision"` // empty = main
 	Paused    bool      `json:"paused"`   // a person stopped it
 	Error     string    `json:"error"`    // why it failed; empty if it did not
-	Done      int64     `json:"done"`     // bytes, when it stopped last
+	Done      int64     `json:"done"`     // bytes, when it last stopped
 	Total     int64     `json:"total"`    // bytes; 0 = not known
 	Blobs     []string  `json:"blobs"`    // names of the files that it began in the cache
 	StartedAt time.Time `json:"started_at"`
-	Cache     string    `json:"cache"`   // folder that it fetches into; empty = not known
-	Dropped   bool      `json:"dropped"` // a person cancelled it, and what it began stays in the cache
+	Cache     string    `json:"cache"`   // folder that receives the files; empty = not known
+	Dropped   bool      `json:"dropped"` // a person cancelled it; its files stay in the cache
 }
 
-// SetDownload stores a download in place of an older row. StartedAt is set unless the caller did.
+// SetDownload stores a download in place of an older row. It sets StartedAt if that is zero.
 func (db *DB) SetDownload(ctx context.Context, d Download) error {
 	if d.StartedAt.IsZero() {
 		d.StartedAt = db.clock()
@@ -30,21 +30,24 @@ func (db *DB) SetDownload(ctx context.Context, d Download) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.w.ExecContext(ctx, "INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache, dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt), d.Cache, d.Dropped)
+	_, err = db.w.ExecContext(ctx,
+		"INSERT OR REPLACE INTO downloads (id, revision, paused, error, done, total, blobs, started_at, cache, dropped) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		d.ID, d.Revision, d.Paused, d.Error, d.Done, d.Total, string(blobs), stamp(d.StartedAt),
+		d.Cache, d.Dropped)
 	return db.wrap(fmt.Sprintf("note the download of %q", d.ID), err)
 }
 
-// RemoveDownload takes one off the list, if it is there.
+// RemoveDownload removes a download from the list, if it is there.
 func (db *DB) RemoveDownload(ctx context.Context, id string) error {
 	_, err := db.w.ExecContext(ctx, "DELETE FROM downloads WHERE id = ?", id)
 	return db.wrap(fmt.Sprintf("forget the download of %q", id), err)
 }
 
-// Downloads returns all of them, the first begun first.
+// Downloads returns all downloads, the first begun first.
 func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
 	const op = "list downloads"
-	rows, err := db.r.QueryContext(ctx, "SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, revision, paused, error, done, total, blobs, started_at, cache, dropped FROM downloads ORDER BY started_at, id")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -52,7 +55,8 @@ func (db *DB) Downloads(ctx context.Context) (list []Download, err error) {
 	for rows.Next() {
 		var d Download
 		var blobs string
-		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs, (*stamp)(&d.StartedAt), &d.Cache, &d.Dropped); err != nil {
+		if err := rows.Scan(&d.ID, &d.Revision, &d.Paused, &d.Error, &d.Done, &d.Total, &blobs,
+			(*stamp)(&d.StartedAt), &d.Cache, &d.Dropped); err != nil {
 			return nil, db.wrap(op, err)
 		}
 		if err := json.Unmarshal([]byte(blobs), &d.Blobs); err != nil {

@@ -6,39 +6,47 @@ import (
 	"fmt"
 )
 
-// Drafter returns what was chosen to draft for a model, or [NotFound]. It goes with the model.
+// Drafter returns the drafter that was chosen for a model. The choice is deleted with the model.
+// Error: [NotFound].
 func (db *DB) Drafter(ctx context.Context, model string) (choice string, err error) {
-	err = db.r.QueryRowContext(ctx, "SELECT choice FROM drafters WHERE model = ?", model).Scan(&choice)
+	err = db.r.QueryRowContext(ctx, "SELECT choice FROM drafters WHERE model = ?",
+		model).Scan(&choice)
 	return choice, db.wrap(fmt.Sprintf("read the drafter of model %q", model), err)
 }
 
-// SetDrafter stores what drafts for a registered model.
+// SetDrafter stores the drafter of a registered model.
 func (db *DB) SetDrafter(ctx context.Context, model, choice string) error {
-	_, err := db.w.ExecContext(ctx, `INSERT INTO drafters (model, choice, updated_at) VALUES (?, ?, ?)
-		ON CONFLICT (model) DO UPDATE SET choice = excluded.choice, updated_at = excluded.updated_at`, model, choice, stamp(db.clock()))
+	_, err := db.w.ExecContext(ctx,
+		`INSERT INTO drafters (model, choice, updated_at) VALUES (?, ?, ?)
+		ON CONFLICT (model) DO UPDATE SET choice = excluded.choice, updated_at = excluded.updated_at`,
+		model, choice, stamp(db.clock()))
 	return db.wrap(fmt.Sprintf("write the drafter of model %q", model), err)
 }
 
-// A Reading is how a drafter's checkpoint is read for one model, where it leaves that open, and by which measurements.
+// A Reading says how a drafter's checkpoint is read for one model, where the checkpoint leaves that
+// open, and which measurements decided it.
 type Reading struct {
 	Model    string          `json:"model"`
-	Drafter  string          `json:"drafter"`  // its folder, and what tells its weights apart
-	Settings json.RawMessage `json:"settings"` // the models' package's
-	Trials   json.RawMessage `json:"trials"`   // the app's
+	Drafter  string          `json:"drafter"`  // its folder, and what identifies its weights
+	Settings json.RawMessage `json:"settings"` // of package models
+	Trials   json.RawMessage `json:"trials"`   // of the app
 }
 
-// Reading returns the one of a model and a drafter, or [NotFound].
+// Reading returns the reading of a drafter for a model. Error: [NotFound].
 func (db *DB) Reading(ctx context.Context, model, drafter string) (Reading, error) {
 	r := Reading{Model: model, Drafter: drafter}
 	var settings, trials string
-	err := db.r.QueryRowContext(ctx, "SELECT settings, trials FROM drafter_readings WHERE model = ? AND drafter = ?", model, drafter).Scan(&settings, &trials)
+	err := db.r.QueryRowContext(ctx,
+		"SELECT settings, trials FROM drafter_readings WHERE model = ? AND drafter = ?", model,
+		drafter).Scan(&settings, &trials)
 	r.Settings, r.Trials = json.RawMessage(settings), json.RawMessage(trials)
 	return r, db.wrap("read how a drafter is read", err)
 }
 
 // SetReading stores a reading in place of an older one.
 func (db *DB) SetReading(ctx context.Context, r Reading) error {
-	_, err := db.w.ExecContext(ctx, `INSERT INTO drafter_readings (model, drafter, settings, trials, updated_at) VALUES (?, ?, ?, ?, ?)
+	_, err := db.w.ExecContext(ctx,
+		`INSERT INTO drafter_readings (model, drafter, settings, trials, updated_at) VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (model, drafter) DO UPDATE SET settings = excluded.settings, trials = excluded.trials, updated_at = excluded.updated_at`,
 		r.Model, r.Drafter, string(r.Settings), string(r.Trials), stamp(db.clock()))
 	return db.wrap("write how a drafter is read", err)

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestDropRun: of a run in flight that is dropped nothing stays, and its id is never another's; one that ended stays.
-func TestDropRun(t *testing.T) {
+// TestDroppedRunLeavesNothing: a dropped run leaves nothing, and no other run gets its id. A run
+// that has ended stays.
+func TestDroppedRunLeavesNothing(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{Model: "m"})
 	if err == nil {

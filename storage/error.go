@@ -14,8 +14,9 @@ import (
 type Code string
 
 const (
-	NotFound Code = "not_found" // no row by that name
-	Conflict Code = "conflict"  // the row exists already, or is in another state than the call needs
+	NotFound Code = "not_found" // there is no such row
+	// the row exists already, or is in another state than the call needs
+	Conflict Code = "conflict"
 	Invalid  Code = "invalid"   // the record breaks a rule of the schema
 	Corrupt  Code = "corrupt"   // the file is damaged
 	Full     Code = "full"      // no space left for the file
@@ -26,10 +27,11 @@ const (
 	Internal Code = "internal"  // anything else
 )
 
-// An Error is what every function of this package returns, except for the error of a cancelled context.
+// An Error is what every function of this package returns, except for the error of a cancelled
+// context.
 type Error struct {
 	Code    Code
-	Op      string // what was attempted, in lower case
+	Op      string // the attempt, in lower case
 	Message string // one sentence for a person
 	Err     error  // the cause, may be nil
 }
@@ -73,20 +75,24 @@ func (db *DB) wrap(op string, err error) error {
 		e.Code, e.Message = Corrupt, db.corruptMessage(se.Error())
 	case sqlite3.SQLITE_FULL:
 		e.Code = Full
-		e.Message = fmt.Sprintf("no space left for the database %s: free some space on its disk; what was stored before is safe", db.path)
+		e.Message = fmt.Sprintf("no space left for the database %s: free some space on its disk; what was stored before is safe",
+			db.path)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		e.Code = Busy
-		e.Message = fmt.Sprintf("another program holds the database %s: close it and try again", db.path)
+		e.Message = fmt.Sprintf("another program holds the database %s: close it and try again",
+			db.path)
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
 		e.Code = ReadOnly
-		e.Message = fmt.Sprintf("the database %s cannot be opened for writing: check the permissions of the file and its folder (%v)", db.path, se)
+		e.Message = fmt.Sprintf("the database %s cannot be opened for writing: check the permissions of the file and its folder (%v)",
+			db.path, se)
 	}
 	return e
 }
 
-// corruptMessage says what to do with a damaged file, naming the newest backup if there is one.
+// corruptMessage says what to do with a damaged file, and names the newest backup if there is one.
 func (db *DB) corruptMessage(reason string) string {
-	m := fmt.Sprintf("the database %s is damaged (%s); it was left as it is. Stop Tandem and move it aside, with the -wal and -shm files beside it, to start with an empty one", db.path, reason)
+	m := fmt.Sprintf("the database %s is damaged (%s); it was left as it is. Stop Tandem and move it aside, with the -wal and -shm files beside it, to start with an empty one",
+		db.path, reason)
 	if b := db.backups(); len(b) > 0 {
 		m += fmt.Sprintf("; the last backup is %s", b[len(b)-1])
 	}

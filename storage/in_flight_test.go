@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// TestForgetInFlight: a run that was in flight when it was forgotten loses what it has
-// stored and stores no more, also at its end; others lose at most what they parted
-// from.
-func TestForgetInFlight(t *testing.T) {
+// TestForgottenRunInFlightStoresNoMore: a run that is forgotten in flight loses what it has stored
+// and stores no more, even at its end. Other runs lose at most where they parted.
+func TestForgottenRunInFlightStoresNoMore(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range []struct {
 		name   string
@@ -30,17 +29,20 @@ func TestForgetInFlight(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			db := mustOpen(t, "")
-			r, err := db.BeginRun(ctx, Run{Client: "x", StartedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)})
+			r, err := db.BeginRun(ctx, Run{Client: "x",
+				StartedAt: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := RunText{Run: r.ID, Model: c.model, Request: json.RawMessage(`{"a":1}`), Replay: json.RawMessage(`{}`)}
+			text := RunText{Run: r.ID, Model: c.model, Request: json.RawMessage(`{"a":1}`),
+				Replay: json.RawMessage(`{}`)}
 			store := func(name string) (errs []error) {
 				if c.model != "" {
 					errs = append(errs, db.SetRunText(ctx, text))
 				}
 				return append(errs,
-					db.AddResponse(ctx, Response{ID: name, Run: r.ID, Input: json.RawMessage(`[]`), Response: json.RawMessage(`{}`)}),
+					db.AddResponse(ctx, Response{ID: name, Run: r.ID, Input: json.RawMessage(`[]`),
+						Response: json.RawMessage(`{}`)}),
 					db.AddCheckpoint(ctx, Checkpoint{ID: name, Model: "m", Run: r.ID, ToToken: 9}))
 			}
 			for _, err := range store("before") {
@@ -53,7 +55,8 @@ func TestForgetInFlight(t *testing.T) {
 				t.Fatal(err)
 			}
 			gone, err := db.Forget(ctx, c.scope, func([]string) error { return nil })
-			if err != nil || gone.Runs != 0 || (gone.InFlight == 1) != c.forget || said.InFlight != gone.InFlight || said.Bytes != gone.Bytes {
+			if err != nil || gone.Runs != 0 || (gone.InFlight == 1) != c.forget ||
+				said.InFlight != gone.InFlight || said.Bytes != gone.Bytes {
 				t.Fatalf("%+v, said were %+v, %v", gone, said, err)
 			}
 			there := func(when string, want bool) {
@@ -70,7 +73,8 @@ func TestForgetInFlight(t *testing.T) {
 					kept = true
 				}
 				if (err == nil) != want || (err2 == nil) != want || (err3 == nil) != kept {
-					t.Errorf("%s: text %v, response %v, checkpoint %v; want them there: %t", when, err, err2, err3, want)
+					t.Errorf("%s: text %v, response %v, checkpoint %v; want them there: %t",
+						when, err, err2, err3, want)
 				}
 			}
 			there("before", !c.forget)
@@ -94,15 +98,16 @@ func TestForgetInFlight(t *testing.T) {
 				}
 			}
 			there("behind", !c.forget)
-			if got, err := db.Run(ctx, r.ID); err != nil || got.Parted != nil || got.EndedAt.IsZero() {
+			if got, err := db.Run(ctx, r.ID); err != nil || got.Parted != nil ||
+				got.EndedAt.IsZero() {
 				t.Errorf("its row is %+v, %v", got, err)
 			}
 		})
 	}
 }
 
-// TestForgetFails: where nothing is forgotten runs in flight keep what they have.
-func TestForgetFails(t *testing.T) {
+// TestFailedForgetKeepsEverything: after a failed Forget runs in flight keep what they have stored.
+func TestFailedForgetKeepsEverything(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{Client: "x"})
 	if err == nil {
@@ -111,7 +116,8 @@ func TestForgetFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := db.Forget(t.Context(), Scope{Client: "x"}, func([]string) error { return fmt.Errorf("the disk is gone") }); err == nil {
+	if _, err := db.Forget(t.Context(), Scope{Client: "x"},
+		func([]string) error { return fmt.Errorf("the disk is gone") }); err == nil {
 		t.Error("it is said to be forgotten")
 	}
 	if _, err := db.RunText(t.Context(), r.ID); err != nil {

@@ -7,19 +7,20 @@ import (
 	"time"
 )
 
-// A Key lets a program in. What it is called is told in the history of its runs.
+// A Key lets a program in. The history of runs names the program by its key.
 type Key struct {
 	ID        int64
 	Name      string
 	Hash      string // SHA-256, in hexadecimal
 	CreatedAt time.Time
-	UsedAt    time.Time // zero until it is
+	UsedAt    time.Time // zero before its first use
 }
 
-// Keys lists them, the oldest first.
+// Keys returns all keys, the oldest first.
 func (db *DB) Keys(ctx context.Context) ([]Key, error) {
 	const op = "list keys"
-	rows, err := db.r.QueryContext(ctx, "SELECT id, name, hash, created_at, used_at FROM keys ORDER BY id")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, name, hash, created_at, used_at FROM keys ORDER BY id")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -27,7 +28,8 @@ func (db *DB) Keys(ctx context.Context) ([]Key, error) {
 	var list []Key
 	for rows.Next() {
 		var k Key
-		if err := rows.Scan(&k.ID, &k.Name, &k.Hash, (*stamp)(&k.CreatedAt), (*stamp)(&k.UsedAt)); err != nil {
+		if err := rows.Scan(&k.ID, &k.Name, &k.Hash, (*stamp)(&k.CreatedAt),
+			(*stamp)(&k.UsedAt)); err != nil {
 			return nil, db.wrap(op, err)
 		}
 		list = append(list, k)
@@ -35,11 +37,12 @@ func (db *DB) Keys(ctx context.Context) ([]Key, error) {
 	return list, db.wrap(op, rows.Err())
 }
 
-// AddKey stores a key and returns its row. Error: [Conflict] if another has the name.
+// AddKey stores a key and returns its row. Error: [Conflict] if another key has the name.
 func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
 	op := fmt.Sprintf("add key %q", name)
 	k := Key{Name: name, Hash: hash, CreatedAt: db.clock()}
-	res, err := db.w.ExecContext(ctx, "INSERT INTO keys (name, hash, created_at) VALUES (?, ?, ?)", name, hash, stamp(k.CreatedAt))
+	res, err := db.w.ExecContext(ctx, "INSERT INTO keys (name, hash, created_at) VALUES (?, ?, ?)",
+		name, hash, stamp(k.CreatedAt))
 	if err == nil {
 		k.ID, err = res.LastInsertId()
 	}
@@ -48,16 +51,20 @@ func (db *DB) AddKey(ctx context.Context, name, hash string) (Key, error) {
 
 // UseKey notes that a key was used now.
 func (db *DB) UseKey(ctx context.Context, id int64) error {
-	_, err := db.w.ExecContext(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()), id)
+	_, err := db.w.ExecContext(ctx, "UPDATE keys SET used_at = ? WHERE id = ?", stamp(db.clock()),
+		id)
 	return db.wrap(fmt.Sprintf("note the use of key %d", id), err)
 }
 
-// DeleteKey removes a key with the responses that are its program's, so that they are not those of another key by that name.
-// Error: [NotFound].
+// DeleteKey removes a key, the responses that it owns, so that a later key of this name does not
+// get them, and the copies of the database. Errors: [NotFound]; [ReadOnly] if a copy cannot be
+// removed, and then nothing is deleted.
 func (db *DB) DeleteKey(ctx context.Context, id int64) error {
 	op := fmt.Sprintf("delete key %d", id)
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE owner = (SELECT name FROM keys WHERE id = ?)", id); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"DELETE FROM responses WHERE owner = (SELECT name FROM keys WHERE id = ?)",
+			id); err != nil {
 			return err
 		}
 		res, err := tx.ExecContext(ctx, "DELETE FROM keys WHERE id = ?", id)

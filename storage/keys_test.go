@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestKeys(t *testing.T) {
+func TestKeysAreAddedUsedAndDeleted(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	db, err := Open("", Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -28,7 +28,8 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := db.Keys(ctx)
-	if err != nil || len(list) != 2 || list[0] != zed || list[1].Name != "phone" || list[1].Hash != "cc" || !list[1].UsedAt.Equal(now) {
+	if err != nil || len(list) != 2 || list[0] != zed || list[1].Name != "phone" ||
+		list[1].Hash != "cc" || !list[1].UsedAt.Equal(now) {
 		t.Errorf("%+v %v", list, err)
 	}
 	if err := db.DeleteKey(ctx, zed.ID); err != nil {

@@ -19,16 +19,18 @@ var migrations embed.FS
 // KeepBackups is how many copies made before migrations stay beside the file.
 const KeepBackups = 3
 
-// provider gives goose the embedded files. Files are only ever appended: one that was released is never edited.
+// provider gives goose the embedded files. Files are only appended: a released file is never
+// edited.
 func (db *DB) provider() (*goose.Provider, error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return nil, err
 	}
-	return goose.NewProvider(goose.DialectSQLite3, db.w, files, goose.WithSlog(db.log), goose.WithDisableGlobalRegistry(true))
+	return goose.NewProvider(goose.DialectSQLite3, db.w, files, goose.WithSlog(db.log),
+		goose.WithDisableGlobalRegistry(true))
 }
 
-// migrate brings the schema up to date, after a backup if the file holds an older one.
+// migrate brings the schema up to date. It first makes a backup if the file has an older schema.
 func (db *DB) migrate(ctx context.Context) error {
 	p, err := db.provider()
 	if err != nil {
@@ -54,14 +56,19 @@ func (db *DB) migrate(ctx context.Context) error {
 }
 
 func (db *DB) newer(op string, have, want int64) *Error {
-	return &Error{Code: Newer, Op: op, Message: fmt.Sprintf("the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder", db.path, have, want)}
+	return &Error{Code: Newer, Op: op,
+		Message: fmt.Sprintf("the database %s was written by a newer Tandem (schema %d, this one knows %d): update Tandem, or use another home folder",
+			db.path, have, want)}
 }
 
-// backup writes a compact copy of the file beside it, tandem.db.v2-20261121T120000Z.backup, and removes the oldest copies.
+// backup writes a compact copy of the file beside it, tandem.db.v2-20261121T120000Z.backup, and
+// removes the oldest copies.
 func (db *DB) backup(ctx context.Context, version int64) error {
-	name := fmt.Sprintf("%s.v%d-%s.backup", db.path, version, db.now().UTC().Format("20060102T150405Z"))
+	name := fmt.Sprintf("%s.v%d-%s.backup", db.path, version,
+		db.now().UTC().Format("20060102T150405Z"))
 	tmp := name + ".tmp"
-	// SQLite fills an empty file, which keeps the mode we give it; a full one is left from a crash.
+	// SQLite fills an empty file, which keeps the mode that we give it. A full file is left from a
+	// crash.
 	if err := os.Remove(tmp); err != nil && !os.IsNotExist(err) {
 		return err
 	}
@@ -87,7 +94,7 @@ func (db *DB) backup(ctx context.Context, version int64) error {
 	return nil
 }
 
-// backups lists the copies made before migrations, oldest first.
+// backups returns the copies made before migrations, the oldest first.
 func (db *DB) backups() []string {
 	names, err := db.copies("")
 	if err != nil {
@@ -98,7 +105,8 @@ func (db *DB) backups() []string {
 	return names
 }
 
-// copies lists the files of backup whose names end in one of these behind the rest: .tmp has one that was not finished.
+// copies returns the files of backup whose names end in .backup and one of ends. The end .tmp marks
+// an unfinished copy.
 func (db *DB) copies(ends ...string) (names []string, err error) {
 	if db.path == "" {
 		return nil, nil
@@ -107,7 +115,11 @@ func (db *DB) copies(ends ...string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		name := e.Name()
-		if strings.HasPrefix(name, base+".v") && slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, ".backup"+end) }) {
+		if strings.HasPrefix(name, base+".v") &&
+			slices.ContainsFunc(ends, func(end string) bool {
+				return strings.HasSuffix(name,
+					".backup"+end)
+			}) {
 			names = append(names, filepath.Join(dir, name))
 		}
 	}

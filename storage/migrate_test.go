@@ -58,7 +58,7 @@ func atVersion(t *testing.T, path string, version int64) {
 	}
 }
 
-func TestMigrate(t *testing.T) {
+func TestMigrationKeepsRows(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
@@ -71,10 +71,12 @@ func TestMigrate(t *testing.T) {
 		if got := schema(t, db); got != want {
 			t.Errorf("from version %d the schema is\n%s\nwant\n%s", version, got, want)
 		}
-		if m, err := db.Model(t.Context(), "org/name"); version >= 1 && (err != nil || !m.DownloadedByUs || m.ContextLength != 3) {
+		if m, err := db.Model(t.Context(), "org/name"); version >= 1 &&
+			(err != nil || !m.DownloadedByUs || m.ContextLength != 3) {
 			t.Errorf("from version %d the model is %+v, %v", version, m, err)
 		}
-		if r, err := db.Run(t.Context(), 7); version >= 2 && (err != nil || r.Seed != 16 || r.FinishReason != "stop") {
+		if r, err := db.Run(t.Context(), 7); version >= 2 &&
+			(err != nil || r.Seed != 16 || r.FinishReason != "stop") {
 			t.Errorf("from version %d the run is %+v, %v", version, r, err)
 		}
 
@@ -93,13 +95,14 @@ func TestMigrate(t *testing.T) {
 			t.Errorf("backup %v, %v, want mode 600", st, err)
 		}
 		// The backup is whole and of the old version: it migrates again.
-		if m, err := mustOpen(t, backups[0]).Model(t.Context(), "org/name"); err != nil || m.Path != "/m" {
+		if m, err := mustOpen(t, backups[0]).Model(t.Context(), "org/name"); err != nil ||
+			m.Path != "/m" {
 			t.Errorf("the model in the backup is %+v, %v", m, err)
 		}
 	}
 }
 
-func TestBackupsKept(t *testing.T) {
+func TestNewestBackupsAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := mustOpen(t, path)
 	day := noon
@@ -114,7 +117,8 @@ func TestBackupsKept(t *testing.T) {
 	for _, b := range db.backups() {
 		got = append(got, filepath.Base(b))
 	}
-	want := []string{"x.db.v9-20261123T120000Z.backup", "x.db.v10-20261124T120000Z.backup", "x.db.v11-20261125T120000Z.backup"}
+	want := []string{"x.db.v9-20261123T120000Z.backup", "x.db.v10-20261124T120000Z.backup",
+		"x.db.v11-20261125T120000Z.backup"}
 	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("backups %v, want %v", got, want)
 	}
@@ -123,7 +127,8 @@ func TestBackupsKept(t *testing.T) {
 	if err := db.backup(t.Context(), 12); err == nil {
 		t.Error("a backup of a closed file succeeded")
 	}
-	if left, _ := filepath.Glob(path + "*.tmp"); len(left) != 0 || len(db.backups()) != KeepBackups {
+	if left, _ := filepath.Glob(path + "*.tmp"); len(left) != 0 ||
+		len(db.backups()) != KeepBackups {
 		t.Errorf("left %v, backups %v", left, db.backups())
 	}
 }

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// ModelSettings are what a person set for one model. What is nil or empty is as if nothing were set.
+// ModelSettings are the settings that a person made for one model. Nil and empty fields are not
+// set.
 type ModelSettings struct {
 	Model             string   `json:"model"`
 	Context           *int     `json:"context"` // tokens
@@ -16,25 +17,31 @@ type ModelSettings struct {
 	TopK              *int     `json:"top_k"`
 	MinP              *float64 `json:"min_p"`
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
-	KeepLoaded        bool     `json:"keep_loaded"` // it does not leave the memory for being idle
+	KeepLoaded        bool     `json:"keep_loaded"` // it stays in memory when it is idle
 }
 
 const modelSettingsColumns = "model, context, depth, rule, temperature, top_p, top_k, min_p, repetition_penalty, keep_loaded"
 
-// fields are the columns in the order of modelSettingsColumns, for reading and for writing.
+// fields are the columns in the order of modelSettingsColumns, for reading and writing.
 func (m *ModelSettings) fields() []any {
-	return []any{&m.Model, &m.Context, &m.Depth, &m.Rule, &m.Temperature, &m.TopP, &m.TopK, &m.MinP, &m.RepetitionPenalty, &m.KeepLoaded}
+	return []any{&m.Model, &m.Context, &m.Depth, &m.Rule, &m.Temperature, &m.TopP, &m.TopK, &m.MinP,
+		&m.RepetitionPenalty, &m.KeepLoaded}
 }
 
-// ModelSettings returns those of a model, or [NotFound] if nothing was ever set. They go with the model.
+// ModelSettings returns the settings of a model. They are deleted with the model. Error: [NotFound]
+// if there are none.
 func (db *DB) ModelSettings(ctx context.Context, model string) (ModelSettings, error) {
 	var m ModelSettings
-	err := db.r.QueryRowContext(ctx, "SELECT "+modelSettingsColumns+" FROM model_settings WHERE model = ?", model).Scan(m.fields()...)
+	err := db.r.QueryRowContext(ctx,
+		"SELECT "+modelSettingsColumns+" FROM model_settings WHERE model = ?",
+		model).Scan(m.fields()...)
 	return m, db.wrap(fmt.Sprintf("read the settings of model %q", model), err)
 }
 
-// SetModelSettings stores those of a registered model in place of older ones.
+// SetModelSettings stores the settings of a registered model in place of older ones.
 func (db *DB) SetModelSettings(ctx context.Context, m ModelSettings) error {
-	_, err := db.w.ExecContext(ctx, "INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", m.fields()...)
+	_, err := db.w.ExecContext(ctx,
+		"INSERT OR REPLACE INTO model_settings ("+modelSettingsColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		m.fields()...)
 	return db.wrap(fmt.Sprintf("write the settings of model %q", m.Model), err)
 }

@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-func TestModelSettings(t *testing.T) {
+func TestModelSettingsGoWithTheirModel(t *testing.T) {
 	db := mustOpen(t, "")
 	_, err := db.ModelSettings(t.Context(), "m")
 	wantCode(t, err, NotFound)
-	wantCode(t, db.SetModelSettings(t.Context(), ModelSettings{Model: "m"}), Invalid) // no such model
-	if _, err := db.RegisterModel(t.Context(), Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
+	// no such model
+	wantCode(t, db.SetModelSettings(t.Context(), ModelSettings{Model: "m"}), Invalid)
+	if _, err := db.RegisterModel(t.Context(),
+		Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []ModelSettings{
@@ -22,7 +24,8 @@ func TestModelSettings(t *testing.T) {
 		if err := db.SetModelSettings(t.Context(), want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.ModelSettings(t.Context(), "m"); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := db.ModelSettings(t.Context(), "m"); err != nil ||
+			!reflect.DeepEqual(got, want) {
 			t.Errorf("set %+v, read %+v, %v", want, got, err)
 		}
 	}
@@ -33,16 +36,19 @@ func TestModelSettings(t *testing.T) {
 	wantCode(t, err, NotFound)
 }
 
-func TestDownloads(t *testing.T) {
+func TestDownloadsRoundTrip(t *testing.T) {
 	db := mustOpen(t, "")
-	first := Download{ID: "b/b", Revision: "r", Paused: true, Error: "why", Done: 1, Total: 2, Cache: "/c", Blobs: []string{"x", "y"}, StartedAt: noon}
-	second := Download{ID: "a/a", Dropped: true, Blobs: []string{}, StartedAt: noon.Add(time.Second)}
+	first := Download{ID: "b/b", Revision: "r", Paused: true, Error: "why", Done: 1, Total: 2,
+		Cache: "/c", Blobs: []string{"x", "y"}, StartedAt: noon}
+	second := Download{ID: "a/a", Dropped: true, Blobs: []string{},
+		StartedAt: noon.Add(time.Second)}
 	for _, d := range []Download{second, {ID: "b/b"}, first} {
 		if err := db.SetDownload(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := db.Downloads(t.Context()); err != nil || !reflect.DeepEqual(got, []Download{first, second}) {
+	if got, err := db.Downloads(t.Context()); err != nil ||
+		!reflect.DeepEqual(got, []Download{first, second}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for range 2 {

@@ -24,7 +24,8 @@ type Model struct {
 	AddedAt        time.Time `json:"added_at"`
 	LastUsedAt     time.Time `json:"last_used_at,omitzero"`
 	LoadMS         int64     `json:"load_ms,omitzero"` // of the last load; 0 = never loaded
-	Kind           string    `json:"kind,omitzero"`    // embedding or reranker; empty if it goes on with texts
+	// embedding or reranker; empty if it generates text
+	Kind string `json:"kind,omitzero"`
 }
 
 // The sources of a model.
@@ -36,18 +37,20 @@ const (
 
 const modelColumns = "id, path, source, revision, architecture, quantization, dtype, parameters, bytes, context_length, downloaded_by_us, added_at, last_used_at, load_ms, kind"
 
-// fields are the columns in the order of modelColumns, for reading and for writing.
+// fields are the columns in the order of modelColumns, for reading and writing.
 func (m *Model) fields() []any {
 	return []any{&m.ID, &m.Path, &m.Source, &m.Revision, &m.Architecture, &m.Quantization, &m.Dtype,
-		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt), (*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind}
+		&m.Parameters, &m.Bytes, &m.ContextLength, &m.DownloadedByUs, (*stamp)(&m.AddedAt),
+		(*stamp)(&m.LastUsedAt), &m.LoadMS, &m.Kind}
 }
 
-// RegisterModel adds m to the registry or renews what is known of it, and returns the row as it now stands.
+// RegisterModel adds m to the registry or renews its row, and returns the row as it now is.
 //
-// A model is the same as a registered one if it has the same path, or if both come from the hub under the same id: then
-// id, added_at, last_used_at and load_ms stay, and the rest is taken from m. With the same path it is the same files too: then
-// downloaded_by_us stays set, and a folder that came from the hub keeps that source and its revision. A new model whose id
-// is taken gets the first free of id-2, id-3, ... AddedAt is the time now; the caller's is ignored.
+// A model is the same as a registered one if it has the same path, or if both come from the hub
+// under the same id. Then id, added_at, last_used_at and load_ms stay, and the rest is taken from
+// m. If the path is the same, downloaded_by_us also stays set, and a folder that came from the hub
+// keeps that source and its revision. A new model whose id is taken gets the first free one of
+// id-2, id-3, ... AddedAt is the time now; that of m is ignored.
 //
 // Errors: [Invalid] if the id or the source is empty.
 func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
@@ -60,18 +63,21 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 		old, err := registered(ctx, tx, m)
 		switch {
 		case err == nil:
-			m.ID, m.AddedAt, m.LastUsedAt, m.LoadMS = old.ID, old.AddedAt, old.LastUsedAt, old.LoadMS
+			m.ID, m.AddedAt, m.LastUsedAt, m.LoadMS = old.ID, old.AddedAt, old.LastUsedAt,
+				old.LoadMS
 			if m.Path == old.Path {
 				m.DownloadedByUs = m.DownloadedByUs || old.DownloadedByUs
 				if m.Source == SourceFolder {
 					m.Source, m.Revision = old.Source, old.Revision
 				}
 			}
-			_, err = tx.ExecContext(ctx, "UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
+			_, err = tx.ExecContext(ctx,
+				"UPDATE models SET ("+modelColumns+") = "+marks+" WHERE id = ?1", m.fields()...)
 		case errors.Is(err, sql.ErrNoRows):
 			m.AddedAt, m.LastUsedAt, m.LoadMS = db.clock(), time.Time{}, 0
 			if m.ID, err = freeID(ctx, tx, m.ID); err == nil {
-				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks, m.fields()...)
+				_, err = tx.ExecContext(ctx, "INSERT INTO models ("+modelColumns+") VALUES "+marks,
+					m.fields()...)
 			}
 		}
 		return err
@@ -82,18 +88,19 @@ func (db *DB) RegisterModel(ctx context.Context, m Model) (Model, error) {
 	return m, nil
 }
 
-// registered finds the row that m renews.
+// registered returns the row that m renews.
 func registered(ctx context.Context, tx *sql.Tx, m Model) (Model, error) {
 	return scanModel(tx.QueryRowContext(ctx, "SELECT "+modelColumns+` FROM models
 		WHERE (path = ?1 AND path <> '') OR (id = ?2 AND source = ?3 AND source IN ('hub', 'pocket'))
 		ORDER BY path = ?1 DESC LIMIT 1`, m.Path, m.ID, m.Source))
 }
 
-// freeID returns id, or id with the first suffix that no other model has.
+// freeID returns id, or id with the first suffix that is free.
 func freeID(ctx context.Context, tx *sql.Tx, id string) (string, error) {
 	for n, try := 2, id; ; n++ {
 		var taken bool
-		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM models WHERE id = ?)", try).Scan(&taken); err != nil || !taken {
+		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM models WHERE id = ?)",
+			try).Scan(&taken); err != nil || !taken {
 			return try, err
 		}
 		try = fmt.Sprintf("%s-%d", id, n)
@@ -106,16 +113,18 @@ func scanModel(r row) (Model, error) {
 	return m, err
 }
 
-// Model returns the model of that id, or [NotFound].
+// Model returns the model with this id. Error: [NotFound].
 func (db *DB) Model(ctx context.Context, id string) (Model, error) {
-	m, err := scanModel(db.r.QueryRowContext(ctx, "SELECT "+modelColumns+" FROM models WHERE id = ?", id))
+	m, err := scanModel(db.r.QueryRowContext(ctx,
+		"SELECT "+modelColumns+" FROM models WHERE id = ?", id))
 	return m, db.modelError("find", id, err)
 }
 
-// Models returns the whole registry, the last used first, then the last added.
+// Models returns all models, the last used first, then the last added.
 func (db *DB) Models(ctx context.Context) ([]Model, error) {
 	const op = "list models"
-	rows, err := db.r.QueryContext(ctx, "SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT "+modelColumns+" FROM models ORDER BY coalesce(last_used_at, '') DESC, added_at DESC, id")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -131,20 +140,23 @@ func (db *DB) Models(ctx context.Context) ([]Model, error) {
 	return all, db.wrap(op, rows.Err())
 }
 
-// UseModel notes that the model was used now. [NotFound] if it is not registered.
+// UseModel notes that the model was used now. Error: [NotFound].
 func (db *DB) UseModel(ctx context.Context, id string) error {
-	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id, stamp(db.clock()))
+	return db.changeModel(ctx, "use", id, "UPDATE models SET last_used_at = ?2 WHERE id = ?1", id,
+		stamp(db.clock()))
 }
 
-// TimeModel notes how long the model took to load. [NotFound] if it is not registered.
+// TimeModel notes how long the model took to load. Error: [NotFound].
 func (db *DB) TimeModel(ctx context.Context, id string, took time.Duration) error {
-	return db.changeModel(ctx, "time", id, "UPDATE models SET load_ms = ?2 WHERE id = ?1", id, max(1, took.Milliseconds()))
+	return db.changeModel(ctx, "time", id, "UPDATE models SET load_ms = ?2 WHERE id = ?1", id,
+		max(1, took.Milliseconds()))
 }
 
-// RemoveModel takes the model off the registry, with what was learned of drafting for it: another one may get its id. Its files are
-// the caller's business. [NotFound] if it is not registered.
+// RemoveModel removes the model from the registry, with what was learned about drafting for it,
+// because another model may get its id. The caller deletes its files. Error: [NotFound].
 func (db *DB) RemoveModel(ctx context.Context, id string) error {
-	for _, query := range []string{"DELETE FROM policies WHERE model = ?", "DELETE FROM drafter_readings WHERE model = ?"} {
+	for _, query := range []string{"DELETE FROM policies WHERE model = ?",
+		"DELETE FROM drafter_readings WHERE model = ?"} {
 		if _, err := db.w.ExecContext(ctx, query, id); err != nil {
 			return db.modelError("remove", id, err)
 		}

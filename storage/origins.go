@@ -6,22 +6,24 @@ import (
 	"fmt"
 )
 
-// An Origin is what a checkpoint came from, as far as the history and the chats know.
+// An Origin says where a checkpoint comes from, as far as the history and the chats know.
 type Origin struct {
-	Client string // that asked for the run which computed it
-	Title  string // of the chat that this run answered in; empty if it was no chat of Tandem's window
+	Client string // that asked for the run that computed it
+	Title  string // of the chat that this run answered in; empty if there is none
 }
 
-// Origins returns those of checkpoints, by id, of which anything is known.
+// Origins returns the origins of checkpoints, by id, as far as they are known.
 func (db *DB) Origins(ctx context.Context, ids []string) (map[string]Origin, error) {
 	const op = "find what checkpoints came from"
 	list, err := json.Marshal(ids)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := db.r.QueryContext(ctx, `SELECT c.id, coalesce(r.client, ''), coalesce((SELECT t.title FROM chat_messages m JOIN chats t ON t.id = m.chat
+	rows, err := db.r.QueryContext(ctx,
+		`SELECT c.id, coalesce(r.client, ''), coalesce((SELECT t.title FROM chat_messages m JOIN chats t ON t.id = m.chat
 			WHERE m.run = c.run AND m.run > 0 LIMIT 1), '')
-		FROM json_each(?) JOIN checkpoints c ON c.id = value LEFT JOIN runs r ON r.id = c.run WHERE c.run > 0`, string(list))
+		FROM json_each(?) JOIN checkpoints c ON c.id = value LEFT JOIN runs r ON r.id = c.run WHERE c.run > 0`,
+		string(list))
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}
@@ -40,9 +42,11 @@ func (db *DB) Origins(ctx context.Context, ids []string) (map[string]Origin, err
 	return origins, db.wrap(op, rows.Err())
 }
 
-// ResumedBy returns the run that completed the answer of one which was cut off, 0 if none did.
+// ResumedBy returns the run that completed the answer of a run that was cut off, 0 if none did.
 func (db *DB) ResumedBy(ctx context.Context, run int64) (id int64, err error) {
-	err = db.r.QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM runs WHERE resumes = ? AND resumes > 0
-		AND ended_at IS NOT NULL AND finish_reason NOT IN ('cancel', 'error', ?)`, run, FinishInterrupted).Scan(&id)
+	err = db.r.QueryRowContext(ctx,
+		`SELECT coalesce(max(id), 0) FROM runs WHERE resumes = ? AND resumes > 0
+		AND ended_at IS NOT NULL AND finish_reason NOT IN ('cancel', 'error', ?)`, run,
+		FinishInterrupted).Scan(&id)
 	return id, db.wrap(fmt.Sprintf("find what completed run %d", run), err)
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestOrigins: a checkpoint goes by the chat that its run answered in, and by the client of that run.
-func TestOrigins(t *testing.T) {
+// TestOriginsNameChatAndClient: a checkpoint has the title of the chat that its run answered in,
+// and the client of that run.
+func TestOriginsNameChatAndClient(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	begin := func(client string) int64 {
 		t.Helper()
@@ -17,8 +18,10 @@ func TestOrigins(t *testing.T) {
 		return r.ID
 	}
 	own, other, unsaid := begin("Tandem"), begin("zed"), begin("")
-	for id, run := range map[string]int64{"own": own, "other": other, "unsaid": unsaid, "gone": 99, "unknown": 0} {
-		if err := db.AddCheckpoint(ctx, Checkpoint{ID: id, Model: "m", Key: "k", Kind: "prompt", ToToken: 1, Run: run}); err != nil {
+	for id, run := range map[string]int64{"own": own, "other": other, "unsaid": unsaid, "gone": 99,
+		"unknown": 0} {
+		if err := db.AddCheckpoint(ctx, Checkpoint{ID: id, Model: "m", Key: "k", Kind: "prompt",
+			ToToken: 1, Run: run}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,9 +29,11 @@ func TestOrigins(t *testing.T) {
 	q := mustSay(t, db, Message{Chat: c.ID, Role: RoleUser, Content: "Why is the sky blue?"})
 	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "It", Run: own})
 	// What nobody generated is of no run, and so is the checkpoint of which none is known.
-	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Rayleigh.", Finish: "edited"})
+	mustSay(t, db, Message{Chat: c.ID, Parent: q.ID, Role: RoleAssistant, Content: "Rayleigh.",
+		Finish: "edited"})
 
-	got, err := db.Origins(ctx, []string{"own", "other", "unsaid", "gone", "unknown", "nothing", `"`})
+	got, err := db.Origins(ctx, []string{"own", "other", "unsaid", "gone", "unknown", "nothing",
+		`"`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +46,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestResumedBy: only what came to an end of its own has completed a run.
-func TestResumedBy(t *testing.T) {
+// TestOnlyCompletedRunsResume: only a run that was not cut off itself has completed another one.
+func TestOnlyCompletedRunsResume(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	cut, err := db.BeginRun(ctx, Run{})
 	if err != nil {

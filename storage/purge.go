@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	purgeAttempts = 50                    // before the caller goes on, and the rest is done behind its back
+	purgeAttempts = 50                    // before the caller goes on, and a goroutine tries
 	purgePause    = 20 * time.Millisecond // readers hold the log for moments
-	purgeEvery    = time.Second           // between attempts from then on
+	purgeEvery    = time.Second           // between later attempts
 	busyTimeout   = 5000                  // milliseconds that a connection waits for another
 )
 
-// removeCopies removes the copies made before migrations, whole or not, for they have what is about to be deleted. It
-// comes before that is committed: nothing is said to be gone while a copy has it. Error: [ReadOnly].
+// removeCopies removes the copies made before migrations, finished or not, because they have the
+// rows to delete. Call it before the commit, so that nothing is reported as deleted while a copy
+// has it. Error: [ReadOnly].
 func (db *DB) removeCopies(op string) error {
 	names, err := db.copies("", ".tmp")
 	for _, name := range names {
@@ -27,11 +28,14 @@ func (db *DB) removeCopies(op string) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Code: ReadOnly, Op: op, Message: fmt.Sprintf("nothing is deleted, for an old copy of the database stays beside %s: %v", db.path, err), Err: err}
+	return &Error{Code: ReadOnly, Op: op,
+		Message: fmt.Sprintf("nothing is deleted, for an old copy of the database stays beside %s: %v",
+			db.path, err), Err: err}
 }
 
-// purge removes what was deleted from the log too. It is deleted whatever becomes of that, so this is no error of the
-// call: while something reads in the log, purges goes on trying, and the next Open after a crash.
+// purge removes deleted rows from the log too. They are deleted even if that fails, so purge
+// returns no error. While something reads the log, purges goes on trying, and after a crash the
+// next Open does.
 func (db *DB) purge() {
 	if db.path == "" {
 		return
@@ -47,7 +51,8 @@ func (db *DB) purge() {
 	db.purgeLater(err)
 }
 
-// purgeLater has purges empty the log. err is why that could not be done, nil if something reads there.
+// purgeLater asks purges to empty the log. err is why it could not be emptied now, nil if something
+// reads it.
 func (db *DB) purgeLater(err error) {
 	if err != nil {
 		db.log.Warn("what was deleted is not yet out of the database's log", "error", err)
@@ -56,11 +61,11 @@ func (db *DB) purgeLater(err error) {
 	}
 	select {
 	case db.unpurged <- struct{}{}:
-	default: // it is told already
+	default: // purges has been asked already
 	}
 }
 
-// purges ends what purge could not, until the database is closed.
+// purges empties the log when purge could not, until the database is closed.
 func (db *DB) purges() {
 	tick := time.NewTicker(purgeEvery)
 	defer tick.Stop()
@@ -74,7 +79,7 @@ func (db *DB) purges() {
 			select {
 			case <-tick.C:
 			case <-db.life.Done():
-				return // with the last connection the log goes
+				return // the last connection removes the log
 			}
 			var err error
 			if done, err = db.fold(db.life); err != nil && !warned {
@@ -85,8 +90,8 @@ func (db *DB) purges() {
 	}
 }
 
-// fold moves the log into the file and empties it. It reports whether it could: not while something reads in the log, for
-// which it does not wait, as it would keep whoever wants to write.
+// fold moves the log into the file and empties it, and reports whether it did. It cannot while
+// something reads the log. It does not wait for readers, because writers would wait too.
 func (db *DB) fold(ctx context.Context) (done bool, err error) {
 	c, err := db.w.Conn(ctx)
 	if err != nil {
@@ -97,7 +102,8 @@ func (db *DB) fold(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	defer func() {
-		_, back := c.ExecContext(context.WithoutCancel(ctx), fmt.Sprintf("PRAGMA busy_timeout(%d)", busyTimeout))
+		_, back := c.ExecContext(context.WithoutCancel(ctx),
+			fmt.Sprintf("PRAGMA busy_timeout(%d)", busyTimeout))
 		err = errors.Join(err, back)
 	}()
 	var busy, log, moved int

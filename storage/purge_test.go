@@ -25,9 +25,9 @@ func secretInLog(path string) bool {
 	return err != nil && !os.IsNotExist(err) || bytes.Contains(text, []byte("the-secret"))
 }
 
-// TestDeleteChatsWhileRead: a reader that holds the log is no reason for an error, and others write meanwhile; when it
-// has gone the text goes.
-func TestDeleteChatsWhileRead(t *testing.T) {
+// TestLogIsPurgedAfterItsReader: a reader that holds the log causes no error and stops no writer.
+// The text leaves the log after the reader has.
+func TestLogIsPurgedAfterItsReader(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	c := mustChat(t, db, Chat{})
@@ -55,15 +55,16 @@ func holdLog(t *testing.T, db *sql.DB) *sql.Tx {
 	}
 	t.Cleanup(func() { _ = tx.Rollback() })
 	var n int
-	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM chats").Scan(&n); err != nil || n != 1 {
+	if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM chats").Scan(&n); err != nil ||
+		n != 1 {
 		t.Fatal(n, err)
 	}
 	return tx
 }
 
-// TestPurgeAfterRestart: what could not be emptied before the end of a process is emptied by the next one, however long
-// something reads there.
-func TestPurgeAfterRestart(t *testing.T) {
+// TestLogIsPurgedAfterRestart: the next process empties a log that the last one could not, however
+// long something reads it.
+func TestLogIsPurgedAfterRestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db := mustOpen(t, path)
 	c := mustChat(t, db, Chat{})
@@ -90,8 +91,9 @@ func TestPurgeAfterRestart(t *testing.T) {
 	awaitNoSecret(t, path)
 }
 
-// TestCopiesGoFirst: nothing is deleted while a copy of it cannot be, and a copy that was not finished is one.
-func TestCopiesGoFirst(t *testing.T) {
+// TestCopiesAreRemovedFirst: nothing is deleted while a copy of it cannot be removed, finished or
+// not.
+func TestCopiesAreRemovedFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	c := mustChat(t, db, Chat{})
@@ -110,7 +112,8 @@ func TestCopiesGoFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	forget := func() (asked bool, err error) {
-		_, err = db.Forget(ctx, Scope{Client: "c"}, func([]string) error { asked = true; return nil })
+		_, err = db.Forget(ctx, Scope{Client: "c"},
+			func([]string) error { asked = true; return nil })
 		return asked, err
 	}
 	_, err = db.DeleteChats(ctx, c.ID, keepFiles)

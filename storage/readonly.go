@@ -11,11 +11,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// OpenReadOnly opens the database at path to look into it. It changes nothing: neither schema nor runs are brought up to
-// date, and every call that writes fails with [ReadOnly]. No other process may be writing to a file that was closed.
+// OpenReadOnly opens the database at path for reading. It changes nothing: neither the schema nor
+// the runs in flight. Every call that writes fails with [ReadOnly]. If the file was closed, no
+// other process may write to it meanwhile.
 //
-// Errors: [Older] if the file is still to be migrated, [Newer] if a newer program wrote it, [Corrupt], [ReadOnly] if the
-// file cannot be opened, [Busy].
+// Errors: [Older] if the file has to be migrated first, [Newer] if a newer program wrote it,
+// [Corrupt], [ReadOnly] if the file cannot be opened, [Busy].
 func OpenReadOnly(path string) (*DB, error) {
 	const op = "open database to read"
 	db := newDB(Options{})
@@ -39,12 +40,15 @@ func OpenReadOnly(path string) (*DB, error) {
 	return db, nil
 }
 
-// checkVersion refuses a schema that is not this program's.
+// checkVersion refuses a schema that is not that of this program.
 func (db *DB) checkVersion(ctx context.Context, op string) error {
-	older := &Error{Code: Older, Op: op, Message: fmt.Sprintf("the database %s was written by an older Tandem: the next start of this one brings it up to date", db.path)}
-	// Goose would make the table.
+	older := &Error{Code: Older, Op: op,
+		Message: fmt.Sprintf("the database %s was written by an older Tandem: the next start of this one brings it up to date",
+			db.path)}
+	// Without this check goose would make its table.
 	var begun bool
-	err := db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)", goose.DefaultTablename).Scan(&begun)
+	err := db.r.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = ?)",
+		goose.DefaultTablename).Scan(&begun)
 	switch {
 	case err != nil:
 		return err

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestOpenReadOnly: a file is read and stays as it is, with what lies beside
-// it, whether or not it was closed.
-func TestOpenReadOnly(t *testing.T) {
+// TestReadOnlyChangesNoFile: a file that is read stays as it is, and so do the files beside it,
+// whether or not it was closed.
+func TestReadOnlyChangesNoFile(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"closed": func(*testing.T, string) {}, "crashed": crash,
 	} {
@@ -19,7 +19,8 @@ func TestOpenReadOnly(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "x.db")
 			db := mustOpen(t, path)
 			run, err := db.BeginRun(t.Context(), Run{})
-			if err := errors.Join(err, db.SetSetting(t.Context(), "in the file", "yes"), db.Close()); err != nil {
+			if err := errors.Join(err, db.SetSetting(t.Context(), "in the file", "yes"),
+				db.Close()); err != nil {
 				t.Fatal(err)
 			}
 			spoil(t, path)
@@ -38,7 +39,8 @@ func TestOpenReadOnly(t *testing.T) {
 				t.Errorf("setting %q, %v", v, err)
 			}
 			// crash has opened the other one before.
-			if r, err := db.Run(t.Context(), run.ID); err != nil || !r.EndedAt.IsZero() && name == "closed" {
+			if r, err := db.Run(t.Context(), run.ID); err != nil || !r.EndedAt.IsZero() &&
+				name == "closed" {
 				t.Errorf("the run in flight: %+v, %v", r, err)
 			}
 			wantCode(t, db.SetSetting(t.Context(), key, "no"), ReadOnly)
@@ -55,7 +57,7 @@ func TestOpenReadOnly(t *testing.T) {
 	}
 }
 
-func TestOpenReadOnlyErrors(t *testing.T) {
+func TestReadOnlyRefusesOtherSchemas(t *testing.T) {
 	dir := t.TempDir()
 	made := func(name string, make func(path string)) string {
 		path := filepath.Join(dir, name)
@@ -78,7 +80,8 @@ func TestOpenReadOnlyErrors(t *testing.T) {
 			}
 		}), Newer},
 		"no database": {made("text.db", func(path string) {
-			if err := os.WriteFile(path, bytes.Repeat([]byte("func main() {}\n"), 100), 0o600); err != nil {
+			if err := os.WriteFile(path, bytes.Repeat([]byte("func main() {}\n"), 100),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}), Corrupt},

@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
-// TestColumns holds records and tables together: the JSON names are the columns, in their order.
-func TestColumns(t *testing.T) {
+// TestRecordsMatchTheirTables: the JSON names of a record are the columns of its table, in their
+// order.
+func TestRecordsMatchTheirTables(t *testing.T) {
 	db := mustOpen(t, "")
-	for table, record := range map[string]any{"models": Model{}, "runs": Run{}, "checkpoints": Checkpoint{}, "benches": Bench{}, "chats": Chat{}, "chat_messages": Message{}, "model_settings": ModelSettings{}, "downloads": Download{}} {
+	for table, record := range map[string]any{"models": Model{}, "runs": Run{},
+		"checkpoints": Checkpoint{}, "benches": Bench{}, "chats": Chat{},
+		"chat_messages": Message{}, "model_settings": ModelSettings{}, "downloads": Download{}} {
 		rows, err := db.r.Query("SELECT name FROM pragma_table_info(?)", table)
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +35,8 @@ func TestColumns(t *testing.T) {
 			names = append(names, name)
 		}
 		if table == "runs" { // what no record tells
-			columns = slices.DeleteFunc(columns, func(name string) bool { return name == "forgotten" })
+			columns = slices.DeleteFunc(columns,
+				func(name string) bool { return name == "forgotten" })
 		}
 		if !slices.Equal(columns, names) {
 			t.Errorf("%s has columns\n%v, its record\n%v", table, columns, names)
@@ -40,7 +44,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// filled sets every field of a record to a value of its own, so that two columns taken for each other show.
+// filled sets every field of a record to a value of its own, so that two columns taken for each
+// other show.
 func filled[T any]() T {
 	var record T
 	v := reflect.ValueOf(&record).Elem()
@@ -89,7 +94,8 @@ func TestRunRoundTrip(t *testing.T) {
 		t.Errorf("finished as\n%+v, %v, want\n%+v", got, err, want)
 	}
 	want.Speculation = nil
-	if list, _, err := db.Runs(t.Context(), RunFilter{}); err != nil || len(list) != 1 || !reflect.DeepEqual(list[0], want) {
+	if list, _, err := db.Runs(t.Context(), RunFilter{}); err != nil || len(list) != 1 ||
+		!reflect.DeepEqual(list[0], want) {
 		t.Errorf("listed as\n%+v, %v, want\n%+v", list, err, want)
 	}
 	wantCode(t, db.FinishRun(t.Context(), want), Conflict)
@@ -115,18 +121,20 @@ func TestRunRoundTrip(t *testing.T) {
 	}
 }
 
-func TestRuns(t *testing.T) {
+func TestRunsAreListedByFilterAndPage(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range 10 {
 		r, err := db.BeginRun(t.Context(), Run{
 			StartedAt: time.Date(2026, 11, 21, 18+i, 0, 0, 0, time.UTC),
-			Model:     []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3], Endpoint: "/v1/completions",
+			Model:     []string{"a", "b"}[i%2], Client: []string{"zed", "aider", "curl"}[i%3],
+			Endpoint: "/v1/completions",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i < 8 {
-			r.FinishReason, r.Error = []string{"error", "length"}[i%2], []string{"queue_full", ""}[i%2]
+			r.FinishReason, r.Error = []string{"error", "length"}[i%2],
+				[]string{"queue_full", ""}[i%2]
 			r.Message = []string{"Try again in a second.", ""}[i%2]
 			if err := db.FinishRun(t.Context(), r); err != nil {
 				t.Fatal(err)
@@ -176,13 +184,15 @@ func TestRuns(t *testing.T) {
 			ids = append(ids, r.ID)
 		}
 		if !slices.Equal(ids, test.want) || next != test.next {
-			t.Errorf("%s: runs %v, next %d, want %v, %d", test.name, ids, next, test.want, test.next)
+			t.Errorf("%s: runs %v, next %d, want %v, %d",
+				test.name, ids, next, test.want, test.next)
 		}
 	}
 	values, err := db.RunValues(t.Context())
 	want := RunValues{
-		Models: []string{"b", "a"}, Clients: []string{"zed", "curl", "aider"}, Endpoints: []string{"/v1/completions"},
-		Finishes: []string{"length", "error"}, Days: []string{"2026-11-22", "2026-11-21"},
+		Models: []string{"b", "a"}, Clients: []string{"zed", "curl", "aider"},
+		Endpoints: []string{"/v1/completions"},
+		Finishes:  []string{"length", "error"}, Days: []string{"2026-11-22", "2026-11-21"},
 	}
 	if err != nil || !reflect.DeepEqual(values, want) {
 		t.Errorf("values %+v, %v, want %+v", values, err, want)
@@ -193,8 +203,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestVerdict: the latest is kept, by the list and by the run itself.
-func TestVerdict(t *testing.T) {
+// TestLatestVerdictIsKept: the list and the run itself have the latest verdict.
+func TestLatestVerdictIsKept(t *testing.T) {
 	db := mustOpen(t, "")
 	r, err := db.BeginRun(t.Context(), Run{})
 	if err != nil {
@@ -209,7 +219,8 @@ func TestVerdict(t *testing.T) {
 		}
 		one, err := db.Run(t.Context(), r.ID)
 		list, _, errList := db.Runs(t.Context(), RunFilter{})
-		if err != nil || errList != nil || string(one.Verdict) != verdict || string(list[0].Verdict) != verdict {
+		if err != nil || errList != nil || string(one.Verdict) != verdict ||
+			string(list[0].Verdict) != verdict {
 			t.Errorf("%s, %v; %+v, %v", one.Verdict, err, list, errList)
 		}
 	}
@@ -239,7 +250,8 @@ func TestModelRoundTrip(t *testing.T) {
 		t.Errorf("registered again as %+v, %v", got, err)
 	}
 	got, err = db.Model(t.Context(), want.ID)
-	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want || !got.LastUsedAt.After(got.AddedAt) {
+	if want.LastUsedAt = got.LastUsedAt; err != nil || got != want ||
+		!got.LastUsedAt.After(got.AddedAt) {
 		t.Errorf("read as\n%+v, %v, want\n%+v", got, err, want)
 	}
 	if err := db.RemoveModel(t.Context(), want.ID); err != nil {
@@ -251,7 +263,7 @@ func TestModelRoundTrip(t *testing.T) {
 	wantCode(t, db.UseModel(t.Context(), want.ID), NotFound)
 }
 
-func TestRegisterModel(t *testing.T) {
+func TestRegisterRenewsTheSameModel(t *testing.T) {
 	db := mustOpen(t, "")
 	steps := []struct {
 		name string
@@ -286,12 +298,14 @@ func TestRegisterModel(t *testing.T) {
 		t.Errorf("after its next revision, which others fetched, the model is %+v, %v", m, err)
 	}
 	// What is known of files stays with them.
-	ours := Model{ID: "org/name", Path: "/hub/3", Source: SourceHub, Revision: "3", DownloadedByUs: true}
+	ours := Model{ID: "org/name", Path: "/hub/3", Source: SourceHub, Revision: "3",
+		DownloadedByUs: true}
 	again := ours
 	again.DownloadedByUs = false
 	for _, m := range []Model{ours, again, {ID: "3", Path: "/hub/3", Source: SourceFolder}} {
 		got, err := db.RegisterModel(t.Context(), m)
-		if err != nil || got.ID != "org/name" || got.Source != SourceHub || got.Revision != "3" || !got.DownloadedByUs {
+		if err != nil || got.ID != "org/name" || got.Source != SourceHub || got.Revision != "3" ||
+			!got.DownloadedByUs {
 			t.Errorf("%+v is registered as %+v, %v", m, got, err)
 		}
 	}
@@ -308,7 +322,7 @@ func TestRegisterModel(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
+func TestSettingsAreSetAndRemoved(t *testing.T) {
 	db := mustOpen(t, "")
 	_, err := db.Setting(t.Context(), "model")
 	wantCode(t, err, NotFound)
@@ -327,7 +341,8 @@ func TestSettings(t *testing.T) {
 		t.Errorf("setting %q, %v after another was set", got, err)
 	}
 
-	if err := db.ChangeSettings(t.Context(), map[string]*string{"model": nil, "addr": new("x"), "none": nil}); err != nil {
+	if err := db.ChangeSettings(t.Context(), map[string]*string{"model": nil, "addr": new("x"),
+		"none": nil}); err != nil {
 		t.Fatal(err)
 	}
 	if all, err := db.Settings(t.Context()); err != nil || len(all) != 1 || all["addr"] != "x" {
@@ -335,8 +350,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestKeepRounds: how a run was decoded is kept of the newest runs.
-func TestKeepRounds(t *testing.T) {
+// TestOnlyNewestRunsKeepRounds: the newest runs keep how they were decoded.
+func TestOnlyNewestRunsKeepRounds(t *testing.T) {
 	db := mustOpen(t, "")
 	for i := range KeepRounds + 2 {
 		r, err := db.BeginRun(t.Context(), Run{Model: "m"})
@@ -349,13 +364,14 @@ func TestKeepRounds(t *testing.T) {
 		}
 	}
 	for id, kept := range map[int64]bool{1: false, 2: false, 3: true, KeepRounds + 2: true} {
-		if r, err := db.Run(t.Context(), id); err != nil || (r.Speculation != nil) != kept || r.Rounds != int(id) {
+		if r, err := db.Run(t.Context(), id); err != nil || (r.Speculation != nil) != kept ||
+			r.Rounds != int(id) {
 			t.Errorf("%d: %+v, %v", id, r, err)
 		}
 	}
 }
 
-func TestPolicies(t *testing.T) {
+func TestPolicyReplacesAnOlderOne(t *testing.T) {
 	db := mustOpen(t, "")
 	if _, err := db.Policy(t.Context(), "m", "ngram", 1024); err == nil {
 		t.Error("there is a policy nobody set")

@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// A Response is an answer that its program may ask for again, or go on from.
+// A Response is an answer that its program may ask for again, or continue.
 type Response struct {
-	ID        string
-	Owner     string          // name of the key that it was asked for with; empty = none
-	Run       int64           // with which it goes
-	Previous  string          // id of the one that it goes on from; empty = none
-	Input     json.RawMessage // what was said to the model, without that of Previous
-	Output    json.RawMessage // what it answered
-	Response  json.RawMessage // the rest of the answer: tools and instructions, which each response of a conversation has
+	ID       string
+	Owner    string          // name of the key of the request; empty = none
+	Run      int64           // that generated it; the response is deleted with it
+	Previous string          // id of the response that it continues; empty = none
+	Input    json.RawMessage // input of the request, without that of Previous
+	Output   json.RawMessage // the output of the model
+	// the rest of the body: tools and instructions, which each response of a conversation repeats
+	Response  json.RawMessage
 	CreatedAt time.Time
-	UsedAt    time.Time // when one that goes on from it was stored last, or this one was
+	UsedAt    time.Time // when this response, or the last one that continues it, was stored
 }
 
 // Limits of responses.
 const (
-	ResponsesKept = 24 * time.Hour // behind UsedAt: a conversation that goes on keeps its beginning
-	MaxResponses  = 128 << 20      // bytes of all; those used longest ago give way
-	MaxChain      = 1000           // responses that one goes on from
-	MaxChainBytes = 32 << 20       // of their inputs and outputs
+	ResponsesKept = 24 * time.Hour // after UsedAt: a conversation that goes on keeps its beginning
+	MaxResponses  = 128 << 20      // bytes of all; those unused for longest are deleted
+	MaxChain      = 1000           // responses in one conversation
+	MaxChainBytes = 32 << 20       // bytes of their inputs and outputs
 )
 
 const (
 	responseColumns = "id, owner, run, previous, created_at, used_at"
-	readable        = "owner = ? AND used_at >= ?" // by whom, and since when
+	readable        = "owner = ? AND used_at >= ?" // takes the owner, and the time of unusedSince
 )
 
 // fields are the columns in the order of responseColumns.
@@ -40,30 +41,32 @@ func (r *Response) fields() []any {
 	return []any{&r.ID, &r.Owner, &r.Run, &r.Previous, (*stamp)(&r.CreatedAt), (*stamp)(&r.UsedAt)}
 }
 
-// said are those of the texts that go on in a conversation.
+// said are the fields of the texts that a conversation goes on with.
 func (r *Response) said() []any { return []any{(*text)(&r.Input), (*text)(&r.Output)} }
 
 func (r *Response) bytes() int { return len(r.Input) + len(r.Output) + len(r.Response) }
 
-// unusedSince is how old a response's use may be.
+// unusedSince is the earliest last use of a response that is kept.
 func (db *DB) unusedSince() stamp { return stamp(db.clock().Add(-ResponsesKept)) }
 
-// chain names a response and those that it goes on from, one more than there may be: id, and how far back it is, from 0. It
-// takes the id, and what readable does.
+// chain selects a response and those that it continues, at most one more than MaxChain: the id, and
+// how far back it is, from 0. Its arguments are the id and those of readable.
 var chain = fmt.Sprintf(`WITH RECURSIVE chain (id, back) AS (SELECT ?, 0
-	UNION ALL SELECT previous, back + 1 FROM chain JOIN responses USING (id) WHERE previous <> '' AND %s LIMIT %d) `, readable, MaxChain+1)
+	UNION ALL SELECT previous, back + 1 FROM chain JOIN responses USING (id) WHERE previous <> '' AND %s LIMIT %d) `,
+	readable, MaxChain+1)
 
-// What storing a response does to the others reads none of their texts.
+// These statements change other responses when one is stored. They read no texts.
 var (
-	// useChain counts a chain as used; it takes what chain does, the time, and the owner.
+	// useChain marks a chain as used. Its arguments are those of chain, the time, and the owner.
 	useChain = chain + "UPDATE responses SET used_at = ? WHERE id IN (SELECT id FROM chain) AND owner = ?"
-	// trimResponses deletes what was used longest ago beyond so many bytes.
+	// trimResponses deletes the responses unused for longest, beyond so many bytes.
 	trimResponses = `DELETE FROM responses WHERE rowid IN (SELECT rowid FROM
 		(SELECT rowid, sum(bytes) OVER (ORDER BY used_at DESC, created_at DESC, rowid DESC) AS newer FROM responses) WHERE newer > ?)`
 )
 
-// AddResponse stores one, now. Those that it goes on from count as used. Error: [NotFound] if the key of its owner was deleted
-// meanwhile, for another one may get that name, and if its run was forgotten.
+// AddResponse stores a response with the current time, and marks those that it continues as used.
+// The ones unused for longest are deleted beyond MaxResponses. Error: [NotFound] if the key of its
+// owner was deleted, because a later key may get that name, or if its run was forgotten.
 func (db *DB) AddResponse(ctx context.Context, r Response) error {
 	r.CreatedAt = db.clock()
 	r.UsedAt = r.CreatedAt
@@ -72,19 +75,26 @@ func (db *DB) AddResponse(ctx context.Context, r Response) error {
 			return err
 		}
 		var owned bool
-		if err := tx.QueryRowContext(ctx, "SELECT ? = '' OR EXISTS (SELECT 1 FROM keys WHERE name = ?)", r.Owner, r.Owner).Scan(&owned); err != nil {
+		if err := tx.QueryRowContext(ctx,
+			"SELECT ? = '' OR EXISTS (SELECT 1 FROM keys WHERE name = ?)", r.Owner,
+			r.Owner).Scan(&owned); err != nil {
 			return err
 		}
 		if !owned {
 			return &Error{Code: NotFound, Op: "keep a response", Message: "its key was deleted"}
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO responses ("+responseColumns+", bytes) VALUES (?, ?, ?, ?, ?, ?, ?)", append(r.fields(), r.bytes())...); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"INSERT INTO responses ("+responseColumns+", bytes) VALUES (?, ?, ?, ?, ?, ?, ?)",
+			append(r.fields(), r.bytes())...); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO response_texts (input, output, response, id) VALUES (?, ?, ?, ?)", append(r.said(), (*text)(&r.Response), r.ID)...); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"INSERT INTO response_texts (input, output, response, id) VALUES (?, ?, ?, ?)",
+			append(r.said(), (*text)(&r.Response), r.ID)...); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, useChain, r.ID, r.Owner, db.unusedSince(), stamp(r.UsedAt), r.Owner); err != nil {
+		if _, err := tx.ExecContext(ctx, useChain, r.ID, r.Owner, db.unusedSince(), stamp(r.UsedAt),
+			r.Owner); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, trimResponses, MaxResponses)
@@ -93,10 +103,12 @@ func (db *DB) AddResponse(ctx context.Context, r Response) error {
 	return db.wrap("keep a response", err)
 }
 
-// Response returns an owner's response of that id, or [NotFound].
+// Response returns the owner's response with this id. Error: [NotFound].
 func (db *DB) Response(ctx context.Context, owner, id string) (Response, error) {
 	var r Response
-	err := db.r.QueryRowContext(ctx, "SELECT "+responseColumns+", input, output, response FROM responses JOIN response_texts USING (id) WHERE id = ? AND "+readable, id, owner, db.unusedSince()).
+	err := db.r.QueryRowContext(ctx,
+		"SELECT "+responseColumns+", input, output, response FROM responses JOIN response_texts USING (id) WHERE id = ? AND "+readable,
+		id, owner, db.unusedSince()).
 		Scan(append(append(r.fields(), r.said()...), (*text)(&r.Response))...)
 	return r, db.responseError("find", id, err)
 }
@@ -109,10 +121,12 @@ func (db *DB) responseError(verb, id string, err error) error {
 	return db.wrap(op, err)
 }
 
-// ResponseChain returns an owner's response and all that it goes on from, the earliest first, without what is in Response.
-// Errors: [NotFound], also if one of these is gone; [Invalid] beyond MaxChain and MaxChainBytes.
+// ResponseChain returns the owner's response and all that it continues, the earliest first, with
+// Response left out. Errors: [NotFound], also if one of them is gone; [Invalid] beyond MaxChain or
+// MaxChainBytes.
 func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, error) {
-	rows, err := db.r.QueryContext(ctx, chain+"SELECT "+responseColumns+", input, output FROM chain JOIN responses USING (id) JOIN response_texts USING (id) WHERE "+readable+" ORDER BY back DESC",
+	rows, err := db.r.QueryContext(ctx,
+		chain+"SELECT "+responseColumns+", input, output FROM chain JOIN responses USING (id) JOIN response_texts USING (id) WHERE "+readable+" ORDER BY back DESC",
 		id, owner, db.unusedSince(), owner, db.unusedSince())
 	if err != nil {
 		return nil, db.responseError("go back from", id, err)
@@ -127,7 +141,9 @@ func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, 
 		}
 		list = append(list, r)
 		if bytes += len(r.Input) + len(r.Output); bytes > MaxChainBytes || len(list) > MaxChain {
-			return nil, &Error{Code: Invalid, Op: "go back from response " + id, Message: fmt.Sprintf("what it goes on from is more than %d responses, or than %d MiB", MaxChain, MaxChainBytes>>20)}
+			return nil, &Error{Code: Invalid, Op: "go back from response " + id,
+				Message: fmt.Sprintf("what it goes on from is more than %d responses, or than %d MiB",
+					MaxChain, MaxChainBytes>>20)}
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -139,11 +155,12 @@ func (db *DB) ResponseChain(ctx context.Context, owner, id string) ([]Response, 
 	return list, nil
 }
 
-// DeleteResponse deletes an owner's response, and the copies of the database. Errors: [NotFound]; [ReadOnly] if a copy
-// cannot be removed, and then nothing is deleted.
+// DeleteResponse deletes the owner's response, and the copies of the database. Errors: [NotFound];
+// [ReadOnly] if a copy cannot be removed, and then nothing is deleted.
 func (db *DB) DeleteResponse(ctx context.Context, owner, id string) error {
 	err := db.update(ctx, func(tx *sql.Tx) error {
-		res, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND "+readable, id, owner, db.unusedSince())
+		res, err := tx.ExecContext(ctx, "DELETE FROM responses WHERE id = ? AND "+readable, id,
+			owner, db.unusedSince())
 		if err != nil {
 			return err
 		}
@@ -158,7 +175,7 @@ func (db *DB) DeleteResponse(ctx context.Context, owner, id string) error {
 	return db.responseError("delete", id, err)
 }
 
-// SweepResponses removes those that were not used for ResponsesKept, and returns how many.
+// SweepResponses deletes the responses that were not used for ResponsesKept, and returns how many.
 func (db *DB) SweepResponses(ctx context.Context) (int64, error) {
 	const op = "sweep responses"
 	res, err := db.w.ExecContext(ctx, "DELETE FROM responses WHERE used_at < ?", db.unusedSince())

@@ -19,7 +19,9 @@ func mustRespond(t *testing.T, db *DB, id, previous, owner string) Run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = db.AddResponse(t.Context(), Response{ID: id, Owner: owner, Run: r.ID, Previous: previous, Input: json.RawMessage(`["` + id + `"]`), Output: json.RawMessage(`["o"]`), Response: json.RawMessage(`{"a":1}`)})
+	err = db.AddResponse(t.Context(), Response{ID: id, Owner: owner, Run: r.ID, Previous: previous,
+		Input: json.RawMessage(`["` + id + `"]`), Output: json.RawMessage(`["o"]`),
+		Response: json.RawMessage(`{"a":1}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +43,9 @@ func ids(list []Response, err error) string {
 	return strings.Join(s, " ")
 }
 
-// TestResponses: a response is found by who asked for it, with all that it goes on
-// from, for a day behind its last use.
-func TestResponses(t *testing.T) {
+// TestResponseIsFoundByItsOwner: a response is found by its owner, with all that it continues, for
+// a day after its last use.
+func TestResponseIsFoundByItsOwner(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	db, err := Open("", Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -59,7 +61,9 @@ func TestResponses(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mustRespond(t, db, "a", "", "zed")
-	want := Response{ID: "a", Owner: "zed", Run: r.ID, Input: json.RawMessage(`["a"]`), Output: json.RawMessage(`["o"]`), Response: json.RawMessage(`{"a":1}`), CreatedAt: now, UsedAt: now}
+	want := Response{ID: "a", Owner: "zed", Run: r.ID, Input: json.RawMessage(`["a"]`),
+		Output: json.RawMessage(`["o"]`), Response: json.RawMessage(`{"a":1}`), CreatedAt: now,
+		UsedAt: now}
 	if got, err := db.Response(ctx, "zed", "a"); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v %v, want %v", got, err, want)
 	}
@@ -121,14 +125,16 @@ func TestResponses(t *testing.T) {
 	}
 	_, err = db.Response(ctx, "zed", "d")
 	wantCode(t, err, NotFound)
-	wantCode(t, db.AddResponse(ctx, Response{ID: "late", Owner: "zed", Run: r.ID, Input: json.RawMessage("[]"), Response: json.RawMessage("{}")}), NotFound)
+	wantCode(t, db.AddResponse(ctx, Response{ID: "late", Owner: "zed", Run: r.ID,
+		Input: json.RawMessage("[]"), Response: json.RawMessage("{}")}), NotFound)
 	if _, err := db.Response(ctx, "", "mine"); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestResponseLimits: the oldest give way, and no chain is longer than it may be.
-func TestResponseLimits(t *testing.T) {
+// TestOldestResponsesAreDeleted: beyond the limits the oldest responses are deleted, and a longer
+// chain is refused.
+func TestOldestResponsesAreDeleted(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	r, err := db.BeginRun(ctx, Run{})
 	if err != nil {
@@ -137,7 +143,8 @@ func TestResponseLimits(t *testing.T) {
 	const size, most = MaxChainBytes / 2, MaxResponses / (MaxChainBytes / 2)
 	add := func(i int) {
 		t.Helper()
-		x := Response{ID: fmt.Sprint(i), Run: r.ID, Input: json.RawMessage("[]"), Output: json.RawMessage(strings.Repeat("x", size-2))}
+		x := Response{ID: fmt.Sprint(i), Run: r.ID, Input: json.RawMessage("[]"),
+			Output: json.RawMessage(strings.Repeat("x", size-2))}
 		if i%2 == 1 {
 			x.Previous = fmt.Sprint(i - 1)
 		}
@@ -160,7 +167,8 @@ func TestResponseLimits(t *testing.T) {
 	if _, err := db.ResponseChain(ctx, "", "3"); err != nil {
 		t.Errorf("a chain as long as it may be: %v", err)
 	}
-	if err := db.AddResponse(ctx, Response{ID: "more", Run: r.ID, Previous: "3", Input: json.RawMessage("[]")}); err != nil {
+	if err := db.AddResponse(ctx, Response{ID: "more", Run: r.ID, Previous: "3",
+		Input: json.RawMessage("[]")}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = db.ResponseChain(ctx, "", "more")
@@ -169,21 +177,23 @@ func TestResponseLimits(t *testing.T) {
 	previous := ""
 	for i := range MaxChain + 1 {
 		id := fmt.Sprint("link", i)
-		if err := db.AddResponse(ctx, Response{ID: id, Run: r.ID, Previous: previous, Input: json.RawMessage("[]")}); err != nil {
+		if err := db.AddResponse(ctx, Response{ID: id, Run: r.ID, Previous: previous,
+			Input: json.RawMessage("[]")}); err != nil {
 			t.Fatal(err)
 		}
 		previous = id
 	}
-	if list, err := db.ResponseChain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil || len(list) != MaxChain {
+	if list, err := db.ResponseChain(ctx, "", fmt.Sprint("link", MaxChain-1)); err != nil ||
+		len(list) != MaxChain {
 		t.Errorf("%d responses, %v", len(list), err)
 	}
 	_, err = db.ResponseChain(ctx, "", previous)
 	wantCode(t, err, Invalid)
 }
 
-// TestForgetResponses: they go with their runs, and nothing of them is left in the
-// files, nor of one that was deleted.
-func TestForgetResponses(t *testing.T) {
+// TestForgottenResponsesLeaveNoText: responses go with their runs, and the files have no text of
+// them, nor of a deleted one.
+func TestForgottenResponsesLeaveNoText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tandem.db")
 	db, ctx := mustOpen(t, path), t.Context()
 	secret := func(word string) json.RawMessage {
@@ -194,14 +204,16 @@ func TestForgetResponses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.AddResponse(ctx, Response{ID: fmt.Sprint(i), Run: r.ID, Input: secret(word), Output: secret(word), Response: secret(word)}); err != nil {
+		if err := db.AddResponse(ctx, Response{ID: fmt.Sprint(i), Run: r.ID, Input: secret(word),
+			Output: secret(word), Response: secret(word)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.FinishRun(ctx, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if out, err := db.Forget(ctx, Scope{Client: "forgotten"}, func([]string) error { return nil }); err != nil || out.Runs != 1 {
+	if out, err := db.Forget(ctx, Scope{Client: "forgotten"},
+		func([]string) error { return nil }); err != nil || out.Runs != 1 {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if err := db.DeleteResponse(ctx, "", "1"); err != nil {
@@ -225,9 +237,9 @@ func TestForgetResponses(t *testing.T) {
 	}
 }
 
-// TestResponseTexts: of a conversation what was said counts, and comes back; what every response
-// of it has, tools and instructions, does neither. Nor does storing one read any text.
-func TestResponseTexts(t *testing.T) {
+// TestChainLeavesOutRepeatedTexts: a chain counts and returns inputs and outputs, but not the tools
+// and instructions that each response repeats. Storing a response reads no text.
+func TestChainLeavesOutRepeatedTexts(t *testing.T) {
 	db, ctx := mustOpen(t, ""), t.Context()
 	r, err := db.BeginRun(ctx, Run{})
 	if err != nil {
@@ -235,7 +247,8 @@ func TestResponseTexts(t *testing.T) {
 	}
 	tools, previous := json.RawMessage(strings.Repeat("t", MaxChainBytes/8)), ""
 	for i := range 12 {
-		x := Response{ID: fmt.Sprint(i), Run: r.ID, Previous: previous, Input: json.RawMessage("in"), Output: json.RawMessage("out"), Response: tools}
+		x := Response{ID: fmt.Sprint(i), Run: r.ID, Previous: previous,
+			Input: json.RawMessage("in"), Output: json.RawMessage("out"), Response: tools}
 		if err := db.AddResponse(ctx, x); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +260,8 @@ func TestResponseTexts(t *testing.T) {
 	}
 	for _, x := range list {
 		if string(x.Input) != "in" || string(x.Output) != "out" || x.Response != nil {
-			t.Errorf("%s has %d, %d and %d bytes", x.ID, len(x.Input), len(x.Output), len(x.Response))
+			t.Errorf("%s has %d, %d and %d bytes",
+				x.ID, len(x.Input), len(x.Output), len(x.Response))
 		}
 	}
 	for statement, args := range map[string][]any{
@@ -270,11 +284,14 @@ func TestResponseTexts(t *testing.T) {
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(plan, "SCAN responses\n") || strings.Contains(plan, "SCAN response_texts") || statement == trimResponses && !strings.Contains(plan, "SCAN responses USING COVERING INDEX responses_used") {
+		if strings.Contains(plan, "SCAN responses\n") ||
+			strings.Contains(plan, "SCAN response_texts") || statement == trimResponses &&
+			!strings.Contains(plan, "SCAN responses USING COVERING INDEX responses_used") {
 			t.Errorf("%s\nreads\n%s", statement, plan)
 		}
 	}
-	rows, err := db.r.QueryContext(ctx, "SELECT name FROM pragma_table_info('responses') WHERE name IN ('input', 'output', 'response')")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT name FROM pragma_table_info('responses') WHERE name IN ('input', 'output', 'response')")
 	if err != nil {
 		t.Fatal(err)
 	}

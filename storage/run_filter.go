@@ -11,27 +11,29 @@ const (
 	MaxRunsLimit     = 1000
 )
 
-// MaxRunValues bounds what is listed of one column to filter by, the latest.
+// MaxRunValues is how many values of one column RunValues lists at most.
 const MaxRunValues = 100
 
-// FinishRunning stands for runs in flight where runs are chosen by their finish reason.
+// FinishRunning selects runs in flight where runs are selected by their finish reason.
 const FinishRunning = "running"
 
 // FinishError is the finish reason of runs that failed.
 const FinishError = "error"
 
-// A RunFilter chooses runs. The zero value means the newest of all; each field that is not empty narrows it.
+// A RunFilter selects runs. The zero value selects the newest runs; each field that is not empty
+// narrows the selection.
 type RunFilter struct {
 	Limit  int   // DefaultRunsLimit if 0, at most MaxRunsLimit
 	Before int64 // cursor: only runs with a smaller id
 
 	Model, Client, Endpoint string // exact
 	Finish                  string // finish reason, or FinishRunning
-	Day                     string // of the start, as YYYY-MM-DD, where this machine is
-	Search                  string // in any column of words, or in the time of the start, whatever its case
+	Day                     string // of the start, as YYYY-MM-DD, in local time
+	// in any text column, or in the time of the start, without regard to case
+	Search string
 
-	Since  time.Time // that began then or later; zero = whenever
-	Failed bool      // that failed, or were interrupted
+	Since  time.Time // earliest start; zero = any
+	Failed bool      // only runs that failed or were interrupted
 }
 
 // where is the condition on runs.
@@ -47,7 +49,8 @@ func (f RunFilter) where() (string, []any) {
 	and("endpoint = ?", f.Endpoint)
 	and("iif(ended_at IS NULL, '"+FinishRunning+"', finish_reason) = ?", f.Finish)
 	and(day("started_at")+" = ?", f.Day)
-	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, started_at)), lower(?)) > 0", f.Search)
+	and("instr(lower(concat_ws(char(10), client, endpoint, model, drafter, finish_reason, error, message, started_at)), lower(?)) > 0",
+		f.Search)
 	if f.Before != 0 {
 		list, args = append(list, "id < ?"), append(args, f.Before)
 	}
@@ -60,19 +63,23 @@ func (f RunFilter) where() (string, []any) {
 	return strings.Join(list, " AND "), args
 }
 
-// Runs returns the chosen runs, newest first and without Speculation, and the cursor to pass as Before for the next page: 0 at the end.
+// Runs returns the selected runs, the newest first and without Speculation, and the cursor to pass
+// as Before for the next page, 0 at the end. Error: [Invalid] for a negative limit or cursor.
 func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, err error) {
 	const op = "list runs"
 	if f.Limit < 0 || f.Before < 0 {
-		return nil, 0, &Error{Code: Invalid, Op: op, Message: "limit and cursor may not be negative"}
+		return nil, 0, &Error{Code: Invalid, Op: op,
+			Message: "limit and cursor may not be negative"}
 	}
 	limit := min(f.Limit, MaxRunsLimit)
 	if limit == 0 {
 		limit = DefaultRunsLimit
 	}
 	where, args := f.where()
-	// One row more than asked for tells whether there is a next page.
-	rows, err := db.r.QueryContext(ctx, "SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY id DESC LIMIT ?", append(args, limit+1)...)
+	// The query asks for one row more, to know whether there is a next page.
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, started_at, "+runFigures+", '', "+runTexts+" FROM runs WHERE "+where+" ORDER BY id DESC LIMIT ?",
+		append(args, limit+1)...)
 	if err != nil {
 		return nil, 0, db.wrap(op, err)
 	}
@@ -94,12 +101,13 @@ func (db *DB) Runs(ctx context.Context, f RunFilter) (runs []Run, next int64, er
 	return runs, next, nil
 }
 
-// RunValues are what there is to choose runs by: of each column the values that occur, the latest first, MaxRunValues at most.
+// RunValues are the values to select runs by: those that each column has, the latest first, at most
+// MaxRunValues.
 type RunValues struct {
 	Models, Clients, Endpoints, Finishes, Days []string
 }
 
-// RunValues returns those of the history.
+// RunValues returns the values of the history.
 func (db *DB) RunValues(ctx context.Context) (v RunValues, err error) {
 	for _, c := range []struct {
 		column string
@@ -107,14 +115,16 @@ func (db *DB) RunValues(ctx context.Context) (v RunValues, err error) {
 	}{
 		{"model", &v.Models}, {"client", &v.Clients}, {"endpoint", &v.Endpoints}, {"finish_reason", &v.Finishes}, {day("started_at"), &v.Days},
 	} {
-		if *c.values, err = db.texts(ctx, "SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?", MaxRunValues); err != nil {
+		if *c.values, err = db.texts(ctx,
+			"SELECT "+c.column+" AS value FROM runs WHERE value <> '' GROUP BY value ORDER BY max(id) DESC LIMIT ?",
+			MaxRunValues); err != nil {
 			return RunValues{}, db.wrap("list what runs differ in", err)
 		}
 	}
 	return v, nil
 }
 
-// texts returns the one column of a query.
+// texts returns the only column of a query.
 func (db *DB) texts(ctx context.Context, query string, args ...any) (list []string, err error) {
 	rows, err := db.r.QueryContext(ctx, query, args...)
 	if err != nil {

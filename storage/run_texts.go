@@ -10,36 +10,43 @@ import (
 	"time"
 )
 
-// A RunText is what is needed to complete a run's answer, or to compute it again.
+// A RunText has what it takes to complete a run's answer, or to compute it again.
 type RunText struct {
 	Run     int64
-	Model   string          // the run's row has it only once the run has ended
-	Key     string          // of the model as it was loaded, see Checkpoint
+	Model   string          // set while in flight, when the run's row has no model yet
+	Key     string          // of the model as it was loaded; see Checkpoint
 	Request json.RawMessage // the body; nil once the run has ended, unless it was interrupted
 	Prompt  int             // tokens of the prompt
-	File    string          // id of the checkpoint that has the beginning of the text; empty = Tail has all of it
-	Tokens  int             // of the text that are in it
-	Tail    []byte          // the tokens behind them, int32 little-endian; nil until the run has ended, or if they are too many
-	Replay  json.RawMessage // how they were generated
+	// id of the checkpoint with the beginning of the text; empty = Tail has the whole text
+	File   string
+	Tokens int // of the text that File has
+	// the tokens after them, int32 little-endian; nil while in flight, or if there are too many
+	Tail   []byte
+	Replay json.RawMessage // how the answer was generated
 }
 
-// SetRunText stores a run's text in place of an earlier one. Of a run that was forgotten while it was in flight nothing is stored.
+// SetRunText stores a run's text in place of an earlier one. For a run that was forgotten while in
+// flight it stores nothing and returns nil.
 func (db *DB) SetRunText(ctx context.Context, t RunText) error {
-	// As a text: an empty blob is read back as NULL.
+	// The tail is stored as text, because an empty blob is read back as NULL.
 	tail := sql.NullString{String: base64.StdEncoding.EncodeToString(t.Tail), Valid: t.Tail != nil}
-	_, err := db.w.ExecContext(ctx, `INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
+	_, err := db.w.ExecContext(ctx,
+		`INSERT OR REPLACE INTO run_texts (run, model, key, request, prompt, file, tokens, tail, replay) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?
 		WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ? AND forgotten = `+ownForgotten+")",
-		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay), t.Run)
+		t.Run, t.Model, t.Key, text(t.Request), t.Prompt, t.File, t.Tokens, tail, text(t.Replay),
+		t.Run)
 	return db.wrap("keep the text of a run", err)
 }
 
-// RunText returns the one of a run, or [NotFound].
+// RunText returns the text of a run. Error: [NotFound].
 func (db *DB) RunText(ctx context.Context, run int64) (RunText, error) {
 	op := fmt.Sprintf("find the text of run %d", run)
 	t := RunText{Run: run}
 	var tail sql.NullString
-	err := db.r.QueryRowContext(ctx, "SELECT model, key, request, prompt, file, tokens, tail, replay FROM run_texts WHERE run = ?", run).
-		Scan(&t.Model, &t.Key, (*text)(&t.Request), &t.Prompt, &t.File, &t.Tokens, &tail, (*text)(&t.Replay))
+	err := db.r.QueryRowContext(ctx,
+		"SELECT model, key, request, prompt, file, tokens, tail, replay FROM run_texts WHERE run = ?", run).
+		Scan(&t.Model, &t.Key, (*text)(&t.Request), &t.Prompt, &t.File, &t.Tokens, &tail,
+			(*text)(&t.Replay))
 	if err == nil && tail.Valid {
 		t.Tail, err = base64.StdEncoding.DecodeString(tail.String)
 	}
@@ -55,16 +62,15 @@ func (db *DB) DropRunText(ctx context.Context, run int64) error {
 	return db.wrap("forget the text of a run", err)
 }
 
-// A verdict may name the two tokens at which an answer was another one.
+// A verdict may name the two tokens where the answers differ.
 const (
 	verdictHasText     = "verdict <> '' AND (verdict ->> '$.answered' <> '' OR verdict ->> '$.now' <> '')"
 	verdictWithoutText = "json_set(json_remove(verdict, '$.answered', '$.now'), '$.forgotten', json('true'))"
 )
 
-// SweepRunTexts removes the texts of runs that ended before a moment, and those of
-// runs that were interrupted before another. It returns how many.
-// The tokens that verdicts name, answered and now, go with the texts they are of, and so do those at which a prompt parted
-// from another text.
+// SweepRunTexts deletes the texts of runs that ended before ended, and of interrupted runs that
+// ended before cutOff, and returns how many. With them go the tokens that their verdicts name, and
+// the tokens where a prompt parted from another text.
 func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int64, err error) {
 	err = db.update(ctx, func(tx *sql.Tx) error {
 		res, err := tx.ExecContext(ctx, `DELETE FROM run_texts WHERE run IN (
@@ -76,37 +82,42 @@ func (db *DB) SweepRunTexts(ctx context.Context, ended, cutOff time.Time) (n int
 		if n, err = res.RowsAffected(); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE runs SET parted = '' WHERE parted <> '' AND ended_at < ?", stamp(ended)); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"UPDATE runs SET parted = '' WHERE parted <> '' AND ended_at < ?",
+			stamp(ended)); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE runs SET verdict = "+verdictWithoutText+" WHERE ended_at < ? AND "+verdictHasText+
-			" AND id NOT IN (SELECT run FROM run_texts)", stamp(ended))
+		_, err = tx.ExecContext(ctx,
+			"UPDATE runs SET verdict = "+verdictWithoutText+" WHERE ended_at < ? AND "+verdictHasText+
+				" AND id NOT IN (SELECT run FROM run_texts)", stamp(ended))
 		return err
 	})
 	return n, db.wrap("sweep the texts of runs", err)
 }
 
-// A Scope is what to forget. What is not empty narrows it; one of them at least is not.
+// A Scope says what to forget. Each field that is not empty narrows it; at least one must be set.
 type Scope struct {
 	Model  string
 	Client string
-	Day    string // of the start, as YYYY-MM-DD, where this machine is
+	Day    string // of the start, as YYYY-MM-DD, in local time
 }
 
 // where is the condition on runs.
 func (s Scope) where() (string, []any) {
-	return "(model = ? OR ? = '') AND (client = ? OR ? = '') AND (" + day("started_at") + " = ? OR ? = '')",
+	return "(model = ? OR ? = '') AND (client = ? OR ? = '') AND (" + day("started_at") +
+			" = ? OR ? = '')",
 		[]any{s.Model, s.Model, s.Client, s.Client, s.Day, s.Day}
 }
 
-// tree is the query for the checkpoints that go with a scope, those of which the files are gone included: id, whether the
-// file is there, and its bytes.
+// tree is the query for the checkpoints that go with a scope, with those whose files are gone: the
+// id, whether the file is there, and its bytes.
 func (s Scope) tree() (string, []any) {
 	where, args := s.where()
-	// Rows of what is gone as well: they have a digest of the text.
+	// Rows of files that are gone are included, because they have a digest of the text.
 	seed := "SELECT id FROM checkpoints WHERE run IN (SELECT id FROM runs WHERE " + where + ")"
 	flying, more := s.inFlight()
-	seed += " UNION SELECT id FROM checkpoints WHERE (model = ? OR ? = '') AND run IN (SELECT id FROM runs WHERE " + flying + ")"
+	seed += " UNION SELECT id FROM checkpoints WHERE (model = ? OR ? = '') AND run IN (SELECT id FROM runs WHERE " +
+		flying + ")"
 	args = append(append(args, s.Model, s.Model), more...)
 	if s.Model != "" && s == (Scope{Model: s.Model}) {
 		seed += " UNION SELECT id FROM checkpoints WHERE model = ?"
@@ -116,41 +127,57 @@ func (s Scope) tree() (string, []any) {
 		" UNION SELECT c.id FROM checkpoints c JOIN tree ON c.parent = tree.id) SELECT id, gone = '' AS there, bytes FROM checkpoints WHERE id IN tree", args
 }
 
-// Forgotten counts what is gone, or would be.
+// Forgotten counts what was forgotten, or would be.
 type Forgotten struct {
 	Runs        int
-	Checkpoints []string // ids of those whose files were there
+	Checkpoints []string // ids of the checkpoints whose files were there
 	Bytes       int64    // of these files
-	InFlight    int      // runs that stay, for they have not ended
+	InFlight    int      // runs that stay, because they have not ended
 }
 
-// WouldForget counts what [DB.Forget] would remove. Checkpoints are not named.
-func (db *DB) WouldForget(ctx context.Context, s Scope) (out Forgotten, checkpoints int, err error) {
+// WouldForget counts what [DB.Forget] would remove, without the ids of checkpoints. Error:
+// [Invalid] for an empty scope.
+func (db *DB) WouldForget(ctx context.Context, s Scope) (
+	out Forgotten, checkpoints int, err error) {
 	const op = "look what would be forgotten"
 	if s == (Scope{}) {
 		return out, 0, &Error{Code: Invalid, Op: op, Message: "name a model, a client or a day"}
 	}
 	tree, args := s.tree()
-	err = db.r.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(bytes), 0) FROM ("+tree+") WHERE there", args...).Scan(&checkpoints, &out.Bytes)
+	err = db.r.QueryRowContext(ctx,
+		"SELECT count(*), coalesce(sum(bytes), 0) FROM ("+tree+") WHERE there",
+		args...).Scan(&checkpoints, &out.Bytes)
 	if err == nil {
 		where, args := s.where()
 		flying, more := s.inFlight()
-		err = db.r.QueryRowContext(ctx, "SELECT (SELECT count(ended_at) FROM runs WHERE "+where+"), (SELECT count(*) FROM runs WHERE "+flying+")", append(args, more...)...).
+		err = db.r.QueryRowContext(ctx,
+			"SELECT (SELECT count(ended_at) FROM runs WHERE "+where+"), (SELECT count(*) FROM runs WHERE "+flying+")",
+			append(args, more...)...).
 			Scan(&out.Runs, &out.InFlight)
 	}
 	return out, checkpoints, db.wrap(op, err)
 }
 
-// Forget removes the history of a scope, what was kept of its texts, and the rows of checkpoints: of those that its runs
-// computed, of all that go on from these, and, where a model is the whole scope, of all of that model's. Runs in flight
-// stay, and what is stored for them from then on is dropped. Tokens of texts that others' prompts parted from go with it, and
-// so do the copies that were made before migrations; these go first, then remove deletes the files of checkpoints: if either
-// fails, nothing is forgotten.
-// Behind a Forget that did not fail only the database's log may have a text, while something reads there; then it goes.
-func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) error) (Forgotten, error) {
+// Forget deletes the history of a scope:
+//
+//   - its runs that have ended, and the texts of all its runs;
+//   - the rows of the checkpoints that its runs computed, and of all that go on from these; if the
+//     scope is a model alone, the rows of all checkpoints of the model;
+//   - the tokens where prompts parted from other texts;
+//   - the copies made before migrations.
+//
+// Runs in flight stay; they store nothing from then on. The copies go first, then remove deletes
+// the files of checkpoints. Errors: [Invalid] for an empty scope; [ReadOnly] if a copy cannot be
+// removed; the error of remove. After an error nothing is forgotten.
+//
+// After a Forget without an error only the database's log may still have a text, and only while
+// something reads the log.
+func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) error) (
+	Forgotten, error) {
 	const op = "forget runs"
 	if s == (Scope{}) {
-		return Forgotten{}, &Error{Code: Invalid, Op: op, Message: "name a model, a client or a day"}
+		return Forgotten{}, &Error{Code: Invalid, Op: op,
+			Message: "name a model, a client or a day"}
 	}
 	var out Forgotten
 	err := db.update(ctx, func(tx *sql.Tx) error {
@@ -183,12 +210,14 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 			return err
 		}
 		for _, id := range all {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?", id); err != nil {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM checkpoints WHERE id = ?",
+				id); err != nil {
 				return err
 			}
 		}
 		where, args := s.where()
-		res, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE ended_at IS NOT NULL AND "+where, args...)
+		res, err := tx.ExecContext(ctx, "DELETE FROM runs WHERE ended_at IS NOT NULL AND "+where,
+			args...)
 		if err != nil {
 			return err
 		}
@@ -196,7 +225,8 @@ func (db *DB) Forget(ctx context.Context, s Scope, remove func(ids []string) err
 		if out.Runs = int(n); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "UPDATE runs SET parted = '' WHERE parted <> ''"); err != nil {
+		if _, err := tx.ExecContext(ctx,
+			"UPDATE runs SET parted = '' WHERE parted <> ''"); err != nil {
 			return err
 		}
 		out.InFlight, err = s.forgetInFlight(ctx, tx)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Setting returns the value of a setting, or [NotFound] if it was never set.
+// Setting returns the value of a setting. Error: [NotFound] if it is not set.
 func (db *DB) Setting(ctx context.Context, key string) (string, error) {
 	var value string
 	err := db.r.QueryRowContext(ctx, "SELECT value FROM settings WHERE key = ?", key).Scan(&value)
 	return value, db.wrap(fmt.Sprintf("read setting %q", key), err)
 }
 
-// Settings returns all that are set.
+// Settings returns all settings that are set.
 func (db *DB) Settings(ctx context.Context) (map[string]string, error) {
 	const op = "read the settings"
 	rows, err := db.r.QueryContext(ctx, "SELECT key, value FROM settings")
@@ -37,8 +37,8 @@ func (db *DB) SetSetting(ctx context.Context, key, value string) error {
 	return db.ChangeSettings(ctx, map[string]*string{key: &value})
 }
 
-// ChangeSettings sets settings and removes those whose value is nil, all of them
-// or none.
+// ChangeSettings sets settings, and removes those whose value is nil. After an error none is
+// changed.
 func (db *DB) ChangeSettings(ctx context.Context, change map[string]*string) error {
 	err := db.update(ctx, func(tx *sql.Tx) error {
 		for key, value := range change {

@@ -19,7 +19,7 @@ import (
 // readers is the number of connections for reading.
 const readers = 4
 
-// Options of [Open]. The zero value is useful.
+// Options of [Open]. The zero value is usable.
 type Options struct {
 	Now    func() time.Time // time.Now if nil
 	Logger *slog.Logger     // discards if nil
@@ -35,16 +35,17 @@ type DB struct {
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc
-	unpurged chan struct{}  // told that what was deleted is still in the log, see purge
+	unpurged chan struct{}  // told that deleted rows are still in the log; see purge
 	working  sync.WaitGroup // purges
 }
 
-// Open opens the database at path, creating it with mode 0600 if it is missing (its folder must exist), checks it if it
-// was not closed, brings its schema up to date, and marks the runs that an earlier process left open as interrupted.
-// An empty path gives a database in memory that ends with Close.
+// Open opens the database at path. It creates a missing file with mode 0600, in a folder that must
+// exist. It checks a file that was not closed, brings the schema up to date, and marks the runs
+// that an earlier process left in flight as interrupted. An empty path opens a database in memory,
+// which ends with Close. The caller closes the DB.
 //
-// Errors: [Corrupt] if the file is damaged (it is not touched), [Newer] if a newer program wrote it, [ReadOnly], [Full],
-// [Busy] if another program writes to it for more than five seconds.
+// Errors: [Corrupt] if the file is damaged (it stays as it is), [Newer] if a newer program wrote
+// it, [ReadOnly], [Full], [Busy] if another program writes to it for more than five seconds.
 func Open(path string, opts Options) (*DB, error) {
 	db := newDB(opts)
 	if path != "" {
@@ -60,7 +61,7 @@ func Open(path string, opts Options) (*DB, error) {
 	return db, nil
 }
 
-// newDB returns one that has no file yet.
+// newDB returns a DB that has no file yet.
 func newDB(opts Options) *DB {
 	db := &DB{now: opts.Now, log: opts.Logger, unpurged: make(chan struct{}, 1)}
 	db.life, db.end = context.WithCancel(context.Background())
@@ -103,7 +104,7 @@ func (db *DB) open(ctx context.Context) error {
 	if err := db.interruptRuns(ctx); err != nil {
 		return err
 	}
-	if done, err := db.fold(ctx); !done { // after a crash the log may hold what was deleted
+	if done, err := db.fold(ctx); !done { // after a crash the log may have deleted rows
 		db.purgeLater(err)
 	}
 	if db.r, err = sql.Open("sqlite", db.dsn("_pragma=query_only(1)")); err != nil {
@@ -115,13 +116,16 @@ func (db *DB) open(ctx context.Context) error {
 	return db.r.PingContext(ctx)
 }
 
-// dsn is the address of the file with the settings that every connection shares.
+// dsn returns the address of the file, with the settings that all connections share.
 func (db *DB) dsn(extra string) string {
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path),
+		RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busyTimeout) +
+			"&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=secure_delete(1)&" + extra}
 	return u.String()
 }
 
-// touch creates the file owner-only, and makes an existing one so: SQLite gives its -wal and -shm the same mode.
+// touch creates the file with mode 0600, and gives an existing one this mode. SQLite gives its -wal
+// and -shm files the same mode.
 func (db *DB) touch() error {
 	f, err := os.OpenFile(db.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
@@ -129,18 +133,23 @@ func (db *DB) touch() error {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Code: ReadOnly, Op: "open database", Message: "the folder " + filepath.Dir(db.path) + " does not exist: create it first", Err: err}
+		return &Error{Code: ReadOnly, Op: "open database", Message: "the folder " +
+			filepath.Dir(db.path) + " does not exist: create it first", Err: err}
 	case errors.Is(err, fs.ErrPermission):
-		return &Error{Code: ReadOnly, Op: "open database", Message: "the database " + db.path + " cannot be opened for writing: check the permissions of the file and its folder", Err: err}
+		return &Error{Code: ReadOnly, Op: "open database", Message: "the database " + db.path +
+			" cannot be opened for writing: check the permissions of the file and its folder",
+			Err: err}
 	}
 	return err
 }
 
-// check reads the whole of a file that was not closed. The connection is read-only, so that neither the file nor its log
-// changes if the check fails: a writer would fold the log into the file as it closes.
+// check reads the whole of a file that was not closed. Its connection is read-only, because a
+// writer would fold the log into the file as it closes. So neither the file nor its log changes if
+// the check fails.
 func (db *DB) check(ctx context.Context) error {
 	db.log.Info("the database was not closed; checking it", "path", db.path)
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(db.path),
+		RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
 	ro, err := sql.Open("sqlite", u.String())
 	if err != nil {
 		return err
@@ -156,7 +165,7 @@ func (db *DB) check(ctx context.Context) error {
 	return nil
 }
 
-// Integrity reads the whole file and returns the first thing that is wrong with it, empty if nothing is.
+// Integrity reads the whole file and returns the first problem, empty if there is none.
 func (db *DB) Integrity(ctx context.Context) (problem string, err error) {
 	problem, err = integrity(ctx, db.r)
 	return problem, db.wrap("check database", err)
@@ -170,7 +179,8 @@ func integrity(ctx context.Context, db *sql.DB) (problem string, err error) {
 	return problem, err
 }
 
-// Close waits for calls in progress and closes the file. The writer goes last: it folds the log into the file.
+// Close waits for calls in progress and closes the file. The writer closes last, because it folds
+// the log into the file.
 func (db *DB) Close() error {
 	db.end()
 	db.working.Wait()
@@ -184,7 +194,7 @@ func (db *DB) Close() error {
 	return db.wrap("close database", errors.Join(errs...))
 }
 
-// update runs f in one write transaction, which is rolled back if f fails.
+// update runs f in one write transaction, and rolls it back if f fails.
 func (db *DB) update(ctx context.Context, f func(tx *sql.Tx) error) error {
 	tx, err := db.w.BeginTx(ctx, nil)
 	if err != nil {
@@ -197,5 +207,5 @@ func (db *DB) update(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// A row is what [sql.Row] and [sql.Rows] have in common.
+// A row is a [sql.Row] or a [sql.Rows].
 type row interface{ Scan(dest ...any) error }

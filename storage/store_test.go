@@ -35,7 +35,8 @@ func ticking() func() time.Time {
 
 func mustOpen(t *testing.T, path string) *DB {
 	t.Helper()
-	db, err := Open(path, Options{Now: ticking(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	db, err := Open(path, Options{Now: ticking(),
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,8 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 	return e
 }
 
-// files hashes what stands at path and beside it, the shared-memory index left out: it holds no data.
+// files hashes what stands at path and beside it, the shared-memory index left out: it holds no
+// data.
 func files(t *testing.T, path string) string {
 	t.Helper()
 	h := sha256.New()
@@ -73,7 +75,7 @@ func files(t *testing.T, path string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-func TestOpenOwnerOnly(t *testing.T) {
+func TestFileIsOwnerOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a b?#%41.db") // characters that mean something in a URI
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -91,9 +93,11 @@ func TestOpenOwnerOnly(t *testing.T) {
 			t.Errorf("%s has mode %o, want 600", st.Name(), st.Mode().Perm())
 		}
 	}
-	for name, want := range map[string]string{"journal_mode": "wal", "synchronous": "1", "foreign_keys": "1", "busy_timeout": "5000"} {
+	for name, want := range map[string]string{"journal_mode": "wal", "synchronous": "1",
+		"foreign_keys": "1", "busy_timeout": "5000"} {
 		var w, r string
-		if err := errors.Join(db.w.QueryRow("PRAGMA "+name).Scan(&w), db.r.QueryRow("PRAGMA "+name).Scan(&r)); err != nil {
+		if err := errors.Join(db.w.QueryRow("PRAGMA "+name).Scan(&w),
+			db.r.QueryRow("PRAGMA "+name).Scan(&r)); err != nil {
 			t.Fatal(err)
 		}
 		if w != want || r != want {
@@ -111,7 +115,7 @@ func TestOpenOwnerOnly(t *testing.T) {
 	}
 }
 
-func TestOpenStrict(t *testing.T) {
+func TestDatabaseIsStrict(t *testing.T) {
 	db := mustOpen(t, "")
 	rows, err := db.r.Query("SELECT name FROM pragma_table_list WHERE schema = 'main' AND NOT strict AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version'")
 	if err != nil {
@@ -125,7 +129,7 @@ func TestOpenStrict(t *testing.T) {
 	}
 }
 
-func TestOpenErrors(t *testing.T) {
+func TestOpenReportsItsCode(t *testing.T) {
 	dir := t.TempDir()
 	_, err := Open(filepath.Join(dir, "missing", "x.db"), Options{})
 	if e := wantCode(t, err, ReadOnly); !strings.Contains(e.Message, "does not exist") {
@@ -144,7 +148,8 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestMemorySurvivesCancel sees that a cancelled call does not drop the one connection that holds a database in memory.
+// TestMemorySurvivesCancel sees that a cancelled call does not drop the one connection that holds a
+// database in memory.
 func TestMemorySurvivesCancel(t *testing.T) {
 	db := mustOpen(t, "")
 	if err := db.SetSetting(t.Context(), "a", "b"); err != nil {
@@ -158,7 +163,8 @@ func TestMemorySurvivesCancel(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	var n int
-	err := db.r.QueryRowContext(ctx, "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c").Scan(&n)
+	err := db.r.QueryRowContext(ctx,
+		"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c").Scan(&n)
 	if err == nil {
 		t.Error("an endless query ended")
 	}
@@ -167,7 +173,7 @@ func TestMemorySurvivesCancel(t *testing.T) {
 	}
 }
 
-func TestConcurrent(t *testing.T) {
+func TestReadersAndWritersRunTogether(t *testing.T) {
 	db := mustOpen(t, filepath.Join(t.TempDir(), "x.db"))
 	const writers, each = 8, 25
 	var wg sync.WaitGroup
@@ -194,7 +200,8 @@ func TestConcurrent(t *testing.T) {
 				if _, _, err := db.Runs(t.Context(), RunFilter{}); err != nil {
 					t.Error(err)
 				}
-				if _, err := db.RegisterModel(t.Context(), Model{ID: "same", Path: fmt.Sprint("/", w), Source: SourceFolder}); err != nil {
+				if _, err := db.RegisterModel(t.Context(),
+					Model{ID: "same", Path: fmt.Sprint("/", w), Source: SourceFolder}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -211,8 +218,9 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestKilled kills a process in the middle of its writes and opens its file again.
-func TestKilled(t *testing.T) {
+// TestKilledWriterLosesNoCommit kills a process in the middle of its writes and opens its file
+// again.
+func TestKilledWriterLosesNoCommit(t *testing.T) {
 	const variable = "STORAGE_TEST_KILLED"
 	if path := os.Getenv(variable); path != "" {
 		db, err := Open(path, Options{})
@@ -221,7 +229,8 @@ func TestKilled(t *testing.T) {
 			os.Exit(1)
 		}
 		for {
-			r, err := db.BeginRun(context.Background(), Run{Model: "m", Client: strings.Repeat("x", 2000)})
+			r, err := db.BeginRun(context.Background(),
+				Run{Model: "m", Client: strings.Repeat("x", 2000)})
 			if err != nil {
 				fmt.Println(err)
 				os.Exit(1)
@@ -238,7 +247,7 @@ func TestKilled(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "x.db")
 	for round := range 3 {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestKilled$")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestKilledWriterLosesNoCommit$")
 		cmd.Env = append(os.Environ(), variable+"="+path)
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -261,7 +270,8 @@ func TestKilled(t *testing.T) {
 				finished[id] = true
 			}
 			if len(begun) == 300+round {
-				cmd.Process.Kill() // SIGKILL: nothing is flushed; what is still in the pipe was committed too
+				// SIGKILL: nothing is flushed; what is still in the pipe was committed too
+				cmd.Process.Kill()
 			}
 		}
 		cmd.Wait()
@@ -289,7 +299,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-func TestFull(t *testing.T) {
+func TestFullDiskIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	db := mustOpen(t, path)
 	var pages int
@@ -308,7 +318,8 @@ func TestFull(t *testing.T) {
 		}
 		stored = append(stored, r.ID)
 	}
-	if e := wantCode(t, err, Full); !strings.Contains(e.Message, path) || !strings.Contains(e.Message, "free some space") {
+	if e := wantCode(t, err, Full); !strings.Contains(e.Message, path) ||
+		!strings.Contains(e.Message, "free some space") {
 		t.Errorf("message %q names neither the file nor what to do", e.Message)
 	}
 	if len(stored) == 0 {
@@ -363,13 +374,14 @@ func overwrite(t *testing.T, path string, offset int64, n int) {
 	}
 }
 
-func TestCorrupt(t *testing.T) {
+func TestDamagedFileIsLeftAlone(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(t *testing.T, path string)
 	}{
 		{"another file", func(t *testing.T, path string) {
-			if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(strings.Repeat("not a database\n", 1000)),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -391,7 +403,8 @@ func TestCorrupt(t *testing.T) {
 			before := files(t, path)
 			_, err := Open(path, Options{})
 			e := wantCode(t, err, Corrupt)
-			for _, word := range []string{path, "damaged", "move it aside", "x.db.v1-20260101T000000Z.backup"} {
+			for _, word := range []string{path, "damaged", "move it aside",
+				"x.db.v1-20260101T000000Z.backup"} {
 				if !strings.Contains(e.Message, word) {
 					t.Errorf("message %q lacks %q", e.Message, word)
 				}
@@ -441,8 +454,9 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-// TestCrashedOpens is the control of the last case of TestCorrupt: without damage the same file opens, log included.
-func TestCrashedOpens(t *testing.T) {
+// TestCrashedFileOpens is the control of the last case of TestDamagedFileIsLeftAlone: without
+// damage the same file opens, log included.
+func TestCrashedFileOpens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	fill(t, path)
 	crash(t, path)
@@ -452,8 +466,9 @@ func TestCrashedOpens(t *testing.T) {
 	}
 }
 
-// TestDrafters: what drafts for a model goes with it; how a drafter is read stays.
-func TestDrafters(t *testing.T) {
+// TestDrafterGoesWithItsModel: the choice of a drafter goes with its model. How the drafter is read
+// stays.
+func TestDrafterGoesWithItsModel(t *testing.T) {
 	db := mustOpen(t, "")
 	ctx := t.Context()
 	_, err := db.Drafter(ctx, "m")
@@ -461,7 +476,8 @@ func TestDrafters(t *testing.T) {
 	if err := db.SetDrafter(ctx, "m", "auto"); err == nil {
 		t.Error("a drafter was chosen for a model that is not registered")
 	}
-	if _, err := db.RegisterModel(ctx, Model{ID: "m", Path: "/m", Source: SourceFolder}); err != nil {
+	if _, err := db.RegisterModel(ctx, Model{ID: "m", Path: "/m",
+		Source: SourceFolder}); err != nil {
 		t.Fatal(err)
 	}
 	for _, choice := range []string{"/d", "none"} {
@@ -475,11 +491,13 @@ func TestDrafters(t *testing.T) {
 	_, err = db.Reading(ctx, "m", "/d")
 	wantCode(t, err, NotFound)
 	for _, settings := range []string{`{}`, `{"embedding":"raw"}`} {
-		want := Reading{Model: "m", Drafter: "/d", Settings: []byte(settings), Trials: []byte(`[1]`)}
+		want := Reading{Model: "m", Drafter: "/d", Settings: []byte(settings),
+			Trials: []byte(`[1]`)}
 		if err := db.SetReading(ctx, want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.Reading(ctx, "m", "/d"); err != nil || string(got.Settings) != settings || string(got.Trials) != `[1]` {
+		if got, err := db.Reading(ctx, "m", "/d"); err != nil || string(got.Settings) != settings ||
+			string(got.Trials) != `[1]` {
 			t.Errorf("got %+v, %v, want %+v", got, err, want)
 		}
 	}

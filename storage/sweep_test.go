@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSweepRunTexts: what is older than it may be goes, what is in flight stays.
-func TestSweepRunTexts(t *testing.T) {
+// TestSweepKeepsTextsInFlight: texts past their time are deleted, texts of runs in flight stay.
+func TestSweepKeepsTextsInFlight(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	start := now
 	db, err := Open("", Options{Now: func() time.Time { return now }})
@@ -22,11 +22,13 @@ func TestSweepRunTexts(t *testing.T) {
 	for day := range 5 {
 		now = start.AddDate(0, 0, day)
 		for _, request := range []string{"", `{"prompt":"x"}`} {
-			r, err := db.BeginRun(ctx, Run{Model: "m", Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)})
+			r, err := db.BeginRun(ctx, Run{Model: "m",
+				Parted: json.RawMessage(`{"at":3,"kept":"a","given":"b"}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			text := RunText{Run: r.ID, Model: "m", Tail: []byte{1, 0, 0, 0}, Replay: json.RawMessage("{}")}
+			text := RunText{Run: r.ID, Model: "m", Tail: []byte{1, 0, 0, 0},
+				Replay: json.RawMessage("{}")}
 			if request != "" {
 				text.Request = json.RawMessage(request)
 			}
@@ -38,7 +40,8 @@ func TestSweepRunTexts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := db.SetRunVerdict(ctx, r.ID, json.RawMessage(`{"tokens":2,"same":1,"answered":"a","now":"b"}`)); err != nil {
+			if err := db.SetRunVerdict(ctx, r.ID,
+				json.RawMessage(`{"tokens":2,"same":1,"answered":"a","now":"b"}`)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -83,7 +86,8 @@ func TestSweepRunTexts(t *testing.T) {
 		}
 		return ids
 	}
-	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2), start.AddDate(0, 0, 1)); err != nil || n != 3 {
+	if n, err := db.SweepRunTexts(ctx, start.AddDate(0, 0, 2),
+		start.AddDate(0, 0, 1)); err != nil || n != 3 {
 		t.Errorf("%d %v", n, err)
 	}
 	if got, want := parted(), []int64{5, 6, 7, 8, 9, 10}; !slices.Equal(got, want) {

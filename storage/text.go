@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// A text is JSON as a column: text in the file, bytes here; nil is the empty text.
+// A text is JSON in a column: text in the file, bytes here. Nil is stored as the empty text.
 type text []byte
 
 // Value implements [driver.Valuer].

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// timeLayout is how times are stored: UTC with milliseconds, a fixed width, so that they sort as text.
+// timeLayout is the form of stored times: UTC with milliseconds, at a fixed width, so that they
+// sort as text.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// A stamp is a time.Time as a column; the zero time is NULL.
+// A stamp is a time.Time in a column. The zero time is stored as NULL.
 type stamp time.Time
 
 // Value implements [driver.Valuer].
@@ -35,5 +36,5 @@ func (s *stamp) Scan(v any) error {
 	return fmt.Errorf("a time is stored as %T", v)
 }
 
-// clock is the time now as it will be read back.
+// clock returns the current time as it will be read back: in UTC and whole milliseconds.
 func (db *DB) clock() time.Time { return db.now().UTC().Truncate(time.Millisecond) }

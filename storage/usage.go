@@ -6,32 +6,33 @@ import (
 	"os"
 )
 
-// A Usage is what runs of one kind left behind.
+// A Usage sums up the runs of one model, client or day, and their checkpoints.
 type Usage struct {
 	Name        string
 	Runs        int
-	Checkpoints int   // whose files are there
+	Checkpoints int   // those whose files are there
 	Bytes       int64 // of these files
 }
 
-// UsageBy says what runs are told apart by.
+// UsageBy says how runs are grouped.
 type UsageBy string
 
-// The kinds of it.
+// The ways to group runs.
 const (
 	ByModel  UsageBy = "model"
 	ByClient UsageBy = "client"
-	ByDay    UsageBy = "day" // where this machine is
+	ByDay    UsageBy = "day" // in local time
 )
 
-// day is the expression for the day of a time, YYYY-MM-DD, as a clock on this machine's wall shows it.
+// day is the SQL expression for the day of a time, YYYY-MM-DD, in local time.
 func day(column string) string { return "date(" + column + ", 'localtime')" }
 
 // MostUsages is how many rows [DB.Usage] returns at most.
 const MostUsages = 366
 
-// Usage sums runs and checkpoints up: those with the most bytes first, days the latest first. Checkpoints whose run is not in the
-// history any more count with their model only.
+// Usage sums up runs and checkpoints by model, client or day. The group with the most bytes comes
+// first; days come latest first. A checkpoint whose run is no longer in the history counts for its
+// model only.
 func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
 	op := fmt.Sprintf("sum up by %s", by)
 	names := map[UsageBy][2]string{
@@ -61,18 +62,19 @@ func (db *DB) Usage(ctx context.Context, by UsageBy) (list []Usage, err error) {
 	return list, db.wrap(op, rows.Err())
 }
 
-// Totals are what there is of all kinds.
+// Totals are the sums over everything.
 type Totals struct {
 	Runs        int
 	Checkpoints int   // whose files are there
 	Bytes       int64 // of these files
-	Pinned      int64 // bytes, of those that are pinned
+	Pinned      int64 // bytes of the pinned ones
 	Database    int64 // bytes of the file and its log
 }
 
-// Totals sums everything up.
+// Totals returns the sums over everything.
 func (db *DB) Totals(ctx context.Context) (t Totals, err error) {
-	err = db.r.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM runs), count(*), coalesce(sum(bytes), 0), coalesce(sum(bytes * pinned), 0)
+	err = db.r.QueryRowContext(ctx,
+		`SELECT (SELECT count(*) FROM runs), count(*), coalesce(sum(bytes), 0), coalesce(sum(bytes * pinned), 0)
 		FROM checkpoints WHERE gone = ''`).Scan(&t.Runs, &t.Checkpoints, &t.Bytes, &t.Pinned)
 	for _, name := range []string{db.path, db.path + "-wal"} {
 		if st, err := os.Stat(name); err == nil {
@@ -82,10 +84,11 @@ func (db *DB) Totals(ctx context.Context) (t Totals, err error) {
 	return t, db.wrap("sum up", err)
 }
 
-// DrafterFiles returns all drafters that were pulled, by id.
+// DrafterFiles returns all drafters that were pulled, ordered by id.
 func (db *DB) DrafterFiles(ctx context.Context) (list []DrafterFile, err error) {
 	const op = "list drafters"
-	rows, err := db.r.QueryContext(ctx, "SELECT id, path, revision, downloaded_by_us FROM drafter_files ORDER BY id")
+	rows, err := db.r.QueryContext(ctx,
+		"SELECT id, path, revision, downloaded_by_us FROM drafter_files ORDER BY id")
 	if err != nil {
 		return nil, db.wrap(op, err)
 	}

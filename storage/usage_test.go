@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestUsage sums up what runs left behind, and says what would go with it.
-func TestUsage(t *testing.T) {
+// TestUsageSumsUpRunsAndCheckpoints sums up runs and checkpoints, and says what would be forgotten
+// with them.
+func TestUsageSumsUpRunsAndCheckpoints(t *testing.T) {
 	now := noon
 	db := mustOpen(t, "")
 	db.now = func() time.Time { return now }
@@ -33,7 +34,9 @@ func TestUsage(t *testing.T) {
 			}
 		}
 	}
-	add("a", "zed", true, Checkpoint{ID: "a1", Bytes: 100}, Checkpoint{ID: "a2", Parent: "a1", Bytes: 10, Run: 99, Pinned: true}) // of a run long gone
+	// of a run long gone
+	add("a", "zed", true, Checkpoint{ID: "a1", Bytes: 100},
+		Checkpoint{ID: "a2", Parent: "a1", Bytes: 10, Run: 99, Pinned: true})
 	add("b", "zed", true, Checkpoint{ID: "b1", Bytes: 1000})
 	now = now.Add(24 * time.Hour)
 	add("a", "curl", true, Checkpoint{ID: "a3", Bytes: 5}, Checkpoint{ID: "a4", Bytes: 7})
@@ -58,13 +61,16 @@ func TestUsage(t *testing.T) {
 		t.Errorf("in total %+v, %v", all, err)
 	}
 	// What is said to go is what goes.
-	for _, s := range []Scope{{Client: "curl"}, {Day: "2026-11-21", Client: "zed", Model: "b"}, {Model: "a"}} {
+	for _, s := range []Scope{{Client: "curl"}, {Day: "2026-11-21", Client: "zed", Model: "b"},
+		{Model: "a"}} {
 		said, checkpoints, err := db.WouldForget(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		gone, err := db.Forget(t.Context(), s, func([]string) error { return nil })
-		if err != nil || gone.Bytes != said.Bytes || gone.Runs != said.Runs || gone.InFlight != said.InFlight || len(gone.Checkpoints) != checkpoints || gone.Bytes == 0 {
+		if err != nil || gone.Bytes != said.Bytes || gone.Runs != said.Runs ||
+			gone.InFlight != said.InFlight || len(gone.Checkpoints) != checkpoints ||
+			gone.Bytes == 0 {
 			t.Errorf("%+v: said %+v and %d, gone %+v, %v", s, said, checkpoints, gone, err)
 		}
 	}
