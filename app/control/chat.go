@@ -24,6 +24,14 @@ type Chat struct {
 	UpdatedAt time.Time       `json:"updated_at"`
 }
 
+// ChatRequest is the body of POST /app/chats: a chat to begin.
+type ChatRequest struct {
+	Kind    string          `json:"kind,omitempty" either:"chat,code"` // empty = chat
+	Title   string          `json:"title"`
+	System  string          `json:"system"`
+	Options json.RawMessage `json:"options"`
+}
+
 // A Message is one of a chat, field for field that of package storage.
 type Message struct {
 	ID        int64           `json:"id"`
@@ -36,6 +44,17 @@ type Message struct {
 	Run       int64           `json:"run"`    // the run that generated it; 0 = unknown, or a person wrote it
 	Facts     json.RawMessage `json:"facts"`  // an object of the page's, timings and what was drafted; null = none
 	CreatedAt time.Time       `json:"created_at"`
+}
+
+// MessageRequest is the body of POST /app/chats/{id}/messages: a message to append.
+type MessageRequest struct {
+	Parent  int64           `json:"parent"`
+	Role    string          `json:"role" either:"user,assistant"`
+	Content string          `json:"content"`
+	Model   string          `json:"model"`
+	Finish  string          `json:"finish"`
+	Run     int64           `json:"run"`
+	Facts   json.RawMessage `json:"facts"`
 }
 
 // WholeChat is the answer of GET /app/chats/{id}.
@@ -79,7 +98,7 @@ type MessageChange struct {
 
 // KeepChats is the body of POST /app/chats/keep, and its answer.
 type KeepChats struct {
-	Keep bool `json:"keep"`
+	Keep bool `json:"keep" need:"say true or false"`
 }
 
 // DeletedChats is the answer of DELETE /app/chats and /app/chats/{id}: what was deleted. GET

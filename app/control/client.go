@@ -84,12 +84,12 @@ func (c *Client) Watch(ctx context.Context) iter.Seq2[State, error] {
 
 // Load makes a registered model the choice and waits until it is loaded.
 func (c *Client) Load(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/load", ModelRequest{id})
+	return call[State](ctx, c, http.MethodPost, "/app/load", LoadRequest{id})
 }
 
 // Unload frees a model in memory, or all of them if the id is empty.
 func (c *Client) Unload(ctx context.Context, id string) (State, error) {
-	return call[State](ctx, c, http.MethodPost, "/app/unload", ModelRequest{id})
+	return call[State](ctx, c, http.MethodPost, "/app/unload", UnloadRequest{id})
 }
 
 // Models lists the registry.

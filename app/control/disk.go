@@ -29,7 +29,7 @@ type Storage struct {
 
 // WelcomeRequest is the body of POST /app/welcome.
 type WelcomeRequest struct {
-	Done bool `json:"done"` // a person has gone through the first steps, or skipped them; false shows them again
+	Done bool `json:"done" need:"say true or false"` // a person has gone through the first steps, or skipped them; false shows them again
 }
 
 // StoredModel is a model, or a drafter, that lies on the disk.

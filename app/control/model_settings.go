@@ -4,23 +4,17 @@ package control
 // replaces what was set before. A nil or empty field is not set. A request decides first, then
 // these, then the model's generation_config.json.
 type ModelSettings struct {
-	Model             string   `json:"model"`
-	Context           *int     `json:"context,omitempty"` // tokens, from the next load on
-	Depth             *int     `json:"depth,omitempty"`   // drafts in each round; nil adapts
-	Rule              string   `json:"rule,omitempty"`    // of acceptance
-	Temperature       *float64 `json:"temperature,omitempty"`
-	TopP              *float64 `json:"top_p,omitempty"`
-	TopK              *int     `json:"top_k,omitempty"`
-	MinP              *float64 `json:"min_p,omitempty"`
-	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty"`
+	Model             string   `json:"model" need:"name a registered model"`
+	Context           *int     `json:"context,omitempty" least:"256" most:"67108864"` // tokens, from the next load on
+	Depth             *int     `json:"depth,omitempty" least:"0" most:"31"`           // drafts in each round; nil adapts
+	Rule              string   `json:"rule,omitempty" oneof:"coupled,rejection"`      // of acceptance
+	Temperature       *float64 `json:"temperature,omitempty" least:"0" most:"3.4028234663852886e+38"`
+	TopP              *float64 `json:"top_p,omitempty" least:"0" most:"1"`
+	TopK              *int     `json:"top_k,omitempty" least:"-1"`
+	MinP              *float64 `json:"min_p,omitempty" least:"0" most:"1"`
+	RepetitionPenalty *float64 `json:"repetition_penalty,omitempty" least:"0" most:"3.4028234663852886e+38"`
 	KeepLoaded        bool     `json:"keep_loaded,omitempty"` // it stays in memory while it is idle
 }
-
-// Bounds of a context that a person may set, in tokens.
-const (
-	LeastContext = 256
-	MostContext  = 1 << 26
-)
 
 // SamplingDefaults are what a model's authors recommend. A field is nil where they recommend
 // nothing.

@@ -232,27 +232,31 @@ func (s *State) Resident(id string) *Loaded {
 	return nil
 }
 
-// ModelRequest names a model. It is the body of POST /app/load and of POST /app/unload, where an
-// empty name means all models in memory.
-type ModelRequest struct {
-	Model string `json:"model"`
+// LoadRequest is the body of POST /app/load.
+type LoadRequest struct {
+	Model string `json:"model" need:"name a registered model"`
+}
+
+// UnloadRequest is the body of POST /app/unload.
+type UnloadRequest struct {
+	Model string `json:"model"` // empty = all in memory
 }
 
 // AddRequest registers a folder: the body of POST /app/models.
 type AddRequest struct {
-	Path string `json:"path"`         // absolute
-	ID   string `json:"id,omitempty"` // empty = from the folder's name
+	Path string `json:"path" need:"give the model's folder"` // absolute
+	ID   string `json:"id,omitempty"`                        // empty = from the folder's name
 }
 
 // PullRequest is the body of POST /app/pull.
 type PullRequest struct {
-	ID       string `json:"id"`                 // org/name on the hub
+	ID       string `json:"id" need:"name a model of the hub, org/name"`
 	Revision string `json:"revision,omitempty"` // empty = main
 }
 
 // DropRequest is the body of POST /app/downloads/drop.
 type DropRequest struct {
-	ID      string `json:"id"`
+	ID      string `json:"id" need:"name a download"`
 	Discard bool   `json:"discard,omitempty"` // delete what Tandem fetched of it; otherwise it stays in the cache
 }
 

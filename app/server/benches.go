@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"strconv"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -23,25 +22,13 @@ type Benches interface {
 	DeleteBench(ctx context.Context, id int64) error
 }
 
-func (s *Server) benches(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.services.Benches.Benches(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, list)
-}
-
 // runBench streams the progress of a bench; its last event has what was measured,
 // or the error. It ends with its client, unless it is to stay: then others follow it
 // by GET.
 func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
+	q, err := read[control.BenchRequest](s, w, r)
 	if err != nil {
 		return err
-	}
-	q := control.BenchRequest{Stay: f.Bool("stay")}
-	if f.Err != nil {
-		return f.Err
 	}
 	return s.Progress(w, r, func(ctx context.Context, send func(any)) error {
 		if q.Stay {
@@ -58,23 +45,14 @@ func (s *Server) runBench(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (s *Server) cancelBench(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.ReadObject(w, r); err != nil {
-		return err
-	}
-	if err := s.services.Benches.CancelBench(r.Context()); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, struct{}{})
+func (s *Server) cancelBench(ctx context.Context, _ nothing) (nothing, error) {
+	return nothing{}, s.services.Benches.CancelBench(ctx)
 }
 
-func (s *Server) deleteBench(w http.ResponseWriter, r *http.Request) error {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil {
-		return control.Errorf(control.CodeNoBench, "%q is no bench's id; a bench's id is a number.", wire.Clip(r.PathValue("id")))
-	}
-	if err := s.services.Benches.DeleteBench(r.Context(), id); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, struct{}{})
+func (s *Server) deleteBench(ctx context.Context, id benchID) (nothing, error) {
+	return nothing{}, s.services.Benches.DeleteBench(ctx, int64(id))
+}
+
+func (s *Server) benches(ctx context.Context) (control.Benches, error) {
+	return s.services.Benches.Benches(ctx)
 }

@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 
 	"tandem/app/control"
 	"tandem/app/wire"
@@ -34,193 +34,96 @@ type Chats interface {
 
 // chatRoutes lays out the routes of chats.
 func (s *Server) chatRoutes(route wire.AddRoute) {
-	route("/app/chats", map[string]wire.Handler{http.MethodGet: s.chats, http.MethodPost: s.addChat, http.MethodDelete: ofAllChats(s.services.Chats.DeleteChats)})
-	route("/app/chats/keep", map[string]wire.Handler{http.MethodPost: s.keepChats})
-	route("/app/chats/deletion", map[string]wire.Handler{http.MethodGet: ofAllChats(s.services.Chats.WouldDeleteChats)})
-	route("/app/chats/{id}", map[string]wire.Handler{http.MethodGet: s.oneChat, http.MethodPost: s.changeChat, http.MethodDelete: ofChat(s.services.Chats.DeleteChats)})
-	route("/app/chats/{id}/deletion", map[string]wire.Handler{http.MethodGet: ofChat(s.services.Chats.WouldDeleteChats)})
-	route("/app/chats/{id}/messages", map[string]wire.Handler{http.MethodPost: s.addMessage})
-	route("/app/chats/{id}/messages/{message}", map[string]wire.Handler{http.MethodPost: s.changeMessage})
+	route("/app/chats", map[string]wire.Handler{http.MethodGet: call(s, s.chats), http.MethodPost: call(s, s.addChat), http.MethodDelete: call(s, s.deleteChats)})
+	route.Post("/app/chats/keep", call(s, s.keepChats))
+	route.Get("/app/chats/deletion", call(s, s.wouldDeleteChats))
+	route("/app/chats/{id}", map[string]wire.Handler{http.MethodGet: call(s, s.oneChat), http.MethodPost: call(s, s.changeChat), http.MethodDelete: call(s, s.deleteChat)})
+	route.Get("/app/chats/{id}/deletion", call(s, s.wouldDeleteChat))
+	route.Post("/app/chats/{id}/messages", call(s, s.addMessage))
+	route.Post("/app/chats/{id}/messages/{message}", call(s, s.changeMessage))
 }
 
-func (s *Server) chats(w http.ResponseWriter, r *http.Request) error {
+// A chatQuery is what narrows GET /app/chats.
+type chatQuery control.ChatQuery
+
+func (q *chatQuery) readAddress(r *http.Request) error {
 	query := r.URL.Query()
-	q := control.ChatQuery{Search: query.Get("search")}
+	q.Search = query.Get("search")
 	limit, err := queryNumber(query, "limit", 200)
 	if err != nil {
 		return err
 	}
-	if q.Before, err = queryNumber(query, "before", 1<<62); err != nil {
-		return err
-	}
 	q.Limit = int(limit)
-	list, err := s.services.Chats.Chats(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	list.Chats = append([]control.Chat{}, list.Chats...)
-	return wire.WriteJSON(w, list)
+	q.Before, err = queryNumber(query, "before", 1<<62)
+	return err
 }
 
-func (s *Server) oneChat(w http.ResponseWriter, r *http.Request) error {
-	id, err := chatID(r)
-	if err != nil {
-		return err
-	}
-	c, err := s.services.Chats.Chat(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	c.Messages = append([]control.Message{}, c.Messages...)
-	return wire.WriteJSON(w, c)
+func (s *Server) chats(ctx context.Context, q chatQuery) (control.ChatList, error) {
+	list, err := s.services.Chats.Chats(ctx, control.ChatQuery(q))
+	list.Chats = listOf(list.Chats)
+	return list, err
 }
 
-// chatID reads the id in the path.
-func chatID(r *http.Request) (int64, error) {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, control.Errorf(control.CodeNoChat, "There is no chat %q.", wire.Clip(r.PathValue("id")))
-	}
-	return id, nil
+func (s *Server) oneChat(ctx context.Context, c chatID) (control.WholeChat, error) {
+	whole, err := s.services.Chats.Chat(ctx, c.id)
+	whole.Messages = listOf(whole.Messages)
+	return whole, err
 }
 
-func (s *Server) addChat(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	c := control.Chat{Kind: f.String("kind"), Title: f.String("title"), System: f.String("system"), Options: f.Blob("options")}
-	if c.Kind == "" {
-		c.Kind = "chat"
-	}
-	if f.Err == nil && c.Kind != "chat" && c.Kind != "code" {
-		f.Fail("kind", "must be \"chat\" or \"code\", not %q.", wire.Clip(c.Kind))
-	}
-	if f.Err != nil {
-		return f.Err
-	}
-	if c, err = s.services.Chats.AddChat(r.Context(), c); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) addChat(ctx context.Context, q control.ChatRequest) (control.Chat, error) {
+	c := control.Chat{Kind: cmp.Or(q.Kind, "chat"), Title: q.Title, System: q.System, Options: q.Options}
+	return s.services.Chats.AddChat(ctx, c)
 }
 
-func (s *Server) changeChat(w http.ResponseWriter, r *http.Request) error {
-	id, err := chatID(r)
-	if err != nil {
-		return err
-	}
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	change := control.ChatChange{Options: f.Blob("options")}
-	change.Title = wire.Optional(f, "title", f.String)
-	change.System = wire.Optional(f, "system", f.String)
-	change.Leaf = wire.Optional(f, "leaf", f.Id)
-	if f.Err != nil {
-		return f.Err
-	}
-	c, err := s.services.Chats.ChangeChat(r.Context(), id, change)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+// A chatChange is a change of the chat in the path.
+type chatChange struct {
+	chatID
+	control.ChatChange
 }
 
-func (s *Server) addMessage(w http.ResponseWriter, r *http.Request) error {
-	id, err := chatID(r)
-	if err != nil {
-		return err
-	}
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	m := control.Message{
-		Chat: id, Parent: f.Id("parent"), Role: f.String("role"), Content: f.String("content"), Model: f.String("model"),
-		Finish: f.String("finish"), Run: f.Id("run"), Facts: f.Blob("facts"),
-	}
-	if f.Err == nil && m.Role != "user" && m.Role != "assistant" {
-		f.Fail("role", "must be \"user\" or \"assistant\", not %q.", wire.Clip(m.Role))
-	}
-	if f.Err != nil {
-		return f.Err
-	}
-	if m, err = s.services.Chats.AddMessage(r.Context(), m); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, m)
+func (s *Server) changeChat(ctx context.Context, c chatChange) (control.Chat, error) {
+	return s.services.Chats.ChangeChat(ctx, c.id, c.ChatChange)
 }
 
-func (s *Server) changeMessage(w http.ResponseWriter, r *http.Request) error {
-	chat, err := chatID(r)
-	if err != nil {
-		return err
-	}
-	id, err := strconv.ParseInt(r.PathValue("message"), 10, 64)
-	if err != nil {
-		return control.Errorf(control.CodeNoChat, "There is no message %q.", wire.Clip(r.PathValue("message")))
-	}
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	change := control.MessageChange{Facts: f.Blob("facts")}
-	change.Content = wire.Optional(f, "content", f.String)
-	change.Model = wire.Optional(f, "model", f.String)
-	change.Finish = wire.Optional(f, "finish", f.String)
-	change.Run = wire.Optional(f, "run", f.Id)
-	if f.Err != nil {
-		return f.Err
-	}
-	m, err := s.services.Chats.ChangeMessage(r.Context(), chat, id, change)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, m)
+// A newMessage is a message for the chat in the path.
+type newMessage struct {
+	chatID
+	control.MessageRequest
 }
 
-// ofChat answers with what a deletion of the chat in the path does, or would.
-func ofChat(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) wire.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		id, err := chatID(r)
-		if err != nil {
-			return err
-		}
-		gone, err := deletion(r.Context(), id)
-		if err != nil {
-			return err
-		}
-		return wire.WriteJSON(w, gone)
-	}
+func (s *Server) addMessage(ctx context.Context, m newMessage) (control.Message, error) {
+	return s.services.Chats.AddMessage(ctx, control.Message{
+		Chat: m.id, Parent: m.Parent, Role: m.Role, Content: m.Content, Model: m.Model,
+		Finish: m.Finish, Run: m.Run, Facts: m.Facts,
+	})
 }
 
-// ofAllChats is ofChat for all there are.
-func ofAllChats(deletion func(ctx context.Context, id int64) (control.DeletedChats, error)) wire.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		gone, err := deletion(r.Context(), 0)
-		if err != nil {
-			return err
-		}
-		return wire.WriteJSON(w, gone)
-	}
+// A messageChange is a change of the message in the path.
+type messageChange struct {
+	messageID
+	control.MessageChange
 }
 
-func (s *Server) keepChats(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	if f.Raw("keep") == nil {
-		f.Fail("keep", "is missing: say true or false.")
-	}
-	keep := control.KeepChats{Keep: f.Bool("keep")}
-	if f.Err != nil {
-		return f.Err
-	}
-	if err := s.services.Chats.KeepChats(r.Context(), keep.Keep); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, keep)
+func (s *Server) changeMessage(ctx context.Context, m messageChange) (control.Message, error) {
+	return s.services.Chats.ChangeMessage(ctx, m.id, m.message, m.MessageChange)
+}
+
+func (s *Server) deleteChat(ctx context.Context, c chatID) (control.DeletedChats, error) {
+	return s.services.Chats.DeleteChats(ctx, c.id)
+}
+
+func (s *Server) deleteChats(ctx context.Context, _ nothing) (control.DeletedChats, error) {
+	return s.services.Chats.DeleteChats(ctx, 0)
+}
+
+func (s *Server) wouldDeleteChat(ctx context.Context, c chatID) (control.DeletedChats, error) {
+	return s.services.Chats.WouldDeleteChats(ctx, c.id)
+}
+
+func (s *Server) wouldDeleteChats(ctx context.Context, _ nothing) (control.DeletedChats, error) {
+	return s.services.Chats.WouldDeleteChats(ctx, 0)
+}
+
+func (s *Server) keepChats(ctx context.Context, q control.KeepChats) (control.KeepChats, error) {
+	return q, s.services.Chats.KeepChats(ctx, q.Keep)
 }

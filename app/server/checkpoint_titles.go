@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -8,21 +9,22 @@ import (
 	"tandem/app/wire"
 )
 
-// mostTitles is how many checkpoints are read at once for their titles.
-const mostTitles = 100
+// maxTitles is how many checkpoints one request may ask the titles of.
+const maxTitles = 100
 
-// checkpointTitles answers with what the texts of some checkpoints are about.
-// Whoever lists many asks for those that are looked at.
-func (s *Server) checkpointTitles(w http.ResponseWriter, r *http.Request) error {
-	out := control.CheckpointTitles{Titles: []control.CheckpointTitle{}}
-	ids := strings.FieldsFunc(r.URL.Query().Get("ids"), func(c rune) bool { return c == ',' })
-	if len(ids) > mostTitles {
-		return wire.Invalid("ids", "ids may name %d checkpoints at most, not %d.", mostTitles, len(ids))
+// titleQuery has the ids of GET /app/checkpoint-titles. A page that lists many checkpoints asks for
+// those in sight.
+type titleQuery []string
+
+func (q *titleQuery) readAddress(r *http.Request) error {
+	*q = strings.FieldsFunc(r.URL.Query().Get("ids"), func(c rune) bool { return c == ',' })
+	if len(*q) > maxTitles {
+		return wire.Invalid("ids", "ids may name %d checkpoints at most, not %d.", maxTitles, len(*q))
 	}
-	list, err := s.services.Checkpoints.CheckpointTitles(r.Context(), ids)
-	if err != nil {
-		return err
-	}
-	out.Titles = append(out.Titles, list...)
-	return wire.WriteJSON(w, out)
+	return nil
+}
+
+func (s *Server) checkpointTitles(ctx context.Context, q titleQuery) (control.CheckpointTitles, error) {
+	list, err := s.services.Checkpoints.CheckpointTitles(ctx, q)
+	return control.CheckpointTitles{Titles: listOf(list)}, err
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -16,89 +17,71 @@ const maxCheckpointName = 64
 // checkpointName is what a path can hold, and a command line.
 var checkpointName = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9][A-Za-z0-9._-]{0,%d}$`, maxCheckpointName-1))
 
-func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) error {
+// A checkpointQuery is what narrows GET /app/checkpoints.
+type checkpointQuery control.CheckpointQuery
+
+func (q *checkpointQuery) readAddress(r *http.Request) error {
 	query := r.URL.Query()
-	q := control.CheckpointQuery{Model: query.Get("model"), Before: query.Get("before")}
+	q.Model, q.Before = query.Get("model"), query.Get("before")
 	limit, err := queryNumber(query, "limit", control.MostCheckpoints)
-	if err != nil {
-		return err
-	}
 	q.Limit = int(limit)
-	list, err := s.services.Checkpoints.Checkpoints(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	list.Checkpoints = append([]control.Checkpoint{}, list.Checkpoints...) // none is a list too
-	return wire.WriteJSON(w, list)
+	return err
 }
 
-func (s *Server) oneCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.services.Checkpoints.Checkpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("whole") == "true")
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) checkpoints(ctx context.Context, q checkpointQuery) (control.CheckpointList, error) {
+	list, err := s.services.Checkpoints.Checkpoints(ctx, control.CheckpointQuery(q))
+	list.Checkpoints = listOf(list.Checkpoints)
+	return list, err
 }
 
-func (s *Server) changeCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	var change control.CheckpointChange
-	if f.Raw("name") != nil {
-		change.Name = new(f.String("name"))
-		if name := *change.Name; f.Err == nil && name != "" && !checkpointName.MatchString(name) {
-			f.Fail("name", "may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", maxCheckpointName)
-		}
-	}
-	change.Pinned = wire.Optional(f, "pinned", f.Bool)
-	if f.Err != nil {
-		return f.Err
-	}
-	c, err := s.services.Checkpoints.ChangeCheckpoint(r.Context(), r.PathValue("name"), change)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) oneCheckpoint(ctx context.Context, c checkpointRef) (control.Checkpoint, error) {
+	return s.services.Checkpoints.Checkpoint(ctx, c.ref, c.whole)
 }
 
-func (s *Server) deleteCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	d, err := s.services.Checkpoints.DeleteCheckpoint(r.Context(), r.PathValue("name"), r.URL.Query().Get("all") == "true")
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, d)
+// A checkpointChange is a change of the checkpoint in the path.
+type checkpointChange struct {
+	checkpointRef
+	control.CheckpointChange
 }
 
-func (s *Server) verifyCheckpoint(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.ReadObject(w, r); err != nil {
-		return err
+func (s *Server) changeCheckpoint(ctx context.Context, c checkpointChange) (control.Checkpoint, error) {
+	if c.Name != nil && *c.Name != "" && !checkpointName.MatchString(*c.Name) {
+		return control.Checkpoint{}, wire.Invalid("name",
+			"%s may have letters, digits, dots, dashes and underscores, at most %d, and begins with a letter or a digit.", "name", maxCheckpointName)
 	}
-	v, err := s.services.Checkpoints.VerifyCheckpoint(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, v)
+	return s.services.Checkpoints.ChangeCheckpoint(ctx, c.ref, c.CheckpointChange)
 }
 
-func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	q := control.ForgetRequest{Model: f.String("model"), Client: f.String("client"), Day: f.String("day")}
-	if f.Err != nil {
-		return f.Err
-	}
+func (s *Server) deleteCheckpoint(ctx context.Context, c checkpointRef) (control.Deleted, error) {
+	return s.services.Checkpoints.DeleteCheckpoint(ctx, c.ref, c.all)
+}
+
+func (s *Server) wouldDelete(ctx context.Context, c checkpointRef) (control.Deleted, error) {
+	return s.services.Checkpoints.WouldDelete(ctx, c.ref, c.all)
+}
+
+func (s *Server) verifyCheckpoint(ctx context.Context, c checkpointRef) (control.Integrity, error) {
+	return s.services.Checkpoints.VerifyCheckpoint(ctx, c.ref)
+}
+
+func (s *Server) forget(ctx context.Context, q control.ForgetRequest) (control.Forgotten, error) {
 	if err := checkForget(q); err != nil {
-		return err
+		return control.Forgotten{}, err
 	}
-	gone, err := s.services.Checkpoints.Forget(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, gone)
+	return s.services.Checkpoints.Forget(ctx, q)
+}
+
+// A forgetQuery asks what control.ForgetRequest would forget.
+type forgetQuery control.ForgetRequest
+
+func (q *forgetQuery) readAddress(r *http.Request) error {
+	v := r.URL.Query()
+	*q = forgetQuery{Model: v.Get("model"), Client: v.Get("client"), Day: v.Get("day")}
+	return checkForget(control.ForgetRequest(*q))
+}
+
+func (s *Server) wouldForget(ctx context.Context, q forgetQuery) (control.Forgotten, error) {
+	return s.services.Checkpoints.WouldForget(ctx, control.ForgetRequest(q))
 }
 
 // checkForget refuses what is too much, and what is no day.

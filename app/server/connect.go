@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"net/http"
 
 	"tandem/app/control"
-	"tandem/app/wire"
 )
 
 // Connections knows what clients need to use the endpoint.
@@ -17,21 +15,10 @@ type Connections interface {
 	WriteConnection(ctx context.Context, id string) (control.Connection, error)
 }
 
-func (s *Server) connect(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.services.Connections.Connect(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) writeConnection(ctx context.Context, c clientID) (control.Connection, error) {
+	return s.services.Connections.WriteConnection(ctx, c.id)
 }
 
-func (s *Server) writeConnection(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.ReadObject(w, r); err != nil {
-		return err
-	}
-	c, err := s.services.Connections.WriteConnection(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) connect(ctx context.Context) (control.Connect, error) {
+	return s.services.Connections.Connect(ctx)
 }

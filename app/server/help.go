@@ -79,31 +79,30 @@ func (s *Server) logRoute(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-func (s *Server) diagnosis(w http.ResponseWriter, r *http.Request) error {
-	b, err := s.services.Help.Report(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, b)
+func (s *Server) updates(context.Context) (control.Updates, error) {
+	return s.services.Help.Updates(), nil
 }
 
-// ask answers with what a method of a service does, on a POST whose body says
-// nothing.
-func ask[T any](s *Server, do func(context.Context) (T, error)) wire.Handler {
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if r.Method == http.MethodPost {
-			if _, err := s.ReadObject(w, r); err != nil {
-				return err
-			}
-		}
-		v, err := do(r.Context())
-		if err != nil {
-			return err
-		}
-		return wire.WriteJSON(w, v)
-	}
+func (s *Server) diagnosis(ctx context.Context) (json.RawMessage, error) {
+	return s.services.Help.Report(ctx)
 }
 
-func (s *Server) updates(w http.ResponseWriter, _ *http.Request) error {
-	return wire.WriteJSON(w, s.services.Help.Updates())
+func (s *Server) saveReport(ctx context.Context) (control.Saved, error) {
+	return s.services.Help.SaveReport(ctx)
+}
+
+func (s *Server) exportSettings(ctx context.Context) (control.Saved, error) {
+	return s.services.Help.ExportSettings(ctx)
+}
+
+func (s *Server) commandLine(ctx context.Context) (control.CommandLine, error) {
+	return s.services.Help.CommandLine(ctx)
+}
+
+func (s *Server) linkCommandLine(ctx context.Context) (control.CommandLine, error) {
+	return s.services.Help.LinkCommandLine(ctx)
+}
+
+func (s *Server) checkUpdates(ctx context.Context) (control.Updates, error) {
+	return s.services.Help.CheckUpdates(ctx)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"net/url"
@@ -18,16 +19,9 @@ type runs struct {
 	Runs []control.Run `json:"runs"`
 }
 
-func (s *Server) history(w http.ResponseWriter, r *http.Request) error {
-	q, err := runQuery(r)
-	if err != nil {
-		return err
-	}
-	list, err := s.services.Runs.Runs(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, runs{append([]control.Run{}, list...)})
+func (s *Server) history(ctx context.Context, q runQuery) (runs, error) {
+	list, err := s.services.Runs.Runs(ctx, control.RunQuery(q))
+	return runs{listOf(list)}, err
 }
 
 // queryNumber reads a number of an address, 0 if it is not there.
@@ -43,104 +37,93 @@ func queryNumber(query url.Values, name string, most int64) (int64, error) {
 	return n, nil
 }
 
-// runQuery reads what the history is narrowed by.
-func runQuery(r *http.Request) (q control.RunQuery, err error) {
+// A runQuery is what narrows the history.
+type runQuery control.RunQuery
+
+func (q *runQuery) readAddress(r *http.Request) error {
 	query := r.URL.Query()
 	limit, err := queryNumber(query, "limit", 1000)
 	if err != nil {
-		return q, err
+		return err
 	}
 	if q.Before, err = queryNumber(query, "before", 1<<62); err != nil {
-		return q, err
+		return err
 	}
 	q.Limit = int(limit)
-	texts := q.Texts()
+	texts := (*control.RunQuery)(q).Texts()
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		if *texts[name] = query.Get(name); len(*texts[name]) > control.MaxRunText {
-			return q, wire.Invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
+			return wire.Invalid(name, "%s may have at most %d bytes.", name, control.MaxRunText)
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, q.Day); q.Day != "" && err != nil {
-		return q, wire.Invalid("day", "day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
+		return wire.Invalid("day", "day must be a day such as 2026-11-22, not %q.", wire.Clip(q.Day))
 	}
 	if since := query.Get("since"); since != "" {
 		if q.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return q, wire.Invalid("since", "since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
+			return wire.Invalid("since", "since must be a time such as 2026-11-22T09:00:00Z, not %q.", wire.Clip(since))
 		}
 	}
 	q.Failed = query.Get("failed") == "true"
-	return q, nil
+	return nil
 }
 
-func (s *Server) runValues(w http.ResponseWriter, r *http.Request) error {
-	v, err := s.services.Runs.RunValues(r.Context())
-	if err != nil {
-		return err
-	}
+func (s *Server) runValues(ctx context.Context) (control.RunValues, error) {
+	v, err := s.services.Runs.RunValues(ctx)
 	for _, list := range []*[]string{&v.Models, &v.Clients, &v.Endpoints, &v.Finishes, &v.Days} {
-		*list = append([]string{}, *list...) // none is a list too
+		*list = listOf(*list)
 	}
-	return wire.WriteJSON(w, v)
+	return v, err
 }
 
-// namedRun returns the run of a route's id.
-func (s *Server) namedRun(r *http.Request) (control.Run, error) {
+// A runID is the id of a run in a path.
+type runID int64
+
+func (u *runID) readAddress(r *http.Request) error {
 	id, err := api.RunID(r)
-	if err != nil {
-		return control.Run{}, err
-	}
-	return s.services.Runs.Run(r.Context(), id)
+	*u = runID(id)
+	return err
 }
 
-func (s *Server) oneRun(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.namedRun(r)
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, run)
+func (s *Server) oneRun(ctx context.Context, id runID) (control.Run, error) {
+	return s.services.Runs.Run(ctx, int64(id))
 }
 
-func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
-	run, err := s.namedRun(r)
+func (s *Server) report(ctx context.Context, id runID) (report control.Report, err error) {
+	run, err := s.services.Runs.Run(ctx, int64(id))
 	if err != nil {
-		return err
+		return report, err
 	}
-	report, err := control.NewReport(run)
-	if err != nil {
-		return err
+	if report, err = control.NewReport(run); err != nil {
+		return report, err
 	}
 	if run.FinishReason == control.FinishInterrupted {
-		if report.ResumedBy, err = s.services.Runs.ResumedBy(r.Context(), run.ID); err != nil {
-			return err
-		}
+		report.ResumedBy, err = s.services.Runs.ResumedBy(ctx, run.ID)
 	}
-	return wire.WriteJSON(w, report)
+	return report, err
 }
 
-// cancel ends a run, as a person wants it. With left it says that whoever read its answer
-// has gone, which a connection alone does not always tell, and answers once there is no
-// such run in flight any more.
-func (s *Server) cancel(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	left := f.Bool("left")
-	if f.Err != nil {
-		return f.Err
-	}
-	id := r.PathValue("id")
-	if !left {
-		if !s.CancelRun(id) {
-			return control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", wire.Clip(id))
+// A cancelRequest names a run in flight.
+type cancelRequest struct {
+	clientID
+	Left bool `json:"left"` // the program that read its answer has gone
+}
+
+// cancel ends a run, as a person wants it. With left it says that the program that read its answer
+// has gone, which a connection alone does not always tell. It answers then once no such run is in
+// flight any more.
+func (s *Server) cancel(ctx context.Context, q cancelRequest) (nothing, error) {
+	if !q.Left {
+		if !s.CancelRun(q.id) {
+			return nothing{}, control.Errorf(control.CodeRunNotFound, "No run %s is in flight.", wire.Clip(q.id))
 		}
-		return wire.WriteJSON(w, struct{}{})
+		return nothing{}, nil
 	}
-	for _, u := range s.EndRuns(id, wire.ErrClientGone) {
-		select { // whoever comes back may resume it at once
+	for _, u := range s.EndRuns(q.id, wire.ErrClientGone) {
+		select { // a client that comes back may resume it at once
 		case <-u.Ended:
-		case <-r.Context().Done():
+		case <-ctx.Done():
 		}
 	}
-	return wire.WriteJSON(w, struct{}{})
+	return nothing{}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"tandem/app/control"
@@ -59,24 +58,18 @@ type keys struct {
 	Keys []control.Key `json:"keys"`
 }
 
-func (s *Server) keys(w http.ResponseWriter, r *http.Request) error {
-	list, err := s.services.Keys.Keys(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, keys{append([]control.Key{}, list...)})
+func (s *Server) keys(ctx context.Context) (keys, error) {
+	list, err := s.services.Keys.Keys(ctx)
+	return keys{listOf(list)}, err
 }
 
+// addKey makes a key. Its answer has the secret, so that no cache may keep it.
 func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
+	q, err := read[control.KeyRequest](s, w, r)
 	if err != nil {
 		return err
 	}
-	name := f.String("name")
-	if f.Err != nil {
-		return f.Err
-	}
-	k, err := s.services.Keys.AddKey(r.Context(), control.KeyRequest{Name: name})
+	k, err := s.services.Keys.AddKey(r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -84,13 +77,6 @@ func (s *Server) addKey(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, k)
 }
 
-func (s *Server) deleteKey(w http.ResponseWriter, r *http.Request) error {
-	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
-	if err != nil {
-		return control.Errorf(control.CodeKeyNotFound, "There is no key %s.", wire.Clip(r.PathValue("id")))
-	}
-	if err := s.services.Keys.DeleteKey(r.Context(), id); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, struct{}{})
+func (s *Server) deleteKey(ctx context.Context, id keyID) (nothing, error) {
+	return nothing{}, s.services.Keys.DeleteKey(ctx, int64(id))
 }

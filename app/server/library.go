@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"tandem/app/control"
-	"tandem/app/wire"
 )
 
 // A Library has the models on disk: registered, found, offered and on their way.
@@ -38,44 +37,65 @@ type Library interface {
 	DropDownload(ctx context.Context, r control.DropRequest) error
 }
 
-func (s *Server) found(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.services.Library.Found(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, f)
+// models is the body of GET /app/models.
+type models struct {
+	Models []control.Model `json:"models"`
 }
 
-func (s *Server) catalogue(w http.ResponseWriter, r *http.Request) error {
-	c, err := s.services.Library.Catalogue(r.Context(), r.URL.Query().Get("sizes") == "true")
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, c)
+func (s *Server) registry(ctx context.Context) (models, error) {
+	list, err := s.services.Library.Models(ctx)
+	return models{listOf(list)}, err
 }
 
-func (s *Server) memory(w http.ResponseWriter, r *http.Request) error {
-	m, err := s.services.Residents.Memory(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, m)
+func (s *Server) removeModel(ctx context.Context, id modelID) (control.Removal, error) {
+	return s.services.Library.RemoveModel(ctx, string(id))
 }
 
-func (s *Server) welcome(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	done := f.Bool("done")
-	if f.Err == nil && f.Raw("done") == nil {
-		f.Fail("done", "is missing: say true or false.")
-	}
-	if f.Err != nil {
-		return f.Err
-	}
-	if err := s.services.Status.Welcomed(r.Context(), done); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, s.State())
+func (s *Server) removal(ctx context.Context, id modelQuery) (control.Removal, error) {
+	return s.services.Library.Removal(ctx, string(id))
+}
+
+// A catalogueQuery says whether the hub may be asked for sizes.
+type catalogueQuery bool
+
+func (q *catalogueQuery) readAddress(r *http.Request) error {
+	*q = r.URL.Query().Get("sizes") == "true"
+	return nil
+}
+
+func (s *Server) catalogue(ctx context.Context, ask catalogueQuery) (control.Catalogue, error) {
+	return s.services.Library.Catalogue(ctx, bool(ask))
+}
+
+// download begins a pull that goes on when its client leaves.
+func (s *Server) download(ctx context.Context, q control.PullRequest) (control.State, error) {
+	err := s.services.Library.Download(ctx, q)
+	return s.State(), err
+}
+
+func (s *Server) pauseDownload(ctx context.Context, q control.PullRequest) (control.State, error) {
+	err := s.services.Library.PauseDownload(ctx, q.ID)
+	return s.State(), err
+}
+
+func (s *Server) dropDownload(ctx context.Context, q control.DropRequest) (control.State, error) {
+	err := s.services.Library.DropDownload(ctx, q)
+	return s.State(), err
+}
+
+func (s *Server) welcome(ctx context.Context, q control.WelcomeRequest) (control.State, error) {
+	err := s.services.Status.Welcomed(ctx, q.Done)
+	return s.State(), err
+}
+
+func (s *Server) addModel(ctx context.Context, q control.AddRequest) (control.Model, error) {
+	return s.services.Library.AddModel(ctx, q)
+}
+
+func (s *Server) found(ctx context.Context) (control.Found, error) {
+	return s.services.Library.Found(ctx)
+}
+
+func (s *Server) storage(ctx context.Context) (control.Storage, error) {
+	return s.services.Library.Storage(ctx)
 }

@@ -10,3 +10,7 @@ import (
 type Machine interface {
 	Machine(context.Context) (control.Machine, error)
 }
+
+func (s *Server) machine(ctx context.Context) (control.Machine, error) {
+	return s.services.Machine.Machine(ctx)
+}

@@ -30,7 +30,7 @@ func TestCheckpointTitles(t *testing.T) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}
-	wantError(t, getOf(s, "/app/checkpoint-titles?ids="+strings.Repeat("x,", mostTitles+1)), http.StatusBadRequest, control.CodeInvalid)
+	wantError(t, getOf(s, "/app/checkpoint-titles?ids="+strings.Repeat("x,", maxTitles+1)), http.StatusBadRequest, control.CodeInvalid)
 }
 
 // TestReportTellsWhatResumed: a run that was cut off says what completed it, so that

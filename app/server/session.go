@@ -98,7 +98,7 @@ func (s *Server) NewCode() control.SessionCode {
 
 // issueCode is POST /app/session on the socket.
 func (s *Server) issueCode(w http.ResponseWriter, r *http.Request) error {
-	if _, err := s.ReadObject(w, r); err != nil {
+	if _, err := read[nothing](s, w, r); err != nil {
 		return err
 	}
 	return wire.WriteJSON(w, s.NewCode())

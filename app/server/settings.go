@@ -20,14 +20,7 @@ type Settings interface {
 	SetPort(ctx context.Context, port int) error
 }
 
-func (s *Server) settings(w http.ResponseWriter, r *http.Request) error {
-	st, err := s.services.Settings.Settings(r.Context())
-	if err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, st)
-}
-
+// changeSettings reads any names: the store knows which there are.
 func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	f, err := s.ReadObject(w, r)
 	if err != nil {
@@ -44,20 +37,11 @@ func (s *Server) changeSettings(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, st)
 }
 
-func (s *Server) port(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.ReadObject(w, r)
-	if err != nil {
-		return err
-	}
-	port := f.Int("port", 1, 65535)
-	if f.Err != nil {
-		return f.Err
-	}
-	if port == nil {
-		port = new(0)
-	}
-	if err := s.services.Settings.SetPort(r.Context(), *port); err != nil {
-		return err
-	}
-	return wire.WriteJSON(w, s.State())
+func (s *Server) port(ctx context.Context, q control.PortRequest) (control.State, error) {
+	err := s.services.Settings.SetPort(ctx, q.Port)
+	return s.State(), err
+}
+
+func (s *Server) settings(ctx context.Context) (control.SettingsState, error) {
+	return s.services.Settings.Settings(ctx)
 }

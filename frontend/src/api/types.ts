@@ -105,6 +105,14 @@ export interface Chat {
   updated_at: string
 }
 
+// ChatRequest is the body of POST /app/chats: a chat to begin.
+export interface ChatRequest {
+  kind?: string // empty = chat
+  title: string
+  system: string
+  options: unknown
+}
+
 // A Message is one of a chat, field for field that of package storage.
 export interface Message {
   id: number
@@ -117,6 +125,17 @@ export interface Message {
   run: number // the run that generated it; 0 = unknown, or a person wrote it
   facts: unknown // an object of the page's, timings and what was drafted; null = none
   created_at: string
+}
+
+// MessageRequest is the body of POST /app/chats/{id}/messages: a message to append.
+export interface MessageRequest {
+  parent: number
+  role: string
+  content: string
+  model: string
+  finish: string
+  run: number
+  facts: unknown
 }
 
 // WholeChat is the answer of GET /app/chats/{id}.
@@ -854,10 +873,14 @@ export interface Run {
   message?: string
 }
 
-// ModelRequest names a model. It is the body of POST /app/load and of POST /app/unload, where an
-// empty name means all models in memory.
-export interface ModelRequest {
+// LoadRequest is the body of POST /app/load.
+export interface LoadRequest {
   model: string
+}
+
+// UnloadRequest is the body of POST /app/unload.
+export interface UnloadRequest {
+  model: string // empty = all in memory
 }
 
 // AddRequest registers a folder: the body of POST /app/models.
@@ -868,7 +891,7 @@ export interface AddRequest {
 
 // PullRequest is the body of POST /app/pull.
 export interface PullRequest {
-  id: string // org/name on the hub
+  id: string
   revision?: string // empty = main
 }
 
