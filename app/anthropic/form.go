@@ -17,20 +17,20 @@ type messageForm struct{ wire.ServerSent }
 
 func (messageForm) IDPrefix() string { return "msg_" }
 
-// AppendFailure implements framing.
+// AppendFailure implements wire.Framing.
 func (m messageForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, body := wire.AnthropicFailure(f)
 	return m.AppendEvent(dst, "error", body)
 }
 
-// AppendSilence implements framing. A ping may come at any time, also before the message
+// AppendSilence implements wire.Framing. A ping may come at any time, also before the message
 // begins.
 func (m messageForm) AppendSilence(dst []byte) []byte {
 	return m.AppendEvent(dst, "ping", []byte(`{"type":"ping"}`))
 }
 
 // signature is what thoughts are signed with. Programs send it back with the thought, and
-// nobody looks at it.
+// it is not checked.
 const signature = "VGFuZGVt"
 
 // MessageUsage counts tokens: the cached ones are none of the input's.
@@ -51,7 +51,7 @@ func messageUsageOf(r *api.Reply) MessageUsage {
 	return u
 }
 
-// Whole implements form.
+// Whole implements api.Form.
 func (m messageForm) Whole(r *api.Reply) []byte {
 	c := r.Choices[0]
 	b := m.appendHead(nil, r)
@@ -147,7 +147,7 @@ func stopReason(r *api.Reply, c *api.Choice) string {
 	return "max_tokens"
 }
 
-// Stream implements form.
+// Stream implements api.Form.
 func (m messageForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &messageEvents{form: m, rep: rep, out: out}
 }
@@ -164,7 +164,7 @@ type messageEvents struct {
 	buf   []byte
 }
 
-// Add implements events.
+// Add implements api.Events.
 func (e *messageEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	e.begin(c)
 	for _, p := range parts {
@@ -247,7 +247,7 @@ func (e *messageEvents) head(event, name string) {
 	e.buf = append(wire.AppendString(append(e.buf, ','), name), ':')
 }
 
-// End implements events.
+// End implements api.Events.
 func (e *messageEvents) End(c *api.Choice) {
 	e.begin(c)
 	e.stop()
@@ -257,7 +257,7 @@ func (e *messageEvents) End(c *api.Choice) {
 	e.Send("message_delta")
 }
 
-// Finish implements events.
+// Finish implements api.Events.
 func (e *messageEvents) Finish() {
 	e.rep.Release()
 	e.buf = append(e.buf[:0], `{"type":"message_stop"}`...)

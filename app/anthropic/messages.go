@@ -95,7 +95,7 @@ func (c *messagesRequest) readOutputConfig(f *wire.Fields) {
 	}
 }
 
-// Form implements request.
+// Form implements api.Request.
 func (c *messagesRequest) Form() api.Form { return messageForm{} }
 
 // countTokens answers with the tokens that a request's prompt has. It is no run:

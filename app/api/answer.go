@@ -19,7 +19,7 @@ import (
 type Answer struct {
 	Blocks []Block
 	toks   []engine.Token // of the text of all, where log-probabilities are asked for
-	held   []engine.Token // with log-probabilities, of which it is not known yet what they say
+	held   []engine.Token // with log-probabilities; their text is not known yet
 }
 
 // A Block is a stretch of an answer: of text, of reasoning, or a call.
@@ -144,7 +144,7 @@ type object struct {
 	Whole           bool
 }
 
-// scan goes on behind what came before.
+// scan reads the next piece.
 func (o *object) scan(text string) {
 	for i := range len(text) {
 		switch b := text[i]; {

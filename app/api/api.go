@@ -13,10 +13,10 @@ import (
 // them, and their figures.
 type API struct {
 	*wire.Exchange
-	To      Services
-	readers map[string]ReadBody // of the bodies of a run that can be resumed, by its route
-	Runs    runTable
-	metrics *metrics
+	To       Services
+	readers  map[string]ReadBody // of the bodies of a run that can be resumed, by its route
+	inFlight runTable
+	metrics  *metrics
 }
 
 // Services are what an API asks for answers.
@@ -28,8 +28,7 @@ type Services struct {
 	Status Status
 }
 
-// A Runs keeps the runs in the history. An API logs its errors, which never fail a
-// request.
+// Runs keep the history. An API logs their errors, which never fail a request.
 type Runs interface {
 	// BeginRun inserts a run at its arrival and returns its id, above 0.
 	BeginRun(ctx context.Context, r control.Run) (int64, error)
@@ -45,13 +44,15 @@ type Runs interface {
 	KeepVerdict(ctx context.Context, v control.Replayed) error
 }
 
-// A Models lists the registered models. The alias is not among them.
+// Models are the registered ones.
 type Models interface {
+	// Models lists them. The alias is not among them.
 	Models(ctx context.Context) ([]control.Model, error)
 }
 
-// A Status reports the state of the program.
+// Status reports the state of the program.
 type Status interface {
+	// State reports everything except Active, which the server knows.
 	State() control.State
 }
 
@@ -59,11 +60,11 @@ type Status interface {
 // read again when a run is resumed.
 func New(x *wire.Exchange, to Services, readers map[string]ReadBody) *API {
 	a := &API{Exchange: x, To: to, readers: readers}
-	a.Runs.Runs = map[int64]*Run{}
+	a.inFlight.runs = map[int64]*Run{}
 	a.metrics = newMetrics(to.Status.State, func() int {
-		a.Runs.Mu.Lock()
-		defer a.Runs.Mu.Unlock()
-		return len(a.Runs.Runs)
+		a.inFlight.mu.Lock()
+		defer a.inFlight.mu.Unlock()
+		return len(a.inFlight.runs)
 	})
 	return a
 }

@@ -6,15 +6,15 @@ import (
 	"tandem/app/model"
 )
 
-// boundaries returns the positions of a chat's prompt from which others are
-// likely to go on differently, ascending, none that are doubtful: behind the
-// system's messages, with the tools that stand there, where a new chat begins;
-// before the last message, which may be sent again in other words; and behind
-// it, before what begins the answer.
+// boundaries returns the positions of a chat's prompt from which other prompts are likely to
+// go on differently, ascending:
 //
-// A template may write a message in one way while it is the last and in another
-// later on. So a boundary is where the tokens of the messages up to it cease to
-// be those of the whole.
+//   - after the system's messages, with the tools that stand there: a new chat begins there;
+//   - before the last message, which may be sent again in other words;
+//   - after the last message, before what begins the answer.
+//
+// A template may write a message in one way while it is the last, and in another way later.
+// So a boundary is where the tokens of the messages up to it cease to be those of the whole.
 func (c *Chat) boundaries(m model.Model, ids []int32) []int {
 	counts := []int{len(c.Messages) - 1, len(c.Messages)}
 	if n := c.system(); n > 0 && n < counts[0] {

@@ -83,10 +83,10 @@ func (c *Chat) Vars(messages []Message, generate bool, thought string) []byte {
 	return append(vars, '}')
 }
 
-// Common implements request.
+// Common implements Question.
 func (c *Chat) Common() *Params { return &c.Params }
 
-// Prompts implements request.
+// Prompts implements Question.
 func (c *Chat) Prompts(m model.Model) ([]*Prompt, error) {
 	text, err := c.render(m, c.Vars(c.Messages, true, m.Dialect().Remembered()))
 	if err != nil {

@@ -248,7 +248,7 @@ func (c *Choice) Rounds() *Rounds {
 	return &Rounds{append([]int{}, c.Stats.Depths...), append([]int{}, c.Stats.Accepts...)}
 }
 
-// Text is that of a choice, behind its prompt if it was asked for.
+// Text is the text of the choice, after its prompt if that was asked for.
 func (c *Choice) Text() string {
 	if c.Echo {
 		return c.Prompt.Text + c.Answer.Joined(dialect.Text)

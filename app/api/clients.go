@@ -8,16 +8,16 @@ import (
 
 // MaxPerClient bounds what one client may have in flight and waiting, in requests, of
 // which each of several continuations that are generated at once counts as one. It is
-// half of what an engine's queue takes, so that nobody fills that alone.
+// half of what an engine's queue takes, so that no client fills it alone.
 const MaxPerClient = engine.MaxQueue / 2
 
 // limitClient has a run count for so many requests of its client, instead of for what it
 // counted before, and refuses it where they would be too many.
 func (a *API) limitClient(u *Run, requests int) error {
-	a.Runs.Mu.Lock()
-	defer a.Runs.Mu.Unlock()
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
 	n := requests
-	for _, other := range a.Runs.Runs {
+	for _, other := range a.inFlight.runs {
 		if other != u && other.client == u.client {
 			n += other.claimed
 		}

@@ -19,10 +19,10 @@ type Completion struct {
 	Fill   bool // what stands before suffix, by the model's tokens for that
 }
 
-// Common implements request.
+// Common implements Question.
 func (c *Completion) Common() *Params { return &c.Params }
 
-// Prompts implements request.
+// Prompts implements Question.
 func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 	var out []*Prompt
 	for i, v := range c.Tokens {

@@ -32,7 +32,7 @@ func (c *Conversation) Complete() error {
 	return c.Chat.Complete()
 }
 
-// Prompts implements request.
+// Prompts implements Question.
 func (c *Conversation) Prompts(m model.Model) ([]*Prompt, error) {
 	text, err := c.Rendered(m)
 	if err != nil {

@@ -40,7 +40,7 @@ func (e *Embedding) param(i int) string {
 
 func (e *Embedding) ModelName() string { return e.Model }
 
-// Texts implements readRequest. Token ids are taken as they are: what ends a text
+// Texts implements ReadRequest. Token ids are taken as they are: what ends a text
 // is the client's to add then.
 func (e *Embedding) Texts(in *Intake) error {
 	m := in.Model

@@ -31,7 +31,7 @@ type Events interface {
 	// end tells that a choice has come to its end.
 	End(c *Choice)
 
-	// finish comes behind the last choice's end. The last thing it does before
+	// Finish comes after the last choice's end. The last thing it does before
 	// the client can know of the end is to release the reply.
 	Finish()
 }

@@ -253,7 +253,7 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 }
 
 // generateOnce has the engine go on with a choice, and reports whether more is to come
-// behind what the server put there.
+// after what the server put there.
 func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
 	run, before, had := rep.Run, c.Stats, len(c.Ids)
 	c.Req.Run, c.Req.Client = max(0, run.Key), run.client

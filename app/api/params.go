@@ -26,7 +26,7 @@ const (
 type Params struct {
 	Model          string
 	N              int
-	bestOf         int  // continuations that are computed, of which n are returned; 0 where that is not asked for
+	bestOf         int  // continuations that are computed; n of them are returned; 0 where that is not asked for
 	Several        int  // prompts; 0 where a request has one
 	MaxTokens      *int // nil = what the context leaves
 	Stop           []string

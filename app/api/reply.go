@@ -117,7 +117,7 @@ func (r *Reply) Timings() Timings {
 	if t.verifies > 0 {
 		out.TokensPerVerify = 1 + float64(t.Accepted)/float64(t.verifies)
 	}
-	// Of a prompt that was not read to its end nobody knows how many tokens took that long.
+	// A prompt that was not read to its end does not say how many tokens took that long.
 	if read := !out.Stopped || t.FirstToken > 0; read && out.PromptN > 0 && t.Prefill > 0 {
 		out.PromptPerTokenMS = out.PromptMS / float64(out.PromptN)
 		out.PromptPerSecond = float64(out.PromptN) / t.Prefill.Seconds()
@@ -133,7 +133,7 @@ func (r *Reply) Timings() Timings {
 	return out
 }
 
-// ms is d in milliseconds, with microseconds behind the point.
+// ms is d in milliseconds, with microseconds after the point.
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // A total is the sum of a reply's choices.

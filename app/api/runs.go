@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -26,11 +27,11 @@ type Run struct {
 	cancel context.CancelCauseFunc
 	Start  time.Time
 	Key    int64         // in the table of runs: row.ID, or below 0 if there is no row
-	name   string        // its client's, see runNameHeader; may be empty
-	client string        // see clientOf
+	name   string        // its client's, see RunNameHeader; may be empty
+	client string        // see wire.ClientOf
 	Ended  chan struct{} // closed once its row is complete
 
-	// returns is set where its client may come back and have it resumed: see resumableHeader.
+	// returns is set where its client may come back and have it resumed: see ResumableHeader.
 	returns bool
 
 	Row   control.Run      // the handler's goroutine alone, or its stream's, but for ID, StartedAt, Client, Endpoint
@@ -57,8 +58,8 @@ type Run struct {
 
 // runTable holds the runs in flight.
 type runTable struct {
-	Mu      sync.Mutex
-	Runs    map[int64]*Run
+	mu      sync.Mutex
+	runs    map[int64]*Run
 	unnamed int64 // runs the database has no row for count down from here
 	closed  bool
 }
@@ -103,14 +104,14 @@ func (a *API) begin(r *http.Request, endpoint, name string, from *resumption) *R
 	}
 	u.Row.ID = id
 
-	a.Runs.Mu.Lock()
-	defer a.Runs.Mu.Unlock()
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
 	if u.Key = id; err != nil {
-		a.Runs.unnamed--
-		u.Key = a.Runs.unnamed
+		a.inFlight.unnamed--
+		u.Key = a.inFlight.unnamed
 	}
-	a.Runs.Runs[u.Key] = u
-	if a.Runs.closed {
+	a.inFlight.runs[u.Key] = u
+	if a.inFlight.closed {
 		u.cancel(wire.ErrStopping)
 	}
 	return u
@@ -150,9 +151,9 @@ func (u *Run) finish(err error) {
 	a := u.api
 	// Last, so that what is no longer in flight is in the history.
 	defer func() {
-		a.Runs.Mu.Lock()
-		defer a.Runs.Mu.Unlock()
-		delete(a.Runs.Runs, u.Key)
+		a.inFlight.mu.Lock()
+		defer a.inFlight.mu.Unlock()
+		delete(a.inFlight.runs, u.Key)
 		close(u.Ended)
 	}()
 
@@ -264,12 +265,19 @@ func sentence(err error) string {
 	return wire.Shorten(wire.Printable(text), mostSentence)
 }
 
+// InFlight returns the runs in flight, in no order.
+func (a *API) InFlight() []*Run {
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
+	return slices.Collect(maps.Values(a.inFlight.runs))
+}
+
 // Active lists the runs in flight, oldest first.
 func (a *API) Active() []control.Active {
-	a.Runs.Mu.Lock()
-	defer a.Runs.Mu.Unlock()
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
 	list := []control.Active{}
-	for _, u := range a.Runs.Runs {
+	for _, u := range a.inFlight.runs {
 		list = append(list, control.Active{
 			RunID: u.Key, Endpoint: u.Row.Endpoint, Model: *u.model.Load(), Client: u.Row.Client, StartedAt: u.Row.StartedAt,
 			PromptDone: int(u.promptDone.Load()), PromptTokens: int(u.promptTokens.Load()), CompletionTokens: int(u.completionTokens.Load()),
@@ -287,12 +295,12 @@ func (a *API) Active() []control.Active {
 func (a *API) CancelRun(name string) bool { return len(a.EndRuns(name, wire.ErrRunCancelled)) > 0 }
 
 // EndRuns ends a run in flight by its id, or those of a name, and returns them. They end
-// for the cause: errRunCancelled, or errClientGone for one that nobody reads any more.
+// for the cause: ErrRunCancelled, or ErrClientGone for one that no client reads any more.
 func (a *API) EndRuns(name string, cause error) (list []*Run) {
 	id, err := strconv.ParseInt(name, 10, 64)
-	a.Runs.Mu.Lock()
-	defer a.Runs.Mu.Unlock()
-	for key, u := range a.Runs.Runs {
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
+	for key, u := range a.inFlight.runs {
 		if err == nil && key == id || err != nil && name != "" && u.name == name {
 			u.cancel(cause)
 			list = append(list, u)
@@ -304,10 +312,10 @@ func (a *API) EndRuns(name string, cause error) (list []*Run) {
 // Close cancels the requests in flight and those to come. The owner of the
 // listeners calls it when a drain has taken long enough.
 func (a *API) Close() {
-	a.Runs.Mu.Lock()
-	defer a.Runs.Mu.Unlock()
-	a.Runs.closed = true
-	for _, u := range a.Runs.Runs {
+	a.inFlight.mu.Lock()
+	defer a.inFlight.mu.Unlock()
+	a.inFlight.closed = true
+	for _, u := range a.inFlight.runs {
 		u.cancel(wire.ErrStopping)
 	}
 }

@@ -104,7 +104,7 @@ type Span struct {
 	N  int `json:"n"`
 }
 
-// put returns how long the answer is behind what the server put there last.
+// put returns where the answer goes on after what the server put into it last, in tokens.
 func (t *thought) put() int {
 	if n := len(t.closed); n > 0 {
 		return t.closed[n-1].At + t.closed[n-1].N
@@ -134,7 +134,7 @@ func (c *Choice) closedBefore(m model.Model) (bool, error) {
 	return true, nil
 }
 
-// closeThought puts the end of a thought behind what was said: the engine goes on
+// closeThought puts the end of a thought after what was said: the engine goes on
 // there as if the model had generated it. Without room for it the choice has come
 // to its end.
 func (c *Choice) closeThought(rep *Reply) error {

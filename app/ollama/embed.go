@@ -47,7 +47,7 @@ func (o *ollamaEmbedRequest) Read(f *wire.Fields, key string) {
 	o.CheckInput(f)
 }
 
-// Answer implements readRequest.
+// Answer implements api.ReadRequest.
 func (o *ollamaEmbedRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), o.Dimensions)
 	if err != nil {

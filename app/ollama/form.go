@@ -16,28 +16,28 @@ type lineForm struct {
 	model string // as the request has it, for what is told before the model is there
 }
 
-// ContentType implements framing.
+// ContentType implements wire.Framing.
 func (lineForm) ContentType() string { return "application/x-ndjson" }
 
-// AppendEvent implements framing.
+// AppendEvent implements wire.Framing.
 func (lineForm) AppendEvent(dst []byte, _ string, data []byte) []byte {
 	return append(append(dst, data...), '\n')
 }
 
-// AppendFailure implements framing.
+// AppendFailure implements wire.Framing.
 func (o lineForm) AppendFailure(dst []byte, f wire.Failure) []byte {
 	_, body := wire.Ollama{}.Refusal(nil, f)
 	return o.AppendEvent(dst, "", body)
 }
 
-// AppendSilence implements framing: each line is an object to Ollama's programs, so that this
+// AppendSilence implements wire.Framing: each line is an object to Ollama's programs, so that this
 // is one that says nothing new.
 func (o lineForm) AppendSilence(dst []byte) []byte {
 	piece := o.appendPiece(o.appendHead(nil, o.model), piece{})
 	return o.AppendEvent(dst, "", append(piece, `,"done":false}`...))
 }
 
-// IDPrefix implements form; its answers have no id.
+// IDPrefix implements api.Form; its answers have no id.
 func (lineForm) IDPrefix() string { return "" }
 
 // An piece is what an object of an answer says.
@@ -46,7 +46,7 @@ type piece struct {
 	calls         []*api.Block
 }
 
-// Whole implements form.
+// Whole implements api.Form.
 func (o lineForm) Whole(r *api.Reply) []byte {
 	c := r.Choices[0]
 	var s piece
@@ -130,7 +130,7 @@ func (o lineForm) appendEnd(dst []byte, r *api.Reply) []byte {
 	return append(dst, '}')
 }
 
-// Stream implements form.
+// Stream implements api.Form.
 func (o lineForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &lines{form: o, rep: rep, out: out}
 }
@@ -143,7 +143,7 @@ type lines struct {
 	open int // the call that was begun and is not told yet, from 1; 0 for none
 }
 
-// Add implements events. A call is told when it is whole, or when what comes behind it says that
+// Add implements api.Events. A call is told when it is whole, or when what follows it says that
 // it never will be.
 func (l *lines) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	var s piece
@@ -174,14 +174,14 @@ func (l *lines) settle(c *api.Choice, s *piece) {
 	}
 }
 
-// End implements events.
+// End implements api.Events.
 func (l *lines) End(c *api.Choice) {
 	var s piece
 	l.settle(c, &s)
 	l.Send(c, s)
 }
 
-// Finish implements events.
+// Finish implements api.Events.
 func (l *lines) Finish() {
 	b := l.form.appendEnd(l.form.appendPiece(l.form.appendHead(nil, l.rep.Model.ID()), piece{}), l.rep)
 	l.rep.Release()

@@ -19,7 +19,7 @@ import (
 // with the one that they need, part by part, and take numbers alone.
 const ollamaVersion = "0.12.11"
 
-// latest is the tag that Ollama's programs put behind a name without one.
+// latest is the tag that Ollama's programs put after a name without one.
 const latest = ":latest"
 
 // ollamaID is the id, or the alias, of a model that an Ollama program names.
@@ -138,7 +138,7 @@ func (v *Routes) ollamaPS(w http.ResponseWriter, r *http.Request) error {
 	return wire.WriteJSON(w, map[string][]Running{"models": running})
 }
 
-// idleUntil is when a model that nobody uses from now on leaves the memory, far
+// idleUntil is when a model that is not used from now on leaves the memory, far
 // away if it never does.
 func (v *Routes) idleUntil(ctx context.Context) (time.Time, error) {
 	st, err := v.Settings.Settings(ctx)

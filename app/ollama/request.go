@@ -25,12 +25,12 @@ type ollamaRequest struct {
 	keepAlive *time.Duration  // nil for as long as is set
 }
 
-// Form implements request.
+// Form implements api.Request.
 func (r *ollamaRequest) Form() api.Form {
 	return lineForm{chat: r.chat, model: r.Common().Model}
 }
 
-// Prompts implements request.
+// Prompts implements api.Question.
 func (r *ollamaRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	list, err := r.Question.Prompts(m)
 	if e, ok := errors.AsType[*control.Error](err); ok && e.Code == control.CodeNoTemplate && r.plain != nil {
@@ -152,7 +152,7 @@ func appendRenamed(dst []byte, v json.RawMessage) []byte {
 }
 
 // readOllama reads what both routes take. What is not known among the options is
-// nobody's business: most are about how another program computes.
+// ignored: most are about how another program computes.
 func readOllama(f *wire.Fields) api.Params {
 	p := api.Params{N: 1, Model: ollamaID(f.String("model"))}
 	if f.Err == nil && p.Model == "" {

@@ -15,13 +15,13 @@ type Routes struct {
 	Settings  Settings
 }
 
-// An Residents frees models in memory.
+// Residents are the models in memory.
 type Residents interface {
 	// Unload frees a model. One in use is CodeModelBusy. It is no error if there is none.
 	Unload(ctx context.Context, id string) error
 }
 
-// A Settings returns the settings in force.
+// Settings are what a person can set.
 type Settings interface {
 	Settings(ctx context.Context) (control.SettingsState, error)
 }

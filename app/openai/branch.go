@@ -31,7 +31,7 @@ type branchRequest struct {
 type branchMembers struct{ members }
 
 // Branch answers a request from a chosen checkpoint. The body is that of
-// /v1/completions, where prompt is what comes behind the checkpoint's text: the
+// /v1/completions, where prompt is what comes after the checkpoint's text: the
 // next message, or with raw the text itself. The model is the checkpoint's.
 func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	c, base, err := v.To.Texts.CheckpointText(r.Context(), r.PathValue("name"))
@@ -55,13 +55,13 @@ func (v *Routes) Branch(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// Common implements request.
+// Common implements api.Question.
 func (b *branchRequest) Common() *api.Params { return &b.Params }
 
-// Form implements request.
+// Form implements api.Request.
 func (b *branchRequest) Form() api.Form { return choicesForm{members: &b.said} }
 
-// Prompts implements request.
+// Prompts implements api.Question.
 func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	if err := api.CheckLength(m, "prompt", len(b.text)); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 			return nil, err
 		}
 	}
-	ids, err := b.behind(m, b.text)
+	ids, err := b.encodeAfter(m, b.text)
 	if err != nil {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 // tokenizers put a space where they take a text to begin.
 const seam = 8
 
-// behind encodes text that goes on from the base.
-func (b *branchRequest) behind(m model.Model, text string) ([]int32, error) {
+// encodeAfter encodes text that continues the base.
+func (b *branchRequest) encodeAfter(m model.Model, text string) ([]int32, error) {
 	last := m.Tokenizer().Decode(b.base[max(0, len(b.base)-seam):])
 	before, err := m.Tokenizer().Encode(last, false)
 	if err != nil {
@@ -109,7 +109,7 @@ func (b *branchRequest) behind(m model.Model, text string) ([]int32, error) {
 }
 
 // marker stands for what was said so far where a template is asked what it
-// writes behind that.
+// writes after that.
 const marker = "0tandem0"
 
 // turn returns the tokens that lead from the base to the model's next answer,
@@ -120,7 +120,7 @@ func (b *branchRequest) turn(m model.Model) ([]int32, error) {
 		ids, err := b.after(m, api.Message{Role: "user", Content: "0"}, api.Message{Role: "assistant", Content: marker})
 		return b.unsaid(ids), err
 	}
-	// Behind the system's message, or behind a person's, if the template lets two
+	// After the system's message, or after a person's, if the template lets two
 	// of them follow each other.
 	var failed error
 	for _, role := range []string{"system", "user"} {
@@ -149,11 +149,11 @@ func (b *branchRequest) after(m model.Model, before ...api.Message) ([]int32, er
 	if err != nil {
 		return nil, err
 	}
-	_, behind, ok := strings.Cut(text, marker)
+	_, after, ok := strings.Cut(text, marker)
 	if !ok {
 		return nil, control.Errorf(control.CodeInvalid, "The model's chat template leaves out what was said before; branch the text (raw).")
 	}
-	return m.Tokenizer().Encode(behind, false)
+	return m.Tokenizer().Encode(after, false)
 }
 
 // unsaid returns what the base does not end with of ids.

@@ -75,7 +75,7 @@ func readPrediction(f *wire.Fields) string {
 	return text
 }
 
-// Form implements request.
+// Form implements api.Request.
 func (c *chatRequest) Form() api.Form {
 	return choicesForm{members: chatMembers{functions: c.Tools.Functions}}
 }

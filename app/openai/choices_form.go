@@ -38,7 +38,7 @@ type members interface {
 	reason(c *api.Choice) string
 }
 
-// Whole implements form.
+// Whole implements api.Form.
 func (f choicesForm) Whole(r *api.Reply) []byte {
 	b := f.appendHead(nil, r, false)
 	for i, c := range r.Shown() {
@@ -82,7 +82,7 @@ func (f choicesForm) appendChoice(dst []byte, r *api.Reply, c *api.Choice) []byt
 	return append(dst, '}')
 }
 
-// Stream implements form.
+// Stream implements api.Form.
 func (f choicesForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	return &chunks{form: f, rep: rep, out: out, left: len(rep.Choices), head: f.appendHead(nil, rep, true)}
 }
@@ -98,7 +98,7 @@ type chunks struct {
 	left int // choices that have not ended
 }
 
-// Add implements events: each part is a chunk, the first of them with what
+// Add implements api.Events: each part is a chunk, the first of them with what
 // belongs to the token, which may also have a chunk without a part.
 func (k *chunks) Add(c *api.Choice, toks []engine.Token, parts []dialect.Part) {
 	k.begin(c)
@@ -171,7 +171,7 @@ func (k *chunks) appendPromptIDs(dst []byte, c *api.Choice) []byte {
 	return wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.Ids)
 }
 
-// End implements events. The reply's last chunk with a choice carries the timings,
+// End implements api.Events. The reply's last chunk with a choice carries the timings,
 // unless one with the usage follows.
 func (k *chunks) End(c *api.Choice) {
 	k.begin(c)
@@ -184,7 +184,7 @@ func (k *chunks) End(c *api.Choice) {
 	}
 	c.Draft.Rounds = c.Rounds()
 	k.mu.Lock()
-	defer k.mu.Unlock() // behind the sending: the one with the timings is the last
+	defer k.mu.Unlock() // until it is sent: the chunk with the timings is the last
 	k.left--
 	if k.left == 0 && !k.rep.Params.IncludeUsage {
 		k.close(c, string(wire.AppendMember(nil, "timings", k.rep.Timings())))
@@ -193,7 +193,7 @@ func (k *chunks) End(c *api.Choice) {
 	k.close(c, "")
 }
 
-// Finish implements events.
+// Finish implements api.Events.
 func (k *chunks) Finish() {
 	if k.rep.Params.IncludeUsage {
 		b := append(append([]byte(nil), k.head...), ']')

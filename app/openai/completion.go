@@ -69,5 +69,5 @@ func (c *completionRequest) readPrompt(f *wire.Fields) {
 	}
 }
 
-// Form implements request.
+// Form implements api.Request.
 func (c *completionRequest) Form() api.Form { return choicesForm{members: completionMembers{}} }

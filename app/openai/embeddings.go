@@ -55,7 +55,7 @@ func (e *embeddingsRequest) readInput(f *wire.Fields) {
 	e.CheckInput(f)
 }
 
-// Answer implements readRequest.
+// Answer implements api.ReadRequest.
 func (e *embeddingsRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
 	vectors, stats, err := m.Reader().Embed(run.Ctx, run.Reading(texts), e.Dimensions)
 	if err != nil {

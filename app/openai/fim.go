@@ -22,7 +22,7 @@ func readFIM(f *wire.Fields) (api.Request, error) {
 	return fimRequest{c}, c.Check(f)
 }
 
-// Form implements request.
+// Form implements api.Request.
 func (c fimRequest) Form() api.Form { return choicesForm{members: fimMembers{}} }
 
 // fimMembers are those of /v1/completions with the choices' text a second time where

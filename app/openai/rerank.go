@@ -76,7 +76,7 @@ func (r *rerankRequest) readDocuments(f *wire.Fields) {
 
 func (r *rerankRequest) ModelName() string { return r.model }
 
-// Texts implements readRequest.
+// Texts implements api.ReadRequest.
 func (r *rerankRequest) Texts(in *api.Intake) error {
 	m := in.Model
 	if err := api.CheckKind(m, control.KindReranker, "documents are ranked by models such as Qwen3-Reranker"); err != nil {
@@ -95,7 +95,7 @@ func (r *rerankRequest) Texts(in *api.Intake) error {
 	return nil
 }
 
-// Answer implements readRequest.
+// Answer implements api.ReadRequest.
 func (r *rerankRequest) Answer(run *api.Run, m model.Model, texts [][]int32) ([]byte, error) {
 	scores, stats, err := m.Reader().Relevance(run.Ctx, run.Reading(texts))
 	if err != nil {

@@ -20,7 +20,7 @@ type itemEvents struct {
 	buf   []byte
 }
 
-// Stream implements form.
+// Stream implements api.Form.
 func (f *responseForm) Stream(rep *api.Reply, out *wire.EventStream) api.Events {
 	f.events = &itemEvents{form: f, rep: rep, out: out, at: -1}
 	return f.events
@@ -57,7 +57,7 @@ func (e *itemEvents) begin() {
 	e.whole("response.in_progress", now)
 }
 
-// Add implements events.
+// Add implements api.Events.
 func (e *itemEvents) Add(c *api.Choice, _ []engine.Token, parts []dialect.Part) {
 	e.begin()
 	for _, p := range parts {
@@ -151,7 +151,7 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 	e.item("response.output_item.done", b, ended(c, b, last))
 }
 
-// End implements events.
+// End implements api.Events.
 func (e *itemEvents) End(c *api.Choice) {
 	e.begin()
 	if len(c.Answer.Blocks) == 0 {
@@ -160,14 +160,14 @@ func (e *itemEvents) End(c *api.Choice) {
 	e.close(c, true)
 }
 
-// Finish implements events.
+// Finish implements api.Events.
 func (e *itemEvents) Finish() {
 	last := e.form.final(e.rep)
 	e.rep.Release()
 	e.whole("response."+state(e.rep.Choices[0]), last)
 }
 
-// AppendFailure implements framing. Nothing is sent by then but what was queued.
+// AppendFailure implements wire.Framing. Nothing is sent by then but what was queued.
 func (f *responseForm) AppendFailure(dst []byte, fail wire.Failure) []byte {
 	e := f.events
 	event := func(kind, status string, fail *wire.Failure) {

@@ -33,7 +33,7 @@ const (
 	failed     = "failed"
 )
 
-// Whole implements form. The response is kept before it is answered.
+// Whole implements api.Form. The response is kept before it is answered.
 func (f *responseForm) Whole(r *api.Reply) []byte { return f.final(r) }
 
 // final returns the response as it is at its end.
@@ -205,7 +205,7 @@ func responseCode(f *wire.Failure) string {
 // silent is what an answer without any words consists of.
 var silent = &api.Block{Kind: dialect.Text}
 
-// blocks are those of an answer, of which there is one at least.
+// blocks returns the blocks of an answer, at least one.
 func (f *responseForm) blocks(c *api.Choice) (list []*api.Block) {
 	for i := range c.Answer.Blocks {
 		list = append(list, &c.Answer.Blocks[i])
@@ -228,7 +228,7 @@ func (f *responseForm) appendItems(dst []byte, r *api.Reply, c *api.Choice) []by
 	return dst
 }
 
-// ended is the state of an item whose answer has ended, or goes on behind it.
+// ended is the state of an item whose answer has ended, or goes on after it.
 func ended(c *api.Choice, b *api.Block, last bool) string {
 	if b.Kind == dialect.Call && !b.Args.Whole || last && b.Kind != dialect.Call && c.Finish == engine.FinishLength {
 		return Incomplete

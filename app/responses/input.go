@@ -101,7 +101,7 @@ func (t *transcript) reasoning(f *wire.Fields) {
 	}
 }
 
-// CallPrefix begins the id of a call for a client. Templates get what is behind it,
+// CallPrefix begins the id of a call for a client. Templates get what follows it,
 // see block.
 const CallPrefix = "call_"
 

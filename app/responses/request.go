@@ -109,7 +109,7 @@ func refuseElsewhere(f *wire.Fields) {
 	}
 }
 
-// readItems returns the items of the input, of which a text is one.
+// readItems returns the items of the input. A text is one item.
 func readItems(f *wire.Fields) (list []json.RawMessage) {
 	const param = "input"
 	v := f.Raw(param)
@@ -189,7 +189,7 @@ func (c *responseRequest) alone() []byte {
 	return wire.MustJSON(body)
 }
 
-// Form implements request. An answer that is completed later is read by those who read
+// Form implements api.Request. An answer that is completed later is read by those who read
 // a chat's.
 func (c *responseRequest) Form() api.Form {
 	if c.Resumes != nil {

@@ -18,12 +18,12 @@ import (
 // the name of a key, or empty for the programs without one; what is another's is not
 // there.
 type Store interface {
-	// KeepResponse stores one, or returns ErrNoResponse if its owner is nobody any
+	// KeepResponse stores one, or returns ErrNoResponse if its owner is gone
 	// more, or its run was forgotten in flight.
 	KeepResponse(context.Context, control.KeptResponse) error
 	// Response returns an owner's, or ErrNoResponse.
 	Response(ctx context.Context, owner, id string) (control.KeptResponse, error)
-	// ResponseChain returns it behind all that it goes on from, the earliest first, inputs and
+	// ResponseChain returns it after all that it continues, the earliest first, inputs and
 	// outputs alone.
 	// One of them gone is ErrNoResponse; too many are CodeInvalid.
 	ResponseChain(ctx context.Context, owner, id string) ([]control.KeptResponse, error)

@@ -130,9 +130,7 @@ func TestLeftWaits(t *testing.T) {
 
 // onlyRun is the one in flight.
 func onlyRun(s *Server) *api.Run {
-	s.Runs.Mu.Lock()
-	defer s.Runs.Mu.Unlock()
-	for _, u := range s.Runs.Runs {
+	for _, u := range s.InFlight() {
 		return u
 	}
 	return nil

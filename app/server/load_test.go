@@ -427,9 +427,7 @@ func TestClientsLeave(t *testing.T) {
 			d := &departure{t: t, phase: phase, alike: alike}
 			var s *Server
 			run := func() context.Context {
-				s.Runs.Mu.Lock()
-				defer s.Runs.Mu.Unlock()
-				for _, u := range s.Runs.Runs {
+				for _, u := range s.InFlight() {
 					return u.Ctx
 				}
 				return nil

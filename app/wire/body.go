@@ -24,7 +24,7 @@ const (
 	BodyTimeout = 60 * time.Second // for the whole body to arrive
 	drainBody   = time.Second      // for what is missing of it once a drain began
 
-	UnreadTimeout = 10 * time.Second // for a body that nobody reads, as that of a request that is refused
+	UnreadTimeout = 10 * time.Second // for a body that no handler reads, such as that of a refused request
 
 	SmallBody   = 64 << 10 // bytes; larger ones take a place
 	LargePlaces = 16       // large requests read, rendered and tokenized at once
@@ -37,7 +37,7 @@ const (
 // bodies, and what they become on the way, take memory and time. The zero
 // value is a small request's.
 type Place struct {
-	Client string // see clientOf
+	Client string // see ClientOf
 	leave  func()
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 // StatusClientGone is logged and counted for a client that left before its
-// answer, and answered to one whose work somebody else cancelled: a request that
+// answer. It is also the answer to a client whose work was cancelled: a request that
 // waited, a bench.
 const StatusClientGone = 499
 
@@ -166,7 +166,7 @@ func Invalid(param, format string, args ...any) *control.Error {
 // An Overlong prompt is told of in each vendor's words.
 type Overlong struct {
 	Limit int    // tokens
-	Got   string // see contextError
+	Got   string // a number, or "at least" and a number
 }
 
 func (o *Overlong) Error() string { return fmt.Sprintf("%s tokens > %d maximum", o.Got, o.Limit) }

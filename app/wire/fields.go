@@ -16,7 +16,7 @@ import (
 
 // Fields is a JSON object whose values are read one by one, by exact name, so
 // that an error names its field. The first error sticks. A field that is null
-// counts as absent, and unknown fields are nobody's business.
+// counts as absent, and unknown fields are ignored.
 type Fields struct {
 	Values map[string]json.RawMessage
 	Path   string // before the names in errors, e.g. "messages[0]."

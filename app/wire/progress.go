@@ -17,7 +17,7 @@ func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ct
 		if err != nil {
 			panic(err) // numbers and strings only
 		}
-		out.Send(b) // a reader this far behind is cut by serve
+		out.Send(b) // Serve cuts a reader that is this late
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
@@ -28,7 +28,7 @@ func (x *Exchange) Progress(w http.ResponseWriter, r *http.Request, work func(ct
 		out.End(x.Survive(func() error { return work(ctx, send) }))
 	}()
 	began, err := out.Serve(ctx)
-	cancel(err) // nobody listens any more
+	cancel(err) // no client listens any more
 	<-done
 	if began {
 		x.logDefect(r, err)

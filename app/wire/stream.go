@@ -11,7 +11,7 @@ import (
 
 const (
 	ReaderPatience = 30 * time.Second // a write that takes longer cuts the client
-	MaxPending     = 16 << 20         // bytes that may wait behind a write before the client is cut
+	MaxPending     = 16 << 20         // bytes that may wait for a write before the client is cut
 	writeSize      = 32 << 10         // bytes of one write, so that patience means progress
 	QuietFirst     = 2 * time.Second  // silence before a client is first told of more to come
 	quietNext      = 5 * time.Second  // and between the following
@@ -57,7 +57,7 @@ func (s *EventStream) SendEvent(name string, data []byte) bool {
 	return ok
 }
 
-// End closes the stream behind what was sent. An error becomes the last event,
+// End closes the stream after what was sent. An error becomes the last event,
 // or the whole answer if nothing was written before it.
 func (s *EventStream) End(err error) {
 	s.mu.Lock()
