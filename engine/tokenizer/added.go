@@ -69,8 +69,8 @@ func (s *addedSet) longest(text string) (*addedToken, int) {
 	return found, length
 }
 
-// split calls between for the text before, between and after the tokens, where
-// there is any, and found for each token, in order.
+// split calls between for the text before, between and after the tokens, where there is any, and
+// found for each token, in order.
 func (s *addedSet) split(text string, noSpecial bool, between func(start, end int), found func(id int32)) {
 	done := 0 // text[:done] has been handed out
 	for i := 0; i < len(text); {

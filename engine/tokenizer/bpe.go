@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// bpe is the model: it cuts a word into its characters (its bytes under
-// byteLevel) and merges neighbours, the earliest merge of the list first and
-// the leftmost of equals.
+// bpe is the model: it cuts a word into its characters (its bytes under byteLevel) and merges
+// neighbours, the earliest merge of the list first and the leftmost of equals.
 type bpe struct {
 	vocab        map[string]int32
 	pairs        map[uint64]int32 // left id << 32 | right id -> rank
@@ -112,8 +111,8 @@ func (m *bpe) setMerges(raw json.RawMessage) error {
 	})
 }
 
-// setWords keys the vocabulary by what the pre-tokenizer yields: under
-// byteLevel by bytes, not by the characters that stand for them.
+// setWords keys the vocabulary by what the pre-tokenizer yields: under byteLevel by bytes, not by
+// the characters that stand for them.
 func (m *bpe) setWords() {
 	if !m.byteLevel {
 		m.words = m.vocab
@@ -226,14 +225,14 @@ type wordState struct {
 	heap       []uint64 // rank << 32 | position of the left part, smallest first
 }
 
-// maxPooledWord is the most characters whose working memory, 20 bytes each, is
-// kept for the next word.
+// maxPooledWord is the most characters whose working memory, 20 bytes each, is kept for the next
+// word.
 const maxPooledWord = 1 << 16
 
 var wordPool = sync.Pool{New: func() any { return new(wordState) }}
 
-// merge applies the merges to w.ids. Each merge costs a few heap operations, so
-// that a text without a single word boundary takes O(n log n).
+// merge applies the merges to w.ids. Each merge costs a few heap operations, so that a text without
+// a single word boundary takes O(n log n).
 func (m *bpe) merge(w *wordState) {
 	n := len(w.ids)
 	if n < 2 {

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// byteChars is the GPT-2 alphabet: a visible character for each byte. The bytes
-// that are visible in Latin-1 stand for themselves, the other 68 are numbered
-// from U+0100 on.
+// byteChars is the GPT-2 alphabet: a visible character for each byte. The bytes that are visible in
+// Latin-1 stand for themselves, the other 68 are numbered from U+0100 on.
 var byteChars = func() (t [256]string) {
 	next := rune(0x100)
 	for b := range rune(256) {
@@ -33,8 +32,8 @@ var charBytes = func() (t [0x144]int16) {
 	return t
 }()
 
-// appendByteChars appends the bytes that a token of the byte-level alphabet
-// stands for; ok is false, and nothing is appended, if it has other characters.
+// appendByteChars appends the bytes that a token of the byte-level alphabet stands for; ok is
+// false, and nothing is appended, if it has other characters.
 func appendByteChars(dst []byte, token string) (_ []byte, ok bool) {
 	start := len(dst)
 	for _, r := range token {

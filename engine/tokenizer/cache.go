@@ -13,9 +13,8 @@ const (
 	maxCachedWord  = 128  // bytes; at most 65,536 words, some 15 MB, are kept
 )
 
-// wordCache keeps the tokens of words seen lately. Each shard has two
-// generations: when the young one is full the old one is dropped, so a word in
-// use stays, and the size is bounded.
+// wordCache keeps the tokens of words seen lately. Each shard has two generations: when the young
+// one is full the old one is dropped, so a word in use stays, and the size is bounded.
 type wordCache struct {
 	seed   maphash.Seed
 	shards [cacheShards]cacheShard

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// config is what is read of tokenizer_config.json, whose other fields are for
-// the libraries that wrote it.
+// config is what is read of tokenizer_config.json, whose other fields are for the libraries that
+// wrote it.
 type config struct {
 	BOS         tokenName             `json:"bos_token"`
 	EOS         tokenName             `json:"eos_token"`

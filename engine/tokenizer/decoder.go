@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A sink is a stage of decoding with its state: it takes the spelling of one
-// token after the other and passes on what is settled, in whole characters.
+// A sink is a stage of decoding with its state: it takes the spelling of one token after the other
+// and passes on what is settled, in whole characters.
 type sink interface {
 	push(token string)
 	flush() // the end of the text: what is held back goes on
@@ -16,12 +16,11 @@ type sink interface {
 // A stage makes the sink of one stage of the decoder; next is the one after it.
 type stage func(next sink) sink
 
-// decoder is what the file's decoder becomes: the stages in order, sequences
-// flattened.
+// decoder is what the file's decoder becomes: the stages in order, sequences flattened.
 type decoder struct {
 	stages []stage
-	// fused says that the tokens are one text by now: a stage that asks where a
-	// token begins would mean the beginning of the text.
+	// fused says that the tokens are one text by now: a stage that asks where a token begins would
+	// mean the beginning of the text.
 	fused bool
 	// A token by itself, for TokenBytes: the stages that change spellings.
 	byteLevel    bool
@@ -206,8 +205,8 @@ func (s *spacer) push(token string) {
 }
 func (s *spacer) flush() { s.next.flush() }
 
-// byteLevelSink turns the alphabet of bytes back into bytes, and those into
-// text: each maximal part of an ill-formed sequence becomes one U+FFFD.
+// byteLevelSink turns the alphabet of bytes back into bytes, and those into text: each maximal part
+// of an ill-formed sequence becomes one U+FFFD.
 type byteLevelSink struct {
 	held []byte // the beginning of a character
 	next sink
@@ -250,8 +249,8 @@ func (s *byteLevelSink) pass(end bool) {
 	}
 }
 
-// illFormed is the length of the maximal ill-formed part b begins with: the
-// bytes that could have begun a character, at least one.
+// illFormed is the length of the maximal ill-formed part b begins with: the bytes that could have
+// begun a character, at least one.
 func illFormed(b []byte) int {
 	n := 1
 	for n < len(b) && !utf8.FullRune(b[:n]) {
@@ -260,8 +259,8 @@ func illFormed(b []byte) int {
 	return max(1, n-1)
 }
 
-// byteFallbackSink puts runs of byte tokens together again; a byte that belongs
-// to no character becomes one U+FFFD.
+// byteFallbackSink puts runs of byte tokens together again; a byte that belongs to no character
+// becomes one U+FFFD.
 type byteFallbackSink struct {
 	held []byte
 	next sink
@@ -290,8 +289,8 @@ func (s *byteFallbackSink) pass(end bool) {
 	}
 }
 
-// metaspaceSink turns the visible space back into spaces, and drops those of
-// the first token unless the scheme is "never".
+// metaspaceSink turns the visible space back into spaces, and drops those of the first token unless
+// the scheme is "never".
 type metaspaceSink struct {
 	metaspace
 	begun bool

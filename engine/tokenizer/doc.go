@@ -1,17 +1,17 @@
-// Package tokenizer reads a model's tokenizer.json and turns text into token
-// ids and back, exactly as the Python tokenizers package does.
+// Package tokenizer reads a model's tokenizer.json, and turns text into token ids and back exactly
+// as the Python package tokenizers does.
 //
-// It covers byte pair encoding in its two forms: byte-level (GPT-2, Llama 3,
-// Qwen) and SentencePiece-style with byte fallback (Llama 2, Gemma). Encode is
+// It covers byte pair encoding in its two forms: byte-level (GPT-2, Llama 3, Qwen) and
+// SentencePiece-style with byte fallback (Llama 2, Gemma). Encode is
 //
 //	added tokens -> normalizer -> normalized added tokens -> pre-tokenizer -> BPE -> post-processor
 //
-// and decode is the decoder's stages run over the tokens' spellings. A
-// component, option or pattern that is not known here is refused at Load, by
-// name: a tokenizer that is nearly right spoils every answer without a sign of it.
+// Decode runs the stages of the decoder over the spellings of the tokens. Load refuses, by name, a
+// component, option or pattern that it does not know: a tokenizer that is nearly right spoils every
+// answer without a sign.
 //
-// A Tokenizer is immutable but for its word cache, which has locks of its own:
-// it is safe for concurrent use. A Stream belongs to one goroutine.
+// A Tokenizer is safe for concurrent use: it is immutable except for its word cache, which has its
+// own locks. A Stream belongs to one goroutine.
 //
 // Where this package decides for itself:
 //
@@ -28,8 +28,8 @@
 //     Load, and all are run with a time limit, past which Encode fails (see
 //     pattern.go): a text has the same ids every time or none.
 //
-// Character classes and normalization follow the Unicode versions of the
-// reference (see unicode.go). The pattern matcher is dlclark/regexp2, since the
-// families' split patterns use look-ahead, which the standard library's lacks;
-// canonical decomposition comes from golang.org/x/text.
+// Character classes and normalization follow the Unicode versions of the reference (see
+// unicode.go). The pattern matcher is dlclark/regexp2, since the families' split patterns use
+// look-ahead, which the standard library's lacks; canonical decomposition comes from
+// golang.org/x/text.
 package tokenizer

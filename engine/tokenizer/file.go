@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of what Load accepts. The largest vocabularies in use have about
-// 262,000 tokens, 580,000 merges and a file of 33 MB.
+// Limits of what Load accepts. The largest vocabularies in use have about 262,000 tokens, 580,000
+// merges and a file of 33 MB.
 const (
 	maxFileBytes  = 64 << 20
 	maxVocab      = 2 << 20
@@ -58,8 +58,8 @@ func parseFile(data []byte) (*file, error) {
 	return &f, nil
 }
 
-// strict decodes one JSON value and refuses fields it does not know: an option
-// passed over in silence would change the tokens.
+// strict decodes one JSON value and refuses fields it does not know: an option passed over in
+// silence would change the tokens.
 func strict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// tiny is a tokenizer.json with a few byte-level tokens; parts replaces or adds
-// fields, given as JSON.
+// tiny is a tokenizer.json with a few byte-level tokens; parts replaces or adds fields, given as
+// JSON.
 func tiny(parts map[string]string) []byte {
 	fields := map[string]json.RawMessage{
 		"version": json.RawMessage(`"1.0"`),
@@ -233,8 +233,7 @@ func TestConfigAddsTokens(t *testing.T) {
 	}
 }
 
-// TestPatternsAccepted: the limits on a pattern's form leave room for what is
-// published.
+// TestPatternsAccepted: the limits on a pattern's form leave room for what is published.
 func TestPatternsAccepted(t *testing.T) {
 	for _, pattern := range []string{
 		patternGPT2, patternLlama3, patternQwen,

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A piece is a part of the text on its way to the model. first reports that it
-// begins where the original text begins, which Metaspace's scheme "first" asks;
-// left is the time there is to cut it.
+// A piece is a part of the text on its way to the model. first reports that it begins where the
+// original text begins, which Metaspace's scheme "first" asks; left is the time there is to cut it.
 type piece struct {
 	text  string
 	first bool
@@ -172,8 +171,8 @@ func (s strip) normalize(p piece) piece {
 	return p
 }
 
-// nfc composes characters by the rules of Unicode 9, as the reference does.
-// norm.NFC.String would also break up runs of more than 30 marks.
+// nfc composes characters by the rules of Unicode 9, as the reference does. norm.NFC.String would
+// also break up runs of more than 30 marks.
 type nfc struct{}
 
 func (nfc) normalize(p piece) piece {

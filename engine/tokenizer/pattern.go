@@ -8,27 +8,24 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of
-// a split pattern without a scanner of its own. regexp2 backtracks: a group that
-// repeats can take exponential time and is refused, and each loop multiplies
-// the work by the length of a match.
+// maxLoops limits the unbounded quantifiers (*, +, {n,}) in one alternative of a split pattern
+// without a scanner of its own. regexp2 backtracks: a group that repeats can take exponential time
+// and is refused, and each loop multiplies the work by the length of a match.
 const maxLoops = 2
 
-// The time a text may spend in split patterns. The form alone does not bound
-// it: two loops are cubic in the text, and each of several alternatives in a
-// row, (?:aa|a)(?:aa|a)..., doubles it. A count of steps would be the same on
-// every machine, but regexp2 counts none, so its clock has to do: one goroutine
-// for all patterns, which ticks ten times a second while they run and a few
-// seconds longer; a process that is stopped for seconds runs into it. Ordinary patterns need 0.3 microseconds a byte. Past the
-// limits Encode fails: ids never depend on how busy the machine is.
+// The time a text may spend in split patterns. The form alone does not bound it: two loops are
+// cubic in the text, and each of several alternatives in a row, (?:aa|a)(?:aa|a)..., doubles it. A
+// count of steps would be the same on every machine, but regexp2 counts none, so its clock has to
+// do: one goroutine for all patterns, which ticks ten times a second while they run and a few
+// seconds longer; a process that is stopped for seconds runs into it. Ordinary patterns need 0.3
+// microseconds a byte. Past the limits Encode fails: ids never depend on how busy the machine is.
 const (
 	matchTime = 3 * time.Second       // of one match
 	textTime  = 3 * time.Second       // of all matches in a text, and beside it
 	byteTime  = 10 * time.Microsecond // for each of its bytes
 )
 
-// A meter is the time by which one Encode has to be through with its split
-// patterns.
+// A meter is the time by which one Encode has to be through with its split patterns.
 type meter struct {
 	until time.Time
 	err   error // set past it; nothing is split any more
@@ -56,8 +53,8 @@ type span struct {
 	match      bool
 }
 
-// A matcher covers a text that is not empty with spans, in order, unless the
-// meter runs out: then the spans mean nothing.
+// A matcher covers a text that is not empty with spans, in order, unless the meter runs out: then
+// the spans mean nothing.
 type matcher interface {
 	spans(text string, left *meter) []span
 }
@@ -162,9 +159,9 @@ func (m regexMatcher) spans(text string, left *meter) []span {
 	return out
 }
 
-// checkPattern refuses what regexp2 (.NET's syntax) and the reference's
-// Oniguruma read differently. Letters after a backslash are limited to those
-// with one meaning in both; what neither accepts is left to the compiler.
+// checkPattern refuses what regexp2 (.NET's syntax) and the reference's Oniguruma read differently.
+// Letters after a backslash are limited to those with one meaning in both; what neither accepts is
+// left to the compiler.
 func checkPattern(where, pattern string) error {
 	if len(pattern) > maxPattern {
 		return tooLarge(where, "the pattern has %d bytes; the limit is %d", len(pattern), maxPattern)

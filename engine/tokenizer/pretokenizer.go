@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// A preTokenizer cuts a piece, which is not empty, into smaller ones; it may
-// yield empty ones, which are dropped.
+// A preTokenizer cuts a piece, which is not empty, into smaller ones; it may yield empty ones,
+// which are dropped.
 type preTokenizer interface {
 	split(p piece, yield func(piece))
 }
 
-// preTokenizers is what the file's pre_tokenizer becomes: the stages in order,
-// sequences flattened, and whether the model sees bytes in the place of characters.
+// preTokenizers is what the file's pre_tokenizer becomes: the stages in order, sequences flattened,
+// and whether the model sees bytes in the place of characters.
 type preTokenizers struct {
 	stages    []preTokenizer
 	byteLevel bool
@@ -177,8 +177,8 @@ func parseSplit(where string, raw json.RawMessage) (preTokenizer, error) {
 	case c.Pattern.String != nil && *c.Pattern.String != "":
 		s.matcher = literalMatcher(*c.Pattern.String)
 	case c.Pattern.Regex != nil && *c.Pattern.Regex != "":
-		// Every character matches, so that all behaviors but these two leave
-		// the pieces alone or drop all or none; they take the general path.
+		// Every character matches, so that all behaviors but these two leave the pieces alone or
+		// drop all or none; they take the general path.
 		if scan := scannerFor(*c.Pattern.Regex); scan != nil &&
 			(c.Behavior == isolated || c.Behavior == removed && c.Invert) {
 			return scanSplit{scan}, nil
@@ -246,8 +246,8 @@ func (s split) split(p piece, yield func(piece)) {
 	}
 }
 
-// metaspace writes spaces as a visible character, as SentencePiece does. It
-// stands in the pre-tokenizer and in the decoder.
+// metaspace writes spaces as a visible character, as SentencePiece does. It stands in the
+// pre-tokenizer and in the decoder.
 type metaspace struct {
 	replacement string // one character
 	scheme      string // always, first or never

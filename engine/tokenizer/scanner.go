@@ -5,16 +5,16 @@ import (
 	"unicode/utf8"
 )
 
-// The split patterns of the common families, which have scanners of their own:
-// the pattern matcher takes about ten times as long for the same pieces.
+// The split patterns of the common families, which have scanners of their own: the pattern matcher
+// takes about ten times as long for the same pieces.
 const (
 	patternGPT2   = `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
 	patternLlama3 = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 	patternQwen   = `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
 )
 
-// A scanner returns the length of the piece at the start of s, which is not
-// empty. The known patterns match at every position, so the pieces cover the text.
+// A scanner returns the length of the piece at the start of s, which is not empty. The known
+// patterns match at every position, so the pieces cover the text.
 type scanner func(s string) int
 
 func scannerFor(pattern string) scanner {
@@ -50,8 +50,8 @@ func scanGPT2(s string) int {
 	return spaceRun(s)
 }
 
-// scanWords is the pattern of Llama 3, which keeps up to three digits together,
-// and of Qwen, which keeps each by itself.
+// scanWords is the pattern of Llama 3, which keeps up to three digits together, and of Qwen, which
+// keeps each by itself.
 func scanWords(s string, digits int) int {
 	if s[0] == '\'' {
 		if n := contraction(s[1:]); n > 0 {
@@ -96,8 +96,8 @@ func scanWords(s string, digits int) int {
 	return spaceRun(s)
 }
 
-// contraction is the length of an English contraction after its apostrophe.
-// Case folding makes the long s an s.
+// contraction is the length of an English contraction after its apostrophe. Case folding makes the
+// long s an s.
 func contraction(s string) int {
 	if s == "" {
 		return 0
@@ -118,8 +118,8 @@ func contraction(s string) int {
 	return 0
 }
 
-// classAt classifies the first character of s; n is its length. At the end of
-// the text it returns newline, 0, which no caller runs on.
+// classAt classifies the first character of s; n is its length. At the end of the text it returns
+// newline, 0, which no caller runs on.
 func classAt(s string) (c class, n int) {
 	if s == "" {
 		return newline, 0
@@ -151,8 +151,8 @@ func whiteSpace(s string) int {
 	return len(s)
 }
 
-// spaceRun is \s+(?!\S)|\s+: all the white space, less its last character where
-// text follows, which takes that one with it. A single character stays whole.
+// spaceRun is \s+(?!\S)|\s+: all the white space, less its last character where text follows, which
+// takes that one with it. A single character stays whole.
 func spaceRun(s string) int {
 	run := whiteSpace(s)
 	if run == len(s) {

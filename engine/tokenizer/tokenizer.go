@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Tokenizer is one model's tokenizer. It is safe for concurrent use.
+// A Tokenizer is the tokenizer of one model. It is safe for concurrent use.
 type Tokenizer struct {
 	tokens      []token // by id
 	addedIDs    map[string]int32
@@ -28,8 +28,8 @@ type token struct {
 	special  bool
 }
 
-// Load reads the contents of tokenizer.json and, where there is one, of
-// tokenizer_config.json. Its errors are of type *Error.
+// Load reads the contents of tokenizer.json and, where there is one, of tokenizer_config.json. Its
+// errors are of type *Error.
 func Load(tokenizerJSON, configJSON []byte) (*Tokenizer, error) {
 	f, err := parseFile(tokenizerJSON)
 	if err != nil {
@@ -152,18 +152,18 @@ func (t *Tokenizer) known(id int32) bool {
 	return id >= 0 && int(id) < len(t.tokens) && t.tokens[id].known
 }
 
-// EncodeOptions is the choice of an Encode; its zero value encodes a prompt
-// that was rendered by a chat template.
+// EncodeOptions are the options of Encode. The zero value is for a prompt that a chat template
+// rendered.
 type EncodeOptions struct {
 	// AddSpecial adds the tokens of the post-processor, like a leading BOS.
 	AddSpecial bool
-	// NoSpecial takes the text of special tokens as ordinary text. Added tokens
-	// that are not special are still found.
+	// NoSpecial takes the text of special tokens as ordinary text. Added tokens that are not
+	// special are still found.
 	NoSpecial bool
 }
 
-// Encode returns the ids of text. It fails only where a split pattern takes
-// too long on the text, with an *Error of CodeTooSlow.
+// Encode returns the ids of text. It fails only where a split pattern takes too long on the text,
+// with an *Error of CodeTooSlow.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	ids := make([]int32, 0, len(text)/3+8)
@@ -188,9 +188,9 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) ([]int32, error) {
 	return ids, nil
 }
 
-// TokenBytes returns the bytes a token stands for, which need not be whole
-// characters; of a special token its text; nil of an id outside the vocabulary.
-// The caller owns the result.
+// TokenBytes returns the bytes that a token stands for, which need not be whole characters. For a
+// special token it returns its text, for an id outside the vocabulary nil. The caller owns the
+// result.
 func (t *Tokenizer) TokenBytes(id int32) []byte {
 	if !t.known(id) {
 		return nil
@@ -209,7 +209,7 @@ func (t *Tokenizer) Token(id int32) string {
 	return t.tokens[id].spelling
 }
 
-// ID returns the token of that spelling.
+// ID returns the token with this spelling, false if there is none.
 func (t *Tokenizer) ID(token string) (int32, bool) {
 	if id, ok := t.addedIDs[token]; ok {
 		return id, true
@@ -226,8 +226,8 @@ func (t *Tokenizer) IsSpecial(id int32) bool {
 // Size is the largest id plus one, added tokens included.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
-// BaseSize is the largest id plus one of the vocabulary without the added
-// tokens, some of which a model need not know.
+// BaseSize is the largest id plus one of the vocabulary without the added tokens, some of which a
+// model need not know.
 func (t *Tokenizer) BaseSize() int {
 	for id := len(t.tokens) - 1; id >= 0; id-- {
 		if _, added := t.addedIDs[t.tokens[id].spelling]; t.tokens[id].known && !added {
@@ -237,8 +237,8 @@ func (t *Tokenizer) BaseSize() int {
 	return 0
 }
 
-// BOS returns the token a text begins with: the one tokenizer_config.json
-// names, otherwise the first the post-processor adds.
+// BOS returns the token a text begins with: the one tokenizer_config.json names, otherwise the
+// first the post-processor adds.
 func (t *Tokenizer) BOS() (int32, bool) { return t.bos, t.hasBOS }
 
 // EOS returns the token a text ends with, which only tokenizer_config.json names.

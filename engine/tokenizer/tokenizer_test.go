@@ -79,8 +79,8 @@ func TestTokenBytes(t *testing.T) {
 	}
 }
 
-// TestStream holds the pieces of streamed texts against the recorded decodes,
-// and those of random ids against Decode.
+// TestStream holds the pieces of streamed texts against the recorded decodes, and those of random
+// ids against Decode.
 func TestStream(t *testing.T) {
 	for _, name := range families {
 		t.Run(name, func(t *testing.T) {
@@ -242,8 +242,7 @@ func TestOneHugeWord(t *testing.T) {
 	}
 }
 
-// TestSlowPattern: a pattern that backtracks without end fails the text, and
-// only that.
+// TestSlowPattern: a pattern that backtracks without end fails the text, and only that.
 func TestSlowPattern(t *testing.T) {
 	tok, err := Load(tiny(map[string]string{
 		"pre_tokenizer": `{"type":"Sequence","pretokenizers":[` + splitJSON(strings.Repeat("(?:aa|a)", 50)+"c") +
@@ -311,8 +310,8 @@ func TestScanners(t *testing.T) {
 	}
 }
 
-// TestLongS: case folding makes the long s an s, in a contraction as elsewhere.
-// The reference cuts "it'ſx" into "it", "'ſ" and "x".
+// TestLongS: case folding makes the long s an s, in a contraction as elsewhere. The reference cuts
+// "it'ſx" into "it", "'ſ" and "x".
 func TestLongS(t *testing.T) {
 	for _, c := range []struct {
 		pattern, text string

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// The reference matches its patterns by Unicode 16, the standard library of Go
-// 1.26 by Unicode 15. These are the letters and numbers between the two, found
-// by comparing every code point.
+// The reference matches its patterns by Unicode 16, the standard library of Go 1.26 by Unicode 15.
+// These are the letters and numbers between the two, found by comparing every code point.
 var (
 	letters16 = ranges(
 		0x1C89, 0x1C8A, 0xA7CB, 0xA7CD, 0xA7DA, 0xA7DC, 0x105C0, 0x105F3, 0x10D4A, 0x10D65, 0x10D6F, 0x10D85,
@@ -20,8 +19,8 @@ var (
 		0x1CCF0, 0x1CCF9, 0x1E5F1, 0x1E5FA)
 )
 
-// The reference normalizes by Unicode 9. These later marks reorder or compose
-// by Unicode 15; to the reference they are ordinary letters.
+// The reference normalizes by Unicode 9. These later marks reorder or compose by Unicode 15; to the
+// reference they are ordinary letters.
 var marksAfter9 = ranges(
 	0x7FD, 0x7FD, 0x898, 0x89F, 0x8CA, 0x8D3, 0x9FE, 0x9FE, 0xC3C, 0xC3C, 0xD3B, 0xD3C, 0xEBA, 0xEBA,
 	0x1715, 0x1715, 0x1ABF, 0x1ACE, 0x1DF6, 0x1DFA, 0xA82C, 0xA82C, 0x10D24, 0x10D27, 0x10EAB, 0x10EAC,
@@ -47,8 +46,7 @@ func ranges(bounds ...rune) *unicode.RangeTable {
 	return t
 }
 
-// class is what the split patterns ask of a character. Every character has
-// exactly one.
+// class is what the split patterns ask of a character. Every character has exactly one.
 type class uint8
 
 const (
