@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"tandem/app/bench"
 	"tandem/app/connect"
 	"tandem/app/control"
 	"tandem/app/endpoint"
@@ -112,7 +113,7 @@ type App struct {
 	endBench      context.CancelCauseFunc // of the bench that runs; nil if none does
 	benchProgress *control.BenchProgress  // what it said last; nil before that
 	benchFailure  string                  // why the last one found out nothing, unless a person ended it
-	benchPlan     shortPlan
+	benchPlan     bench.Plan
 
 	updates updates
 	lines   *logRing // of the log
@@ -126,7 +127,7 @@ func Open(ctx context.Context, o Options) (_ *App, err error) {
 	}
 	ring := newLogRing()
 	o.Logger = slog.New(slog.NewMultiHandler(o.Logger.Handler(), ringHandler{ring: ring}))
-	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: twoMinutes}
+	a := &App{opts: o, log: o.Logger, started: time.Now(), lines: ring, benchPlan: bench.TwoMinutes}
 	a.life, a.end = context.WithCancel(context.Background())
 	a.endpoint = endpoint.New(endpoint.Options{
 		Logger: a.log, Server: wire.HTTP, Refuse: wire.Refuse,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/app/home"
 	"tandem/engine/mlx"
@@ -79,8 +80,8 @@ func (a *App) RunBench(ctx context.Context, progress func(control.BenchProgress)
 		defer close(done)
 		<-released
 		defer context.AfterFunc(gone, func() { cancel(errBenchUnloaded) })()
-		b := &shortBench{m: m, folder: a.benchFolder(), plan: a.benchPlan, progress: follow}
-		result, err = b.run(ctx)
+		b := bench.NewShort(m, a.benchFolder(), a.benchPlan, follow)
+		result, err = b.Run(ctx)
 		clear := func(s *mlx.Scope) error { s.ClearCache(); return nil }
 		err = errors.Join(err, a.thread.Do(context.Background(), clear))
 	})

@@ -10,14 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/models"
 )
 
 // quickPlan measures as little as there is to measure.
-var quickPlan = shortPlan{
-	pairs: 2, restores: 2, turns: 2, fewest: 2, warm: 1, tokens: 96, context: 32,
-	decode: time.Minute, restore: time.Minute, verify: time.Minute,
+var quickPlan = bench.Plan{
+	Pairs: 2, Restores: 2, Turns: 2, Fewest: 2, Warm: 1, Tokens: 96, Context: 32,
+	Decode: time.Minute, Restore: time.Minute, Verify: time.Minute,
 }
 
 // benchable serves the pocket model, which is quickly measured.
@@ -50,7 +51,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("progress %v", parts)
 	}
 	v := b.Result
-	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != len(shortRows) {
+	if v.Decode.Pairs != 2 || v.Decode.Differing != 0 || v.Restore.Pairs != 2 || v.Verify.Turns != 2 || len(v.Verify.Rows) != len(bench.ShortRows) {
 		t.Errorf("counts: %+v", v)
 	}
 	if b.Model != models.PocketID || b.Machine == "" || v.Seconds <= 0 || v.Restore.Tokens != 96 || v.Restore.Bytes == 0 || v.Drafter == "" {
@@ -99,7 +100,7 @@ func TestBenchEnds(t *testing.T) {
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			r := benchable(t)
-			r.benchPlan.pairs = 1 << 30
+			r.benchPlan.Pairs = 1 << 30
 			ctx, leave := context.WithCancel(t.Context())
 			defer leave()
 			var once sync.Once
@@ -153,9 +154,9 @@ func TestMeasuredAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Release()
-	b := &shortBench{m: m, progress: func(control.BenchProgress) {}}
+	b := bench.NewShort(m, "", quickPlan, func(control.BenchProgress) {})
 	attempts := 0
-	err = b.alone(t.Context(), func(ctx context.Context) error {
+	err = b.Alone(t.Context(), func(ctx context.Context) error {
 		attempts++
 		if attempts == 1 {
 			r.complete(t, control.Alias, "x")
@@ -164,11 +165,11 @@ func TestMeasuredAlone(t *testing.T) {
 		}
 		return ctx.Err()
 	})
-	if err != nil || attempts != 2 || b.again != 1 {
-		t.Errorf("%d attempts, %d again, %v", attempts, b.again, err)
+	if err != nil || attempts != 2 || b.Again != 1 {
+		t.Errorf("%d attempts, %d again, %v", attempts, b.Again, err)
 	}
 	failed := errors.New("failed")
-	if err := b.alone(t.Context(), func(context.Context) error { return failed }); err != failed {
+	if err := b.Alone(t.Context(), func(context.Context) error { return failed }); err != failed {
 		t.Errorf("a failure became %v", err)
 	}
 }

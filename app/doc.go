@@ -14,6 +14,7 @@
 //   - history: runs, chats, checkpoints and responses as people see them;
 //   - endpoint: the listening sockets;
 //   - connect: the settings of editors and agents;
+//   - bench: what is measured;
 //   - server: the routes. It gets each room as a small interface (services.go).
 //
 // # Lock order

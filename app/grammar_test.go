@@ -34,10 +34,10 @@ func TestSchemas(t *testing.T) {
 		request := maps.Clone(sampling)
 		maps.Copy(request, map[string]any{"prompt": repeats + "x := `{\"name\": \"Len\"}`\ny := `", "max_tokens": 200, "response_format": schemaFormat(person)})
 		request["speculation"] = map[string]any{"drafter": "none"}
-		plain := r.ask(t, request, false)
+		plain := r.Ask(t, request, false)
 		isPerson(t, name, plain)
-		r.ask(t, request, true).same(t, name+", streamed", plain)
-		r.run(t, plain.Timings.RunID)
+		r.Ask(t, request, true).same(t, name+", streamed", plain)
+		r.Run(t, plain.Timings.RunID)
 		if v, err := r.client(t).VerifyRun(t.Context(), plain.Timings.RunID); err != nil || v.Same != v.Tokens || v.Tokens != len(plain.IDs) {
 			t.Errorf("%s, computed again: %+v, %v", name, v, err)
 		}
@@ -48,12 +48,12 @@ func TestSchemas(t *testing.T) {
 			map[string]any{"drafter": "ngram", "depth": 5},
 		} {
 			request["speculation"] = how
-			got := r.ask(t, request, false)
+			got := r.Ask(t, request, false)
 			got.same(t, name, plain)
 			drafted, accepted = drafted+got.Timings.DraftN, accepted+got.Timings.Accepted
 		}
 		request["speculation"] = map[string]any{"drafter": "dflash", "depth": 5, "rule": "rejection"} // other draws
-		isPerson(t, name+", by rejection", r.ask(t, request, false))
+		isPerson(t, name+", by rejection", r.Ask(t, request, false))
 	}
 	if accepted == 0 || accepted == drafted {
 		t.Errorf("%d of %d drafts stood", accepted, drafted)
@@ -93,7 +93,7 @@ func TestGrammars(t *testing.T) {
 			return strings.Trim(text, "<b>") == "a"
 		}},
 	} {
-		got := r.ask(t, map[string]any{"prompt": "x := ", "max_tokens": 300, "temperature": 0, "response_format": c.format}, false)
+		got := r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 300, "temperature": 0, "response_format": c.format}, false)
 		if got.Finish == "stop" && !c.whole(got.Text) {
 			t.Errorf("%s: %q", name, got.Text)
 		}
@@ -113,9 +113,9 @@ func TestGrammars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := r.send("/v1/completions", string(body)); a.status != 400 || !strings.Contains(a.body, `"param":"response_format"`) {
+		if a := r.Send("/v1/completions", string(body)); a.status != 400 || !strings.Contains(a.body, `"param":"response_format"`) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	r.ask(t, map[string]any{"prompt": "x := ", "max_tokens": 3}, false)
+	r.Ask(t, map[string]any{"prompt": "x := ", "max_tokens": 3}, false)
 }

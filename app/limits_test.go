@@ -24,8 +24,8 @@ type answer struct {
 	err    error
 }
 
-// send posts a body and reads the answer. Any goroutine may call it.
-func (r *running) send(route, body string) (a answer) { return r.sendAs("test", route, body) }
+// Send posts a body and reads the answer. Any goroutine may call it.
+func (r *running) Send(route, body string) (a answer) { return r.sendAs("test", route, body) }
 
 // sendAs is send in the name of a client.
 func (r *running) sendAs(client, route, body string) (a answer) {
@@ -93,7 +93,7 @@ func TestFullQueue(t *testing.T) {
 	post(engine.MaxQueue)
 	await(t, c, func(s control.State) bool { return s.Loaded.Queued == engine.MaxQueue })
 	for _, stream := range []bool{false, true} {
-		a := r.send("/v1/completions", fmt.Sprintf(body, stream))
+		a := r.Send("/v1/completions", fmt.Sprintf(body, stream))
 		if a.err != nil || a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || !strings.Contains(a.body, `"code":"queue_full"`) {
 			t.Errorf("stream %t: %+v", stream, a)
 		}
@@ -131,7 +131,7 @@ func TestPromptBeyondContext(t *testing.T) {
 		{"/v1/chat/completions", "messages", fmt.Sprintf(`[{"role":"user","content":%q}]`, longer), "at least "},
 	} {
 		for _, stream := range []bool{false, true} {
-			a := r.send(c.route, fmt.Sprintf(`{"model":"tandem",%q:%s,"stream":%t}`, c.field, c.prompt, stream))
+			a := r.Send(c.route, fmt.Sprintf(`{"model":"tandem",%q:%s,"stream":%t}`, c.field, c.prompt, stream))
 			var e struct {
 				Error struct{ Message, Type, Param, Code string }
 			}
@@ -165,7 +165,7 @@ func TestDrainClosesIdle(t *testing.T) {
 	defer idle.Close()
 	answered := make(chan answer, 1)
 	go func() {
-		answered <- r.send("/v1/completions", `{"model":"tandem","prompt":"abc","max_tokens":4}`)
+		answered <- r.Send("/v1/completions", `{"model":"tandem","prompt":"abc","max_tokens":4}`)
 	}()
 	// A listener accepts in order: once the request is in, so is idle.
 	await(t, r.client(t), func(s control.State) bool { return active(s, 3) != nil })

@@ -65,7 +65,7 @@ func TestFilesAreTheirOwners(t *testing.T) {
 			t.Errorf("%s: %v", x.ID, err)
 		}
 	}
-	a := r.send("/v1/completions", `{"model":"tandem","prompt":"func main() { ","max_tokens":100,"temperature":0,"ignore_eos":true}`)
+	a := r.Send("/v1/completions", `{"model":"tandem","prompt":"func main() { ","max_tokens":100,"temperature":0,"ignore_eos":true}`)
 	if a.err != nil || a.status != http.StatusOK {
 		t.Fatalf("%+v", a)
 	}

@@ -2,50 +2,13 @@ package app
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"tandem/app/pool"
-	"tandem/engine"
-	"tandem/engine/checkpoint"
-	"tandem/engine/enginetest"
-	"tandem/engine/sample"
 )
-
-// cuts is how many places each text is taken up at.
-const cuts = 25
-
-// TestRestored takes texts up again at random places and compares what follows
-// with the text as it was written in one go, in the bit tier: ids and every bit
-// of every logit, plainly and with drafts, greedy and sampled, behind branches, and
-// after a restart. Under OpenBLAS the same has to find differing bits.
-func TestRestored(t *testing.T) {
-	bit := enginetest.Bit(t)
-	places, restored, differ, all := 0, 0, 0, 0
-	for _, of := range shapes {
-		shape := of.shape
-		for _, layout := range of.layouts {
-			l := newLossless(t, shape, layout, twoLayers)
-			for i, params := range []sample.Params{{}, {Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}} {
-				t.Logf("%s, %s, temperature %g", shape, layout, params.Temperature)
-				n, d, a := l.takeUp(engine.Request{Prompt: l.prompt(20, i), Sampling: params, Seed: new(uint64(i)), IgnoreEOS: true}, bit)
-				places, restored, differ, all = places+cuts, restored+n, differ+d, all+a
-			}
-			l.Close()
-		}
-	}
-	t.Logf("%d places, %d tokens restored, %d of %d logits differ", places, restored, differ, all)
-	if bit && differ > 0 {
-		t.Errorf("%d of %d logits differ in the bit tier", differ, all)
-	}
-	if !bit && differ == 0 {
-		t.Error("no logit differs under OpenBLAS: this test cannot tell one from another")
-	}
-}
 
 // TestNoCheckpointFolder: where checkpoints cannot be written requests are
 // answered, and the state says so.
@@ -66,68 +29,4 @@ func TestNoCheckpointFolder(t *testing.T) {
 	if s := r.State(); !strings.Contains(s.Warning, "not written to disk") {
 		t.Errorf("the state warns of %q", s.Warning)
 	}
-}
-
-// takeUp writes the text of a request on an engine with checkpoints and takes it
-// up again at random places. It returns how many tokens were restored for that,
-// and how many logits differ.
-func (l *lossless) takeUp(r engine.Request, exact bool) (restored, differ, all int) {
-	const length = 300
-	rng := rand.New(rand.NewPCG(3, uint64(len(r.Prompt))))
-	var store *checkpoint.Store
-	var e *engine.Engine
-	dir := l.t.TempDir()
-	open := func() {
-		store = checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "tiny", Budget: 1 << 30})
-		e = l.engine(store)
-	}
-	closed := func() {
-		e.Close()
-		store.Close()
-	}
-	open()
-	defer func() { closed() }()
-	r.MaxTokens = new(length)
-	whole := l.plain(fmt.Sprint("text ", r.Sampling.Temperature), r, 0)
-	text := slices.Concat(r.Prompt, whole.ids)
-	ways := func() engine.Speculation {
-		if rng.IntN(3) == 0 {
-			return engine.Speculation{Drafter: engine.None}
-		}
-		return engine.Speculation{Depth: new(1 + rng.IntN(15)), Rollback: []engine.Rollback{engine.Trim, engine.Undo}[rng.IntN(2)]}
-	}
-	l.drafter.Wrong = func(_, n int) int { return rng.IntN(n + 1) }
-	defer func() { l.drafter.Wrong = nil }()
-	check := func(what string, got, want saying) {
-		d, a := bits(got.logits, want.logits)
-		differ, all = differ+d, all+a
-		restored += got.stats.CachedTokens
-		if exact && (d > 0 || !slices.Equal(got.ids, want.ids) || got.stats.CachedTokens < got.stats.Matched-64) {
-			l.t.Errorf("%s: %d of %d logits differ; %d tokens matched, %d restored; ids %v, want %v",
-				what, d, a, got.stats.Matched, got.stats.CachedTokens, got.ids, want.ids)
-		}
-	}
-	r.Speculation = ways()
-	check("the text", l.sayOn(e, r, 0), whole)
-	for i := range cuts {
-		if i == cuts/2 { // from here on what comes back comes from disk
-			closed()
-			open()
-		}
-		at := 1 + rng.IntN(length-20)
-		n := 1 + rng.IntN(20)
-		r := r
-		r.Prompt, r.MaxTokens, r.Speculation = text[:len(whole.ids[:at])+len(r.Prompt)], new(n), ways()
-		want := saying{ids: whole.ids[at : at+n], logits: whole.logits[at : at+n]}
-		if i%5 == 0 { // a branch, whose text nobody knows
-			r.Prompt = append(slices.Clone(r.Prompt), l.prompt(1+rng.IntN(40), i)...)
-			script := l.drafter.Text
-			want = l.plain(fmt.Sprint("branch ", r.Sampling.Temperature, i), r, 0)
-			check(fmt.Sprintf("a branch at %d", at), l.sayOn(e, r, 0), want)
-			l.drafter.Text = script
-			continue
-		}
-		check(fmt.Sprintf("the text from %d on", at), l.sayOn(e, r, 0), want)
-	}
-	return restored, differ, all
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"tandem/app/bench"
 	"tandem/app/control"
 	"tandem/engine/enginetest"
 )
@@ -25,42 +26,42 @@ func TestSoak(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		model string
-		kinds []soakKind
+		kinds []bench.SoakKind
 		n     int
 	}{
-		{"writes", enginetest.TinyModel(t, "qwen3"), soakKinds(false), 200},
-		{"embeds", enginetest.TinyEmbedder(t), soakReadings(), 70},
+		{"writes", enginetest.TinyModel(t, "qwen3"), bench.SoakKinds(false), 200},
+		{"embeds", enginetest.TinyEmbedder(t), bench.SoakReadings(), 70},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			log := slog.New(slog.NewTextHandler(logOfErrors{t}, &slog.HandlerOptions{Level: slog.LevelError}))
 			r := start(t, Options{Model: c.model, Logger: log}, "127.0.0.1:0")
-			s := newSoak(r.url, r.home.Dir, c.kinds, 20*time.Millisecond)
+			s := bench.NewSoak(r.url, r.home.Dir, c.kinds, 20*time.Millisecond)
 			warm := 2 * len(c.kinds)
-			if err := s.send(t.Context(), 0, warm); err != nil {
+			if err := s.Send(t.Context(), 0, warm); err != nil {
 				t.Fatal(err)
 			}
-			before, err := s.settle(t.Context())
+			before, err := s.Settle(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if before.goroutines == 0 || before.queued+before.inFlight+before.open > 0 {
+			if before.Goroutines == 0 || before.Queued+before.InFlight+before.Open > 0 {
 				t.Errorf("before there are %+v", before)
 			}
-			if err := s.send(t.Context(), warm, warm+c.n); err != nil {
+			if err := s.Send(t.Context(), warm, warm+c.n); err != nil {
 				t.Fatal(err)
 			}
 			// Only what stays for ever takes so long.
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			after, err := s.clear(ctx, before)
+			after, err := s.Clear(ctx, before)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if after.over(before) {
+			if after.Over(before) {
 				t.Errorf("left are %+v, before there were %+v", after, before)
 			}
-			if n := s.answered.Load() + s.refused.Load() + s.left.Load(); n != int64(warm+c.n) || s.left.Load() == 0 || s.refused.Load() == 0 {
-				t.Errorf("of %d requests %d were answered, %d refused, %d left", warm+c.n, s.answered.Load(), s.refused.Load(), s.left.Load())
+			if n := s.Answered.Load() + s.Refused.Load() + s.Left.Load(); n != int64(warm+c.n) || s.Left.Load() == 0 || s.Refused.Load() == 0 {
+				t.Errorf("of %d requests %d were answered, %d refused, %d left", warm+c.n, s.Answered.Load(), s.Refused.Load(), s.Left.Load())
 			}
 		})
 	}
@@ -69,8 +70,8 @@ func TestSoak(t *testing.T) {
 // TestSoakLooks: what is left is seen.
 func TestSoakLooks(t *testing.T) {
 	r := start(t, Options{Model: longModel(t), NoCheckpoints: true}, "127.0.0.1:0")
-	s := newSoak(r.url, r.home.Dir, nil, time.Millisecond)
-	before, err := s.settle(t.Context())
+	s := bench.NewSoak(r.url, r.home.Dir, nil, time.Millisecond)
+	before, err := s.Settle(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +83,12 @@ func TestSoakLooks(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	await(t, r.client(t), func(st control.State) bool { a := active(st, 3); return a != nil && a.CompletionTokens > 0 })
-	now, err := s.look(t.Context())
-	if err != nil || now.inFlight != 1 || now.open != 1 || !now.over(before) || now.goroutines <= before.goroutines {
+	now, err := s.Look(t.Context())
+	if err != nil || now.InFlight != 1 || now.Open != 1 || !now.Over(before) || now.Goroutines <= before.Goroutines {
 		t.Errorf("with a request in flight: %+v, %v; before %+v", now, err, before)
 	}
-	for _, c := range []remains{{goroutines: 1}, {files: spareFiles + 1}, {queued: 1}, {inFlight: 1}, {open: 1}} {
-		if !c.over(remains{}) || (remains{}).over(c) {
+	for _, c := range []bench.Remains{{Goroutines: 1}, {Files: bench.SpareFiles + 1}, {Queued: 1}, {InFlight: 1}, {Open: 1}} {
+		if !c.Over(bench.Remains{}) || (bench.Remains{}).Over(c) {
 			t.Errorf("%+v", c)
 		}
 	}

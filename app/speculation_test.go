@@ -40,8 +40,8 @@ type completed struct {
 	}
 }
 
-// ask posts a completion, whole or streamed.
-func (r *running) ask(t *testing.T, fields map[string]any, stream bool) completed {
+// Ask posts a completion, whole or streamed.
+func (r *running) Ask(t *testing.T, fields map[string]any, stream bool) completed {
 	t.Helper()
 	body := map[string]any{"model": control.Alias, "return_token_ids": true, "stream": stream}
 	maps.Copy(body, fields)
@@ -95,8 +95,8 @@ func (r *running) ask(t *testing.T, fields map[string]any, stream bool) complete
 	return out
 }
 
-// run waits for the end of a run and returns its row.
-func (r *running) run(t *testing.T, id int64) control.Run {
+// Run waits for the end of a run and returns its row.
+func (r *running) Run(t *testing.T, id int64) control.Run {
 	t.Helper()
 	c := r.client(t)
 	await(t, c, func(s control.State) bool { return len(s.Active) == 0 })
@@ -132,11 +132,11 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 		request := maps.Clone(sampling)
 		maps.Copy(request, map[string]any{"prompt": varies, "max_tokens": 22, "ignore_eos": true})
 		request["speculation"] = map[string]any{"drafter": "none"}
-		plain := r.ask(t, request, false)
+		plain := r.Ask(t, request, false)
 		if len(plain.IDs) != 22 || plain.Timings.DraftN != 0 || plain.Timings.NoDrafter == "" {
 			t.Errorf("%s: plainly %+v", name, plain)
 		}
-		r.ask(t, request, true).same(t, name+", streamed", plain)
+		r.Ask(t, request, true).same(t, name+", streamed", plain)
 		for i, how := range []any{
 			nil,
 			map[string]any{"drafter": "ngram", "depth": 3},
@@ -144,7 +144,7 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			map[string]any{"drafter": "dflash", "depth": 7},
 		} {
 			request["speculation"] = how
-			a := r.ask(t, request, i%2 == 0)
+			a := r.Ask(t, request, i%2 == 0)
 			a.same(t, name, plain)
 			drafters[a.Timings.Drafter] = true
 			if a.Timings.Rounds == 0 || a.Timings.Syncs > a.Timings.Rounds+1 { // one for the prompt's token
@@ -152,7 +152,7 @@ func TestSpeculationSaysTheSame(t *testing.T) {
 			}
 			drafted += a.Timings.DraftN
 			accepted += a.Timings.Accepted
-			row := r.run(t, a.Timings.RunID)
+			row := r.Run(t, a.Timings.RunID)
 			if row.Drafted != a.Timings.DraftN || row.Accepted != a.Timings.Accepted || row.Drafter != a.Timings.Drafter || row.NoDrafter != a.Timings.NoDrafter {
 				t.Errorf("%s: the reply says %+v, the run %+v", name, a.Timings, row)
 			}
@@ -176,10 +176,10 @@ func TestExactSaysTheSame(t *testing.T) {
 	for _, temperature := range []float64{0, 0.8} {
 		request := map[string]any{"prompt": varies, "max_tokens": 20, "ignore_eos": true, "seed": 7, "temperature": temperature}
 		request["speculation"] = map[string]any{"drafter": "none", "exact": true}
-		plain := r.ask(t, request, false)
+		plain := r.Ask(t, request, false)
 		for i, depth := range []int{0, 3, 7} {
 			request["speculation"] = map[string]any{"drafter": "ngram", "depth": depth, "exact": true}
-			r.ask(t, request, i%2 == 0).same(t, fmt.Sprintf("temperature %v, depth %d", temperature, depth), plain)
+			r.Ask(t, request, i%2 == 0).same(t, fmt.Sprintf("temperature %v, depth %d", temperature, depth), plain)
 		}
 	}
 }
@@ -193,13 +193,13 @@ func TestSpeculationOff(t *testing.T) {
 	request := map[string]any{"prompt": repeats, "max_tokens": 24, "temperature": 0, "ignore_eos": true}
 	for _, how := range []any{nil, map[string]any{"drafter": "none", "depth": 4}} {
 		request["speculation"] = how
-		if a := r.ask(t, request, false); a.Timings.DraftN != 0 || !strings.Contains(a.Timings.NoDrafter, "off") {
+		if a := r.Ask(t, request, false); a.Timings.DraftN != 0 || !strings.Contains(a.Timings.NoDrafter, "off") {
 			t.Errorf("speculation %v: %+v", how, a.Timings)
 		}
 	}
 	for _, how := range []any{map[string]any{"depth": 4}, map[string]any{"drafter": "ngram", "depth": 4}} {
 		request["speculation"] = how
-		if a := r.ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
+		if a := r.Ask(t, request, false); a.Timings.DraftN == 0 || a.Timings.NoDrafter != "" {
 			t.Errorf("speculation %v: %+v", how, a.Timings)
 		}
 	}
@@ -211,7 +211,7 @@ func TestDrafterFails(t *testing.T) {
 	r := start(t, Options{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	request := map[string]any{"prompt": "abc", "max_tokens": 60, "temperature": 0.8, "seed": 3, "ignore_eos": true, "stop": []string{"nowhere to be found"}}
 	request["speculation"] = map[string]any{"drafter": "none"}
-	plain := r.ask(t, request, false)
+	plain := r.Ask(t, request, false)
 
 	d := &enginetest.Scripted{Vocab: 256}
 	m, err := r.pool.Borrow(t.Context())
@@ -236,13 +236,13 @@ func TestDrafterFails(t *testing.T) {
 	request["speculation"] = map[string]any{"depth": 4}
 	for _, stream := range []bool{false, true} {
 		proposals = 0
-		a := r.ask(t, request, stream)
+		a := r.Ask(t, request, stream)
 		a.same(t, "with a drafter that fails", plain)
 		const why = "scripted failed: the drafter broke"
 		if !strings.Contains(a.Timings.NoDrafter, why) || a.Timings.Accepted != 12 {
 			t.Errorf("stream %v: %+v", stream, a.Timings)
 		}
-		if row := r.run(t, a.Timings.RunID); row.NoDrafter != a.Timings.NoDrafter || row.Verifies != 3 || row.Accepted != 12 || row.FinishReason != "length" || row.Error != "" {
+		if row := r.Run(t, a.Timings.RunID); row.NoDrafter != a.Timings.NoDrafter || row.Verifies != 3 || row.Accepted != 12 || row.FinishReason != "length" || row.Error != "" {
 			t.Errorf("stream %v: the run is %+v", stream, row)
 		}
 	}

@@ -49,7 +49,7 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := r.send("/v1/chat/completions", string(b))
+	a := r.Send("/v1/chat/completions", string(b))
 	var out toolAnswer
 	if err := json.Unmarshal([]byte(a.body), &out); err != nil || a.status != 200 || len(out.Choices) != 1 {
 		t.Fatalf("%s: %+v, %v", b, a, err)
@@ -60,7 +60,7 @@ func (r *running) talk(t *testing.T, fields map[string]any) toolAnswer {
 // repeatable checks that a run comes out the same when it is computed again.
 func (r *running) repeatable(t *testing.T, what string, a toolAnswer) {
 	t.Helper()
-	r.run(t, a.Timings.RunID)
+	r.Run(t, a.Timings.RunID)
 	if v, err := r.client(t).VerifyRun(t.Context(), a.Timings.RunID); err != nil || v.Same != v.Tokens || v.Tokens != len(a.Choices[0].TokenIDs) {
 		t.Errorf("%s, computed again: %+v, %v", what, v, err)
 	}
@@ -196,7 +196,7 @@ func TestThoughtBudget(t *testing.T) {
 		if free := r.talk(t, request); !slices.Equal(free.Choices[0].TokenIDs, c.TokenIDs[:70]) {
 			t.Errorf("%s, without a budget: %v, not %v", what, free.Choices[0].TokenIDs, c.TokenIDs)
 		}
-		behind := r.ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs, c.TokenIDs[:closed]), "max_tokens": 110 - closed, "temperature": 0, "logit_bias": bias, "ignore_eos": true}, false)
+		behind := r.Ask(t, map[string]any{"prompt": slices.Concat(c.PromptTokenIDs, c.TokenIDs[:closed]), "max_tokens": 110 - closed, "temperature": 0, "logit_bias": bias, "ignore_eos": true}, false)
 		if !slices.Equal(behind.IDs, c.TokenIDs[closed:]) {
 			t.Errorf("%s, behind it: %v, not %v", what, behind.IDs, c.TokenIDs[closed:])
 		}

@@ -24,7 +24,7 @@ var arrows = []struct {
 	from string
 	to   []string
 }{
-	{"app/cmd/tandem", []string{"app", "app/library", "app/pool", "app/home", "app/control", "frontend"}},
+	{"app/cmd/tandem", []string{"app", "app/bench", "app/library", "app/pool", "app/home", "app/control", "frontend"}},
 	{"app/cmd/menubar", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app/cmd/desktop", []string{"app/menu", "app/supervise", "app/control", "frontend"}},
 	{"app", []string{"models", "models/hub", "engine", "engine/*", "storage", "app/*"}},
@@ -38,6 +38,7 @@ var arrows = []struct {
 	{"app/model", []string{"app/control", "app/dialect", "engine"}},                        // engine's types only
 	{"app/connect", []string{"app/settings", "app/home", "app/control", "storage"}},
 	{"app/endpoint", []string{"app/wire", "app/home", "app/settings", "app/control", "engine"}}, // engine's codes only
+	{"app/bench", []string{"app/pool", "app/model", "app/home", "app/control", "engine", "engine/*", "models"}},
 	{"app/library", []string{"app/pool", "app/settings", "app/home", "app/control", "models", "models/hub", "storage"}},
 	{"app/history", []string{"app/pool", "app/settings", "app/home", "app/control", "storage", "engine/checkpoint", "engine/tokenizer"}},
 	{"app/pool", []string{"app/model", "app/settings", "app/home", "app/control", "app/dialect", "engine", "engine/*", "models", "models/hub", "storage"}},

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"tandem/app"
+	"tandem/app/bench"
 )
 
-func bench(ctx context.Context, m *Main, args []string) error {
+func runBench(ctx context.Context, m *Main, args []string) error {
 	f := m.flags("bench")
-	o := app.BenchOptions{In: m.Stdin, Out: m.Stdout, Err: m.Stderr, Home: m.home()}
+	o := bench.Options{Open: app.OpenStage, In: m.Stdin, Out: m.Stdout, Err: m.Stderr, Home: m.home()}
 	f.StringVar(&o.Model, "model", m.Getenv("TANDEM_BENCH_MODEL"), "`DIR` of the model (default: the pocket model)")
 	f.BoolVar(&o.JSON, "json", false, "lines of JSON, a header first")
 	f.Func("drafter", "`DIR` of a drafter for the model, or pocket/drafter-sliding, for verify and speculation; may be repeated", func(dir string) error {
@@ -37,7 +38,7 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	f.BoolVar(&o.Wait, "wait", false, "measure once for each line on standard input")
 	f.Usage = func() {
 		fmt.Fprintln(m.Stderr, "usage: tandem bench NAME [flags]")
-		for _, b := range app.Benches() {
+		for _, b := range bench.Benches() {
 			fmt.Fprintf(m.Stderr, "  %-11s %s\n", b.Name, b.Doc)
 		}
 		f.PrintDefaults()
@@ -46,8 +47,8 @@ func bench(ctx context.Context, m *Main, args []string) error {
 	if err != nil {
 		return err
 	}
-	all := app.Benches()
-	i := slices.IndexFunc(all, func(b app.Bench) bool { return b.Name == rest[0] })
+	all := bench.Benches()
+	i := slices.IndexFunc(all, func(b bench.Bench) bool { return b.Name == rest[0] })
 	if i < 0 {
 		fmt.Fprintf(m.Stderr, "tandem bench: there is no bench %q\n", rest[0])
 		f.Usage()

@@ -1,0 +1,226 @@
+package bench
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tandem/app/model"
+	"tandem/engine"
+	"tandem/engine/mlx"
+)
+
+// A Bench is one thing that can be measured.
+type Bench struct {
+	Name string
+	Doc  string // one line
+
+	open  func(ctx context.Context, o Options) (bench, error)
+	takes string // flags for the options it does not ignore, of those that not every bench has
+}
+
+// Benches lists them.
+func Benches() []Bench {
+	return []Bench{
+		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain, "model"},
+		{"start", "milliseconds from start to the first answer of /health", openStart, ""},
+		{"memory", "memory held, and what 200 requests add to it", openMemory, "model"},
+		{"endpoint", "what the endpoint costs a token and a request, how requests at the same time fare, and what 1,000 of them leave behind", openEndpoint, "quick only"},
+		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify, "model drafter context quick"},
+		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter pairs quick full only"},
+		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless, "model quick"},
+		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon a text is back after a restart", openCheckpoints, "model quick pairs"},
+	}
+}
+
+// Options of Run.
+type Options struct {
+	Model string // folder; empty = the pocket model
+	JSON  bool   // lines of JSON, a header first
+	Wait  bool   // measure once for each line read from In, until it ends
+
+	Drafters []string // folders of drafters for the model
+	Contexts []int    // of verify, in tokens; nil = 64, 512, 2048
+	Pairs    int      // of a comparison at least; 0 = 20
+	Quick    bool     // few measurements, to see that a bench works
+	Full     bool     // of speculation: every combination
+	Only     string   // of speculation: the tables whose title begins with text that has this; of endpoint: rows
+	Home     string   // where verify keeps its figures; empty = nowhere
+
+	// Open opens a Tandem in a home folder of its own, with the pocket model and a drafter, or auto if
+	// that is empty. endpoint needs it; package app has it.
+	Open func(ctx context.Context, drafter string) (Stage, error)
+
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// A Stage is a Tandem in a home folder of its own, behind endpoints of this process whose engine is
+// watched, or stood in for.
+type Stage interface {
+	// Serve opens an endpoint on a free port, whose models generate by the function, and returns its
+	// address.
+	Serve(generate Generating) (url string, err error)
+	// Close ends it. No request may be in flight any more.
+	Close() error
+}
+
+// A Generating function stands before the engine of a model.
+type Generating func(context.Context, model.Model, engine.Request) iter.Seq2[engine.Token, error]
+
+// Check refuses options that the bench would ignore.
+func (b Bench) Check(o Options) error {
+	for _, option := range []struct {
+		flag  string
+		given bool
+	}{
+		{"model", o.Model != ""}, {"drafter", len(o.Drafters) > 0}, {"context", o.Contexts != nil}, {"pairs", o.Pairs != 0},
+		{"quick", o.Quick}, {"full", o.Full}, {"only", o.Only != ""},
+	} {
+		if option.given && !slices.Contains(strings.Fields(b.takes), option.flag) {
+			return fmt.Errorf("%s takes no --%s", b.Name, option.flag)
+		}
+	}
+	return nil
+}
+
+// A bench is opened once. It is a measurer or a reporter.
+type bench interface {
+	header() benchHeader
+	Close() error
+}
+
+// A measurer is measured many times, in turns with a rival.
+type measurer interface {
+	bench
+	measure(ctx context.Context) (map[string]float64, error)
+}
+
+// A reporter compares in its own process, and hands over each table as soon as
+// it is complete.
+type reporter interface {
+	bench
+	report(ctx context.Context, table func(BenchTable) error) error
+}
+
+// A benchHeader says what the measurements can be compared with.
+type benchHeader struct {
+	Side     string             `json:"side"`
+	DType    string             `json:"dtype"`
+	Threads  int                `json:"threads"`
+	BLAS     string             `json:"blas"`
+	Versions map[string]string  `json:"versions"`
+	Tokens   []int32            `json:"tokens,omitempty"` // first ids of the generation, to compare
+	Bars     map[string]float64 `json:"bars,omitempty"`   // metric to least ratio against the rival
+}
+
+func newBenchHeader() benchHeader {
+	threads := runtime.NumCPU()
+	if n, err := strconv.Atoi(os.Getenv("OPENBLAS_NUM_THREADS")); err == nil {
+		threads = n
+	}
+	return benchHeader{
+		Side: "tandem", Threads: threads, BLAS: mlx.BLAS(),
+		Versions: map[string]string{"mlx": mlx.Version(), "go": runtime.Version()},
+	}
+}
+
+// Run measures once and prints, or with Wait as often as it is asked.
+func (b Bench) Run(ctx context.Context, o Options) error {
+	run, err := b.open(ctx, o)
+	if err != nil {
+		return fmt.Errorf("bench %s: %w", b.Name, err)
+	}
+	defer run.Close()
+	print := func(v any) error {
+		line, err := json.Marshal(v)
+		if err == nil {
+			_, err = fmt.Fprintf(o.Out, "%s\n", line)
+		}
+		return err
+	}
+	if !o.JSON {
+		print = func(v any) error { return printPlainly(o.Out, v) }
+	}
+	if err := print(run.header()); err != nil {
+		return err
+	}
+	if r, ok := run.(reporter); ok {
+		if o.Wait {
+			return fmt.Errorf("bench %s compares by itself; leave out --wait", b.Name)
+		}
+		if err := r.report(ctx, func(t BenchTable) error { return print(t) }); err != nil {
+			return fmt.Errorf("bench %s: %w", b.Name, err)
+		}
+		return nil
+	}
+	asked := bufio.NewScanner(o.In)
+	for !o.Wait || asked.Scan() {
+		m, err := run.(measurer).measure(ctx)
+		if err != nil {
+			return fmt.Errorf("bench %s: %w", b.Name, err)
+		}
+		if err := print(m); err != nil || !o.Wait {
+			return err
+		}
+	}
+	return asked.Err()
+}
+
+// printPlainly writes a header or a measurement for a person.
+func printPlainly(w io.Writer, v any) error {
+	switch v := v.(type) {
+	case benchHeader:
+		_, err := fmt.Fprintf(w, "MLX %s, %s, %d threads, %s\n", v.Versions["mlx"], cmp.Or(v.DType, "no model"), v.Threads, v.BLAS)
+		return err
+	case BenchTable:
+		return v.print(w)
+	case map[string]float64:
+		for _, name := range sortedKeys(v) {
+			label, value := plainRow(name, v)
+			if label == "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%-24s %10s\n", label, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// plainRow is what a person reads of one metric; the label is empty if another
+// row says the same.
+func plainRow(name string, all map[string]float64) (label, value string) {
+	label, value = strings.ReplaceAll(name, "_", " "), sensible(all[name])
+	switch {
+	case name == "prefill_default_per_second":
+		return "prefill per second", value
+	case name == "prefill_chunk_512_per_second" && all[name] == all["prefill_default_per_second"]:
+		return "", ""
+	case strings.HasSuffix(name, "_bytes"):
+		return strings.TrimSuffix(label, " bytes"), sensible(all[name]/1e6) + " MB"
+	case strings.HasSuffix(name, "_percent"), strings.Contains(name, "_percent_"):
+		return label, strconv.FormatFloat(math.Round(10*all[name])/10+0, 'f', 1, 64) // no -0.0
+	}
+	return label, value
+}
+
+// sensible writes three digits, or all before the point.
+func sensible(v float64) string {
+	digits := 2
+	for x := max(v, -v); digits > 0 && x >= 10; x /= 10 {
+		digits--
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64)
+}

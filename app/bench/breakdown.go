@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"tandem/engine"
+)
+
+// breakdown tells where the time of rounds of a fixed block size goes. Nobody
+// waits for a draft alone, so draft and verify come from answers that do. Both
+// are timed outside of an engine too, behind a context as long as those of the
+// section in the middle of an answer: what is alone less than in a round is the
+// price of doing both in turns. All of it is measured in turns, once more, for
+// its figures to add up on a machine that is not idle.
+func (b *speculation) breakdown(ctx context.Context, s section, done []*comparison) (*BenchTable, error) {
+	t := &BenchTable{
+		Title: "where the time of a round with drafts goes, in ms: " + s.String(),
+		Columns: []string{
+			"drafter", "block", "rollback", "rule", "plain step", "round", "first 8", "longest", "host", "in MLX", "wait",
+			"draft", "verify", "alone: draft", "verify", "syncs", "tokens/verify", "(verify+draft)/plain", "needed",
+		},
+		Notes: []string{
+			"of all rounds: host is our own time, wait that of reads which block, in MLX the rest: building graphs and handing them over, while it computes already",
+			fmt.Sprintf("needed are the tokens of a round to be %.2f times as fast as plain decoding, if it only drafted and verified", s.target()),
+			"alone: draft and verify by themselves, each proposal behind two tokens more than the last",
+		},
+	}
+	length, pairs := 0, 0
+	for _, c := range done {
+		for _, p := range c.pairs {
+			length += p.one.stats.PromptTokens + len(p.one.ids)/2
+			pairs++
+		}
+	}
+	if pairs == 0 {
+		return nil, nil
+	}
+	d, err := newStand(ctx, b.thread, b.bundle, b.drafts, length/pairs, s.temperature)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	for _, c := range done {
+		w := c.two
+		if w.depth <= 0 || c.one != (way{}) || c.figures().round == 0 {
+			continue
+		}
+		f, p, err := b.probe(ctx, s, c, d)
+		if err != nil {
+			return nil, err
+		}
+		row := []any{
+			w.drafter, w.block(), string(cmp.Or(w.rollback, engine.Trim)), string(cmp.Or(w.rule, engine.Coupled)),
+			f.step, f.round, f.first, f.longest, f.host, f.inMLX, f.wait,
+		}
+		both := cmp.Or(p.draft+p.verify, p.draftAlone+p.verifyAlone) / f.step
+		t.Rows = append(t.Rows, append(row, nilIfZero(p.draft), nilIfZero(p.verify), p.draftAlone, p.verifyAlone, f.syncs, f.tokens, both, s.target()*both))
+	}
+	if t.Rows == nil {
+		return nil, nil
+	}
+	return t, nil
+}
+
+// probed is how many answers are asked for once more, in each way.
+const probed = 4
+
+// A roundParts is the milliseconds of drafting and verifying in a round with
+// drafts: in an engine, 0 where they are fused, and outside of one.
+type roundParts struct{ draft, verify, draftAlone, verifyAlone float64 }
+
+// probe lets plain decoding, a comparison's second side, the same one waiting
+// for its drafts, and pieces on a stand take turns.
+func (b *speculation) probe(ctx context.Context, s section, c *comparison, d *stand) (f roundFigures, p roundParts, err error) {
+	slow := c.two
+	slow.timed = !slow.fused
+	plain, two, timed := b.Open(way{}), b.Open(c.two), b.Open(slow)
+	defer plain.Close()
+	defer two.Close()
+	defer timed.Close()
+	arm := slices.IndexFunc(d.drafts, func(r standDraft) bool { return r.drafter.Name() == c.two.drafter })
+	again := &comparison{one: c.one, two: c.two}
+	rounds := 0
+	var drafts, verifies []float64
+	for _, known := range c.pairs[:min(probed, len(c.pairs))] {
+		next := pair{index: known.index}
+		var waited response
+		for _, a := range []struct {
+			side *side
+			to   *response
+		}{{plain, &next.one}, {two, &next.two}, {timed, &waited}} {
+			if _, err := b.thread.TimeC(ctx, a.side == two); err != nil {
+				return f, p, err
+			}
+			if *a.to, err = a.side.answer(ctx, s.workload, known.index, s.setting); err != nil {
+				return f, p, err
+			}
+		}
+		again.pairs = append(again.pairs, next)
+		if slow.timed {
+			p.draft += milliseconds(waited.stats.Draft)
+			p.verify += milliseconds(waited.stats.Verify)
+			rounds += waited.stats.Blocks.Count
+		}
+		for turn := range 4 {
+			draft, err := d.propose(ctx, arm, c.two.depth)
+			if err != nil {
+				return f, p, err
+			}
+			verify, err := d.verify(ctx, c.two.depth+1, s.temperature)
+			if err != nil {
+				return f, p, err
+			}
+			if turn > 0 || len(again.pairs) > 1 { // kernels are compiled, memory is taken
+				drafts, verifies = append(drafts, draft), append(verifies, verify)
+			}
+		}
+	}
+	p.draft /= float64(max(rounds, 1))
+	p.verify /= float64(max(rounds, 1))
+	p.draftAlone, p.verifyAlone = middle(drafts), middle(verifies)
+	return again.figures(), p, nil
+}

@@ -1,0 +1,105 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"tandem/engine"
+)
+
+// captureTokens are generated in each measurement of what captures cost: seven
+// checkpoints, as close to one another as they ever are.
+const captureTokens = 448
+
+// captureDepth is how many drafts a round has there: as many on both sides, so
+// that what they learn makes no difference.
+const captureDepth = 4
+
+// captureBar is what decoding with checkpoints, on disk too, is to reach of
+// decoding without.
+var captureBar = bar{0.97, 0}
+
+// captures compares decoding with checkpoints to decoding without, plainly and
+// with the first drafter.
+func (b *checkpointBench) captures(ctx context.Context) (BenchTable, error) {
+	t := BenchTable{
+		Title: fmt.Sprintf("What captures cost an answer of %d tokens, with files", captureTokens),
+		Columns: []string{"drafter", "tokens/s off", "tokens/s on", "times as fast", "low", "high", "end to end", "tokens/verify",
+			"same ids", "files", "pairs", "prompts", "at least"},
+		Notes: []string{fmt.Sprintf("Each prompt is new to both sides. A drafter guesses %d tokens in each round.", captureDepth)},
+	}
+	for _, w := range []way{{}, {drafter: b.loaded.list[0].Name(), depth: captureDepth}} {
+		row, err := b.capture(ctx, w)
+		if err != nil {
+			return t, err
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+// capture is a row of it.
+func (b *checkpointBench) capture(ctx context.Context, w way) (row []any, err error) {
+	dir, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	store := b.store(dir)
+	defer store.Close()
+	var o engine.Options
+	if w.drafter != "" {
+		o.Drafters = b.loaded.list
+	}
+	off := b.Open(o)
+	defer off.Close()
+	o.Checkpoints, o.Store = b.budget(), store
+	on := b.Open(o)
+	defer on.Close()
+	c := &comparison{one: w, two: w, bar: captureBar}
+	took := func(i int) (p pair, err error) {
+		r := engine.Request{
+			Prompt:    slices.Concat(b.text(1), b.code.prompts[i%len(b.code.prompts)].ids), // new, for prompts are used again
+			MaxTokens: new(captureTokens), Speculation: w.speculation(),
+		}
+		p.index = i
+		if p.one, err = b.Ask(ctx, off, r); err != nil {
+			return p, err
+		}
+		if p.two, err = b.Ask(ctx, on, r); err != nil {
+			return p, err
+		}
+		return p, written(ctx, store)
+	}
+	if _, err := took(len(b.code.prompts) - 1); err != nil { // unmeasured: memory is taken
+		return nil, err
+	}
+	for i := 0; c.wants(b.pairs, b.once); i++ {
+		p, err := took(i)
+		if err != nil {
+			return nil, err
+		}
+		c.pairs = append(c.pairs, p)
+		fmt.Fprintf(b.log, "\rcaptures, %s, pair %d ", w, len(c.pairs))
+	}
+	fmt.Fprintln(b.log)
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var rates [2][]float64
+	for _, p := range c.pairs {
+		rates[0], rates[1] = append(rates[0], p.one.rate()), append(rates[1], p.two.rate())
+	}
+	e := c.ratio()
+	drafter := engine.None
+	if w.drafter != "" {
+		drafter = w.drafter
+	}
+	return []any{drafter, whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, c.whole().median, nilIfZero(c.figures().tokens),
+		fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+		len(files), e.n, e.prompts, c.verdict()}, nil
+}

@@ -1,0 +1,466 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+	"tandem/models"
+)
+
+// A witness is a model that keeps the logits of every row, and may have
+// another end-of-sequence token.
+type witness struct {
+	lm.Model
+	eos    []int32
+	end    int // position after the last row of the last forward
+	logits map[int]*mlx.Array
+}
+
+func (w *witness) Config() lm.Config {
+	c := w.Model.Config()
+	c.EOS = w.eos
+	return c
+}
+
+func (w *witness) Forward(s *mlx.Scope, b lm.Batch, taps []int) lm.Output {
+	w.end = b[0].Pos + b[0].N
+	return w.Model.Forward(s, b, taps)
+}
+
+// Unembed keeps the rows. One that is computed again replaces the first: that
+// one stood behind a wrong draft.
+func (w *witness) Unembed(s *mlx.Scope, hidden *mlx.Array) *mlx.Array {
+	logits := w.Model.Unembed(s, hidden)
+	n := logits.Dim(0)
+	for i := range n {
+		pos := w.end - n + i
+		w.logits[pos].Free()
+		w.logits[pos] = s.Keep(s.Slice(logits, 0, i, i+1))
+	}
+	return logits
+}
+
+// lossless is one loaded model in one layout, decoded plainly and with drafts.
+type lossless struct {
+	t       *testing.T
+	th      *mlx.Thread
+	model   *witness
+	bundle  *models.Bundle
+	shape   string
+	fields  map[string]any // of its config.json
+	layout  cache.Layout
+	drafter *enginetest.Scripted
+	known   map[string]oracle // by request
+}
+
+// An oracle is what plain decoding answers a request, and how it would go on.
+type oracle struct {
+	saying
+	script []int32
+}
+
+// A saying is what one request was answered, and why.
+type saying struct {
+	ids    []int32
+	text   string
+	finish engine.Finish
+	logits [][]float32 // behind which each id was drawn
+	row    int         // of the last token in its round
+	stats  engine.Stats
+}
+
+// say answers a request on an engine of its own. cut, if positive, cancels it
+// with the token of that index.
+func (l *lossless) say(r engine.Request, cut int) saying {
+	l.t.Helper()
+	e := l.engine(nil)
+	defer e.Close()
+	return l.sayOn(e, r, cut)
+}
+
+// engine makes one that keeps checkpoints if it has a store for them, with the
+// scripted drafter unless there are others.
+func (l *lossless) engine(store *checkpoint.Store, drafters ...draft.Drafter) *engine.Engine {
+	if drafters == nil {
+		drafters = []draft.Drafter{l.drafter}
+	}
+	o := engine.Options{Layout: l.layout, Chunk: 32, Drafters: drafters}
+	if store != nil {
+		o.Store, o.Checkpoints = store, 1<<30
+	}
+	return engine.New(l.th, l.model, l.bundle.Tokenizer, o)
+}
+
+// sayOn answers a request as say does.
+func (l *lossless) sayOn(e *engine.Engine, r engine.Request, cut int) saying {
+	l.t.Helper()
+	l.model.logits = map[int]*mlx.Array{}
+	var out saying
+	r.Done = func(s engine.Stats) { out.stats = s }
+	ctx, cancel := context.WithCancel(l.t.Context())
+	defer cancel()
+	next := 0 // row
+	for tok, err := range e.Generate(ctx, r) {
+		if err != nil && ctx.Err() == nil {
+			l.t.Fatal(err)
+		}
+		if err != nil {
+			break
+		}
+		out.ids = append(out.ids, tok.ID)
+		out.text += tok.Text
+		out.finish = tok.Finish
+		if out.row, next = next, 0; tok.Draft {
+			next = out.row + 1
+		}
+		if len(out.ids) == cut {
+			cancel()
+		}
+	}
+	if err := l.th.Do(context.Background(), func(s *mlx.Scope) error {
+		var list []*mlx.Array
+		for i := range out.ids {
+			list = append(list, l.model.logits[len(r.Prompt)-1+i])
+		}
+		if list != nil {
+			flat, err := mlx.Read[float32](s, s.Contiguous(s.AsType(s.Concat(0, list...), mlx.Float32)))
+			if err != nil {
+				return err
+			}
+			out.logits = slices.Collect(slices.Chunk(flat, len(flat)/len(list)))
+		}
+		for _, a := range l.model.logits {
+			a.Free()
+		}
+		return nil
+	}); err != nil {
+		l.t.Fatal(err)
+	}
+	return out
+}
+
+// bits returns how many numbers of a differ from those of b in any bit.
+func bits(a, b [][]float32) (differ, all int) {
+	for i := range min(len(a), len(b)) {
+		for j := range a[i] {
+			all++
+			if math.Float32bits(a[i][j]) != math.Float32bits(b[i][j]) {
+				differ++
+			}
+		}
+	}
+	return differ, all
+}
+
+// A cell is one way to decode with drafts.
+type cell struct {
+	shape    string
+	layout   cache.Layout
+	rollback engine.Rollback
+	depth    int // drafts; a block has a row more
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s, %s, %s, block %d", c.shape, c.layout, c.rollback, c.depth+1)
+}
+
+// least is how often each count of accepted drafts occurs in a cell.
+const least = 50
+
+// shapes are the architectures that differ in what their caches hold, with the
+// layouts they have: rows, rings, and the state of recurrent layers.
+var shapes = []struct {
+	shape   string
+	layouts []cache.Layout
+}{
+	{"qwen3", []cache.Layout{cache.Ring, cache.Full}},
+	{"gemma3_text", []cache.Layout{cache.Ring, cache.Full}},
+	{"qwen3_5", []cache.Layout{cache.Ring}}, // without windows the other is the same
+}
+
+// TestLossless compares decoding with drafts to plain decoding, in the bit
+// tier: every id and every bit of every logit, in every cell, with a drafter
+// that is right as long as it is told to be, and with each of those that are
+// served. Prompts lie on both sides of the sliding window. Under OpenBLAS the
+// same comparison has to find differing bits, or it compares nothing, but none
+// that the speed tier does not allow.
+func TestLossless(t *testing.T) {
+	bit := enginetest.Bit(t)
+	differ, all := 0, 0
+	for _, of := range shapes {
+		shape := of.shape
+		for _, layout := range of.layouts {
+			l := newLossless(t, shape, layout, twoLayers)
+			of := l.cast()
+			for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
+				for _, depth := range []int{1, 3, 7, 15} {
+					c := cell{shape, layout, rollback, depth}
+					if !bit {
+						if depth == 3 {
+							d, a := l.long(c, 1, false)
+							differ, all = differ+d, all+a
+						}
+						continue
+					}
+					d, a := l.long(c, least, true)
+					differ, all = differ+d, all+a
+					l.ends(c)
+					d, a = l.each(c, of)
+					differ, all = differ+d, all+a
+				}
+			}
+			if err := of.Close(); err != nil {
+				t.Error(err)
+			}
+			l.Close()
+		}
+	}
+	t.Logf("%d of %d logits differ", differ, all)
+	if bit && differ > 0 {
+		t.Errorf("%d of %d logits differ in the bit tier", differ, all)
+	}
+	if !bit && differ == 0 {
+		t.Error("no logit differs under OpenBLAS: this test cannot tell one from another")
+	}
+}
+
+// twoLayers is all a tiny model needs here, one of them with a window where the
+// architecture has windows. The bit tier's BLAS is slow.
+var twoLayers = map[string]any{
+	"num_hidden_layers": 2, "sliding_window_pattern": 2,
+	"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 2, "num_key_value_heads": 1,
+}
+
+func newLossless(t *testing.T, shape string, layout cache.Layout, fields map[string]any) *lossless {
+	t.Helper()
+	th, err := mlx.NewThread(mlx.Options{CPU: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := models.Load(t.Context(), th, enginetest.TinyModel(t, shape, fields), models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vocab := b.Model.Config().VocabSize
+	return &lossless{
+		t: t, th: th, bundle: b, shape: shape, fields: fields, layout: layout,
+		known:   map[string]oracle{},
+		model:   &witness{Model: b.Model},
+		drafter: &enginetest.Scripted{Vocab: vocab, Layers: []int{0, 1}},
+	}
+}
+
+func (l *lossless) Close() {
+	l.t.Helper()
+	if err := l.bundle.Close(); err != nil {
+		l.t.Error(err)
+	}
+	if err := l.th.Close(); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// prompt is n ids that differ from one i to the next.
+func (l *lossless) prompt(n, i int) []int32 {
+	ids := make([]int32, n)
+	for j := range ids {
+		ids[j] = int32((j*j*7 + j*(i+3)*11 + i*37) % 256)
+	}
+	return ids
+}
+
+// plain answers a request plainly, once for each name, and hands the drafter
+// its script.
+func (l *lossless) plain(name string, r engine.Request, cut int) saying {
+	o, ok := l.known[name]
+	if !ok {
+		r.Speculation = engine.Speculation{Drafter: engine.None}
+		o.saying = l.say(r, cut)
+		r.Stop, r.IgnoreEOS = nil, true
+		r.MaxTokens = new(*r.MaxTokens + 20)
+		o.script = slices.Concat(r.Prompt, l.say(r, 0).ids)
+		l.known[name] = o
+	}
+	l.drafter.Text = o.script
+	return o.saying
+}
+
+// long decodes until each count of accepted drafts has occurred often enough
+// and rings began anew at each row of a block, and counts the logits that
+// differ.
+func (l *lossless) long(c cell, least int, exact bool) (differ, all int) {
+	l.t.Helper()
+	histogram := make([]int, c.depth+1)
+	turns := make([]int, c.depth+1)
+	rng := rand.New(rand.NewPCG(1, uint64(c.depth)))
+	var wrong []int // of the next rounds
+	for i := 0; slices.Min(histogram) < least || exact && slices.Min(turns) == 0; i++ {
+		which := i % 6
+		r := engine.Request{
+			Prompt:    l.prompt([]int{5, 60, 17}[which%3], which), // the window is 16
+			MaxTokens: new(300), IgnoreEOS: true, Seed: new(uint64(which)),
+		}
+		if which%2 == 1 {
+			r.Sampling = sample.Params{Temperature: 0.8, TopP: 0.95, RepetitionPenalty: 1.1}
+		}
+		want := l.plain(fmt.Sprint("long ", which), r, 0)
+		l.drafter.Wrong = func(_, n int) int {
+			if len(wrong) == 0 {
+				wrong = rng.Perm(c.depth + 1)
+			}
+			next := wrong[0]
+			wrong = wrong[1:]
+			return min(next, n)
+		}
+		r.Speculation = engine.Speculation{Depth: &c.depth, Rollback: c.rollback}
+		got := l.say(r, 0)
+		l.drafter.Wrong = nil
+		d, a := bits(got.logits, want.logits)
+		differ, all = differ+d, all+a
+		if exact && (!slices.Equal(got.ids, want.ids) || got.text != want.text || d > 0) {
+			l.t.Errorf("%s, request %d: %d of %d logits differ; ids %v, want %v", c, i, d, a, got.ids, want.ids)
+			return differ, all
+		}
+		st := got.stats
+		for i, n := range st.Depths {
+			if n == c.depth { // the last ones of a request have fewer
+				histogram[st.Accepts[i]]++
+			}
+		}
+		if !exact {
+			l.near(c, got, want)
+			break
+		}
+		pos := len(r.Prompt) // of the newest token
+		for i, n := range st.Depths {
+			for row := range n + 1 {
+				if n == c.depth && (pos+row)%ringRows == 0 {
+					turns[row]++
+				}
+			}
+			pos += 1 + st.Accepts[i]
+		}
+		if i > 2*least { // a row or a count is never reached
+			l.t.Errorf("%s: after %d requests %v rounds accepted 0, 1, ... drafts, of which %d each are wanted; the ring began anew at row 0, 1, ... in %v",
+				c, i+1, histogram, least, turns)
+			return differ, all
+		}
+	}
+	l.t.Logf("%s: %v rounds accepted 0, 1, ... drafts; the ring begins anew at row 0, 1, ... in %v", c, histogram, turns)
+	return differ, all
+}
+
+// near holds a greedy answer to the rule of the speed tier: a logit may be off
+// by 1e-5 of the largest one, and a token may be another where it and plain's
+// are plain's best two and all but equal. From there on the texts are others.
+func (l *lossless) near(c cell, got, want saying) {
+	l.t.Helper()
+	worst := 0.0
+	for i, row := range want.logits {
+		largest := 0.0
+		for _, x := range row {
+			largest = max(largest, math.Abs(float64(x)))
+		}
+		off := 0.0
+		for j, x := range row {
+			off = max(off, math.Abs(float64(got.logits[i][j])-float64(x))/largest)
+		}
+		if worst = max(worst, off); !(off <= 1e-5) {
+			l.t.Errorf("%s, token %d: logits are off by %g of the largest", c, i, off)
+		}
+		said, plain := got.ids[i], want.ids[i]
+		if said == plain {
+			continue
+		}
+		better := 0 // than what was said
+		for _, x := range row {
+			if x > row[said] {
+				better++
+			}
+		}
+		gap := row[plain] - row[said]
+		if better > 1 || gap > 1e-4 {
+			l.t.Errorf("%s, token %d is %d, plainly %d; %d are likelier, the first by %g", c, i, said, plain, better, gap)
+		}
+		l.t.Logf("%s, token %d: %d for %d, %g apart", c, i, said, plain, gap)
+		return
+	}
+	l.t.Logf("%s: %d tokens, logits off by at most %.2g of the largest", c, len(want.ids), worst)
+}
+
+// ringRows is the size of a ring: a window of 16, of which the newest token
+// needs no row but its own, and room for a chunk of 32.
+const ringRows = 15 + 32
+
+// ends lets a generation end on every row of a block, in every way.
+func (l *lossless) ends(c cell) {
+	l.t.Helper()
+	r := engine.Request{Prompt: l.prompt(23, 0), MaxTokens: new(90), Seed: new(uint64(1)), Sampling: sample.Params{Temperature: 1}}
+	r.IgnoreEOS = true
+	all := l.plain("end", r, 0)
+	for row := range c.depth + 1 {
+		for _, how := range []string{"eos", "stop text", "max_tokens", "cancel"} {
+			r := r
+			r.IgnoreEOS = false
+			cut, at := 0, 0
+			switch how {
+			case "eos":
+				for at = 30; slices.Contains(all.ids[:at], all.ids[at]); at++ {
+				}
+				l.model.eos = []int32{all.ids[at]}
+			case "stop text":
+				// A letter that no earlier token holds.
+				for at = 30; !plainLetter(all.ids[at]) || slices.Contains(all.ids[:at], all.ids[at]); at++ {
+				}
+				r.Stop = []string{string(rune(all.ids[at]))}
+			case "max_tokens":
+				at = 29
+				r.MaxTokens = new(at + 1)
+			case "cancel":
+				at = 29
+				cut = at + 1
+			}
+			want := l.plain(how, r, cut)
+			// The first round accepts as many as let the end fall on row: token
+			// 0 comes from the prompt, the first round says 1 to first+1.
+			first := (((at - 2 - row) % (c.depth + 1)) + c.depth + 1) % (c.depth + 1)
+			l.drafter.Wrong = func(round, n int) int {
+				if round == 0 {
+					return min(first, n)
+				}
+				return n
+			}
+			r.Speculation = engine.Speculation{Depth: &c.depth, Rollback: c.rollback}
+			got := l.say(r, cut)
+			l.drafter.Wrong = nil
+			l.model.eos = nil
+			if d, a := bits(got.logits, want.logits); d > 0 || !slices.Equal(got.ids, want.ids) || got.text != want.text || got.finish != want.finish {
+				l.t.Errorf("%s, %s on row %d: %d of %d logits differ; %v %q %s, want %v %q %s", c, how, row, d, a,
+					got.ids, got.text, got.finish, want.ids, want.text, want.finish)
+			}
+			if got.row != row || len(got.stats.Depths) < 2 {
+				l.t.Errorf("%s, %s: on row %d of round %d, want row %d", c, how, got.row, len(got.stats.Depths), row)
+			}
+			if len(got.ids) != at+1 {
+				l.t.Errorf("%s, %s on row %d: %d tokens, want %d", c, how, row, len(got.ids), at+1)
+			}
+		}
+	}
+}
+
+func plainLetter(id int32) bool {
+	return id < 128 && strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", rune(id))
+}

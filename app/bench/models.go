@@ -1,0 +1,114 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"tandem/app/pool"
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// benchModel starts MLX and loads the model to measure.
+func benchModel(ctx context.Context, dir string, o models.Options) (*mlx.Thread, *models.Bundle, error) {
+	t, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := loadBenchModel(ctx, t, dir, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, t.Close())
+	}
+	return t, b, nil
+}
+
+// loadBenchModel loads the model in a folder, or the pocket model if there is
+// none.
+func loadBenchModel(ctx context.Context, t *mlx.Thread, dir string, o models.Options) (*models.Bundle, error) {
+	if dir == "" {
+		return models.LoadPocket(ctx, t, o)
+	}
+	return models.Load(ctx, t, dir, o)
+}
+
+// benchModelName is what figures of a model go by.
+func benchModelName(dir string) string {
+	if dir == "" {
+		return "pocket"
+	}
+	return filepath.Base(filepath.Clean(dir))
+}
+
+// benchDrafters are the drafters of one model, loaded.
+type benchDrafters struct {
+	list   []draft.Drafter
+	loaded []*pool.Drafter
+}
+
+// loadBenchDrafters loads the drafters in some folders, in the type of the
+// model; without any, the one that is served with the model: built in beside the
+// pocket model, else within the model's folder. The n-gram drafter comes last.
+func loadBenchDrafters(ctx context.Context, b *models.Bundle, model string, dirs []string, o models.Options) (*benchDrafters, error) {
+	if len(dirs) == 0 {
+		if model == "" && models.HasPocketDrafter() {
+			dirs = []string{pool.BuiltInDrafter}
+		} else if dir := pool.DrafterBeside(model); model != "" && dir != "" {
+			dirs = []string{dir}
+		}
+	}
+	d := &benchDrafters{}
+	names := distinctNames(dirs)
+	for i, dir := range dirs {
+		one, err := pool.LoadDrafter(ctx, b, dir, models.DrafterSettings{}, o)
+		if err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+		d.loaded = append(d.loaded, one)
+		if len(dirs) > 1 {
+			d.list = append(d.list, named{one.Drafter, names[i]})
+		} else {
+			d.list = append(d.list, one.Drafter)
+		}
+	}
+	d.list = append(d.list, draft.Ngram{})
+	return d, nil
+}
+
+// distinctNames are what several drafters are called: as their folders, with a
+// number where another has that name.
+func distinctNames(dirs []string) []string {
+	taken := []string{engine.Auto, engine.None, draft.Ngram{}.Name()}
+	for _, dir := range dirs {
+		base := filepath.Base(filepath.Clean(dir))
+		name := base
+		for n := 2; slices.Contains(taken, name); n++ {
+			name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken = append(taken, name)
+	}
+	return taken[len(taken)-len(dirs):]
+}
+
+// Close releases them.
+func (d *benchDrafters) Close() error {
+	var errs []error
+	for _, one := range d.loaded {
+		errs = append(errs, one.Close())
+	}
+	d.loaded = nil
+	return errors.Join(errs...)
+}
+
+// A named drafter goes by another name: of two of a kind.
+type named struct {
+	draft.Drafter
+	name string
+}
+
+// Name implements draft.Drafter.
+func (n named) Name() string { return n.name }

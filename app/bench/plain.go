@@ -1,0 +1,126 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// What the plain bench generates: the rival does the same.
+const (
+	benchPrompt = 64   // tokens before the decode that is timed
+	benchDecode = 128  // tokens of that decode
+	benchLong   = 2048 // tokens of the prompt whose evaluation is timed
+)
+
+// plain measures decode and prefill of one model.
+type plain struct {
+	thread *mlx.Thread
+	bundle *models.Bundle
+	engine *engine.Engine
+	tokens []int32
+}
+
+func openPlain(ctx context.Context, o Options) (bench, error) {
+	t, b, err := benchModel(ctx, o.Model, models.Options{})
+	if err != nil {
+		return nil, err
+	}
+	p := &plain{thread: t, bundle: b, engine: engine.New(t, b.Model, b.Tokenizer, engine.Options{})}
+	// Once unmeasured: kernels are compiled, memory is taken.
+	if p.tokens, _, err = p.generate(ctx, benchPrompt, benchDecode); err == nil {
+		_, _, err = p.generate(ctx, benchLong, 1)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func (p *plain) header() benchHeader {
+	h := newBenchHeader()
+	h.DType = p.bundle.Model.Config().Dtype.String()
+	h.Tokens = p.tokens[:64]
+	h.Bars = map[string]float64{
+		"decode_per_second": 1, "prefill_chunk_512_per_second": 1, "prefill_default_per_second": 1,
+	}
+	return h
+}
+
+// benchIDs are n token ids any model with some hundred tokens can evaluate.
+func benchIDs(n, vocab int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(100 + i*37%(min(vocab, 4000)-100))
+	}
+	return ids
+}
+
+// generate evaluates a prompt and decodes greedily, end-of-sequence or not.
+func (p *plain) generate(ctx context.Context, prompt, n int) ([]int32, engine.Stats, error) {
+	var ids []int32
+	var stats engine.Stats
+	for tok, err := range p.engine.Generate(ctx, engine.Request{
+		Prompt: benchIDs(prompt, p.bundle.Model.Config().VocabSize), MaxTokens: &n, IgnoreEOS: true,
+		Done: func(s engine.Stats) { stats = s },
+	}) {
+		if err != nil {
+			return nil, stats, err
+		}
+		ids = append(ids, tok.ID)
+	}
+	if len(ids) != n {
+		return nil, stats, fmt.Errorf("generated %d tokens of %d", len(ids), n)
+	}
+	return ids, stats, nil
+}
+
+func (p *plain) measure(ctx context.Context) (map[string]float64, error) {
+	if _, err := p.thread.TimeC(ctx, true); err != nil {
+		return nil, err
+	}
+	_, timed, err := p.generate(ctx, benchPrompt, benchDecode)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.thread.TimeC(ctx, false); err != nil {
+		return nil, err
+	}
+	_, stats, err := p.generate(ctx, benchPrompt, benchDecode)
+	if err != nil {
+		return nil, err
+	}
+	_, long, err := p.generate(ctx, benchLong, 1)
+	if err != nil {
+		return nil, err
+	}
+	steps := float64(benchDecode - 1)
+	prefill := benchLong / long.FirstToken.Seconds()
+	return map[string]float64{
+		"decode_per_second": steps / stats.Decode.Seconds(),
+		// The engine's default chunk is 512: the same figure meets the rival's
+		// at its chunk of 512 and at its default of 2048.
+		"prefill_chunk_512_per_second": prefill,
+		"prefill_default_per_second":   prefill,
+		"step_ms":                      milliseconds(stats.Decode) / steps,
+		"host_percent_of_step":         100 * timed.Host.Seconds() / timed.Decode.Seconds(),
+		"build_percent_of_step":        100 * timed.Build.Seconds() / timed.Decode.Seconds(),
+	}, nil
+}
+
+func (p *plain) Close() error {
+	p.engine.Close()
+	return errors.Join(p.bundle.Close(), p.thread.Close())
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// since is elapsed time in milliseconds.
+func since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1000 }

@@ -1,0 +1,73 @@
+package bench
+
+import (
+	"testing"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+)
+
+// A namesake is a drafter of a plan that is not carried out.
+type namesake struct {
+	draft.Drafter
+	name string
+	most int
+}
+
+func (d namesake) Name() string   { return d.name }
+func (d namesake) MaxDrafts() int { return d.most }
+
+// TestFullPlan: everything is every drafter at every block, with every rollback and
+// rule, what chooses for itself, and the probes; once each, and only what a request
+// would get has a bar.
+func TestFullPlan(t *testing.T) {
+	one := &workload{prompts: []prompt{{}}}
+	scripted := &workload{prompts: []prompt{{script: []int32{1}}}}
+	b := &speculation{
+		options: Options{Full: true},
+		contest: contest{drafts: []draft.Drafter{namesake{name: "dflash", most: 7}, namesake{name: "ngram", most: 31}}},
+		texts:   workloads{code: one, copied: scripted, edit: one, noise: scripted, after: one},
+	}
+	sections := b.sections()
+	if len(sections) != 3*4+2 {
+		t.Errorf("%d sections", len(sections))
+	}
+	for _, s := range sections {
+		have := map[way]int{}
+		for _, w := range s.ways {
+			have[w]++
+			normal := w.depth == adaptive && w.rollback == engine.Trim && w.rule == engine.Coupled && !w.fused && !w.exact
+			if s.bars(w).least > 0 && !normal {
+				t.Errorf("%s: a bar for %v", s.setting, w)
+			}
+		}
+		rules := []engine.Rule{engine.Coupled, engine.Rejection}
+		if s.temperature == 0 {
+			rules = rules[:1]
+		}
+		want := []way{{exact: true}}
+		for name, depths := range map[string][]int{"dflash": {0, 1, 3, 7, adaptive}, "ngram": {0, 1, 3, 7, 15, adaptive}, engine.Auto: {adaptive}} {
+			for _, depth := range depths {
+				for _, rollback := range []engine.Rollback{engine.Trim, engine.Undo} {
+					for _, rule := range rules {
+						want = append(want, way{drafter: name, depth: depth, rollback: rollback, rule: rule})
+					}
+				}
+				if depth != 0 && depth <= 7 {
+					want = append(want, way{drafter: name, depth: depth, exact: true})
+				}
+				if depth != 0 && name == "dflash" {
+					want = append(want, way{drafter: name, depth: depth, fused: true})
+				}
+			}
+		}
+		for _, w := range want {
+			if have[w] != 1 {
+				t.Errorf("%s: %v is there %d times", s.setting, w, have[w])
+			}
+		}
+		if len(have) != len(want) {
+			t.Errorf("%s: %d ways, want %d", s.setting, len(have), len(want))
+		}
+	}
+}

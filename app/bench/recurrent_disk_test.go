@@ -1,0 +1,48 @@
+package bench
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/checkpoint"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+)
+
+// TestRecurrentStored takes a text up from the disk, in an engine that has not
+// seen it: the states of recurrent layers come back with the rows of the others,
+// and no bit of what follows differs.
+func TestRecurrentStored(t *testing.T) {
+	if !enginetest.Bit(t) {
+		return
+	}
+	l := newLossless(t, "qwen3_5", cache.Ring, twoLayers)
+	defer l.Close()
+	dir := t.TempDir()
+	open := func() *engine.Engine {
+		store := checkpoint.NewStore(checkpoint.StoreOptions{Dir: dir, Key: "a", Budget: 1 << 30})
+		return engine.New(l.th, l.model, l.bundle.Tokenizer, engine.Options{
+			Layout: l.layout, Chunk: 32, Checkpoints: 1 << 30, Store: store, Drafters: []draft.Drafter{l.drafter},
+		})
+	}
+	r := engine.Request{Prompt: l.prompt(20, 1), MaxTokens: new(200), IgnoreEOS: true, Seed: new(uint64(1))}
+	r.Speculation = engine.Speculation{Drafter: engine.None}
+	e := open()
+	whole := l.sayOn(e, r, 0)
+	time.Sleep(2 * time.Second) // written by then
+	e.Close()
+
+	e = open()
+	defer e.Close()
+	at := 180
+	r.Prompt, r.MaxTokens = slices.Concat(r.Prompt, whole.ids[:at]), new(20)
+	got := l.sayOn(e, r, 0)
+	d, all := bits(got.logits, whole.logits[at:])
+	t.Logf("%d tokens matched, %d restored; %d of %d logits differ", got.stats.Matched, got.stats.CachedTokens, d, all)
+	if got.stats.CachedTokens < 64 || d > 0 || !slices.Equal(got.ids, whole.ids[at:]) {
+		t.Errorf("ids %v, want %v; %s", got.ids, whole.ids[at:], got.stats.Miss)
+	}
+}

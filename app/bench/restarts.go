@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"tandem/engine"
+	"tandem/engine/checkpoint"
+)
+
+// restartTokens are those of a text that is restored after a restart.
+const restartTokens = 4000
+
+// restartBar is how many times as fast as computing it that is to be.
+var restartBar = bar{10, 0}
+
+// restarts compares the first token of a text that files have, in an engine that
+// knows nothing else, to that of one that computes it.
+func (b *checkpointBench) restarts(ctx context.Context) (t BenchTable, err error) {
+	length := min(restartTokens, b.bundle.Model.Config().ContextLength-8)
+	t = BenchTable{
+		Title: fmt.Sprintf("A prompt of %d tokens after a restart", length),
+		Columns: []string{"tokens", "restored", "MB of files", "ms to first token, restored", "of it restoring", "recomputed",
+			"times as fast", "low", "high", "pairs", "prompts", "at least"},
+		Notes: []string{"Each time the store is opened anew on all files and an engine on the store. The system may have the files in memory, as it has after a restart of the program alone."},
+	}
+	dir, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	texts := make([][]int32, b.pairs)
+	for i := range texts {
+		texts[i] = b.text(length)
+	}
+	if err := b.Write(ctx, dir, texts...); err != nil {
+		return t, err
+	}
+	bytes, err := folderBytes(dir)
+	if err != nil {
+		return t, err
+	}
+	off := b.Open(engine.Options{})
+	defer off.Close()
+	var again, restoring, anew []float64
+	ratios := make([][]float64, len(texts))
+	measure := func(i int) error {
+		restored, recomputed, err := b.restart(ctx, dir, off, texts[i])
+		if err != nil {
+			return err
+		}
+		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
+		again, restoring, anew = append(again, milliseconds(two)), append(restoring, milliseconds(restored.stats.Restore)), append(anew, milliseconds(one))
+		ratios[i] = append(ratios[i], one.Seconds()/two.Seconds())
+		fmt.Fprintf(b.log, "\rrestart, pair %d ", len(again))
+		return nil
+	}
+	var e estimate
+	for doubled := false; ; doubled = true {
+		for i := range texts {
+			if err := measure(i); err != nil {
+				return t, err
+			}
+		}
+		if e = estimateOf(ratios); b.once || doubled || !restartBar.undecided(e) {
+			break
+		}
+	}
+	fmt.Fprintln(b.log)
+	t.Rows = append(t.Rows, []any{length, length - 1, megabytes(bytes), whole(middle(again)), whole(middle(restoring)), whole(middle(anew)),
+		e.median, e.low, e.high, e.n, e.prompts, restartBar.judge(e)})
+	return t, nil
+}
+
+// with opens a store and an engine on a folder for as long as f runs.
+func (b *checkpointBench) with(dir string, f func(*engine.Engine, *checkpoint.Store) error) error {
+	store := b.store(dir)
+	defer store.Close()
+	e := b.Open(engine.Options{Checkpoints: b.budget(), Store: store})
+	defer e.Close()
+	return f(e, store)
+}
+
+// firstOnly asks for the first token behind a text.
+func firstOnly(text []int32) engine.Request {
+	return engine.Request{Prompt: text, MaxTokens: new(1), Speculation: plainly}
+}
+
+// Write leaves texts in files of a folder.
+func (b *checkpointBench) Write(ctx context.Context, dir string, texts ...[]int32) error {
+	return b.with(dir, func(e *engine.Engine, store *checkpoint.Store) error {
+		for i, text := range texts {
+			if _, err := b.Ask(ctx, e, firstOnly(text)); err != nil {
+				return err
+			}
+			if err := written(ctx, store); err != nil {
+				return err
+			}
+			fmt.Fprintf(b.log, "\rrestart, text %d ", i+1)
+		}
+		return nil
+	})
+}
+
+// restart asks for the first token behind a text twice: of an engine that knows
+// nothing but the files of a folder, and of one that computes it.
+func (b *checkpointBench) restart(ctx context.Context, dir string, off *engine.Engine, text []int32) (restored, recomputed response, err error) {
+	if err := b.with(dir, func(e *engine.Engine, _ *checkpoint.Store) (err error) {
+		restored, err = b.Ask(ctx, e, firstOnly(text))
+		return err
+	}); err != nil {
+		return restored, recomputed, err
+	}
+	if st := restored.stats; st.CachedTokens != len(text)-1 {
+		return restored, recomputed, fmt.Errorf("after a restart %d of %d tokens were restored: %s", st.CachedTokens, len(text), st.Miss)
+	}
+	recomputed, err = b.Ask(ctx, off, firstOnly(text))
+	return restored, recomputed, err
+}
+
+// folderBytes is what the files of a folder take.
+func folderBytes(dir string) (sum int64, err error) {
+	files, err := os.ReadDir(dir)
+	for _, f := range files {
+		info, e := f.Info()
+		if e != nil {
+			return 0, e
+		}
+		sum += info.Size()
+	}
+	return sum, err
+}

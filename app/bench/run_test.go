@@ -1,0 +1,294 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/enginetest"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/engine/sample"
+	"tandem/models"
+)
+
+// TestBenchTexts: the texts are there for the pocket model, each with what its
+// workload needs.
+func TestBenchTexts(t *testing.T) {
+	_, b := openTiny(t, "")
+	w, err := newWorkloads(b.Tokenizer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []*workload{w.code, w.edit, w.copied, w.noise, w.after} {
+		if len(one.prompts) < 3*minPairs/2 || len(one.picks) != len(one.prompts) {
+			t.Errorf("%s has %d prompts", one.name, len(one.prompts))
+		}
+		if one == w.code || one == w.noise {
+			continue
+		}
+		for i, p := range one.prompts {
+			if scripted := one == w.copied; scripted != (p.script != nil) || len(p.ids) == 0 || scripted && len(p.script) < 2*ShortText {
+				t.Errorf("%s: prompt %d has %d tokens and %d of script", one.name, i, len(p.ids), len(p.script))
+			}
+		}
+	}
+	half, other := w.code.half(0).picks, w.code.half(1).picks
+	if len(half)+len(other) != len(w.code.prompts) || slices.ContainsFunc(half, func(i int) bool { return slices.Contains(other, i) }) {
+		t.Errorf("halves %v and %v", half, other)
+	}
+	for _, p := range w.noise.prompts {
+		if len(p.script) != coldRequest {
+			t.Errorf("a script of %d tokens", len(p.script))
+		}
+	}
+}
+
+// TestBenchDrafters: the drafter that is built in is benched where no other is
+// named, whatever the list of names came from.
+func TestBenchDrafters(t *testing.T) {
+	_, b := openTiny(t, "")
+	want := []string{draft.Ngram{}.Name()}
+	if models.HasPocketDrafter() {
+		want = append([]string{"dflash"}, want...)
+	}
+	for _, dirs := range [][]string{nil, {}} {
+		d, err := loadBenchDrafters(t.Context(), b, "", dirs, models.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range d.list {
+			got = append(got, one.Name())
+		}
+		if err := d.Close(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: %q, %v, want %q", dirs, got, err, want)
+		}
+	}
+}
+
+// TestDistinctNames: no two drafters share a name, and none has one that means
+// something else.
+func TestDistinctNames(t *testing.T) {
+	got := distinctNames([]string{"a/last", "b/last/", "c/best", "d/last-2", "auto"})
+	if want := []string{"last", "last-2", "best", "last-2-2", "auto-2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An asked drafter keeps the sampler of its last draft.
+type asked struct {
+	draft.Drafter
+	sampler *sample.Sampler
+}
+
+func (a *asked) Open(s *mlx.Scope, o draft.Options) (draft.Draft, error) {
+	a.sampler = o.Sampler
+	return a.Drafter.Open(s, o)
+}
+
+// TestStand: drafts of one kind have outputs of the target that the others do
+// not free, and are proposed at the temperature that is measured.
+func TestStand(t *testing.T) {
+	th, b := openTiny(t, "gemma3_text")
+	dir := enginetest.TinyDrafter(t, nil)
+	d, err := loadBenchDrafters(t.Context(), b, "", []string{dir, dir}, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	last := &asked{Drafter: d.list[1]}
+	d.list[1] = last
+	for _, temperature := range []float64{0, 0.8, 1} {
+		s, err := newStand(t.Context(), th, b, d.list, 20, temperature) // fewer than a draft makes its context of at once
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := s.sampler(temperature); last.sampler != want || (want == s.greedy) != (temperature == 0) {
+			t.Errorf("temperature %v: drafts have another sampler", temperature)
+		}
+		for range 2 {
+			for i := range d.list {
+				if _, err := s.propose(t.Context(), i, 3); err != nil {
+					t.Errorf("temperature %v, %s: %v", temperature, d.list[i].Name(), err)
+				}
+			}
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// openTiny loads a tiny model, or the pocket model where no type is given.
+func openTiny(t *testing.T, modelType string) (*mlx.Thread, *models.Bundle) {
+	t.Helper()
+	dir := ""
+	if modelType != "" {
+		dir = enginetest.TinyModel(t, modelType)
+	}
+	th, b, err := benchModel(t.Context(), dir, models.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := th.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return th, b
+}
+
+// testContest lets ways compete on a tiny model.
+func testContest(t *testing.T) *contest {
+	th, b := openTiny(t, "gemma3_text")
+	return &contest{
+		thread: th, model: b.Model, drafts: []draft.Drafter{draft.Ngram{}}, pairs: 3, log: io.Discard,
+		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(th, m, b.Tokenizer, engine.Options{Drafters: drafters})
+		},
+	}
+}
+
+// script is n ids of which no four recur, or four that recur all the time.
+func script(n, seed int, looping bool) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32((i*i + seed*i + 7*seed) % 251)
+		if looping {
+			ids[i] = int32(i % 4)
+		}
+	}
+	return ids
+}
+
+// TestContest: a dictated model says its script, plainly and with drafts, and
+// prompts whose answers loop or are short do not count.
+func TestContest(t *testing.T) {
+	c := testContest(t)
+	w := &workload{name: "scripts", limit: 40, unusable: map[unusable]string{}}
+	for i, s := range [][]int32{script(30, 1, false), script(30, 2, true), script(12, 3, false), script(30, 4, false)} {
+		w.prompts = append(w.prompts, prompt{ids: []int32{1, 2, 3, 4, 5, 6}, script: s})
+		w.picks = append(w.picks, i)
+	}
+	for _, set := range []setting{{}, {temperature: 0.8}} {
+		got, err := c.compare(t.Context(), w, set, way{}, way{drafter: "ngram", depth: 3}, bar{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.pairs) != 3 || got.ratio().prompts != 2 || got.rejected["looping"] != 1 || got.rejected["short"] != 1 {
+			t.Errorf("%s: %d pairs of %d prompts, rejected %v", set, len(got.pairs), got.ratio().prompts, got.rejected)
+		}
+		for _, p := range got.pairs {
+			if want := w.prompts[p.index].script; !slices.Equal(p.one.ids, want) || !slices.Equal(p.two.ids, want) {
+				t.Errorf("%s: %v and %v, dictated %v", set, p.one.ids, p.two.ids, want)
+			}
+		}
+	}
+	// All that loop: nothing is measured, and it ends.
+	w.picks = []int{1}
+	if got, err := c.compare(t.Context(), w, setting{}, way{}, way{drafter: "ngram", depth: 3}, editBar); err != nil || len(got.pairs) != 0 {
+		t.Errorf("%d pairs, %v", len(got.pairs), err)
+	}
+}
+
+// TestContestTells: answers that differ in blocks for more than rounding are
+// told, but for those that a rule may draw otherwise.
+func TestContestTells(t *testing.T) {
+	c := testContest(t)
+	c.model = &faulty{watched{Model: c.model}, 2 * certain}
+	w := &workload{
+		name: "code", limit: 30, picks: []int{0}, unusable: map[unusable]string{},
+		prompts: []prompt{{ids: benchIDs(40, c.model.Config().VocabSize), script: script(30, 1, false)}},
+	}
+	c.drafts = []draft.Drafter{&enginetest.Scripted{Text: slices.Concat(w.prompts[0].ids, w.prompts[0].script)}}
+	drafts := way{drafter: "scripted", depth: 3}
+	for _, test := range []struct {
+		set      setting
+		one, two way
+		wrong    int
+	}{
+		{setting{}, way{}, drafts, 1},
+		{setting{}, way{drafter: "scripted"}, drafts, 1},
+		{setting{temperature: 0.8}, way{}, drafts, 1},
+		{setting{temperature: 0.8}, way{}, way{drafter: "scripted", depth: 3, rule: engine.Rejection}, 0},
+	} {
+		result, err := c.compare(t.Context(), w, test.set, test.one, test.two, bar{least: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(result.wrong) != test.wrong || (result.verdict() == "texts differ") != (test.wrong > 0) {
+			t.Errorf("%s, %s against %s: %q, judged %v", test.set, test.two, test.one, result.wrong, result.verdict())
+		}
+	}
+}
+
+// TestBenchOnly: the bench of speculation says what it has where a name fits
+// none of it.
+func TestBenchOnly(t *testing.T) {
+	err := benchNamed(t, "speculation").Run(t.Context(), Options{
+		Model: enginetest.TinyModel(t, "qwen3"), Quick: true, Only: "coed", Out: io.Discard, Err: io.Discard,
+	})
+	if err == nil || !strings.Contains(err.Error(), `"coed"`) || !strings.Contains(err.Error(), "\n  code, greedy\n") || !strings.Contains(err.Error(), "\n  cold start") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestBenchReports runs both reporters on a tiny model with a drafter, as the
+// command does.
+func TestBenchReports(t *testing.T) {
+	model, drafter, home := enginetest.TinyModel(t, "gemma3_text"), enginetest.TinyDrafter(t, nil), t.TempDir()
+	for _, b := range Benches() {
+		if b.Name != "verify" && b.Name != "speculation" {
+			continue
+		}
+		var out bytes.Buffer
+		if err := b.Run(t.Context(), Options{
+			Model: model, Drafters: []string{drafter}, Contexts: []int{70}, Quick: true, JSON: true, Home: home,
+			In: strings.NewReader(""), Out: &out, Err: io.Discard,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		lines := json.NewDecoder(&out)
+		var header benchHeader
+		if err := lines.Decode(&header); err != nil || header.BLAS == "" && !benchGPU(t) {
+			t.Errorf("%s: header %+v, %v", b.Name, header, err)
+		}
+		tables := 0
+		for lines.More() {
+			var table BenchTable
+			if err := lines.Decode(&table); err != nil {
+				t.Fatal(err)
+			}
+			tables++
+			for _, row := range table.Rows {
+				if len(row) != len(table.Columns) {
+					t.Errorf("%s: %d cells in %d columns", table.Title, len(row), len(table.Columns))
+				}
+			}
+			if len(table.Rows) == 0 {
+				t.Errorf("%s is empty", table.Title)
+			}
+		}
+		if want := map[string]int{"verify": 1, "speculation": 8}[b.Name]; tables < want {
+			t.Errorf("%s: %d tables, want %d", b.Name, tables, want)
+		}
+	}
+}
+
+func benchGPU(t *testing.T) bool {
+	th, err := mlx.NewThread(mlx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer th.Close()
+	return th.GPU()
+}

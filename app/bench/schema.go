@@ -1,0 +1,163 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"tandem/app/model"
+	"tandem/app/pool"
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/models"
+)
+
+// schemaAnswer is how many tokens an answer has with the schema, and without.
+const schemaAnswer = 64
+
+// schemaBar is what decoding under a schema is to reach of free decoding.
+var schemaBar = bar{0.9, 0}
+
+// answerSchema is what a program might ask an editor's model for: objects in a list,
+// more of them than schemaAnswer tokens have room for.
+const answerSchema = `{"type":"object","properties":{"symbols":{"type":"array","minItems":64,"items":{"type":"object","properties":{
+"name":{"type":"string","maxLength":16},"kind":{"enum":["func","type","var","const"]},"line":{"type":"integer","minimum":1,"maximum":9999},
+"exported":{"type":"boolean"}},"required":["name","kind","line","exported"],"additionalProperties":false}}},"required":["symbols"],"additionalProperties":false}`
+
+// A schemaBench compares answers under a schema with free ones.
+type schemaBench struct {
+	contest
+	bundle     *models.Bundle
+	vocabulary pool.Vocabulary // for matchers
+}
+
+// answer continues a prompt by schemaAnswer tokens, under the schema or not.
+func (c *schemaBench) answer(ctx context.Context, s *side, p prompt, formed bool) (a response, err error) {
+	s.model.dictate(p)
+	r := engine.Request{
+		Prompt: p.ids, MaxTokens: new(schemaAnswer), IgnoreEOS: true, Speculation: s.speculation(),
+		Done: func(st engine.Stats) { a.stats = st },
+	}
+	if formed {
+		m, failed := c.vocabulary.Matcher(ctx, c.bundle, "", model.Grammar{JSON: json.RawMessage(answerSchema)})
+		if failed != nil {
+			return a, failed
+		}
+		defer func() { err = errors.Join(err, m.Close()) }()
+		r.Grammar = m
+	}
+	for tok, err := range s.engine.Generate(ctx, r) {
+		if err != nil {
+			return a, err
+		}
+		a.ids = append(a.ids, tok.ID)
+	}
+	if len(a.ids) != schemaAnswer {
+		return a, fmt.Errorf("the answer has %d tokens, not %d", len(a.ids), schemaAnswer)
+	}
+	return a, nil
+}
+
+// schema is a row without drafts, where a token costs what it costs whatever it says,
+// and one with, where both sides say the same: else drafts would fit the one better.
+func (b *EndpointBench) schema(ctx context.Context) (t BenchTable, err error) {
+	t = BenchTable{
+		Title: fmt.Sprintf("decoding under a JSON schema against free decoding, pocket model, %d tokens each", schemaAnswer),
+		Columns: []string{"speculation", "tokens/s free", "tokens/s under it", "times as fast", "low", "high", "end to end",
+			"tokens/round free", "under it", "pairs", "prompts", "at least"},
+		Notes: []string{
+			"The schema is of a list of objects with a text, a choice, a number and a truth value each. Greedy; pairs take turns.",
+			"Without drafts the free side says what it would. With drafts both sides are made to say what the schema made of the prompt, so that as many drafts are right.",
+		},
+	}
+	thread, bundle, err := benchModel(ctx, "", models.Options{})
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, bundle.Close(), thread.Close()) }()
+	drafters, err := loadBenchDrafters(ctx, bundle, "", nil, models.Options{})
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, drafters.Close()) }()
+	texts, err := newWorkloads(bundle.Tokenizer)
+	if err != nil {
+		return t, err
+	}
+	c := &schemaBench{bundle: bundle}
+	defer func() { err = errors.Join(err, c.vocabulary.Close()) }()
+	c.contest = contest{
+		thread: thread, model: bundle.Model, drafts: drafters.list, pairs: b.several(minPairs, 1), once: b.Quick, log: b.Log,
+		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(thread, m, bundle.Tokenizer, engine.Options{Drafters: drafters, Name: benchModelName("")})
+		},
+	}
+	var prompts []prompt
+	for _, p := range texts.code.prompts[:b.several(minPairs, 2)] {
+		prompts = append(prompts, prompt{ids: p.ids})
+	}
+	for _, w := range []way{{}, {drafter: engine.Auto, depth: adaptive}} {
+		r, err := c.compareForms(ctx, w, prompts)
+		if err != nil {
+			return t, err
+		}
+		e := r.ratio()
+		judged := r.verdict()
+		if e.n >= minPairs && e.median < schemaBar.least {
+			b.wrong = append(b.wrong, fmt.Errorf("schema, %s: %.3f times as fast as free decoding, is to be %v at least", w, e.median, schemaBar.least))
+		}
+		var rates [2][]float64
+		var rounds [2][]float64
+		for _, p := range r.pairs {
+			for i, a := range []response{p.one, p.two} {
+				rates[i] = append(rates[i], a.rate())
+				if st := a.stats; st.Rounds > 0 {
+					rounds[i] = append(rounds[i], float64(schemaAnswer-1)/float64(st.Rounds))
+				}
+			}
+		}
+		t.Rows = append(t.Rows, []any{cmp.Or(w.drafter, engine.None), whole(middle(rates[0])), whole(middle(rates[1])), e.median, e.low, e.high, r.whole().median,
+			middle(rounds[0]), middle(rounds[1]), e.n, e.prompts, judged})
+	}
+	return t, nil
+}
+
+// compareForms has a way answer prompts freely and under the schema, in turns. With
+// drafts it first learns.
+func (c *schemaBench) compareForms(ctx context.Context, w way, prompts []prompt) (*comparison, error) {
+	result := &comparison{one: w, two: w, bar: schemaBar}
+	s := c.Open(w)
+	defer s.Close()
+	scripted, warm := prompts, 1
+	if w.drafter != "" {
+		scripted, warm = nil, len(prompts)/2
+		plain := c.Open(way{})
+		defer plain.Close()
+		for _, p := range prompts {
+			a, err := c.answer(ctx, plain, p, true)
+			if err != nil {
+				return nil, err
+			}
+			scripted = append(scripted, prompt{p.ids, a.ids})
+		}
+	}
+	for turn := -warm; result.wants(c.pairs, c.once); turn++ {
+		i := (turn + len(scripted)) % len(scripted)
+		p := pair{index: i}
+		var err error
+		if p.one, err = c.answer(ctx, s, scripted[i], false); err != nil {
+			return nil, err
+		}
+		if p.two, err = c.answer(ctx, s, scripted[i], true); err != nil {
+			return nil, err
+		}
+		if turn >= 0 {
+			result.pairs = append(result.pairs, p)
+		}
+		fmt.Fprintf(c.log, "\rschema, %s, pair %d ", w, len(result.pairs))
+	}
+	return result, nil
+}

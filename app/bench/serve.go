@@ -1,0 +1,167 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// startup measures how long `tandem serve` takes on the pocket model.
+type startup struct{ program string }
+
+func openStart(context.Context, Options) (bench, error) {
+	program, err := os.Executable()
+	return &startup{program}, err
+}
+
+func (s *startup) header() benchHeader { return newBenchHeader() }
+func (s *startup) Close() error        { return nil }
+
+func (s *startup) measure(ctx context.Context) (map[string]float64, error) {
+	began := time.Now()
+	p, err := serveApart(ctx, s.program)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]float64{"ready_ms": since(began)}, p.Close()
+}
+
+// A served process is a `tandem serve` on a home folder of its own.
+type served struct {
+	url    string
+	home   string
+	cmd    *exec.Cmd
+	stderr bytes.Buffer // shown if it fails
+}
+
+// serveApart starts one and waits until it answers requests.
+func serveApart(ctx context.Context, program string, flags ...string) (*served, error) {
+	home, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return nil, err
+	}
+	p := &served{home: home}
+	p.cmd = exec.CommandContext(ctx, program, append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
+	p.cmd.Env = append(os.Environ(), "TANDEM_HOME="+filepath.Join(home, "home"))
+	p.cmd.Stderr = &p.stderr
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(os.Interrupt) }
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(home))
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() {
+		return nil, errors.Join(errors.New("tandem serve printed no address"), p.Close())
+	}
+	p.url = lines.Text()
+	go io.Copy(io.Discard, out)
+	if err := p.ready(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// ready waits until requests can be answered.
+func (p *served) ready(ctx context.Context) error {
+	for began := time.Now(); time.Since(began) < time.Minute; {
+		resp, err := http.Get(p.url + "/health")
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		if err := nap(ctx, 2*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("the endpoint did not become ready within a minute")
+}
+
+func (p *served) Close() error {
+	if p.cmd == nil {
+		return nil
+	}
+	p.cmd.Process.Signal(os.Interrupt)
+	err := p.cmd.Wait()
+	if err != nil {
+		err = fmt.Errorf("tandem serve: %w\n%s", err, p.stderr.Bytes())
+	}
+	p.cmd = nil
+	return errors.Join(err, os.RemoveAll(p.home))
+}
+
+// memory measures what 200 requests leave behind.
+type memory struct{ *plain }
+
+func openMemory(ctx context.Context, o Options) (bench, error) {
+	b, err := openPlain(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return memory{b.(*plain)}, nil
+}
+
+func (m memory) measure(ctx context.Context) (map[string]float64, error) {
+	const requests = 200
+	once := func(i int) error {
+		_, _, err := m.generate(ctx, 16+i*7%200, 8)
+		return err
+	}
+	// As many again first: what the process took for its first, longer
+	// requests goes back to the system little by little.
+	for i := range requests {
+		if err := once(i); err != nil {
+			return nil, err
+		}
+	}
+	held := func() (float64, float64, error) {
+		runtime.GC()
+		runtime.GC()
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		rss, err := residentBytes(os.Getpid())
+		return float64(m.thread.Memory().Active) + float64(stats.HeapAlloc), rss, err
+	}
+	before, rss, err := held()
+	if err != nil {
+		return nil, err
+	}
+	for i := range requests {
+		if err := once(i); err != nil {
+			return nil, err
+		}
+	}
+	after, rssAfter, err := held()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]float64{
+		"held_bytes": before, "held_growth_percent": 100 * (after - before) / before,
+		"resident_bytes": rss, "resident_growth_percent": 100 * (rssAfter - rss) / rss,
+	}, nil
+}
+
+// residentBytes asks the system how much memory a process occupies.
+func residentBytes(pid int) (float64, error) {
+	out, err := exec.Command("ps", "-o", "rss=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return 0, fmt.Errorf("ps: %w", err)
+	}
+	kib, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	return kib * 1024, err
+}

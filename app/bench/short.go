@@ -1,0 +1,349 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/pool"
+	"tandem/engine"
+	"tandem/engine/cache"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/engine/mlx"
+	"tandem/models"
+)
+
+// A Plan says how much a short bench measures. Each part ends with its
+// measurements or with its time, but not before it has the fewest.
+type Plan struct {
+	Pairs, Restores, Turns int // at most
+	Fewest                 int
+	Warm                   int // answers before drafts are measured
+	Tokens                 int // of a prompt that is restored
+	Context                int // tokens before a block that is verified
+
+	Decode, Restore, Verify time.Duration
+}
+
+// TwoMinutes is about what the plan takes at most, unless the model is so slow that
+// even the fewest measurements take longer.
+var TwoMinutes = Plan{
+	Pairs: 40, Restores: 16, Turns: 15, Fewest: 4, Warm: 8, Tokens: 2048, Context: 512,
+	Decode: 50 * time.Second, Restore: 35 * time.Second, Verify: 25 * time.Second,
+}
+
+// ShortRows are the numbers of tokens whose verification is measured.
+var ShortRows = []int{1, 2, 4, 8, 16}
+
+// lookEvery is how often a measurement looks whether a request has come.
+const lookEvery = 5 * time.Millisecond
+
+// A Short measures a model while it is served, on engines of its own that
+// borrow the weights. It stands back for requests: it measures only while none is
+// in flight, gives up a measurement when one comes, and makes it again.
+type Short struct {
+	m        Borrowed
+	folder   string // for the files of checkpoints
+	plan     Plan
+	progress func(control.BenchProgress)
+
+	part   control.BenchProgress
+	until  time.Time // the end of the part's time
+	waited time.Duration
+	Again  int
+}
+
+// A Borrowed is the model that a shortBench borrows.
+type Borrowed interface {
+	Thread() *mlx.Thread
+	Bundle() *models.Bundle
+	Drafter() draft.Drafter // nil if there is none
+	Describe() *control.Loaded
+	IsQuiet() bool                       // no request holds any model
+	AwaitIdle(ctx context.Context) error // until no request holds any model
+	Watch() (disturbed func() bool)      // whether a request has come since
+}
+
+// NewShort returns a bench of a model that follows a plan. Its files lie in folder; progress is told
+// of each step.
+func NewShort(m Borrowed, folder string, plan Plan, progress func(control.BenchProgress)) *Short {
+	return &Short{m: m, folder: folder, plan: plan, progress: progress}
+}
+
+var _ host = (*Short)(nil)
+
+// errDisturbed ends a measurement in which a request came.
+var errDisturbed = errors.New("a request came")
+
+// Alone implements host.
+func (b *Short) Alone(ctx context.Context, measure func(context.Context) error) error {
+	for {
+		if err := b.standBack(ctx); err != nil {
+			return err
+		}
+		err := b.once(ctx, measure)
+		if !errors.Is(err, errDisturbed) {
+			return err
+		}
+		b.Again++
+	}
+}
+
+// standBack waits while requests are in flight, or while a drafter is tried.
+func (b *Short) standBack(ctx context.Context) error {
+	began := time.Now()
+	for !b.idle() {
+		b.report(true)
+		if err := b.m.AwaitIdle(ctx); err != nil {
+			return context.Cause(ctx)
+		}
+		if !b.idle() { // its drafter is tried
+			select {
+			case <-time.After(pool.TrialPause):
+			case <-ctx.Done():
+			}
+		}
+	}
+	if took := time.Since(began); took > lookEvery {
+		b.waited += took
+		b.until = b.until.Add(took)
+		b.report(false)
+	}
+	return ctx.Err()
+}
+
+func (b *Short) idle() bool {
+	return b.m.IsQuiet()
+}
+
+// once runs a measurement; the error is errDisturbed if it is of no use.
+func (b *Short) once(ctx context.Context, measure func(context.Context) error) error {
+	disturbed := b.m.Watch()
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				if disturbed() {
+					cancel(errDisturbed)
+					return
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	err := measure(ctx)
+	close(done)
+	<-watched
+	defer cancel(nil)
+	switch {
+	case context.Cause(ctx) == errDisturbed, ctx.Err() == nil && disturbed():
+		return errDisturbed
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// begin starts a part.
+func (b *Short) begin(part string, total int, limit time.Duration) {
+	b.part = control.BenchProgress{Part: part, Total: total}
+	b.until = time.Now().Add(limit)
+	b.report(false)
+}
+
+func (b *Short) report(waiting bool) {
+	b.part.Waiting = waiting
+	b.progress(b.part)
+}
+
+// more implements host.
+func (b *Short) more(n int) bool {
+	if n != b.part.Done {
+		b.part.Done = n
+		b.report(false)
+	}
+	return n < b.plan.Fewest || n < b.part.Total && time.Now().Before(b.until)
+}
+
+// Run measures part by part.
+func (b *Short) Run(ctx context.Context) (r control.BenchResult, err error) {
+	began := time.Now()
+	shown := b.m.Describe()
+	r = control.BenchResult{Device: shown.Device, Dtype: shown.Dtype, MLX: mlx.Version(), Drafter: shown.Drafter}
+	texts, err := newWorkloads(b.m.Bundle().Tokenizer)
+	if err != nil {
+		return r, err
+	}
+	if r.Decode, err = b.decode(ctx, texts.code); err != nil {
+		return r, err
+	}
+	if r.Restore, err = b.restore(ctx); err != nil {
+		return r, err
+	}
+	if r.Verify, err = b.verify(ctx); err != nil {
+		return r, err
+	}
+	r.Waited, r.Again = b.waited.Seconds(), b.Again
+	r.Seconds = (time.Since(began) - b.waited).Seconds()
+	return r, nil
+}
+
+// decode lets plain decoding and what requests get take turns.
+func (b *Short) decode(ctx context.Context, code *workload) (r control.BenchDecode, err error) {
+	b.begin("decode", b.plan.Pairs, b.plan.Decode)
+	m := b.m
+	c := contest{
+		thread: m.Thread(), model: m.Bundle().Model, pairs: b.plan.Pairs, once: true, warm: b.plan.Warm, log: io.Discard, host: b,
+		engines: func(model lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(m.Thread(), model, m.Bundle().Tokenizer, engine.Options{Drafters: drafters})
+		},
+	}
+	if d := m.Drafter(); d != nil {
+		c.drafts = append(c.drafts, d)
+	}
+	c.drafts = append(c.drafts, draft.Ngram{})
+	found, err := c.compare(ctx, code, setting{}, way{}, way{drafter: engine.Auto, depth: adaptive}, bar{})
+	if err != nil {
+		return r, err
+	}
+	times := found.ratio()
+	b.more(times.n) // told as done
+	r = control.BenchDecode{
+		Plain:           spread(found.estimate(func(p pair) float64 { return p.one.rate() })),
+		Drafted:         spread(found.estimate(func(p pair) float64 { return p.two.rate() })),
+		Times:           spread(times),
+		TokensPerVerify: found.figures().tokens,
+		Pairs:           times.n, Prompts: times.prompts, Differing: len(found.wrong),
+	}
+	for _, n := range found.rejected {
+		r.Left += n
+	}
+	return r, nil
+}
+
+// spread is an estimate as it is told.
+func spread(e estimate) control.Spread {
+	return control.Spread{Median: e.median, Low: e.low, High: e.high}
+}
+
+// spreadOf is that of measurements of their own.
+func spreadOf(values []float64) control.Spread { return spread(estimateEach(values)) }
+
+// restore brings back prompts that nobody has sent from files, and computes them.
+func (b *Short) restore(ctx context.Context) (r control.BenchRestore, err error) {
+	b.begin("restore", b.plan.Restores, b.plan.Restore)
+	m := b.m
+	c := &checkpointBench{thread: m.Thread(), bundle: m.Bundle(), random: rand.New(rand.NewPCG(5, uint64(time.Now().UnixNano()))), log: io.Discard}
+	r.Tokens = min(b.plan.Tokens, m.Bundle().Model.Config().ContextLength-8)
+	off := c.Open(engine.Options{})
+	defer off.Close()
+	var anew, again, times []float64
+	for n := 0; b.more(n); n++ {
+		text := c.text(r.Tokens)
+		var restored, recomputed response
+		if err := b.Alone(ctx, func(ctx context.Context) (err error) {
+			// A folder of its own, so that no more than one prompt's files lie on the
+			// disk.
+			folder := b.folder
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+			dir, err := os.MkdirTemp(folder, "")
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+			if err := c.Write(ctx, dir, text); err != nil {
+				return err
+			}
+			if r.Bytes, err = folderBytes(dir); err != nil {
+				return err
+			}
+			restored, recomputed, err = c.restart(ctx, dir, off, text)
+			return err
+		}); err != nil {
+			return r, err
+		}
+		one, two := recomputed.stats.FirstToken, restored.stats.FirstToken
+		anew, again, times = append(anew, milliseconds(one)), append(again, milliseconds(two)), append(times, one.Seconds()/two.Seconds())
+	}
+	r.Recomputed, r.Restored, r.Times, r.Pairs = spreadOf(anew), spreadOf(again), spreadOf(times), len(times)
+	return r, nil
+}
+
+// verify times forwards over several tokens, and plain steps, in turns.
+func (b *Short) verify(ctx context.Context) (r control.BenchVerify, err error) {
+	b.begin("verify", b.plan.Turns, b.plan.Verify)
+	const steps = 32
+	m := b.m
+	r.Context = min(b.plan.Context, m.Bundle().Model.Config().ContextLength-max(cache.MaxBlock, steps+1))
+	var d *stand
+	defer func() {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}()
+	if err := b.Alone(ctx, func(ctx context.Context) (err error) {
+		if old := d; old != nil { // of an attempt that ended as a request came
+			d = nil
+			if err := old.Close(); err != nil {
+				return err
+			}
+		}
+		d, err = newStand(ctx, m.Thread(), m.Bundle(), nil, r.Context, 0)
+		return err
+	}); err != nil {
+		return r, err
+	}
+	e := engine.New(m.Thread(), m.Bundle().Model, m.Bundle().Tokenizer, engine.Options{})
+	defer e.Close()
+	turn := func() (step float64, rows []float64, err error) {
+		err = b.Alone(ctx, func(ctx context.Context) (err error) {
+			rows = nil
+			if step, err = d.plain(ctx, e, steps); err != nil {
+				return err
+			}
+			for _, n := range ShortRows {
+				ms, err := d.verify(ctx, n, 0)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, ms)
+			}
+			return nil
+		})
+		return step, rows, err
+	}
+	if _, _, err := turn(); err != nil { // kernels are compiled, memory is taken
+		return r, err
+	}
+	var plain []float64
+	rows, ratios := make([][]float64, len(ShortRows)), make([][]float64, len(ShortRows))
+	for n := 0; b.more(n); n++ {
+		step, ms, err := turn()
+		if err != nil {
+			return r, err
+		}
+		plain = append(plain, step)
+		for i, v := range ms {
+			rows[i], ratios[i] = append(rows[i], v), append(ratios[i], v/step)
+		}
+	}
+	r.Step, r.Turns = spreadOf(plain), len(plain)
+	for i, n := range ShortRows {
+		r.Rows = append(r.Rows, control.BenchRows{Rows: n, MS: spreadOf(rows[i]), Steps: spreadOf(ratios[i])})
+	}
+	return r, nil
+}

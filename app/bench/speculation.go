@@ -1,0 +1,381 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"tandem/engine"
+	"tandem/engine/draft"
+	"tandem/engine/lm"
+	"tandem/models"
+)
+
+// A cold start is coldRequests answers of coldRequest tokens by an engine that
+// has learned nothing yet: 1,000 tokens.
+const (
+	coldStart    = "cold start"
+	coldRequests = 8
+	coldRequest  = 125
+)
+
+// quickPrompt is how many tokens of a prompt are read where only a few
+// measurements are asked for.
+const quickPrompt = 64
+
+// Speculation compares decoding with drafts to plain decoding, in pairs that
+// take turns prompt by prompt. Every fixed block size and adaptive depth are
+// measured on code, greedily and at temperature 0.8, to the natural end of the
+// answers; the other rollback and the other rule only at the fastest block and
+// adaptively, ignore_eos likewise; on edits and shuffled text what is asked
+// there. Full measures every combination instead.
+type speculation struct {
+	contest
+	options  Options
+	bundle   *models.Bundle
+	loaded   *benchDrafters
+	texts    workloads
+	first    []int32 // ids of a plain answer
+	coldRuns int
+	wrong    []error // rows whose texts differ
+}
+
+func openSpeculation(ctx context.Context, o Options) (bench, error) {
+	t, b, err := benchModel(ctx, o.Model, models.Options{})
+	if err != nil {
+		return nil, err
+	}
+	s := &speculation{contest: contest{thread: t}, options: o, bundle: b, coldRuns: minPairs}
+	if s.loaded, err = loadBenchDrafters(ctx, b, o.Model, o.Drafters, models.Options{}); err == nil {
+		s.texts, err = newWorkloads(b.Tokenizer)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.contest = contest{
+		thread: t, model: b.Model, drafts: s.loaded.list, pairs: minPairs, warm: 8, log: o.Err,
+		engines: func(m lm.Model, drafters []draft.Drafter) *engine.Engine {
+			return engine.New(t, m, b.Tokenizer, engine.Options{Drafters: drafters})
+		},
+	}
+	if o.Quick {
+		s.pairs, s.warm, s.coldRuns, s.once = 2, 1, 1, true
+		for _, w := range []*workload{s.texts.code, s.texts.edit, s.texts.copied, s.texts.noise, s.texts.after} {
+			w.picks, w.limit = w.picks[:min(len(w.picks), 6)], min(w.limit, 24)
+			for i, p := range w.prompts {
+				w.prompts[i].ids = p.ids[max(0, len(p.ids)-quickPrompt):]
+			}
+		}
+	}
+	if o.Pairs > 0 {
+		s.pairs, s.coldRuns = o.Pairs, o.Pairs
+	}
+	plain := s.contest.Open(way{})
+	long := *s.texts.code
+	long.limit = 64
+	a, err := plain.answer(ctx, &long, 0, setting{ignoreEOS: true})
+	plain.Close()
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.first = a.ids
+	return s, nil
+}
+
+func (b *speculation) header() benchHeader {
+	h := newBenchHeader()
+	h.DType = b.bundle.Model.Config().Dtype.String()
+	h.Tokens = b.first
+	return h
+}
+
+func (b *speculation) Close() error {
+	var err error
+	if b.loaded != nil {
+		err = b.loaded.Close()
+	}
+	return errors.Join(err, b.bundle.Close(), b.thread.Close())
+}
+
+// report measures section by section. It is an error if answers differ where
+// they are to be the same.
+func (b *speculation) report(ctx context.Context, table func(BenchTable) error) error {
+	only := func(name string) bool { return strings.Contains(name, b.options.Only) }
+	sections := b.sections()
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.String())
+	}
+	if names = append(names, coldStart); !slices.ContainsFunc(names, only) {
+		return fmt.Errorf("no table begins with text that has %q; there are:\n  %s", b.options.Only, strings.Join(names, "\n  "))
+	}
+	for _, s := range sections {
+		if !only(s.String()) {
+			continue
+		}
+		if err := b.section(ctx, s, table); err != nil {
+			return err
+		}
+	}
+	if only(coldStart) {
+		if err := b.cold(ctx, table); err != nil {
+			return err
+		}
+	}
+	return errors.Join(b.wrong...)
+}
+
+// section measures one, and hands over its tables.
+func (b *speculation) section(ctx context.Context, s section, table func(BenchTable) error) error {
+	bars := s.bars
+	if bars == nil {
+		bars = func(way) bar { return bar{} }
+	}
+	var done []*comparison
+	add := func(w *workload, one, two way, b1 bar) error {
+		c, err := b.compare(ctx, w, s.setting, one, two, b1)
+		done = append(done, c)
+		return err
+	}
+	for _, w := range s.ways {
+		if err := add(s.workload, way{}, w, bars(w)); err != nil {
+			return err
+		}
+	}
+	if s.rivals {
+		for i, name := range fixedDrafters(s.ways) {
+			fastest, times := best(slices.DeleteFunc(slices.Clone(done), func(c *comparison) bool {
+				return c.one != way{} || c.two.drafter != name || c.two.depth == adaptive || c.two.fused || c.two.exact
+			}))
+			if fastest == nil {
+				continue // nothing was measured
+			}
+			rival := way{}
+			if times > 1 {
+				rival = fastest.two
+			}
+			two := way{drafter: name, depth: adaptive, rollback: rival.rollback, rule: rival.rule}
+			if err := add(s.half(1), rival, two, adaptiveBar); err != nil {
+				return err
+			}
+			if i > 0 {
+				continue
+			}
+			for _, m := range s.more {
+				m.drafter = name
+				for _, m.depth = range []int{fastest.two.depth, adaptive} {
+					if m.exact {
+						m.depth = min(m.depth, engine.MaxExactDepth)
+					}
+					if err := add(s.workload, way{}, m, bar{}); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	if err := table(b.ratios(s, done)); err != nil {
+		return err
+	}
+	costs, err := b.breakdown(ctx, s, done)
+	if err != nil || costs == nil {
+		return err
+	}
+	return table(*costs)
+}
+
+// fixedDrafters lists the drafters of which ways have a fixed depth.
+func fixedDrafters(ways []way) []string {
+	var names []string
+	for _, w := range ways {
+		if w.drafter != "" && w.depth != adaptive && !slices.Contains(names, w.drafter) {
+			names = append(names, w.drafter)
+		}
+	}
+	return names
+}
+
+// ratios is the table of a section's comparisons. What is wrong with them it
+// keeps.
+func (b *speculation) ratios(s section, done []*comparison) BenchTable {
+	h := b.header()
+	t := BenchTable{
+		Title: fmt.Sprintf("%s (%s)", s, s.doc),
+		Columns: []string{
+			"drafter", "block", "rollback", "rule", "against", "times as fast", "low", "high", "end to end", "tokens/verify", "needed",
+			"drafts/round", "syncs/round", "same ids", "same first 64", "pairs", "prompts", "not counted", "at least",
+		},
+		Notes: []string{
+			fmt.Sprintf("both sides: one process, %s, %d threads, %s", h.DType, h.Threads, h.BLAS),
+			fmt.Sprintf("needed are the tokens of a round with drafts, as dear as those here, to be %.2f times as fast as plain decoding", s.target()),
+		},
+	}
+	for _, c := range done {
+		t.Rows = append(t.Rows, c.row(s.target()))
+		t.Notes = slices.Concat(t.Notes, c.excused, c.wrong)
+		if n := len(c.wrong); n > 0 {
+			b.wrong = append(b.wrong, fmt.Errorf("%s: %d answers of %s against %s differ from plain decoding", s, n, c.two, c.one))
+		}
+	}
+	return t
+}
+
+// row is a comparison's row in the table of ratios.
+func (c *comparison) row(target float64) []any {
+	ratio, whole, f := c.ratio(), c.whole(), c.figures()
+	against := c.one.String()
+	if c.one.drafter != "" {
+		against = "block " + c.one.block()
+	}
+	row := []any{cmp.Or(c.two.drafter, engine.None), c.two.block(), string(cmp.Or(c.two.rollback, engine.Trim)), string(cmp.Or(c.two.rule, engine.Coupled)), against}
+	if len(c.pairs) == 0 {
+		row = append(row, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil)
+	} else {
+		var needed any // a step of a side that drafts is a round
+		if c.one.drafter == "" {
+			needed = nilIfZero(target * f.round / f.step)
+		}
+		row = append(row, ratio.median, ratio.low, ratio.high, whole.median, nilIfZero(f.tokens), needed, f.drafts, f.syncs,
+			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(p.one.ids, p.two.ids) }), len(c.pairs)),
+			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
+	}
+	var why []string
+	for _, reason := range sortedKeys(c.rejected) {
+		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
+	}
+	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.verdict())
+}
+
+// head returns the first 64 ids.
+func head(ids []int32) []int32 { return ids[:min(len(ids), 64)] }
+
+func nilIfZero(v float64) any {
+	if v == 0 {
+		return nil
+	}
+	return v
+}
+
+// Figures of the rounds of a comparison's second side. Times are milliseconds.
+type roundFigures struct {
+	tokens float64 // emitted by a round with drafts, 0 if there was none
+	drafts float64 // of a round, plain ones counted
+	syncs  float64 // of a round
+	step   float64 // of plain decoding
+
+	// Of rounds with drafts, from the beginning until the caches hold what
+	// stands; 0 if there was none.
+	round   float64
+	first   float64 // the mean of the first eight of each answer
+	longest float64
+
+	// Of all rounds, plain ones too.
+	wait  float64 // for the device
+	host  float64 // building graphs, and between a read and the next dispatch; in C too unless that is timed
+	inMLX float64 // the rest
+}
+
+// figures sums up rounds. The step of plain decoding is the other side's, if
+// that decodes plainly.
+func (c *comparison) figures() roundFigures {
+	var decode, host, wait, step, early time.Duration
+	var blocks engine.Blocks
+	var steps, rounds, drafted, syncs, earlyBlocks int
+	for _, p := range c.pairs {
+		step += p.one.stats.Decode
+		steps += len(p.one.ids) - 1
+		st := p.two.stats
+		decode += st.Decode
+		host += st.Host + st.Build
+		wait += st.Wait
+		rounds += st.Rounds
+		syncs += st.Syncs
+		drafted += st.Drafted
+		blocks.Add(st.Blocks)
+		early += st.Blocks.First8()
+		earlyBlocks += min(1, st.Blocks.Count)
+	}
+	var f roundFigures
+	if rounds == 0 || steps == 0 {
+		return f
+	}
+	f.drafts, f.syncs = float64(drafted)/float64(rounds), float64(syncs)/float64(rounds)
+	f.step = milliseconds(step) / float64(steps)
+	f.host, f.wait = milliseconds(host)/float64(rounds), milliseconds(wait)/float64(rounds)
+	f.inMLX = milliseconds(decode-host-wait) / float64(rounds)
+	if blocks.Count > 0 {
+		f.tokens = float64(blocks.Tokens) / float64(blocks.Count)
+		f.round, f.longest = milliseconds(blocks.Mean()), milliseconds(blocks.Max)
+		f.first = milliseconds(early) / float64(earlyBlocks)
+	}
+	return f
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// cold compares the first 1,000 tokens of an engine that knows nothing yet, on
+// text where drafts fail, to plain decoding of them.
+func (b *speculation) cold(ctx context.Context, table func(BenchTable) error) error {
+	w, set := b.texts.noise, setting{}
+	two := b.adaptives()[len(b.adaptives())-1]
+	c := &comparison{setting: set, two: two, bar: shuffledBar, rejected: map[string]int{}}
+	plain := b.Open(way{})
+	defer plain.Close()
+	run := func(n int) error {
+		cold := b.Open(two)
+		defer cold.Close()
+		var p pair
+		for i := range coldRequests {
+			at := (n*coldRequests + i) % len(w.prompts)
+			one, err := plain.answer(ctx, w, at, set)
+			if err != nil {
+				return err
+			}
+			other, err := cold.answer(ctx, w, at, set)
+			if err != nil {
+				return err
+			}
+			if err := b.check(ctx, w, set, at, c, one, other); err != nil {
+				return err
+			}
+			p.one.add(one)
+			p.two.add(other)
+		}
+		p.index = n * coldRequests % len(w.prompts)
+		c.pairs = append(c.pairs, p)
+		fmt.Fprintf(b.log, "\rcold start %d ", len(c.pairs))
+		return nil
+	}
+	for n := 0; c.wants(b.coldRuns, b.once); n++ {
+		if err := run(n); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(b.log)
+	t := b.ratios(section{workload: w, setting: set}, []*comparison{c})
+	t.Title = fmt.Sprintf(coldStart+": the first %d tokens of an engine that has learned nothing, %s", coldRequests*w.limit, w.name)
+	t.Notes = append(t.Notes, fmt.Sprintf("a pair is %d answers by each side", coldRequests))
+	return table(t)
+}
+
+// add appends another response, as if both were one.
+func (a *response) add(o response) {
+	a.ids = append(a.ids, o.ids...)
+	s, n := &a.stats, o.stats
+	s.PromptTokens += n.PromptTokens
+	s.Rounds += n.Rounds
+	s.Syncs += n.Syncs
+	s.Drafted += n.Drafted
+	s.Accepted += n.Accepted
+	s.Depths = append(s.Depths, n.Depths...)
+	s.Decode += n.Decode
+	s.Total += n.Total
+	s.Host += n.Host
+	s.Build += n.Build
+	s.Wait += n.Wait
+	s.Blocks.Add(n.Blocks)
+}

@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// minPairs is how many pairs of measurements a comparison takes at least.
+const minPairs = 20
+
+// minPrompts is of how many prompts they are to come at least. What is drafted
+// right depends on the prompt, so that asking the same ones again tells little
+// more. Of fewer than six, not even the range from the worst to the best holds
+// the median with 95 %; eight are that with two to spare.
+const minPrompts = 8
+
+// An estimate is the median of measurements and its bootstrap 95 % interval.
+type estimate struct {
+	median, low, high float64
+	n, prompts        int
+}
+
+// resamples is how many bootstrap samples an interval is taken from.
+const resamples = 10_000
+
+// estimateOf uses the percentile bootstrap by clusters: prompts are drawn, each
+// with all its values, for values of one prompt are alike. Equal values give
+// equal intervals: its generator is seeded with a constant.
+func estimateOf(prompts [][]float64) estimate {
+	n := len(prompts)
+	if n == 0 {
+		return estimate{}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	medians := make([]float64, resamples)
+	var sample []float64
+	for i := range medians {
+		sample = sample[:0]
+		for range prompts {
+			sample = append(sample, prompts[random.IntN(n)]...)
+		}
+		medians[i] = middle(sample)
+	}
+	slices.Sort(medians)
+	all := slices.Concat(prompts...)
+	return estimate{middle(all), medians[resamples*25/1000], medians[resamples*975/1000-1], len(all), n}
+}
+
+// estimateEach estimates the median of measurements that have nothing in common.
+func estimateEach(values []float64) estimate {
+	each := make([][]float64, len(values))
+	for i, v := range values {
+		each[i] = []float64{v}
+	}
+	return estimateOf(each)
+}
+
+// middle returns the median of values, which it leaves in their order.
+func middle(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// A bar is the least ratio that a comparison is to reach; 0 is none.
+type bar struct {
+	least, aim float64
+}
+
+// undecided reports whether the interval contains the bar: then the pairs are
+// doubled once, and the second result stands.
+func (b bar) undecided(e estimate) bool {
+	return b.least > 0 && e.n > 0 && e.low <= b.least && b.least <= e.high
+}
+
+// judge says whether the median meets the bar.
+func (b bar) judge(e estimate) any {
+	switch {
+	case b.least == 0:
+		return nil
+	case e.n == 0:
+		return fmt.Sprintf("%.2f not measured", b.least)
+	case e.n < minPairs:
+		return fmt.Sprintf("%.2f, too few pairs", b.least)
+	case e.prompts < minPrompts:
+		return fmt.Sprintf("%.2f, too few prompts", b.least)
+	case e.median < b.least:
+		return fmt.Sprintf("%.2f missed", b.least)
+	case b.aim > 0 && e.median >= b.aim:
+		return fmt.Sprintf("%.2f met, aim %.1f too", b.least, b.aim)
+	case b.aim > 0:
+		return fmt.Sprintf("%.2f met, aim %.1f not", b.least, b.aim)
+	}
+	return fmt.Sprintf("%.2f met", b.least)
+}
+
+// ShortText is how many tokens an answer is to have: a shorter one is over
+// before anything can be timed, and too short for the engine to tell whether it
+// loops.
+const ShortText = 24

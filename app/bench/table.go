@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// A BenchTable is what a reporter found out.
+type BenchTable struct {
+	Title   string   `json:"title"`
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"` // strings, numbers, nil where there is nothing to say
+	Notes   []string `json:"notes,omitempty"`
+}
+
+// print writes the table for a person.
+func (t BenchTable) print(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s\n", t.Title)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.Join(t.Columns, "\t"))
+	for _, row := range t.Rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			switch v := v.(type) {
+			case nil:
+				cells[i] = "-"
+			case float64:
+				cells[i] = sensible(v)
+			default:
+				cells[i] = fmt.Sprint(v)
+			}
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, note := range t.Notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"tandem/app/control"
+	"tandem/engine"
+)
+
+// Requests that share the model.
+const (
+	TogetherRequests = 4
+	TogetherPrompt   = 32 // tokens
+	TogetherAnswer   = 24
+	togetherPairs    = 5
+
+	FairClients = 24
+	FairPrompt  = 64 // tokens
+	FairAnswer  = 64
+	fairRounds  = 3
+)
+
+// How many times the tokens per second of one after another, and how many times the
+// median the slowest of equal clients takes.
+var togetherBar, fairBar = atLeast(2), atMost(2)
+
+// A groupBench sends several requests to a served model.
+type groupBench struct {
+	url    string
+	Client http.Client
+	vocab  int
+	random *rand.Rand
+}
+
+func NewGroupBench(url string, vocab int) *groupBench {
+	return &groupBench{url: url, Client: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: FairClients}}, vocab: vocab, random: rand.New(rand.NewPCG(5, 6))}
+}
+
+// Bodies are n requests whose prompts nobody has sent yet, so that nothing is restored.
+func (g *groupBench) Bodies(n, prompt, answer int, more map[string]any) []map[string]any {
+	list := make([]map[string]any, n)
+	for i := range list {
+		ids := make([]int, prompt)
+		for k := range ids {
+			ids[k] = 100 + g.random.IntN(min(g.vocab, 4000)-100)
+		}
+		list[i] = map[string]any{"model": control.Alias, "prompt": ids, "max_tokens": answer, "ignore_eos": true, "temperature": 0}
+		for k, v := range more {
+			list[i][k] = v
+		}
+	}
+	return list
+}
+
+// A groupAnswer is what a request took.
+type groupAnswer struct {
+	took    time.Duration // for its client
+	Timings struct {
+		PredictedN  int     `json:"predicted_n"`
+		PredictedMS float64 `json:"predicted_ms"`
+		PromptMS    float64 `json:"prompt_ms"`
+	}
+}
+
+// Ask sends requests, at once or one after another.
+func (g *groupBench) Ask(ctx context.Context, bodies []map[string]any, atOnce bool) (answers []groupAnswer, took time.Duration, err error) {
+	answers = make([]groupAnswer, len(bodies))
+	errs := make([]error, len(bodies))
+	one := func(i int) {
+		start := time.Now()
+		errs[i] = postWhole(ctx, &g.Client, g.url+"/v1/completions", bodies[i], &answers[i])
+		answers[i].took = time.Since(start)
+		if n, want := answers[i].Timings.PredictedN, bodies[i]["max_tokens"]; errs[i] == nil && n != want {
+			errs[i] = fmt.Errorf("an answer has %d tokens, not %v", n, want)
+		}
+	}
+	var clients sync.WaitGroup
+	start := time.Now()
+	for i := range bodies {
+		if atOnce {
+			clients.Go(func() { one(i) })
+		} else {
+			one(i)
+		}
+	}
+	clients.Wait()
+	return answers, time.Since(start), errors.Join(errs...)
+}
+
+// each collects a figure of answers.
+func each(answers []groupAnswer, of func(groupAnswer) float64) (values []float64) {
+	for _, a := range answers {
+		values = append(values, of(a))
+	}
+	return values
+}
+
+// together compares requests at once with the same number of them one after another,
+// on a random model that is large enough for its steps to be bound by memory.
+func (b *EndpointBench) together(ctx context.Context) (t BenchTable, err error) {
+	dir, err := os.MkdirTemp("", "tandem-bench-")
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	shape := largeShape
+	if b.Quick {
+		shape = SmallShape
+	}
+	folder := filepath.Join(dir, "random")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return t, err
+	}
+	parameters, err := shape.Write(ctx, folder)
+	if err != nil {
+		return t, err
+	}
+	p, err := serveApart(ctx, b.program, "--model", folder)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return b.TogetherAt(ctx, NewGroupBench(p.url, shape.Vocab), parameters)
+}
+
+// TogetherAt is together at an endpoint.
+func (b *EndpointBench) TogetherAt(ctx context.Context, g *groupBench, parameters int) (BenchTable, error) {
+	t := BenchTable{
+		Title:   fmt.Sprintf("%d plain requests at once against one after another, random model of %.0fM parameters", TogetherRequests, float64(parameters)/1e6),
+		Columns: []string{"what", "one after another", "at once", "times", "low", "high", "pairs", "bar"},
+		Notes: []string{
+			fmt.Sprintf("Prompts of %d tokens, answers of %d, no drafts, over HTTP; all tokens of the answers by the time until the last has ended.", TogetherPrompt, TogetherAnswer),
+			"What a step costs that several share, and a prompt's reading beside others', says where the time goes.",
+		},
+	}
+	plain := map[string]any{"speculation": map[string]any{"drafter": engine.None}}
+	ask := func(atOnce bool) ([]groupAnswer, float64, error) {
+		answers, took, err := g.Ask(ctx, g.Bodies(TogetherRequests, TogetherPrompt, TogetherAnswer, plain), atOnce)
+		return answers, TogetherRequests * TogetherAnswer / took.Seconds(), err
+	}
+	const rate, gap, reading = 0, 1, 2
+	rows := []string{rate: "tokens/s, of all", gap: "ms between two tokens of one", reading: "ms until a prompt is read"}
+	var figures [3][2][]float64 // by row and side
+	var times [3][]float64
+	for i := range b.several(togetherPairs, 1) + 1 {
+		var pair [3][2]float64
+		for side, atOnce := range []bool{false, true} {
+			answers, perSecond, err := ask(atOnce)
+			if err != nil {
+				return t, err
+			}
+			pair[rate][side] = perSecond
+			pair[gap][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PredictedMS / (TogetherAnswer - 1) }))
+			pair[reading][side] = middle(each(answers, func(a groupAnswer) float64 { return a.Timings.PromptMS }))
+		}
+		if i == 0 {
+			continue // memory is taken
+		}
+		for row, sides := range pair {
+			for side, v := range sides {
+				figures[row][side] = append(figures[row][side], v)
+			}
+			times[row] = append(times[row], sides[1]/sides[0])
+		}
+		fmt.Fprintf(b.Log, "\rtogether, pair %d ", i)
+	}
+	for row, what := range rows {
+		e := estimateEach(times[row])
+		var judged any
+		if row == rate {
+			judged = b.judge("together, times the tokens/s of one after another", togetherBar, e.median)
+		}
+		t.Rows = append(t.Rows, []any{what, middle(figures[row][0]), middle(figures[row][1]), e.median, e.low, e.high, e.n, judged})
+	}
+	return t, nil
+}
+
+// fair has equal clients ask at once, more of them than share the model.
+func (b *EndpointBench) fair(ctx context.Context) (t BenchTable, err error) {
+	p, err := serveApart(ctx, b.program)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	return b.FairAt(ctx, NewGroupBench(p.url, 4000))
+}
+
+// FairAt is fair at an endpoint.
+func (b *EndpointBench) FairAt(ctx context.Context, g *groupBench) (BenchTable, error) {
+	t := BenchTable{
+		Title:   fmt.Sprintf("%d equal clients at once, pocket model", FairClients),
+		Columns: []string{"what", "ms, median client", "ms, slowest", "times", "low", "high", "rounds", "bar"},
+		Notes: []string{fmt.Sprintf("Prompts of %d tokens that nobody has sent before, answers of %d, with drafts as they come; %d requests share the model, the rest wait.",
+			FairPrompt, FairAnswer, engine.MaxActive)},
+	}
+	var usual, slowest, times []float64
+	for i := range b.several(fairRounds, 1) + 1 {
+		answers, _, err := g.Ask(ctx, g.Bodies(FairClients, FairPrompt, FairAnswer, nil), true)
+		if err != nil {
+			return t, err
+		}
+		if i == 0 {
+			continue // memory is taken, and drafting learned
+		}
+		took := each(answers, func(a groupAnswer) float64 { return milliseconds(a.took) })
+		most := slices.Max(took)
+		usual, slowest, times = append(usual, middle(took)), append(slowest, most), append(times, most/middle(took))
+		fmt.Fprintf(b.Log, "\rfair, round %d ", i)
+	}
+	e := estimateEach(times)
+	t.Rows = append(t.Rows, []any{"whole answers", whole(middle(usual)), whole(middle(slowest)), e.median, e.low, e.high, e.n,
+		b.judge("fair, the slowest client's time by the median's", fairBar, e.median)})
+	return t, nil
+}

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"tandem/app/bench"
+	"tandem/app/model"
+	"tandem/app/pool"
+	"tandem/app/server"
+	"tandem/app/wire"
+	"tandem/engine"
+)
+
+// A stage is an App in a home folder of its own, behind endpoints of this process
+// whose engine is watched, or stood in for.
+type stage struct {
+	app     *App
+	home    string
+	log     *os.File
+	servers []*http.Server
+}
+
+// OpenStage opens an App for a bench, with a drafter for its model; empty means auto. Its log goes to a
+// file, as that of `tandem serve` would.
+func OpenStage(ctx context.Context, drafter string) (bench.Stage, error) {
+	s, err := openStage(ctx, Options{Drafter: drafter})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openStage(ctx context.Context, o Options) (s *stage, err error) {
+	s = &stage{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.home, err = os.MkdirTemp("", "tandem-bench-"); err != nil {
+		return s, err
+	}
+	if s.log, err = os.Create(filepath.Join(s.home, "log")); err != nil {
+		return s, err
+	}
+	o.Home, o.Logger = filepath.Join(s.home, "home"), slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s.app, err = Open(ctx, o)
+	return s, err
+}
+
+// Serve implements bench.Stage: it opens an endpoint on a free port, and returns its address.
+func (s *stage) Serve(generate bench.Generating) (url string, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	to := s.app.services()
+	to.Pool = &fronted{s.app.pool, generate}
+	front := server.New(to, server.Options{Logger: s.app.log})
+	h := wire.HTTP(front.Endpoint(), s.app.log, nil)
+	s.servers = append(s.servers, h)
+	go func() { _ = h.Serve(l) }() // until close
+	return "http://" + l.Addr().String(), nil
+}
+
+// Close ends it. Nobody may wait for an answer any more.
+func (s *stage) Close() error {
+	var errs []error
+	for _, h := range s.servers {
+		errs = append(errs, h.Shutdown(context.Background()))
+	}
+	if s.app != nil {
+		errs = append(errs, s.app.Close())
+	}
+	if s.log != nil {
+		errs = append(errs, s.log.Close())
+	}
+	if s.home != "" {
+		errs = append(errs, os.RemoveAll(s.home))
+	}
+	return errors.Join(errs...)
+}
+
+// A fronted Pool has another Generate.
+type fronted struct {
+	*pool.Pool
+	generate bench.Generating
+}
+
+// Acquire implements server.Pool.
+func (f *fronted) Acquire(ctx context.Context, name string) (model.Model, error) {
+	m, err := f.Pool.Acquire(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return frontedModel{m, f.generate}, nil
+}
+
+type frontedModel struct {
+	model.Model
+	generate bench.Generating
+}
+
+// Generate implements model.Model.
+func (m frontedModel) Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
+	return m.generate(ctx, m.Model, r)
+}
