@@ -1,6 +1,6 @@
 #!/bin/sh
-# Wails' own tool calls this in go's place: wails build -compiler "$PWD/build/wails-go.sh". It builds whatever lies
-# beside wails.json, but the window's main package lies elsewhere, and the window wants a tandem that it can start.
+# Wails' own tool calls this instead of go: wails build -compiler "$PWD/build/wails-go.sh". The tool builds the package
+# beside wails.json, but the window's main package is elsewhere. The window also needs a tandem to start.
 set -e
 if [ "$1" = build ]; then
   version=$(sed -n 's/.*"productVersion": "\(.*\)".*/\1/p' wails.json)

@@ -95,7 +95,9 @@ func (r Run) file() string {
 
 // RunAll runs one bench after the other and returns the errors of those that failed. The others run
 // all the same. pairs is 0 for the usual number. passed are flags for benches without a rival.
-func RunAll(ctx context.Context, b *setup.Builder, program string, runs []Run, pairs int, passed []string) error {
+func RunAll(
+	ctx context.Context, b *setup.Builder, program string, runs []Run, pairs int, passed []string,
+) error {
 	var errs []error
 	for _, r := range runs {
 		if ctx.Err() != nil {
@@ -110,7 +112,9 @@ func RunAll(ctx context.Context, b *setup.Builder, program string, runs []Run, p
 }
 
 // bench runs one bench, prints its table and writes build/out/bench/NAME.json.
-func bench(ctx context.Context, b *setup.Builder, program string, r Run, pairs int, passed []string) error {
+func bench(
+	ctx context.Context, b *setup.Builder, program string, r Run, pairs int, passed []string,
+) error {
 	result := filepath.Join(b.Root, "build", "out", "bench", r.file()+".json")
 	if err := os.MkdirAll(filepath.Dir(result), 0o755); err != nil {
 		return err
@@ -205,7 +209,9 @@ func withOpenBLAS(ctx context.Context, b *setup.Builder, cmd *exec.Cmd) *exec.Cm
 
 // compare lets both sides measure in turns. If a row's interval contains its bar, it doubles the
 // pairs once, and that result stands.
-func compare(ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd *exec.Cmd) (*benchReport, error) {
+func compare(
+	ctx context.Context, b *setup.Builder, pairs int, oursCmd, rivalCmd *exec.Cmd,
+) (*benchReport, error) {
 	ours, err := startSide(oursCmd)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
-"""A check for schemathesis: what the description allows is accepted, but for what no schema can say.
+"""A check for schemathesis: the server accepts what the description allows.
 
-As its own check positive_data_acceptance, which it asks, without the refusals below.
+It asks schemathesis' own check positive_data_acceptance, and leaves out the refusals below, which no schema can express.
 """
 
 import re
@@ -15,8 +15,8 @@ TALKS = (CHAT, RESPONSES, *MESSAGES, GENERATE, "/api/chat")
 READS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 PROMPTS = (*TALKS, *TEXTS, *READS)
 
-# What such a refusal says as a whole, of fields that do not go together, of what a model can do, and of what is there;
-# and where it may.
+# The texts of such refusals, and the routes that may send them: about fields that do not go together, about what a model
+# can do, and about what is there.
 BEYOND_SCHEMAS = tuple((routes, re.compile(says, re.DOTALL)) for routes, says in (
     (TALKS, r"\S+ asks for a call, and \S+ offers nothing to call\."),
     (TALKS, r'\S+ names ".*", which is not in \S+\.'),
@@ -59,7 +59,7 @@ def message(response):
 
 
 def beyond(route, says):
-    """Whether no schema can say why a route refuses what its description allows."""
+    """Whether a route refuses for a reason that no schema can express."""
     return any(route in routes and reason.fullmatch(says) for routes, reason in BEYOND_SCHEMAS)
 
 

@@ -34,7 +34,7 @@ TOOL = {
 
 
 def said(message):
-    """What a message comes to, without what differs from request to request."""
+    """The message without the fields that differ between requests."""
     blocks = []
     for b in message.content:
         check(b.type in ("text", "thinking", "tool_use"), f"a block of type {b.type}")
@@ -48,7 +48,7 @@ def prompt_tokens(usage):
 
 
 def streamed(client, **ask):
-    """The final message of a stream, whose pieces are checked against it."""
+    """The final message of a stream. Its pieces are checked against it."""
     with client.messages.stream(**ask) as stream:
         text = "".join(stream.text_stream)
         message = stream.get_final_message()
@@ -90,7 +90,7 @@ def stops(client):
 
 
 def begun(client):
-    """An answer whose beginning is given goes on there."""
+    """An answer continues the beginning that the request gives."""
     text = client.messages.create(**ASK).content[0].text
     half = text[: len(text) // 2].rstrip()
     ask = {**ASK, "messages": ASK["messages"] + [{"role": "assistant", "content": half}]}

@@ -1,4 +1,4 @@
-"""What the clients in Python share."""
+"""Checks for the clients in Python."""
 
 import re
 import time
@@ -27,7 +27,7 @@ def refusals(get, code):
 
 
 def comes_again(get, ask):
-    """Fails unless ask, which the server refuses once for the moment, is sent again when the server said."""
+    """Fails unless ask is sent again at the time that the server named. The server refuses it once."""
     before, start = refusals(get, 503), time.monotonic()
     said, took = ask("come again"), time.monotonic() - start
     check(said == "pong" and refusals(get, 503) == before + 1, f"{said!r}, refused {refusals(get, 503) - before} times")
@@ -35,7 +35,7 @@ def comes_again(get, ask):
 
 
 def let_go(get, what):
-    """Fails unless the server soon has nothing to do any more."""
+    """Fails unless the server is soon idle."""
     for _ in range(100):
         if in_flight(get) == 0:
             return
@@ -43,7 +43,7 @@ def let_go(get, what):
     check(False, f"{what}: the request goes on after its client left")
 
 
-# What the script calls.
+# The tool that the script calls.
 WEATHER = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},

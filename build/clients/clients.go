@@ -142,13 +142,17 @@ func (t *clientTier) scripted(script string, more ...string) []string {
 }
 
 // against runs clients against a server of their own and gives them its address.
-func (t *clientTier) against(ctx context.Context, flags []string, clients func(url string) error) error {
+func (t *clientTier) against(
+	ctx context.Context, flags []string, clients func(url string) error,
+) error {
 	return t.serve(ctx, flags, func(s *program.Server) error { return clients(s.URL) })
 }
 
 // serve runs clients against a server of their own. An error in the server's log fails them,
 // because no request may cause one. The exception is the error that a script asks for.
-func (t *clientTier) serve(ctx context.Context, flags []string, clients func(*program.Server) error) error {
+func (t *clientTier) serve(
+	ctx context.Context, flags []string, clients func(*program.Server) error,
+) error {
 	var log bytes.Buffer
 	s, err := program.StartServerLogging(ctx, t.Builder, &log, t.program, flags...)
 	if err != nil {
@@ -199,7 +203,9 @@ func (t *clientTier) client(ctx context.Context, name, program string, args ...s
 
 // isolated returns a command that works in a home folder of its own. Paths of the checkout become
 // absolute.
-func (t *clientTier) isolated(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
+func (t *clientTier) isolated(
+	ctx context.Context, program string, args ...string,
+) (*exec.Cmd, error) {
 	home, err := os.MkdirTemp(t.dir, "home-")
 	if err != nil {
 		return nil, err

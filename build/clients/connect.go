@@ -97,7 +97,9 @@ func (t *clientTier) connect(ctx context.Context) error {
 
 // connectOne lets a server write the file that a client reads, and runs the command that the page
 // shows with it.
-func (t *clientTier) connectOne(ctx context.Context, c connected, s *program.Server, bin string) error {
+func (t *clientTier) connectOne(
+	ctx context.Context, c connected, s *program.Server, bin string,
+) error {
 	written, err := writtenFor(ctx, s, c.id)
 	if err != nil {
 		return err
@@ -190,7 +192,9 @@ func clineAuth(text string) (string, error) {
 }
 
 // connectPage gets a path of a server's Connect page, or posts a body there.
-func connectPage(ctx context.Context, s *program.Server, path, body string, into any) (status string, err error) {
+func connectPage(
+	ctx context.Context, s *program.Server, path, body string, into any,
+) (status string, err error) {
 	method := http.MethodGet
 	if body != "" {
 		method = http.MethodPost

@@ -34,7 +34,9 @@ func (t *clientTier) fuzz(ctx context.Context) error {
 
 // fuzzRoutes tries operations of the description for a number of seconds: those of the paths, or
 // all without paths. want is how many operations have to be tried.
-func (t *clientTier) fuzzRoutes(ctx context.Context, url, feature, seconds string, want int, paths ...string) error {
+func (t *clientTier) fuzzRoutes(
+	ctx context.Context, url, feature, seconds string, want int, paths ...string,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, clientLimit)
 	defer cancel()
 	start := time.Now()

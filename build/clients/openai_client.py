@@ -142,7 +142,7 @@ def error_midway():
 
 
 def retries():
-    """The package's own: what is refused for the moment is sent again, and what failed for good is not."""
+    """The package sends again by itself after a refusal for the moment, and not after a failure for good."""
     stubborn = client.with_options(max_retries=2)
 
     def asked(text, **more):

@@ -24,7 +24,7 @@ END = 256  # the token that ends a text
 
 
 def weights():
-    """Names, shapes and where their numbers lie around, as Qwen3-Embedding names them: without a head."""
+    """Names, shapes and means of the tensors, named as in Qwen3-Embedding: without a head."""
     norm, matrix = (1.0, 0.2), (0.0, 1.5 / HIDDEN**0.5)
     tensors = {"embed_tokens.weight": ((VOCAB, HIDDEN), (0.0, 1.0)), "norm.weight": ((HIDDEN,), norm)}
     for i in range(LAYERS):
@@ -58,7 +58,7 @@ def safetensors(path):
 
 
 def tokenizer():
-    """A byte is a token, and each text ends with one more, which no text holds."""
+    """Each byte is a token. Each text ends with one more token, which no text contains."""
     vocab, other = {}, 256
     for b in range(256):
         if 33 <= b <= 126 or 161 <= b <= 172 or b >= 174:

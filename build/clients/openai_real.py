@@ -86,7 +86,7 @@ def logprobs(client):
 
 
 def scoring(client):
-    """What evaluation harnesses do: the log-probabilities of a prompt given as ids, and nothing generated."""
+    """As evaluation harnesses ask: the log-probabilities of a prompt given as ids, with nothing generated."""
     first = client.completions.create(
         model=MODEL, prompt="package main\n", max_tokens=6, temperature=0, logprobs=0, extra_body={"return_token_ids": True}
     ).choices[0]
@@ -100,7 +100,7 @@ def scoring(client):
 
 
 def predictions(client):
-    """A predicted output is a draft: it changes what the usage says, and no word of the answer."""
+    """A predicted output is a draft: it changes the usage, and no word of the answer."""
     ask = {
         "model": MODEL,
         "messages": [{"role": "user", "content": "Write a Go function that adds two numbers."}],
@@ -148,7 +148,7 @@ LOOK = {
 
 
 def items(response):
-    """What the items of a response say."""
+    """The texts of a response's items."""
     said = {
         "message": lambda i: [p.text for p in i.content],
         "reasoning": lambda i: [p.text for p in i.content],
@@ -158,7 +158,7 @@ def items(response):
 
 
 def streamed(client, **ask):
-    """The final response of a stream, against which its events are checked."""
+    """The final response of a stream. The events are checked against it."""
     text, arguments, numbers, final = "", "", [], None
     with client.responses.stream(**ask) as stream:
         for event in stream:

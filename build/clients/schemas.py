@@ -1,9 +1,8 @@
-"""Has the pocket model answer by random JSON schemas, and holds the answers to them with the package jsonschema.
+"""Lets the pocket model answer by random JSON schemas, and checks the answers with the package jsonschema.
 
 python schemas.py BASE_URL DRAFTER   (without /v1; the server has loaded the pocket model; none or auto)
 
-At temperature 1. An answer may end by its length instead of its own end, 5 of 100 at most: nothing keeps a model from
-going on with a string.
+The temperature is 1. At most 5 of 100 answers may end at the length limit, because a model may go on with a string.
 """
 
 import json
@@ -21,7 +20,7 @@ client = openai.OpenAI(base_url=sys.argv[1] + "/v1", api_key="unused", max_retri
 
 
 def schema(r, depth=0):
-    """A schema whose answers are short: strings, lists and numbers have bounds, and what is nested ends."""
+    """A schema with short answers: strings, lists and numbers have bounds, and nesting ends."""
     kinds = ["string", "integer", "number", "boolean", "null", "enum", "const", "pattern"]
     kind = r.choice(kinds if depth > 2 else kinds + ["object", "array", "anyOf"] * 2) if depth else "object"
     if kind == "string":

@@ -1,5 +1,5 @@
-"""Has lm-eval score texts by the pocket model, as it does with any server of completions, and holds what it finds to what
-the model says of the same tokens when it is asked for them one text at a time.
+"""Lets lm-eval score texts by the pocket model, as it does with any server of completions. Compares the scores with what
+the model says about the same tokens, asked for one text at a time.
 
 python scores.py BASE_URL MODEL OUT   (BASE_URL without /v1; MODEL is the folder of the pocket model, whose tokenizer
 lm-eval takes; OUT gets what was scored, for scores_direct.py)
@@ -48,7 +48,7 @@ TEXTS = [{"text": "func add(a, b int) int {\n"}, {"text": "package main\n\nimpor
 
 
 def dataset(name, rows):
-    """A task's data: a file, so that nothing is fetched."""
+    """A task's data, in a file, so that nothing is fetched."""
     with open(name + ".jsonl", "w") as f:
         f.writelines(json.dumps(row) + "\n" for row in rows)
     return {"task": name, "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": os.path.abspath(name + ".jsonl")}}, "test_split": "test"}
@@ -69,7 +69,7 @@ TASKS = [
 
 
 def evaluate(batch, concurrent):
-    """What lm-eval says of the tasks, by task: what it asked for and what it took from the answer."""
+    """What lm-eval reports for each task: its requests and what it took from the answers."""
     results = lm_eval.simple_evaluate(
         model="local-completions",
         model_args={"model": MODEL, "base_url": URL, "tokenizer": FOLDER, "max_length": WINDOW, "num_concurrent": concurrent, "max_retries": 1},
@@ -85,7 +85,7 @@ scored = []  # for scores_direct.py
 
 
 def score(tokens, context):
-    """The sum of the log-probabilities behind a context of so many tokens, and whether each is the likeliest."""
+    """The sum of the log-probabilities after the first context tokens, and whether each token is the likeliest."""
     said = completion(prompt=tokens, max_tokens=0, echo=True, logprobs=1)["logprobs"]
     check(len(said["token_logprobs"]) == len(tokens), f"{len(said['token_logprobs'])} scores for {len(tokens)} tokens")
     values = said["token_logprobs"][context:]
@@ -95,15 +95,15 @@ def score(tokens, context):
 
 
 def pair(context, continuation):
-    """What stands behind a context without its last spaces: as many tokens of both together as come behind those that the
-    context has by itself, even where the two are spelled with another token at the seam."""
+    """The score of the tokens after the context without its last spaces. Both texts are tokenized together. The first
+    tokens count as context: as many as the context has alone, even if a token at the seam differs."""
     before = ids(context.rstrip())
     return score(before + ids(context + continuation)[len(before) :], len(before))
 
 
 def windows(text):
-    """A text in pieces that fit with what they need before them; the first stands behind the model's end, as there is no
-    beginning, and the last takes in what it has room for."""
+    """A text in pieces that fit together with the tokens before them. The first follows the model's end token, because
+    there is no token for a beginning. The last takes in the tokens that it has room for."""
     tokens, most, total = ids(text), WINDOW - 2, 0.0
     for start in range(0, len(tokens), most):
         piece = tokens[start : start + most]

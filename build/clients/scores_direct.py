@@ -1,4 +1,4 @@
-"""Scores the tokens that scores.py scored once more, by the weights alone: mlx_lm runs the model, and no server is asked.
+"""Scores the tokens of scores.py again, by the weights alone: mlx_lm runs the model, without a server.
 
 python scores_direct.py MODEL SCORES   (the pocket model's folder, and what scores.py wrote)
 """

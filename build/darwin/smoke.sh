@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# On a Mac: unpacks the archive of `go run ./build app`, and does with it what a first user does: the seal is whole, the
-# command line runs, the pocket model answers, the menu bar starts with its server and quits with it.
+# Unpacks the archive of `go run ./build app` on a Mac, and does what a first user does. The seal
+# is whole, the command line runs and the pocket model answers. The menu bar starts with its server
+# and quits with it.
 set -euo pipefail
 
 archive=$1
@@ -41,7 +42,7 @@ plutil -lint "$app/Contents/Info.plist" "$app/Contents/Library/LaunchAgents/"*.p
 
 "$tandem" --version
 ln -s "$tandem" "$work/link"
-"$work/link" --version >/dev/null || fail 'through a link, as from a folder of commands, it does not run'
+"$work/link" --version >/dev/null || fail 'it does not run through a link, as from a folder of commands'
 "$tandem" doctor || fail 'doctor finds something wrong'
 
 "$tandem" serve --addr 127.0.0.1:0 --model pocket >"$work/address" 2>"$work/log" &

@@ -105,7 +105,9 @@ func (v *validation) link(bundle fs.FS, name string) {
 }
 
 // file examines one regular file, and adds a program or library to images.
-func (v *validation) file(bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, want expectation) error {
+func (v *validation) file(
+	bundle fs.FS, name string, info fs.FileInfo, images map[string]*machO, want expectation,
+) error {
 	f, err := bundle.Open(name)
 	if err != nil {
 		return err

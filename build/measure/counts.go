@@ -123,7 +123,9 @@ type interfaceDecl struct {
 }
 
 // collect adds the names of d's methods. seen ends circles, which the compiler refuses anyway.
-func (d *interfaceDecl) collect(declared map[string]*interfaceDecl, methods map[string]bool, seen map[*interfaceDecl]bool) {
+func (d *interfaceDecl) collect(
+	declared map[string]*interfaceDecl, methods map[string]bool, seen map[*interfaceDecl]bool,
+) {
 	if seen[d] {
 		return
 	}

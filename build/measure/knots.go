@@ -79,7 +79,9 @@ func Knots(list io.Reader) ([]Count, error) {
 
 // largestKnot type-checks a package and returns the names of the files in its largest knot. Without
 // any knot that is one file.
-func largestKnot(fset *token.FileSet, path string, files []*ast.File, from types.Importer) ([]string, error) {
+func largestKnot(
+	fset *token.FileSet, path string, files []*ast.File, from types.Importer,
+) ([]string, error) {
 	config := types.Config{Importer: from, FakeImportC: true}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	pkg, err := config.Check(path, fset, files, info)

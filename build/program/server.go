@@ -27,12 +27,16 @@ type Server struct {
 
 // StartServer starts program's serve on a free port with an empty home folder, and waits for its
 // address.
-func StartServer(ctx context.Context, b *setup.Builder, program string, args ...string) (*Server, error) {
+func StartServer(
+	ctx context.Context, b *setup.Builder, program string, args ...string,
+) (*Server, error) {
 	return StartServerLogging(ctx, b, os.Stderr, program, args...)
 }
 
 // StartServerLogging does the same with standard error going to log.
-func StartServerLogging(ctx context.Context, b *setup.Builder, log io.Writer, program string, args ...string) (*Server, error) {
+func StartServerLogging(
+	ctx context.Context, b *setup.Builder, log io.Writer, program string, args ...string,
+) (*Server, error) {
 	home, err := os.MkdirTemp("", "tandem-home-")
 	if err != nil {
 		return nil, err

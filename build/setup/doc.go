@@ -16,7 +16,8 @@
 //   - 35 fields that may be null and left out lose the null. With optional_type null, all optional fields
 //     become required.
 //   - 5 of 8 sets of string constants become plain string.
-//   - A run of three numbers becomes number[], and the struct Drafter is missing.
+//   - A run of three numbers becomes number[].
+//   - The struct Drafter becomes a union of the constants DrafterAuto and DrafterNone.
 //
 // pins.go has every pinned version, system.go the packages of the operating system.
 package setup

@@ -84,7 +84,9 @@ func (b *Builder) setupNative(ctx context.Context) error {
 // BuildNative builds the crate's static library into a folder of the cache. triple is one of Rust's
 // targets, or empty for this machine. All versions and checkouts share the folder in which cargo
 // compiles. One run holds it from the build until its library is copied.
-func (b *Builder) BuildNative(ctx context.Context, triple string) (version, hash, dir string, err error) {
+func (b *Builder) BuildNative(
+	ctx context.Context, triple string,
+) (version, hash, dir string, err error) {
 	if version, err = b.NativeVersion(); err != nil {
 		return "", "", "", err
 	}

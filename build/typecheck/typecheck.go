@@ -99,7 +99,9 @@ func typeCheck(list io.Reader) error {
 }
 
 // check checks the types of one package. done has the packages before it.
-func (p listedPackage) check(fset *token.FileSet, done map[string]*types.Package) (*types.Package, error) {
+func (p listedPackage) check(
+	fset *token.FileSet, done map[string]*types.Package,
+) (*types.Package, error) {
 	var files []*ast.File
 	var findings []error
 	for _, name := range append(slices.Clone(p.GoFiles), p.CgoFiles...) {

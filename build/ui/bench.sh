@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What the menu bar and the window take, on a display of its own: time until the
-# endpoint answers, until the window is there, until one that is minimised shows
-# itself, until one that was closed is there again while the server runs, and the
-# processor's time while nobody does anything. Each figure that has a bar says whether it
-# is met; it ends with 1 if one is missed. It is run by `go run ./build bench desktop`,
-# which says by the environment where the programs are.
+# Measures what the menu bar and the window take, on a display of its own:
+# - the time until the endpoint answers, and until the window is there;
+# - the time until a minimised window shows, and until a closed one is there again
+#   while the server runs;
+# - the processor's time while nothing happens.
+# Each figure with a bar says whether it is met. The exit code is 1 if one is missed.
+# `go run ./build bench desktop` runs it and names the programs in the environment.
 set -euo pipefail
 . "$(dirname "$0")/window.sh"
 
@@ -16,13 +17,13 @@ now() { echo $(($(date +%s%N) / 1000000)); }
 healthy() { curl -sf "$(app state | sed 's/.*"address":"\([^"]*\)".*/\1/')/health"; }
 median() { printf '%s\n' "$@" | sort -n | sed -n "$((rounds / 2 + 1))p"; }
 missed=0
-# bar WHAT FIGURE MOST UNIT says whether a figure is at most what it may be.
+# bar WHAT FIGURE MOST UNIT prints a figure and whether it is at most MOST.
 bar() {
   local verdict=met
   awk -v n="$2" -v most="$3" 'BEGIN { exit !(n <= most) }' || verdict=missed missed=1
   echo "$1: $2 $4; $3 $4 at most: $verdict"
 }
-# ticks of processes: user and system time, in clock ticks.
+# ticks PID... prints the user and system time of processes, in clock ticks.
 ticks() {
   local sum=0 pid fields
   for pid in "$@"; do

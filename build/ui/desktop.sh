@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# What a user does with the menu bar and the window, on a display of its own:
+# Does what a user does with the menu bar and the window, on a display of its own:
 # start, second start, close, open again, kill the server, quit, crashes, the window
-# by itself. It is run by
-# `go run ./build test ui`, which says by the environment where the programs are.
+# by itself. `go run ./build test ui` runs it and names the programs in the environment.
 set -euo pipefail
 . "$(dirname "$0")/window.sh"
 
@@ -22,7 +21,7 @@ wait_for 20 'text in the window' painted
 sleep 1
 import -window root "$OUT/window.png"
 
-# A second start shows the window of the first, which was minimised, and ends.
+# A second start shows the minimised window of the first, and ends.
 xdotool windowminimize "$(window)"
 wait_for 10 'window that is minimised' no_window
 "$MENUBAR" --program "$TANDEM" --window "$WINDOW" || fail 'a second start fails'
@@ -41,7 +40,7 @@ kill -9 "$server"
 wait_for 20 'server again' ready
 [ "$(pid)" != "$server" ] || fail 'the server was not killed'
 
-# The menu is killed: its server goes with it, and so the next start has its own.
+# The menu is killed. Its server ends with it, so the next start has its own.
 server=$(pid)
 kill -9 $menubar
 wait_for 15 'end of the server' gone "$server"
@@ -58,7 +57,7 @@ kill -TERM $menubar
 wait $menubar || fail "the menu bar ended with $?"
 gone "$server" || fail 'the server outlives the menu bar'
 
-# A server that crashes three times: the window says so, and starts it again.
+# A server crashes three times. The window says so, and starts it again.
 crashing=$(mktemp -d)
 cat >"$crashing/tandem" <<END
 #!/bin/sh
@@ -88,7 +87,7 @@ kill -TERM $menubar
 wait $menubar || fail "the menu bar ended with $?"
 rm -rf "$crashing"
 
-# The window by itself, as where there is no menu: it keeps a server, which goes with it.
+# The window by itself, without a menu: it keeps a server, which ends with it.
 TANDEM_HOME=$(mktemp -d)
 export TANDEM_HOME
 came_back() { ready && [ "$(pid)" != "$server" ]; }
@@ -105,7 +104,7 @@ wait $face || fail "a window by itself ended with $?"
 gone "$server" || fail 'the server outlives the window that kept it'
 rm -rf "$TANDEM_HOME"
 
-# A window that is told to end while it starts does.
+# A window that is told to end while it starts ends.
 for pause in 0.1 0.2 0.3 0.4; do
   "$WINDOW" --follow &
   face=$!

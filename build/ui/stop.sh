@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Stop in the window, whose web view never cancels a request: during prefill and
-# while an answer grows, on a display of its own. What became of the requests is
-# asked of the server. It is run by `go run ./build test ui`, which says by the
-# environment where the programs are.
+# Presses Stop in the window during prefill and while an answer grows, on a display of
+# its own. The window's web view never cancels a request, so it asks the server how the
+# requests ended. `go run ./build test ui` runs it and names the programs in the
+# environment.
 set -euo pipefail
 . "$(dirname "$0")/window.sh"
 
-# field NAME JSON is a number of the first request in a state or a history.
+# field NAME JSON prints a number of the first request in a state or a history.
 field() { sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" <<<"$2" | head -1; }
-# reading: a part of a prompt has been evaluated, and not all.
+# reading: a part of a prompt has been evaluated, but not all of it.
 reading() {
   local state
   state=$(app state | sed 's/.*"active":\[//')
@@ -22,17 +22,17 @@ writing() {
   [ "${n:-0}" -gt 8 ]
 }
 idle() { app state | grep -q '"active":\[\]'; }
-# unlike FILE tells how many pixels of the window differ from a picture of it.
+# unlike FILE prints how many pixels of the window differ from a picture of it.
 unlike() { import -window "$(window)" png:- | compare -metric AE "$1" - null: 2>&1 | awk '{ print int($1) }'; }
-# settled: the window no longer shows what it did before, and keeps to what it shows.
-# A caret that blinks has fewer pixels.
+# settled: the window shows something new, and no longer changes. A blinking caret has
+# fewer pixels than the limit.
 settled() {
   [ "$(unlike "$files/before.png")" -gt 200 ] || return 1
   import -window "$(window)" "$files/now.png"
   sleep 0.3
   [ "$(unlike "$files/now.png")" -le 200 ]
 }
-# shown WHAT COMMAND... waits until what a command does is seen.
+# shown WHAT COMMAND... runs a command and waits until the window shows its effect.
 shown() {
   import -window "$(window)" "$files/before.png"
   "${@:2}"
@@ -53,21 +53,21 @@ trap 'kill $face $server $desktop 2>/dev/null || true; rm -rf "$files"' EXIT
 wait_for 60 'window' window
 wait_for 60 'text in the window' painted
 
-# By the keyboard alone: behind the link that skips to the page come the pages,
-# the Playground second; its code has the focus then.
+# With the keyboard alone. After the link that skips to the page come the pages, the
+# Playground second. Then its code has the focus.
 shown 'Playground' keys Tab Tab Tab Return
-# The demo's answers are too short to stop: behind the button lies what says how long
-# they may get.
+# The demo's answers are too short to stop. After the button comes the field for their
+# length.
 shown 'limit' keys Tab Tab Return Tab Tab 3 0 0 0 0 shift+Tab shift+Tab shift+Tab shift+Tab
 
-# ask puts a file in place of the code and has it gone on with.
+# ask FILE replaces the code with a file and continues it.
 ask() {
   xclip -selection clipboard -i "$1"
   shown 'code' keys ctrl+a ctrl+v
   keys ctrl+Return
 }
 
-# Code that nothing has been computed for, of more chunks than are read in a moment.
+# Code that is new to the model, with more chunks than are read in a moment.
 for i in $(seq 900); do printf 'func f%d(a int) int { return a*%d + %d }\n' "$i" "$((i * 7919 % 1009))" "$((i * 104729 % 7907))"; done >"$files/long.go"
 ask "$files/long.go"
 wait_for 60 'prompt being read' reading
@@ -79,8 +79,8 @@ grep -q '"max_tokens":30000' <<<"$(app chats/1)" || fail "the limit was not take
 grep -q '"finish_reason":"cancel"' <<<"$run" || fail "stopped in prefill it ended as $run"
 [ "$(field completion_tokens "$run")" = 0 ] || fail "stopped in prefill it answered: $run"
 
-# Lines that go on and on: the answer is stopped while it grows, and what there is
-# of it is kept. A model may end it before that all the same; then it answers again.
+# Lines without an end: the answer is stopped while it grows, and its beginning is
+# kept. If the model ends it earlier, it answers again.
 for i in $(seq 40); do printf '\tcase %d:\n\t\treturn "%d"\n' "$i" "$i"; done >"$files/list.go"
 ask "$files/list.go"
 again=0 # when to ask again if nothing has come of it: the page hears of an end a little later

@@ -142,7 +142,9 @@ func desktopTests(ctx context.Context, b *setup.Builder, p program.Programs) err
 
 // onDisplay returns a command that runs a script of build/ui on a display of its own, with a home
 // folder for Tandem.
-func onDisplay(ctx context.Context, b *setup.Builder, p program.Programs, home, script string) *exec.Cmd {
+func onDisplay(
+	ctx context.Context, b *setup.Builder, p program.Programs, home, script string,
+) *exec.Cmd {
 	cmd := b.Command(ctx, "xvfb-run", "--auto-servernum", "--server-args=-screen 0 1280x900x24", "dbus-run-session", "--",
 		"bash", filepath.Join(b.Root, "build", "ui", script))
 	// Without a locale WebKit calls its language C.

@@ -1,5 +1,4 @@
-# What the scripts of this folder ask of the window on their display. It is
-# sourced by them.
+# Functions for the window on the display. The scripts of this folder source it.
 
 window() { xdotool search --onlyvisible --name '^Tandem$'; }
 no_window() { ! window; }
@@ -8,8 +7,8 @@ painted() {
   local id colours
   id=$(window) && colours=$(import -window "$id" png:- | identify -format %k png:-) && [ "$colours" -gt 50 ]
 }
-# closed asks the window to close, as a person does, until there is none. A busy
-# window manager may miss a key.
+# closed asks the window to close, as a person does, until there is none. It repeats
+# the key, because a busy window manager may miss one.
 closed() {
   no_window && return
   timeout 1 xdotool windowactivate --sync "$(window)" key alt+F4 || true # it may go meanwhile

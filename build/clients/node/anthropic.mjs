@@ -72,7 +72,7 @@ await run({
     await refused(Anthropic.BadRequestError, 'max_tokens', { max_tokens: -1 })
     await refused(Anthropic.BadRequestError, '> 131072', {}, 'a b '.repeat(100_000))
   },
-  // The library's own: what is refused for the moment is sent again, and what failed for good is not.
+  // The library sends again by itself after a refusal for the moment, and not after a failure for good.
   retries: async () => {
     const stubborn = async (text) => (await client.messages.create(question(text), { maxRetries: 2 })).content[0].text
     await comesAgain(base, stubborn)
@@ -88,7 +88,7 @@ await run({
     }
     check(false, `no error after ${text}`)
   },
-  // The library waits so long for the headers of an answer, which come with the first sign of life.
+  // This is how long the library waits for the headers of an answer. They come with the first sign of life.
   'keep-alive': async () => {
     const final = await client.messages.stream(question('think for long'), { timeout: 3000 }).finalMessage()
     check(final.content[0].text === 'done', final)

@@ -1,4 +1,4 @@
-// What the clients in JavaScript share.
+// Checks for the clients in JavaScript.
 
 export function check(condition, what) {
   if (!condition) throw new Error(typeof what === 'string' ? what : JSON.stringify(what))
@@ -23,7 +23,7 @@ export async function refusals(base, code) {
   return [...text.matchAll(new RegExp(`^tandem_requests_total\\{code="${code}",\\S* (\\S+)$`, 'gm'))].reduce((sum, m) => sum + Number(m[1]), 0)
 }
 
-// comesAgain fails unless ask, which the server refuses once for the moment, is sent again when the server said.
+// comesAgain fails unless ask is sent again at the time that the server named. The server refuses it once.
 export async function comesAgain(base, ask) {
   const before = await refusals(base, 503)
   const start = performance.now()
@@ -42,7 +42,7 @@ export async function failsOnce(base, ask) {
   check(failed && times === 1, `what failed for good was sent ${times} times`)
 }
 
-// letGo fails unless the server soon has nothing to do any more.
+// letGo fails unless the server is soon idle.
 export async function letGo(base, what) {
   for (let i = 0; i < 100; i++) {
     if ((await inFlight(base)) === 0) return
@@ -51,7 +51,7 @@ export async function letGo(base, what) {
   check(false, `${what}: the request goes on after its client left`)
 }
 
-// weather is what the script calls.
+// weather is the tool that the script calls.
 export const weather = {
   type: 'object',
   properties: { city: { type: 'string' }, days: { type: 'integer' } },

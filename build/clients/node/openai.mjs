@@ -87,7 +87,7 @@ await run({
       check(text.includes('maximum context length is 131072 tokens'), text)
     }
   },
-  // The library's own: what is refused for the moment is sent again, and what failed for good is not.
+  // The library sends again by itself after a refusal for the moment, and not after a failure for good.
   retries: async () => {
     const stubborn = async (text) => (await ask(text, {}, { maxRetries: 2 })).choices[0].message.content
     await comesAgain(base, stubborn)
@@ -103,7 +103,7 @@ await run({
     }
     check(false, `no error after ${text}`)
   },
-  // The library waits so long for the headers of an answer, which come with the first sign of life.
+  // This is how long the library waits for the headers of an answer. They come with the first sign of life.
   'keep-alive': async () => {
     let text = ''
     for await (const chunk of await ask('think for long', { stream: true }, { timeout: 3000 })) text += chunk.choices[0]?.delta.content ?? ''
