@@ -1,4 +1,4 @@
-"""Writes the texts of `tandem bench speculation`, app/bench_texts.json, from what the pocket recipe holds out.
+"""Writes the texts of `tandem bench speculation`, app/bench/texts.json, from what the pocket recipe holds out.
 
     python build/bench/_code_prompts.py        # in the recipe's environment
 
@@ -80,7 +80,7 @@ def main():
         "code": list(code(docs, tokenizer)),
         "edit": edits,
     }
-    with open(os.path.join(ROOT, "app", "bench_texts.json"), "w") as f:
+    with open(os.path.join(ROOT, "app", "bench", "texts.json"), "w") as f:
         json.dump(out, f, indent=1, ensure_ascii=False)
         f.write("\n")
     print(len(out["code"]), "prompts,", len(edits), "functions,", len(docs), "held-out files")
