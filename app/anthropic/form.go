@@ -90,7 +90,7 @@ func appendBlock(dst []byte, b *api.Block) []byte {
 
 // appendToolUse appends a call up to its input.
 func appendToolUse(dst []byte, b *api.Block) []byte {
-	dst = wire.AppendString(append(dst, `{"type":"tool_use","id":`...), b.Id)
+	dst = wire.AppendString(append(dst, `{"type":"tool_use","id":`...), b.ID)
 	dst = wire.AppendString(append(dst, `,"name":`...), b.Name)
 	return append(dst, `,"input":`...)
 }
@@ -134,7 +134,7 @@ func (messageForm) appendStop(dst []byte, r *api.Reply, c *api.Choice) []byte {
 // stopReason says it in Anthropic's words. What was cancelled from the menu ends like
 // what was cut short by its limit.
 func stopReason(r *api.Reply, c *api.Choice) string {
-	switch room := r.Model.ContextLength() - len(c.Prompt.Ids); {
+	switch room := r.Model.ContextLength() - len(c.Prompt.IDs); {
 	case c.Stopped != "":
 		return "stop_sequence"
 	case c.Calls():
@@ -196,7 +196,7 @@ func (e *messageEvents) begin(c *api.Choice) {
 	e.began = true
 	b := e.form.appendHead(append(e.buf[:0], `{"type":"message_start","message":`...), e.rep)
 	b = append(b, `],"stop_reason":null,"stop_sequence":null`...)
-	e.buf = append(wire.AppendMember(b, "usage", MessageUsage{Input: len(c.Prompt.Ids)}), "}}"...)
+	e.buf = append(wire.AppendMember(b, "usage", MessageUsage{Input: len(c.Prompt.IDs)}), "}}"...)
 	e.Send("message_start")
 }
 

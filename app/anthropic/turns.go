@@ -114,11 +114,11 @@ func (s *messageTurns) readUser(b *wire.Fields, kind string) {
 	case "text":
 		s.Of("user").Say(wire.NeededText(b, "text"))
 	case "tool_result":
-		t := api.Turn{Role: "tool", Id: b.String("tool_use_id")}
-		if b.Err == nil && t.Id == "" {
+		t := api.Turn{Role: "tool", ID: b.String("tool_use_id")}
+		if b.Err == nil && t.ID == "" {
 			b.Fail("tool_use_id", "is missing.")
 		}
-		t.Name = s.Names[t.Id]
+		t.Name = s.Names[t.ID]
 		if b.Raw("content") != nil {
 			eachBlock(b, "content", func(r *wire.Fields, kind string) {
 				if kind != "text" {

@@ -24,14 +24,14 @@ type Answer struct {
 
 // A Block is a stretch of an answer: of text, of reasoning, or a call.
 type Block struct {
-	Kind dialect.Kind   // Text, Reasoning or Call
-	Text []byte         // of a call, its arguments
-	Toks []engine.Token // of text, where log-probabilities are asked for
+	Kind   dialect.Kind   // Text, Reasoning or Call
+	Text   []byte         // of a call, its arguments
+	Tokens []engine.Token // of text, where log-probabilities are asked for
 
 	// Of a call. The id is letters and digits, nine of them: some templates take
 	// no other when it comes back.
 	Index    int
-	Id, Name string
+	ID, Name string
 	Args     object
 }
 
@@ -42,7 +42,7 @@ const CallID = 9
 func (a *Answer) Add(p dialect.Part) {
 	switch p.Kind {
 	case dialect.Call:
-		a.Blocks = append(a.Blocks, Block{Kind: p.Kind, Index: p.Index, Id: rand.Text()[:CallID], Name: p.Name})
+		a.Blocks = append(a.Blocks, Block{Kind: p.Kind, Index: p.Index, ID: rand.Text()[:CallID], Name: p.Name})
 	case dialect.Arguments:
 		if b := a.Call(p.Index); b != nil {
 			b.Text = append(b.Text, p.Text...)
@@ -85,7 +85,7 @@ func (a *Answer) score(toks []engine.Token, parts []dialect.Part) {
 		}
 	}
 	if last >= 0 {
-		a.Blocks[last].Toks = append(a.Blocks[last].Toks, a.held[from:end]...)
+		a.Blocks[last].Tokens = append(a.Blocks[last].Tokens, a.held[from:end]...)
 		a.toks = append(a.toks, a.held[from:end]...)
 	}
 	a.held = a.held[:0]

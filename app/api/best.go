@@ -50,7 +50,7 @@ func (r *Reply) Shown() []*Choice {
 // meanLogprob is that of a choice's tokens. One without any comes last.
 func (c *Choice) meanLogprob() float64 {
 	sum, n := 0.0, 0
-	for _, t := range c.Toks {
+	for _, t := range c.Tokens {
 		if t.Logprobs != nil {
 			sum += float64(t.Logprobs.Logprob)
 			n++

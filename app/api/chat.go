@@ -125,7 +125,7 @@ func (c *Chat) promptOf(m model.Model, text string) ([]*Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prompt{Ids: ids, boundaries: c.boundaries(m, ids)}
+	p := &Prompt{IDs: ids, boundaries: c.boundaries(m, ids)}
 	if p.Parsing, err = c.parsing(m, text); err != nil {
 		return nil, err
 	}

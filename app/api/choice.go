@@ -15,7 +15,7 @@ import (
 
 // A Prompt is what one or more choices continue.
 type Prompt struct {
-	Ids  []int32
+	IDs  []int32
 	Text string // for echo
 
 	boundaries []int // see engine.Request
@@ -50,8 +50,8 @@ type Choice struct {
 	told    int // of answer.toks: those whose log-probabilities were told
 	thought thought
 	single  bool           // one call at most
-	Ids     []int32        // generated
-	Toks    []engine.Token // without a stream: all of them
+	IDs     []int32        // generated
+	Tokens  []engine.Token // without a stream: all of them
 	Scored  []engine.Token // the prompt's, under PromptLogprobs
 	Runes   int            // of this choice's text so far, for text_offset; below 0 in what precedes it
 	Began   bool           // its first chunk is out
@@ -75,7 +75,7 @@ func (c *Choice) readToken(t engine.Token, out Events) {
 	case c.Parser != nil:
 		before := c.Parser.Thinking()
 		c.Take(c.stops.push(c.Parser, t.Text))
-		if before && c.Parser.Thinking() && len(c.Ids) > c.thought.put() {
+		if before && c.Parser.Thinking() && len(c.IDs) > c.thought.put() {
 			c.thought.tokens++
 		}
 	case t.Text != "":
@@ -156,19 +156,19 @@ func (a *API) choices(ctx context.Context, m model.Model, req Question) ([]*Choi
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		switch n, limit := len(prompt.Ids), m.ContextLength(); {
+		switch n, limit := len(prompt.IDs), m.ContextLength(); {
 		case n == 0:
 			return nil, wire.Invalid(p.PromptParam, "The field %s holds no tokens at all; send some text.", p.PromptParam)
 		case n > limit:
 			return nil, ContextError(p.PromptParam, m, "", n)
 		}
-		if i := slices.IndexFunc(prompt.Ids, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
-			id := prompt.Ids[i]
+		if i := slices.IndexFunc(prompt.IDs, func(id int32) bool { return int(id) >= m.VocabSize() }); i >= 0 {
+			id := prompt.IDs[i]
 			return nil, wire.Invalid(p.PromptParam, "The prompt holds the token %q, whose id %d the model %s does not know: its ids are below %d. Leave the token out.",
 				m.Tokenizer().TokenBytes(id), id, m.ID(), m.VocabSize())
 		}
 		for k := range max(p.N, p.bestOf) {
-			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead, Req: p.Request(prompt.Ids, m.Defaults(), k)}
+			c := &Choice{Index: len(all), Prompt: prompt, Echo: p.KeepPrompt, Runes: -prompt.lead, Req: p.Request(prompt.IDs, m.Defaults(), k)}
 			c.Req.Boundaries = prompt.boundaries
 			c.Req.Logprobs = c.Req.Logprobs || p.ranked()
 			c.Req.Prediction = prediction
@@ -223,7 +223,7 @@ func countPrompts(choices []*Choice) int {
 	n, last := 0, (*Prompt)(nil)
 	for _, c := range choices {
 		if c.Prompt != last {
-			n, last = n+len(c.Prompt.Ids), c.Prompt
+			n, last = n+len(c.Prompt.IDs), c.Prompt
 		}
 	}
 	return n

@@ -34,7 +34,7 @@ func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := &Prompt{Ids: ids}
+		p := &Prompt{IDs: ids}
 		if c.KeepPrompt {
 			p.Text = m.Tokenizer().Decode(ids)
 		}
@@ -49,9 +49,9 @@ func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 			if err != nil {
 				return nil, err
 			}
-			p := &Prompt{Ids: ids, Text: text}
+			p := &Prompt{IDs: ids, Text: text}
 			if c.PromptLogprobs {
-				if lead, ok := strings.CutSuffix(m.Tokenizer().Decode(p.Ids), text); ok {
+				if lead, ok := strings.CutSuffix(m.Tokenizer().Decode(p.IDs), text); ok {
 					p.lead = utf8.RuneCountInString(lead)
 				}
 			}
@@ -66,7 +66,7 @@ func (c *Completion) Prompts(m model.Model) ([]*Prompt, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, &Prompt{Ids: ids})
+		out = append(out, &Prompt{IDs: ids})
 	}
 	return out, nil
 }

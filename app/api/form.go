@@ -39,6 +39,8 @@ type Events interface {
 // kept are the events of a reply in one piece, which needs its tokens.
 type kept struct{}
 
-func (kept) Add(c *Choice, toks []engine.Token, _ []dialect.Part) { c.Toks = append(c.Toks, toks...) }
-func (kept) End(*Choice)                                          {}
-func (kept) Finish()                                              {}
+func (kept) Add(c *Choice, toks []engine.Token, _ []dialect.Part) {
+	c.Tokens = append(c.Tokens, toks...)
+}
+func (kept) End(*Choice) {}
+func (kept) Finish()     {}

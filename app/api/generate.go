@@ -255,7 +255,7 @@ func (a *API) runChoice(ctx context.Context, rep *Reply, c *Choice, out Events) 
 // generateOnce has the engine go on with a choice, and reports whether more is to come
 // after what the server put there.
 func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Events) (again bool, err error) {
-	run, before, had := rep.Run, c.Stats, len(c.Ids)
+	run, before, had := rep.Run, c.Stats, len(c.IDs)
 	c.Req.Run, c.Req.Client = max(0, run.Key), run.client
 	c.Req.Done = func(st engine.Stats) {
 		if c.Stats = st; had > 0 {
@@ -286,7 +286,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Event
 		}
 		c.Finish, c.Stopped = t.Finish, t.Stop
 		run.token(t)
-		c.Ids = append(c.Ids, t.ID)
+		c.IDs = append(c.IDs, t.ID)
 		c.readToken(t, out)
 		if t.Finish != "" {
 			continue
@@ -306,7 +306,7 @@ func (a *API) generateOnce(ctx context.Context, rep *Reply, c *Choice, out Event
 		}
 	}
 	if again || c.enough { // the engine may have been ahead
-		c.Stats.CompletionTokens = len(c.Ids)
+		c.Stats.CompletionTokens = len(c.IDs)
 	}
 	return again, nil
 }
@@ -319,7 +319,7 @@ func generateError(err error, rep *Reply, c *Choice) error {
 	}
 	switch e.Code {
 	case engine.CodeContextLength:
-		return ContextError(rep.Params.PromptParam, rep.Model, "", len(c.Prompt.Ids))
+		return ContextError(rep.Params.PromptParam, rep.Model, "", len(c.Prompt.IDs))
 	case engine.CodeInvalid:
 		// The engine begins with the field, as the API spells it.
 		param, _, _ := strings.Cut(e.Message, " ")

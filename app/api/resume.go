@@ -34,7 +34,7 @@ func (r *resumption) apply(m model.Model, c *Choice) error {
 	if len(r.text) <= r.prompt || c.Req.Logprobs || c.Req.PromptLogprobs {
 		return nil // from the beginning; the ids are the same
 	}
-	if !slices.Equal(r.text[:r.prompt], c.Prompt.Ids) {
+	if !slices.Equal(r.text[:r.prompt], c.Prompt.IDs) {
 		return control.Errorf(control.CodeNotKept, "The model turns the request of run %d into other tokens than it did then, so its answer cannot go on; send the request again.", r.run)
 	}
 	c.Req.Generated = r.text[r.prompt:]

@@ -77,7 +77,7 @@ func (a *API) keepText(rep *Reply, body []byte) {
 		body = nil
 	}
 	c := rep.Choices[0]
-	rep.Run.text = &control.RunText{Run: rep.Run.Key, Model: rep.Model.ID(), Key: rep.Model.Key(), Request: body, Prompt: len(c.Prompt.Ids), Replay: newReplay(c, rep.Params.Grammar)}
+	rep.Run.text = &control.RunText{Run: rep.Run.Key, Model: rep.Model.ID(), Key: rep.Model.Key(), Request: body, Prompt: len(c.Prompt.IDs), Replay: newReplay(c, rep.Params.Grammar)}
 	a.setText(rep.Run)
 }
 
@@ -92,7 +92,7 @@ func (a *API) endText(u *Run) {
 	if u.Row.FinishReason != control.FinishInterrupted {
 		t.Request = nil
 	}
-	if c.Ids == nil {
+	if c.IDs == nil {
 		t.Request, t.Tail = nil, nil
 		a.setText(u)
 		return
@@ -100,7 +100,7 @@ func (a *API) endText(u *Run) {
 	if len(c.thought.closed) > 0 {
 		t.Replay = newReplay(c, u.reply.Params.Grammar)
 	}
-	text := slices.Concat(c.Prompt.Ids, c.Ids)
+	text := slices.Concat(c.Prompt.IDs, c.IDs)
 	t.File, t.Tokens = c.Stats.File, min(c.Stats.Filed, len(text))
 	if t.Tail = TokenBytes(text[t.Tokens:]); len(text)-t.Tokens > maxKeptTail {
 		t.Tail = nil

@@ -119,14 +119,14 @@ const MaxClosed = 8
 // spent reports whether the choice is amid a thought and may think no more.
 func (c *Choice) spent() bool {
 	t := &c.thought
-	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.Ids) >= t.put() && len(t.closed) < MaxClosed
+	return t.limit != nil && c.Parser != nil && t.tokens >= *t.limit && c.Parser.Thinking() && len(c.IDs) >= t.put() && len(t.closed) < MaxClosed
 }
 
 // closedBefore reports whether the end of the thought comes next in what was generated
 // until the answer was cut off: the server put it there, where it would put it now.
 func (c *Choice) closedBefore(m model.Model) (bool, error) {
 	closing, err := m.Tokenizer().Encode(m.Dialect().Closing(), false)
-	n, end := len(c.Ids), len(c.Ids)+len(closing)
+	n, end := len(c.IDs), len(c.IDs)+len(closing)
 	if err != nil || end > len(c.Req.Generated) || !slices.Equal(c.Req.Generated[n:end], closing) {
 		return false, err
 	}
@@ -146,16 +146,16 @@ func (c *Choice) closeThought(rep *Reply) error {
 	if err != nil {
 		return err
 	}
-	room := m.ContextLength() - len(c.Prompt.Ids)
+	room := m.ContextLength() - len(c.Prompt.IDs)
 	if c.Req.MaxTokens != nil {
 		room = min(room, *c.Req.MaxTokens)
 	}
-	if len(c.Ids)+len(closing) > room {
+	if len(c.IDs)+len(closing) > room {
 		c.Finish = engine.FinishLength
 		return nil
 	}
-	c.thought.closed = append(c.thought.closed, Span{len(c.Ids), len(closing)})
-	c.Req.Generated = slices.Concat(c.Ids, closing)
+	c.thought.closed = append(c.thought.closed, Span{len(c.IDs), len(closing)})
+	c.Req.Generated = slices.Concat(c.IDs, closing)
 	if c.matcher == nil {
 		return nil
 	}

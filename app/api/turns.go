@@ -15,7 +15,7 @@ type Turn struct {
 	Texts    []string
 	Thoughts []string
 	Calls    [][]byte
-	Id, Name string // of a tool's result: of the call
+	ID, Name string // of a tool's result: of the call
 }
 
 // Text is all of it, its parts a blank line apart.
@@ -34,7 +34,7 @@ func (t Turn) message() Message {
 		say(thoughtName, strings.Join(t.Thoughts, "\n\n"))
 	}
 	if t.Role == "tool" {
-		say("tool_call_id", t.Id)
+		say("tool_call_id", t.ID)
 		if t.Name != "" {
 			say("name", t.Name)
 		}

@@ -98,7 +98,7 @@ func (o lineForm) appendPiece(dst []byte, s piece) []byte {
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = wire.AppendString(append(dst, `{"id":`...), b.Id)
+		dst = wire.AppendString(append(dst, `{"id":`...), b.ID)
 		dst = wire.AppendString(append(dst, `,"function":{"name":`...), b.Name)
 		dst = append(append(dst, `,"arguments":`...), b.Text...)
 		dst = append(dst, "}}"...)

@@ -70,7 +70,7 @@ func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 		turn, err := b.turn(m)
 		if err == nil {
 			b.said.members = chatMembers{}
-			p := &api.Prompt{Ids: slices.Concat(b.base, turn)}
+			p := &api.Prompt{IDs: slices.Concat(b.base, turn)}
 			if m.Dialect().Reasons() {
 				p.Parsing = &dialect.Options{Prompt: api.PromptEnd(m.Tokenizer().Decode(turn))}
 			}
@@ -84,7 +84,7 @@ func (b *branchRequest) Prompts(m model.Model) ([]*api.Prompt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*api.Prompt{{Ids: slices.Concat(b.base, ids)}}, nil
+	return []*api.Prompt{{IDs: slices.Concat(b.base, ids)}}, nil
 }
 
 // seam is how many tokens before a continuation are encoded with it. Some

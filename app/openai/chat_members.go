@@ -69,7 +69,7 @@ func appendThought(dst []byte, text string) []byte {
 
 // appendCall writes what comes before a call's name.
 func appendCall(dst []byte, b *api.Block) []byte {
-	dst = append(append(append(dst, `"id":"`...), b.Id...), `","type":"function","function":{"name":`...)
+	dst = append(append(append(dst, `"id":"`...), b.ID...), `","type":"function","function":{"name":`...)
 	return dst
 }
 

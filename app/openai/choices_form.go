@@ -67,14 +67,14 @@ func (f choicesForm) appendChoice(dst []byte, r *api.Reply, c *api.Choice) []byt
 	dst = f.appendWhole(append(dst, ','), c)
 	dst = append(dst, `,"logprobs":`...)
 	if r.Params.Logprobs {
-		dst = f.appendLogprobs(dst, r.Model.Tokenizer(), c, f.scored(c, append(c.Scored, c.Toks...)))
+		dst = f.appendLogprobs(dst, r.Model.Tokenizer(), c, f.scored(c, append(c.Scored, c.Tokens...)))
 	} else {
 		dst = append(dst, "null"...)
 	}
 	dst = wire.AppendString(append(dst, `,"finish_reason":`...), f.reason(c))
 	if r.Params.ReturnTokenIDs {
-		dst = wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.Ids)
-		dst = wire.AppendInts(append(dst, `,"token_ids":`...), c.Ids)
+		dst = wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.IDs)
+		dst = wire.AppendInts(append(dst, `,"token_ids":`...), c.IDs)
 	}
 	if r.Params.ReturnDrafts {
 		dst = wire.AppendMember(dst, "draft", api.DraftInfo{Proposed: c.Stats.Drafted, Accepted: c.Stats.Accepted, Rounds: c.Rounds()})
@@ -168,7 +168,7 @@ func (k *chunks) appendPromptIDs(dst []byte, c *api.Choice) []byte {
 	if c.Began {
 		return dst
 	}
-	return wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.Ids)
+	return wire.AppendInts(append(dst, `,"prompt_token_ids":`...), c.Prompt.IDs)
 }
 
 // End implements api.Events. The reply's last chunk with a choice carries the timings,

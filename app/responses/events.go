@@ -119,8 +119,8 @@ func (e *itemEvents) delta(b *api.Block, text string) {
 	e.startOf(kind, b)
 	e.buf = wire.AppendString(append(e.buf, `,"delta":`...), text)
 	if b.Kind == dialect.Text {
-		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Toks[e.told:])
-		e.told = len(b.Toks)
+		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Tokens[e.told:])
+		e.told = len(b.Tokens)
 	}
 	e.Send(kind)
 }
@@ -140,13 +140,13 @@ func (e *itemEvents) close(c *api.Choice, last bool) {
 		e.buf = wire.AppendString(append(e.buf, `,"arguments":`...), string(b.Text))
 	case dialect.Text:
 		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
-		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Toks)
+		e.buf = e.form.appendLogprobs(append(e.buf, `,"logprobs":`...), e.rep, b.Tokens)
 	default:
 		e.buf = wire.AppendString(append(e.buf, `,"text":`...), string(b.Text))
 	}
 	e.Send(kind)
 	if b.Kind != dialect.Call {
-		e.part("response.content_part.done", b, string(b.Text), b.Toks)
+		e.part("response.content_part.done", b, string(b.Text), b.Tokens)
 	}
 	e.item("response.output_item.done", b, ended(c, b, last))
 }

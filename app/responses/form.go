@@ -242,7 +242,7 @@ func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block,
 	switch b.Kind {
 	case dialect.Call:
 		dst = wire.AppendString(append(dst, `,"type":"function_call","status":`...), status)
-		dst = wire.AppendString(append(dst, `,"call_id":`...), CallPrefix+b.Id)
+		dst = wire.AppendString(append(dst, `,"call_id":`...), CallPrefix+b.ID)
 		dst = f.appendName(dst, b.Name)
 		text := string(b.Text)
 		if status == InProgress {
@@ -253,13 +253,13 @@ func (f *responseForm) appendItem(dst []byte, r *api.Reply, i int, b *api.Block,
 		dst = wire.AppendString(append(dst, `,"type":"reasoning","status":`...), status)
 		dst = append(dst, `,"summary":[],"encrypted_content":null,"content":[`...)
 		if status != InProgress {
-			dst = f.appendPart(dst, r, b, string(b.Text), b.Toks)
+			dst = f.appendPart(dst, r, b, string(b.Text), b.Tokens)
 		}
 	default:
 		dst = wire.AppendString(append(dst, `,"type":"message","status":`...), status)
 		dst = append(dst, `,"role":"assistant","content":[`...)
 		if status != InProgress {
-			dst = f.appendPart(dst, r, b, string(b.Text), b.Toks)
+			dst = f.appendPart(dst, r, b, string(b.Text), b.Tokens)
 		}
 	}
 	return append(dst, "]}"...)

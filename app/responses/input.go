@@ -145,7 +145,7 @@ func (t *transcript) output(f *wire.Fields) {
 	if f.Raw("output") == nil {
 		f.Fail("output", "is missing.")
 	}
-	result := api.Turn{Role: "tool", Id: templateID(id), Name: t.Names[id]}
+	result := api.Turn{Role: "tool", ID: templateID(id), Name: t.Names[id]}
 	result.Say(readTexts(f, "output"))
 	t.List = append(t.List, result)
 }
