@@ -232,6 +232,7 @@ func outline(ctx context.Context, t *mlx.Thread, fsys fs.FS) (*Bundle, error) {
 			return err
 		}
 		m := arch.New(nn.NewWeights(s, noTensors{}, cfg.Quantization))
+		m.Free() // tables of rotary embeddings need no tensors, and nothing else would free them
 		b.Model = &model{Model: m, config: m.Config()}
 		return nil
 	})
