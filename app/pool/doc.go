@@ -7,8 +7,8 @@
 // never taken away from them.
 //
 // Before a load the pool compares what the model needs with the memory of the machine (fit in
-// guard.go). It counts weights and a whole context, also for the models that are already there. Where
-// that does not fit, models leave (victims in beside.go):
+// fit.go). It counts weights and a whole context, also for the models that are already there. Where
+// that does not fit, models leave (victims in evict.go):
 //
 //   - only models that no request uses, the ones of the least worth first;
 //   - none that would leave in vain;

@@ -1,0 +1,143 @@
+package library
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/app/pool"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// pullName is what a request names at the hub: ORG/NAME or ORG/NAME@REVISION.
+func pullName(r control.PullRequest) string {
+	if r.Revision == "" {
+		return r.ID
+	}
+	return r.ID + "@" + r.Revision
+}
+
+// Pull implements server.Library.
+func (l *Library) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
+	o := l.settings.Hub()
+	return l.pull(ctx, fromPage(r, o), o, progress)
+}
+
+// fromPage has a request name the model where it has the address of its page.
+func fromPage(r control.PullRequest, o hub.Options) control.PullRequest {
+	if name := hub.FromPage(r.ID, o.Endpoint); name != r.ID {
+		id, revision, _ := strings.Cut(name, "@")
+		r.ID, r.Revision = id, cmp.Or(r.Revision, revision)
+	}
+	return r
+}
+
+// pull is Pull from where, and to where, the options say.
+func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options, progress func(control.Progress)) (control.Model, error) {
+	name := pullName(r)
+	id, _, err := hub.ParsePull(name)
+	if err != nil {
+		return control.Model{}, hubError(err)
+	}
+	snapshot, err := hub.Pull(ctx, name, o, func(p hub.Progress) {
+		progress(control.Progress{Done: p.Done, Total: p.Total, PerSecond: int64(p.Rate), Waiting: p.Waiting})
+	})
+	if err != nil {
+		return control.Model{}, hubError(err)
+	}
+	var notes []string
+	if snapshot.Unchecked != nil {
+		notes = append(notes, fmt.Sprintf("the hub could not be asked for a newer revision, so what the cache holds is used: %v", snapshot.Unchecked))
+	}
+	drafter := models.IsDrafter(snapshot.Dir)
+	if drafter {
+		notes = append(notes, fmt.Sprintf("%s is a drafter and no model of its own: where it is named NAME-DFlash the model NAME takes it by itself when it is loaded next, and `tandem models drafter ID %s` sets it for the model ID now; `tandem models remove %s` deletes it", id, id, id))
+	}
+	if notes != nil {
+		progress(control.Progress{Note: strings.Join(notes, "; ")})
+	}
+	if drafter { // not for the registry, which holds what can be served
+		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
+			return control.Model{}, err
+		}
+		return control.Model{ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit}, nil
+	}
+	info, err := models.Inspect(snapshot.Dir)
+	if err != nil {
+		return control.Model{}, pool.InvalidModel(err)
+	}
+	old, err := l.pulled(ctx, id)
+	if err != nil {
+		return control.Model{}, err
+	}
+	if old.ID != "" {
+		id = old.ID
+	}
+	// What others downloaded stays theirs; what they began and we completed
+	// is ours.
+	model, err := l.register(ctx, storage.Model{
+		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added,
+	}, info)
+	if err == nil && model.ID == old.ID && model.Path != old.Path {
+		// Nothing leads to our earlier snapshot any more.
+		if _, err := l.deleteFiles(old); err != nil {
+			l.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
+		}
+	}
+	return model, err
+}
+
+// pulled returns the row of a model of the hub, the zero Model if it has none.
+// Its id is another than the hub's if that was taken.
+func (l *Library) pulled(ctx context.Context, id string) (storage.Model, error) {
+	rows, err := l.db.Models(ctx)
+	if err != nil {
+		return storage.Model{}, err
+	}
+	for _, row := range rows {
+		if row.Source != storage.SourceHub {
+			continue
+		}
+		if _, of, _, err := hub.ParseDir(row.Path); err == nil && of == id {
+			return row, nil
+		}
+	}
+	return storage.Model{}, nil
+}
+
+// hubError maps the hub's codes to the control routes'.
+func hubError(err error) error {
+	e, ok := errors.AsType[*hub.Error](err)
+	if !ok {
+		return err
+	}
+	code, param := control.CodeInternal, ""
+	switch e.Code {
+	case hub.Invalid:
+		code, param = control.CodeInvalid, "id"
+	case hub.BadOption, hub.Unsupported, hub.Unsafe:
+		code = control.CodeInvalid
+	case hub.NotFound:
+		code = control.CodeModelNotFound
+	case hub.Gated:
+		code = control.CodeGated
+	case hub.DiskFull:
+		code = control.CodeDiskFull
+	case hub.Busy:
+		code = control.CodeModelBusy
+	case hub.Offline, hub.RateLimited, hub.Unavailable:
+		code = control.CodeUnavailable
+	case hub.Incomplete, hub.Damaged:
+		code = control.CodeModelInvalid
+	}
+	message := e.Error()
+	if e.Name == "" {
+		message = control.Sentence(e.Message)
+	}
+	return &control.Error{Code: code, Param: param, Message: message, Err: err}
+}

@@ -1,0 +1,186 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"tandem/app/control"
+	"tandem/engine/mlx"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// checkDrafter loads a drafter for a model that need not be in memory, and lets
+// it go: what is wrong with it comes out when it is chosen.
+func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
+	outline, err := models.Outline(ctx, p.thread, row.Path)
+	if err != nil {
+		return InvalidModel(err)
+	}
+	d, err := models.LoadDrafter(ctx, outline, dir, models.DrafterSettings{}, models.Options{Dtype: models.DtypePolicy(p.opts.Dtype)})
+	if err != nil {
+		return InvalidModel(err)
+	}
+	return errors.Join(d.Close(), p.thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil }))
+}
+
+// Drafter implements server.Residents: it sets what drafts for a model, and says
+// what does. A drafter that cannot be loaded for the model is refused, and
+// nothing is changed.
+func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
+	id := r.Model
+	if id == control.Alias {
+		id = p.Choice()
+	}
+	row, err := p.db.Model(ctx, id)
+	if err != nil {
+		return control.Drafter{}, NotRegistered(err, id)
+	}
+	if r.Drafter != "" {
+		if err := p.setDrafter(ctx, row, r.Drafter); err != nil {
+			return control.Drafter{}, err
+		}
+	}
+	return p.describeDrafter(ctx, row)
+}
+
+func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) error {
+	choice, err := p.drafterFolder(name)
+	if err != nil {
+		return err
+	}
+	if row, err = p.lockFor(ctx, row.ID); err != nil {
+		return err
+	}
+	defer p.mu.Unlock()
+	m := p.inMemory(row.ID)
+	if m != nil && m.users > 0 {
+		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
+	}
+	if m != nil { // nobody may use it meanwhile
+		p.remove([]*Model{m})
+		p.loading = &loading{id: row.ID, needs: m.needs}
+	}
+	err = p.change(func() error {
+		next := m
+		if m != nil { // it comes back also after a panic
+			defer func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.loading = nil
+				p.add(next)
+			}()
+		}
+		drafted, err := p.redraft(ctx, m, row, choice)
+		next = drafted
+		return err
+	})
+	if err == nil && row.ID == p.drafterFor {
+		p.drafterFor = "" // what was chosen last counts
+	}
+	return err
+}
+
+// redraft stores what drafts for a model and returns the model with it, if it
+// is in memory. It is unchanged after an error.
+func (p *Pool) redraft(ctx context.Context, m *Model, row storage.Model, choice string) (*Model, error) {
+	if m == nil {
+		if choice != control.DrafterAuto && choice != control.DrafterNone {
+			if err := p.checkDrafter(ctx, row, choice); err != nil {
+				return nil, err
+			}
+		}
+		return nil, p.db.SetDrafter(ctx, row.ID, choice)
+	}
+	source, err := p.drafterSource(row, choice)
+	if err != nil && choice != control.DrafterAuto {
+		return m, err
+	}
+	var d *Drafter
+	if err == nil {
+		// Automatic drafting goes without where there is no room.
+		if err = p.mayDraft(ctx, m, source); err != nil && choice != control.DrafterAuto {
+			return m, err
+		}
+	}
+	if err == nil {
+		d, err = p.openDrafter(ctx, row, m.bundle, source)
+	}
+	if err != nil && choice != control.DrafterAuto {
+		return m, InvalidModel(err)
+	}
+	reason := whyNone(err)
+	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
+		return m, errors.Join(err, d.Close())
+	}
+	m.stopDrafting()
+	if err := m.drafter.Close(); err != nil {
+		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
+	}
+	next := &Model{pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest, own: m.own}
+	next.listen()
+	next.startDrafting(d, reason)
+	return next, nil
+}
+
+// mayDraft sees to it that there is room for a drafter of a model that is in memory, which
+// a.coming is. The drafter before it goes later, but nobody has a text there meanwhile.
+// Error: CodeMemory; CodeModelBusy, see lull.
+func (p *Pool) mayDraft(ctx context.Context, m *Model, source string) error {
+	size, err := p.measure(m.row, source)
+	need := size.demand(m.needs.context)
+	if err != nil || need.bytes() <= m.needs.bytes() {
+		return nil // what it takes is not known, see loaded.texts, or no more than before
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.Room()
+	for _, other := range p.resident {
+		left -= other.needs.bytes()
+	}
+	if need.bytes() > left {
+		return control.Plain(control.CodeMemory, fmt.Sprintf(
+			"With that drafter %s needs %s, and of the %s that models may take %s are left for it: unload other models, give it a shorter context, or choose a smaller drafter.",
+			m.row.ID, control.GiB.Of(need.bytes()), control.GiB.Of(p.Room()), control.GiB.Of(max(0, left))))
+	}
+	p.loading.needs = need
+	p.divideMemory()
+	return p.waitForMemory(ctx, m.row.ID, false)
+}
+
+// describeDrafter says what drafts for a model, or would if it were loaded.
+func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
+	out := control.Drafter{Model: row.ID}
+	var err error
+	if out.Choice, err = p.drafterChoice(ctx, row); err != nil {
+		return out, err
+	}
+	p.mu.Lock()
+	if m := p.inMemory(row.ID); m != nil {
+		defer p.mu.Unlock()
+		out.Loaded, out.Reason = true, m.noDrafter
+		if d := m.drafter; d != nil {
+			out.Source, out.Kind = d.source, d.Name()
+			out.Embedding, out.Sliding = string(d.settings.Embedding), string(d.settings.Sliding)
+			out.Trials, out.Measuring = d.trials, d.open
+		}
+		return out, nil
+	}
+	p.mu.Unlock()
+	if out.Source, err = p.drafterSource(row, out.Choice); err != nil {
+		out.Reason = err.Error()
+		return out, nil
+	}
+	set, trials, err := p.reading(ctx, row, out.Source)
+	out.Embedding, out.Sliding, out.Trials = string(set.Embedding), string(set.Sliding), trials
+	return out, err
+}
+
+// HasDrafter reports whether the drafter in a folder is in memory.
+func (p *Pool) HasDrafter(path string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.resident, func(m *Model) bool { return m.drafter != nil && m.drafter.source == path })
+}

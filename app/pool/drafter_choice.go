@@ -1,0 +1,130 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/models/hub"
+	"tandem/storage"
+)
+
+// drafterChoice returns what drafts for a model: control.DrafterAuto,
+// control.DrafterNone or a folder. What `tandem serve` was told comes first.
+func (p *Pool) drafterChoice(ctx context.Context, row storage.Model) (string, error) {
+	p.mu.Lock()
+	served := p.drafter != "" && row.ID == p.drafterFor
+	p.mu.Unlock()
+	if served {
+		return p.drafter, nil
+	}
+	choice, err := p.db.Drafter(ctx, row.ID)
+	if storage.IsNotFound(err) {
+		return control.DrafterAuto, nil
+	}
+	return choice, err
+}
+
+// drafterSource returns the folder a choice comes to, embedded for the one that
+// is built in, or "" for none.
+func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
+	switch choice {
+	case control.DrafterNone:
+		return "", nil
+	case control.DrafterAuto:
+		return p.pairedDrafter(row)
+	}
+	return choice, nil
+}
+
+// pairedDrafter looks for the drafter that belongs to a model by where it lies
+// (see the package comment).
+func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
+	if row.Source == storage.SourcePocket {
+		if !models.HasPocketDrafter() {
+			return "", nil
+		}
+		return BuiltInDrafter, nil
+	}
+	if dir := DrafterBeside(row.Path); dir != "" {
+		return dir, nil
+	}
+	if p.settings.Current().HubCache == "" {
+		return "", nil
+	}
+	ids, err := hub.List(p.settings.Current().HubCache)
+	if err != nil {
+		return "", err
+	}
+	name := row.ID
+	if _, id, _, err := hub.ParseDir(row.Path); err == nil {
+		name = id
+	}
+	for _, id := range DrafterNames(name, ids) {
+		if dir, err := hub.Resolve(p.settings.Current().HubCache, id); err == nil {
+			return dir, nil
+		}
+	}
+	return "", nil
+}
+
+// DrafterBeside returns the folder of the drafter that lies in a model's, or "".
+func DrafterBeside(model string) string {
+	dir := filepath.Join(model, "drafter")
+	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
+		return ""
+	}
+	return dir
+}
+
+// DrafterNames returns those of the hub's ids that name a drafter for a model,
+// the best first: NAME-DFlash, or NAME-DFlash-MORE, for a model NAME or
+// NAME-MORE, whoever published it. The longest NAME is the best.
+func DrafterNames(model string, ids []string) []string {
+	last := func(id string) string { return strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]) }
+	model = last(model)
+	length := map[string]int{}
+	var names []string
+	for _, id := range ids {
+		name, more, ok := strings.Cut(last(id), "-dflash")
+		if ok && name != "" && (more == "" || more[0] == '-') && (model == name || strings.HasPrefix(model, name+"-")) {
+			names = append(names, id)
+			length[id] = len(name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if d := length[b] - length[a]; d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	return names
+}
+
+// drafterFolder turns what somebody writes for a drafter into a choice. A folder
+// is given whole: whose working folder it is in, only the caller knows.
+func (p *Pool) drafterFolder(name string) (string, error) {
+	refuse := func(err error) error {
+		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(), Err: err}
+	}
+	switch {
+	case name == control.DrafterAuto || name == control.DrafterNone:
+		return name, nil
+	case filepath.IsAbs(name):
+		return filepath.Clean(name), nil
+	case name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../"):
+		return "", refuse(fmt.Errorf("%q does not say where it begins; name a folder by its whole path, from / on", name))
+	case p.settings.Current().HubCache == "":
+		return "", refuse(fmt.Errorf("%q is no folder; name one by its path", name))
+	}
+	dir, err := hub.Resolve(p.settings.Current().HubCache, name)
+	if err != nil {
+		return "", refuse(err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,80 @@
+package pool
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tandem/app/control"
+	"tandem/storage"
+)
+
+// damage has a model fail to load, behind all that is looked at before.
+func (r *running) damage(t *testing.T, id string) {
+	t.Helper()
+	row, err := r.db.Model(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(row.Path, "tokenizer.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFailedLoadBringsBack: what left the memory for a request whose model cannot be loaded
+// comes back.
+func TestFailedLoadBringsBack(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one", "two")
+	r.damage(t, "three")
+	for _, value := range []control.LoadOnRequest{control.LoadBeside, control.LoadReplace} {
+		r.setLoadOnRequest(t, value)
+		if status, body := r.complete(t, "three", "abc"); status == http.StatusOK {
+			t.Errorf("%s: %s", value, body)
+		}
+		r.there(t, fmt.Sprintf("after a load that failed (%s)", value), "one two")
+	}
+	r.answers(t, control.Alias)
+}
+
+// TestFailedLoadOfTheRenewed: nobody asks for what a model was before it was renewed, so
+// that does not come back.
+func TestFailedLoadOfTheRenewed(t *testing.T) {
+	r := several(t, 2.5, "one", "two")
+	r.answers(t, "one", "two")
+	row, err := r.db.Model(t.Context(), "two")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.renew(t, "two")
+	row.Path, row.Source, row.Revision = writeModel(t, "newer"), storage.SourceHub, "newer"
+	if _, err := r.db.RegisterModel(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	r.damage(t, "two")
+	if status, body := r.complete(t, "two", "abc"); status == http.StatusOK {
+		t.Errorf("a damaged model answers: %s", body)
+	}
+	r.there(t, "in the end", "one")
+}
+
+// TestFailedSwitchBringsBack: what left the memory for a model that cannot be loaded comes
+// back, beside the choice as well.
+func TestFailedSwitchBringsBack(t *testing.T) {
+	r := several(t, 2.5, "one", "two", "three")
+	r.answers(t, "one", "two")
+	r.damage(t, "three")
+	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
+		r.keep(t, "one", keep)
+		err := r.pool.Load(t.Context(), "three")
+		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, "one goes on") {
+			t.Errorf("three, where one is kept (%t): %v", keep, err)
+		}
+		r.there(t, "after a switch that failed", "one two")
+		r.answers(t, control.Alias, "two")
+	}
+}

@@ -1,0 +1,145 @@
+package pool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tandem/app/control"
+	"tandem/app/model"
+	"tandem/engine"
+)
+
+// several starts an app that has room for so many of the tiny models with their whole
+// contexts. The first of the names is chosen.
+func several(t *testing.T, room float64, names ...string) *running {
+	t.Helper()
+	var dirs []string
+	for _, name := range names {
+		dirs = append(dirs, writeModel(t, name))
+	}
+	f := measured(t, dirs[0])
+	each := f.Weights(true) + f.Text(4096, true)
+	r := start(t, setup{Model: dirs[0], NoCheckpoints: true, Memory: 2<<30 + int64(room*float64(each))}, "127.0.0.1:0")
+	for _, dir := range dirs[1:] {
+		if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// answers asks models for a completion, one after the other.
+func (r *running) answers(t *testing.T, ids ...string) {
+	t.Helper()
+	for _, id := range ids {
+		if status, body := r.complete(t, id, "abc"); status != http.StatusOK {
+			t.Fatalf("%s: %d %s", id, status, body)
+		}
+	}
+}
+
+// refuses asks a model for a completion, which is to be refused with 409 in words that
+// have all of those.
+func (r *running) refuses(t *testing.T, id string, code control.Code, words ...string) {
+	t.Helper()
+	status, body := r.complete(t, id, "abc")
+	var got struct {
+		Error struct {
+			Message string
+			Code    control.Code
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusConflict || got.Error.Code != code {
+		t.Fatalf("%s: %d %s", id, status, body)
+	}
+	for _, word := range words {
+		if !strings.Contains(got.Error.Message, word) {
+			t.Errorf("%s is refused without a word of %q: %s", id, word, got.Error.Message)
+		}
+	}
+}
+
+// there compares what is in memory, in alphabetical order.
+func (r *running) there(t *testing.T, when, want string) {
+	t.Helper()
+	var ids []string
+	for _, l := range r.State().InMemory {
+		ids = append(ids, l.ID)
+	}
+	slices.Sort(ids)
+	if got := strings.Join(ids, " "); got != want {
+		t.Fatalf("%s in memory: %q, want %q", when, got, want)
+	}
+}
+
+// rested has models lie idle for some time.
+func (r *running) rested(idle time.Duration, ids ...string) {
+	r.pool.mu.Lock()
+	defer r.pool.mu.Unlock()
+	for _, id := range ids {
+		r.pool.inMemory(id).used = time.Now().Add(-idle)
+	}
+}
+
+// hold takes hold of a model, for its Release.
+func (r *running) hold(t *testing.T, id string) model.Model {
+	t.Helper()
+	m, err := r.pool.Acquire(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (r *running) setLoadOnRequest(t *testing.T, value control.LoadOnRequest) {
+	t.Helper()
+	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": fmt.Appendf(nil, "%q", value)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *running) keep(t *testing.T, id string, keep bool) {
+	t.Helper()
+	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: id, KeepLoaded: keep}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A turnstile looks for stop texts, finds none, and holds up the generation, not the
+// thread, in the midst of the answer until it is opened.
+type turnstile struct {
+	at, n         int // which of the looks is held up, from 1; those so far
+	arrived, open chan struct{}
+}
+
+func newTurnstile(at int) *turnstile {
+	return &turnstile{at: at, arrived: make(chan struct{}), open: make(chan struct{})}
+}
+
+func (s *turnstile) stop(string) string {
+	if s.n++; s.n == s.at {
+		close(s.arrived)
+		<-s.open
+	}
+	return ""
+}
+
+// generate collects the tokens of an answer that a turnstile holds up.
+func (s *turnstile) generate(ctx context.Context, m model.Model) (ids []int32, err error) {
+	for tok, err := range m.Generate(ctx, engine.Request{
+		Prompt: []int32{1, 2, 3}, MaxTokens: new(12), IgnoreEOS: true, Speculation: engine.Speculation{Drafter: engine.None},
+		Stopper: func() func(string) string { return s.stop },
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, tok.ID)
+	}
+	return ids, nil
+}

@@ -1,0 +1,101 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tandem/app/control"
+	"tandem/models"
+	"tandem/storage"
+)
+
+// Unload implements server.Residents.
+func (p *Pool) Unload(ctx context.Context, id string) error {
+	if id != "" {
+		row, err := p.named(ctx, id)
+		if err != nil {
+			return err
+		}
+		id = row.ID
+	}
+	if err := p.lock(ctx); err != nil {
+		return err
+	}
+	defer p.mu.Unlock()
+	var list []*Model
+	for _, m := range p.resident {
+		switch {
+		case id != "" && m.row.ID != id:
+			continue
+		case m.users > 0:
+			return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; try again when it is idle.", m.row.ID)
+		}
+		list = append(list, m)
+	}
+	if list == nil {
+		return nil
+	}
+	p.remove(list)
+	return p.change(func() error { return closeAll(list) })
+}
+
+// Without takes a model out of memory and calls remove, which deletes it for good. It waits for
+// changes in progress; no model is loaded until it returns. If the model was the choice, the pocket
+// model becomes the choice. A client that leaves does not end it half way: rows without files would
+// stay. wasInMemory says whether the model was in memory. Error: CodeModelBusy while requests hold it.
+func (p *Pool) Without(ctx context.Context, id string, remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
+	row, err := p.lockFor(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	defer p.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
+	idle := p.inMemory(id)
+	if idle != nil {
+		if idle.users > 0 {
+			return false, control.Errorf(control.CodeModelBusy, "The model %s is answering requests; remove it when it is idle.", id)
+		}
+		p.remove([]*Model{idle})
+	}
+	chosen, gone := p.choice == id, false
+	err = p.changeFor(chosen, func() error {
+		if idle != nil {
+			if err := idle.Close(); err != nil {
+				return fmt.Errorf("unload %s: %w", id, err)
+			}
+		}
+		if err := remove(ctx, row); err != nil || !chosen {
+			return err
+		}
+		gone = true
+		return p.db.SetSetting(ctx, settingChoice, models.PocketID)
+	})
+	if gone {
+		p.choice, p.failure = models.PocketID, ""
+	}
+	return idle != nil, err
+}
+
+// Emptied calls remove while no engine has anything of a text that could be
+// restored. No model comes or goes meanwhile.
+func (p *Pool) Emptied(ctx context.Context, remove func() error) error {
+	if err := p.lockSettled(ctx); err != nil {
+		return err
+	}
+	defer p.mu.Unlock()
+	for _, m := range p.resident {
+		inner := remove
+		remove = func() error { return m.Engine.Forget(inner) }
+	}
+	return p.change(remove)
+}
+
+// closeAll frees models that nobody has any more.
+func closeAll(list []*Model) error {
+	var errs []error
+	for _, m := range list {
+		errs = append(errs, m.Close())
+	}
+	return errors.Join(errs...)
+}
