@@ -66,58 +66,6 @@ type style interface {
 	grammar(g *grammar)
 }
 
-// Detect returns the dialect of a model with that chat template: the source, all of it if there
-// are several. It is never nil: a template that says nothing has the dialect that writes text only.
-func Detect(template string, vocabulary Vocabulary) *Dialect {
-	d := &Dialect{name: "plain", vocabulary: vocabulary}
-	has := func(texts ...string) bool {
-		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(template, text) })
-	}
-	token := func(text string) bool {
-		_, _, ok := vocabulary(text)
-		return ok
-	}
-	switch {
-	case has("<|channel|>", "<|message|>"):
-		d.name, d.calls, d.channels = "harmony", harmony{}, true
-	case has("<|tool_call>", `<|"|>`):
-		d.name, d.calls = "gemma4", gemma4
-	case has("<start_function_call>", "<escape>"):
-		d.name, d.calls = "functiongemma", functionGemma
-	case has(dsmlToken, "function_calls"):
-		d.name, d.calls = "dsml", dsml{}
-	case has("<｜tool▁call▁begin｜>"):
-		d.name, d.calls = "deepseek", deepSeek{fenced: has("```json")}
-	case has("[TOOL_CALLS]"):
-		d.name, d.calls = "mistral", mistral{named: token("[ARGS]"), id: has("[CALL_ID]")}
-	case has("<tool_call>", "<function="):
-		d.name, d.calls = "xml", xml{}
-	case has("<tool_call>", "<arg_key>"):
-		d.name, d.calls = "glm", glm{}
-	case has("<tool_call>"):
-		d.name, d.calls = "tool_call", tagged{}
-	case has(phiCall.open), has("<|tool|>", "<|/tool|>"):
-		d.name, d.calls = "phi", phi{list: !has(phiCall.open + "{")}
-	case has("func_name1("):
-		d.name, d.calls = "pythonic", llama{pythonic: true}
-	case has("```tool_code"):
-		d.name, d.calls = "tool_code", llama{pythonic: true, fenced: true}
-	case has(`"parameters": `, `{"name": `):
-		d.name, d.calls = "json", llama{}
-	}
-	switch {
-	case d.channels:
-	case has("<|channel>thought"):
-		d.thought = tags{"<|channel>thought", "<channel|>"}
-	case has("[THINK]"), token("[THINK]") && d.name == "mistral":
-		d.thought = tags{"[THINK]", "[/THINK]"}
-	case has("</think>"), has("<think>"):
-		d.thought = think
-	}
-	d.history = remembered(template)
-	return d
-}
-
 // Name names the dialect, for logs.
 func (d *Dialect) Name() string { return d.name }
 
