@@ -31,15 +31,15 @@ func TestCatalogue(t *testing.T) {
 		}})
 	}))
 	defer server.Close()
-	open := func() *App {
-		a, err := Open(t.Context(), Options{Home: t.TempDir(), Memory: 16*(1<<30) - (1<<30)/2, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}})
+	open := func(log *slog.Logger) *App {
+		a, err := Open(t.Context(), Options{Home: t.TempDir(), Logger: log, Memory: 16*(1<<30) - (1<<30)/2, Hub: hub.Options{CacheDir: t.TempDir(), Endpoint: server.URL}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { a.Close() })
 		return a
 	}
-	a := open()
+	a := open(nil)
 	c, err := a.library.Catalogue(t.Context(), false)
 	if err != nil || c.Class != 16 || c.Memory != 16*(1<<30)-(1<<30)/2 || asked.Load() > 0 || c.Models[0].Bytes != 0 {
 		t.Errorf("unasked %+v, %v; the hub was asked %d times", c, err, asked.Load())
@@ -70,8 +70,7 @@ func TestCatalogue(t *testing.T) {
 
 	down.Store(true)
 	var lines strings.Builder
-	b := open()
-	b.log = slog.New(slog.NewTextHandler(&lines, nil))
+	b := open(slog.New(slog.NewTextHandler(&lines, nil)))
 	for range 2 {
 		asked.Store(0)
 		c, err = b.library.Catalogue(t.Context(), true)
@@ -83,7 +82,7 @@ func TestCatalogue(t *testing.T) {
 		t.Error("a hub that did not answer is asked again at once")
 	}
 	b.library.Sizes.Tried = time.Time{}
-	if _, err := b.library.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "\n") != 1 {
+	if _, err := b.library.Catalogue(t.Context(), true); err != nil || asked.Load() == 0 || strings.Count(lines.String(), "the hub tells no sizes") != 1 {
 		t.Errorf("%v; asked again %d times, the log has\n%s", err, asked.Load(), lines.String())
 	}
 }
