@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math"
 	"os"
 	"runtime"
@@ -27,20 +28,6 @@ type Bench struct {
 
 	open  func(ctx context.Context, o Options) (bench, error)
 	takes string // flags for the options it does not ignore, of those that not every bench has
-}
-
-// Benches lists them.
-func Benches() []Bench {
-	return []Bench{
-		{"plain", "plain decode and prefill, tokens per second, and the host's share of a step", openPlain, "model"},
-		{"start", "milliseconds from start to the first answer of /health", openStart, ""},
-		{"memory", "memory held, and what 200 requests add to it", openMemory, "model"},
-		{"endpoint", "what the endpoint costs a token and a request, how requests at the same time fare, and what 1,000 of them leave behind", openEndpoint, "quick only"},
-		{"verify", "what verifying a block costs beside a plain step, by its rows, and what of it; compared with the last time", openVerify, "model drafter context quick"},
-		{"speculation", "decoding with drafts against plain decoding, on texts that drafts suit and on texts they don't", openSpeculation, "model drafter pairs quick full only"},
-		{"lossless", "whether decoding with drafts says what plain decoding says, to the bit, and what exact requests cost", openLossless, "model quick"},
-		{"checkpoints", "what checkpoints save where texts begin alike, what they cost, and how soon a text is back after a restart", openCheckpoints, "model quick pairs"},
-	}
 }
 
 // Options of Run.
@@ -186,7 +173,7 @@ func printPlainly(w io.Writer, v any) error {
 	case BenchTable:
 		return v.print(w)
 	case map[string]float64:
-		for _, name := range sortedKeys(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			label, value := plainRow(name, v)
 			if label == "" {
 				continue
@@ -214,13 +201,4 @@ func plainRow(name string, all map[string]float64) (label, value string) {
 		return label, strconv.FormatFloat(math.Round(10*all[name])/10+0, 'f', 1, 64) // no -0.0
 	}
 	return label, value
-}
-
-// sensible writes three digits, or all before the point.
-func sensible(v float64) string {
-	digits := 2
-	for x := max(v, -v); digits > 0 && x >= 10; x /= 10 {
-		digits--
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -149,14 +148,3 @@ func (b *checkpointBench) text(n int) []int32 {
 
 // plainly is how requests are decoded whose decoding is not what is measured.
 var plainly = engine.Speculation{Drafter: engine.None}
-
-// megabytes is bytes as they are printed.
-func megabytes(bytes int64) float64 { return whole(float64(bytes) / 1e6) }
-
-// whole drops digits that a number of three has no use for.
-func whole(v float64) float64 {
-	if math.Abs(v) >= 100 {
-		return math.Round(v)
-	}
-	return v
-}

@@ -44,6 +44,15 @@ func benchModelName(dir string) string {
 	return filepath.Base(filepath.Clean(dir))
 }
 
+// benchIDs are n token ids any model with some hundred tokens can evaluate.
+func benchIDs(n, vocab int) []int32 {
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(100 + i*37%(min(vocab, 4000)-100))
+	}
+	return ids
+}
+
 // benchDrafters are the drafters of one model, loaded.
 type benchDrafters struct {
 	list   []draft.Drafter

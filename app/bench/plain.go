@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"time"
 
 	"tandem/engine"
 	"tandem/engine/mlx"
@@ -52,15 +49,6 @@ func (p *plain) header() benchHeader {
 		"decode_per_second": 1, "prefill_chunk_512_per_second": 1, "prefill_default_per_second": 1,
 	}
 	return h
-}
-
-// benchIDs are n token ids any model with some hundred tokens can evaluate.
-func benchIDs(n, vocab int) []int32 {
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(100 + i*37%(min(vocab, 4000)-100))
-	}
-	return ids
 }
 
 // generate evaluates a prompt and decodes greedily, end-of-sequence or not.
@@ -119,8 +107,3 @@ func (p *plain) Close() error {
 	p.engine.Close()
 	return errors.Join(p.bundle.Close(), p.thread.Close())
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// since is elapsed time in milliseconds.
-func since(t time.Time) float64 { return float64(time.Since(t).Microseconds()) / 1000 }

@@ -92,6 +92,16 @@ func (p *served) ready(ctx context.Context) error {
 	return errors.New("the endpoint did not become ready within a minute")
 }
 
+// nap returns after a while, or with the error of ctx.
+func nap(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (p *served) Close() error {
 	if p.cmd == nil {
 		return nil

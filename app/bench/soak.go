@@ -224,16 +224,6 @@ func (s *soak) Clear(ctx context.Context, was Remains) (r Remains, err error) {
 	}
 }
 
-// nap returns after a while, or with the error of ctx.
-func nap(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // How much is asked for in the bench.
 const (
 	soakRequests = 1000

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -244,7 +245,7 @@ func (c *comparison) row(target float64) []any {
 			fmt.Sprintf("%d/%d", c.Count(func(p pair) bool { return slices.Equal(head(p.one.ids), head(p.two.ids)) }), len(c.pairs)))
 	}
 	var why []string
-	for _, reason := range sortedKeys(c.rejected) {
+	for _, reason := range slices.Sorted(maps.Keys(c.rejected)) {
 		why = append(why, fmt.Sprintf("%d %s", c.rejected[reason], reason))
 	}
 	return append(row, len(c.pairs), ratio.prompts, cmp.Or(strings.Join(why, ", "), "0"), c.verdict())
@@ -252,13 +253,6 @@ func (c *comparison) row(target float64) []any {
 
 // head returns the first 64 ids.
 func head(ids []int32) []int32 { return ids[:min(len(ids), 64)] }
-
-func nilIfZero(v float64) any {
-	if v == 0 {
-		return nil
-	}
-	return v
-}
 
 // Figures of the rounds of a comparison's second side. Times are milliseconds.
 type roundFigures struct {
@@ -314,8 +308,6 @@ func (c *comparison) figures() roundFigures {
 	}
 	return f
 }
-
-func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
 // cold compares the first 1,000 tokens of an engine that knows nothing yet, on
 // text where drafts fail, to plain decoding of them.
