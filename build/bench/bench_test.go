@@ -83,7 +83,7 @@ func TestRivalTakesNoFlags(t *testing.T) {
 
 // TestSuiteHasEveryBench compares the suite with tandem's benches that need no model of the user.
 func TestSuiteHasEveryBench(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "..", "app", "bench", "bench.go"))
+	source, err := os.ReadFile(filepath.Join("..", "..", "app", "bench", "benches.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
