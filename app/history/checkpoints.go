@@ -124,7 +124,7 @@ func (h *History) DeleteCheckpoint(ctx context.Context, name string, all bool) (
 	if err != nil {
 		return out, err
 	}
-	err = h.pool.Emptied(ctx, func() error {
+	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx) // a client that leaves does not leave half of it
 		gone, err := h.deletion(ctx, row, all)
 		if err != nil {
@@ -169,7 +169,7 @@ func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.In
 
 // Forget implements server.Checkpoints.
 func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
-	err = h.pool.Emptied(ctx, func() error {
+	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
 		gone, err := h.db.Forget(ctx, storage.Scope(r), func(ids []string) error {
 			strays, err := h.strays(ctx)

@@ -57,7 +57,7 @@ func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedCha
 		return err
 	}
 	if gone.Runs > 0 {
-		err = h.pool.Emptied(ctx, remove)
+		err = h.pool.Forget(ctx, remove)
 	} else { // nothing was computed for it
 		err = remove()
 	}

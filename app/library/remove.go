@@ -29,7 +29,7 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 	if row.Source == storage.SourcePocket {
 		return out, errPocketStays
 	}
-	out.InMemory, err = l.pool.Without(ctx, id, func(ctx context.Context, row storage.Model) (err error) {
+	out.InMemory, err = l.pool.RemoveModel(ctx, id, func(ctx context.Context, row storage.Model) (err error) {
 		out.Deletes = row.DownloadedByUs
 		out.Bytes, err = l.forget(ctx, row)
 		return err

@@ -14,7 +14,7 @@ import (
 	"tandem/storage"
 )
 
-// knownAbilities are those of the models that were asked about: a tokenizer takes a
+// knownAbilities remembers the abilities of models that were asked about, since a tokenizer takes a
 // while to read.
 type knownAbilities struct {
 	mu sync.Mutex
@@ -22,11 +22,12 @@ type knownAbilities struct {
 }
 
 type ability struct {
-	files string // which they are, and as of when
+	files string // see wordingFiles
 	can   model.Abilities
 }
 
-// Abilities implements server.Pool.
+// Abilities returns what a registered model can be asked for, in memory or not. It implements
+// server.Pool.
 func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error) {
 	row, err := p.db.Model(ctx, id)
 	if err != nil {
@@ -69,8 +70,8 @@ func (p *Pool) Abilities(ctx context.Context, id string) (model.Abilities, error
 	return can, nil
 }
 
-// wordingFiles tells the files that say how a model is talked to from others that may
-// lie there later.
+// wordingFiles returns the model's folder with the dates of the files that decide how the model
+// writes. Another value means other files.
 func wordingFiles(row storage.Model) string {
 	files := row.Path
 	if row.Source == storage.SourcePocket {
@@ -84,7 +85,7 @@ func wordingFiles(row storage.Model) string {
 	return files
 }
 
-// dialectOf finds out how a model with that chat template writes.
+// dialectOf returns the dialect of a model with that chat template.
 func dialectOf(template string, tokens *tokenizer.Tokenizer) *dialect.Dialect {
 	return dialect.Detect(template, func(text string) (id int32, special, ok bool) {
 		id, ok = tokens.ID(text)
@@ -101,7 +102,7 @@ var fims = []model.FIM{
 	{Prefix: "<|code_prefix|>", Suffix: "<|code_suffix|>", Middle: "<|code_middle|>"}, // GLM
 }
 
-// fimOf returns those that a tokenizer has.
+// fimOf returns the fill-in-the-middle tokens of a tokenizer. ok is false if it has none.
 func fimOf(tokens *tokenizer.Tokenizer) (model.FIM, bool) {
 	for _, f := range fims {
 		known := true

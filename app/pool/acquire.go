@@ -10,27 +10,27 @@ import (
 	"tandem/storage"
 )
 
-// Acquire implements server.Pool: the model in memory is counted as used
-// until the caller releases it.
+// Acquire returns the model of a name, loaded if needed. It counts as used until the caller
+// releases it. It implements server.Pool.
 func (p *Pool) Acquire(ctx context.Context, name string) (model.Model, error) {
 	row, m, err := p.acquire(ctx, name, 1)
 	if err != nil {
 		return nil, err
 	}
-	// Also for a client that leaves at this moment.
+	// This is noted also for a client that leaves at this moment.
 	if err := p.db.UseModel(context.WithoutCancel(ctx), row.ID); err != nil {
 		p.log.Warn("noting that a model was used", "model", row.ID, "error", err)
 	}
 	return m, nil
 }
 
-// acquire finds the model of a name and brings it, for users as bringing has them. The
-// alias is the choice at the moment when it is brought, behind a switch that is under way.
+// acquire returns the row and the model of a name, held by so many users; see loadRequest. The
+// alias means the choice at the moment when the model is taken, after any switch in progress.
 func (p *Pool) acquire(ctx context.Context, name string, users int) (row storage.Model, m *Model, err error) {
 	alias := name == control.Alias || name == ""
 	for {
 		if alias {
-			if err := p.wait(ctx, func(c *change) bool { return c.choice }); err != nil {
+			if err := p.waitWhile(ctx, func(c *change) bool { return c.choice }); err != nil {
 				return row, nil, err
 			}
 			name = p.choice
@@ -39,27 +39,26 @@ func (p *Pool) acquire(ctx context.Context, name string, users int) (row storage
 		if row, err = p.db.Model(ctx, name); err != nil {
 			return row, nil, NotRegistered(err, name)
 		}
-		m, err = p.getOrLoad(ctx, row, request{users: users, choice: alias})
+		m, err = p.getOrLoad(ctx, row, loadRequest{users: users, choice: alias})
 		if err != errChanged {
 			return row, m, err
 		}
 	}
 }
 
-// errChanged says that meanwhile another model was chosen, or the one of a row was renewed
-// or removed.
+// errChanged says that another model was chosen meanwhile, or that the row was renewed or removed.
 var errChanged = errors.New("what the name stands for has changed")
 
-// sameFiles reports whether two rows are one model: a pull may have renewed
-// what an id stands for.
+// sameFiles reports whether two rows stand for the same files. A pull may have renewed the files of
+// an id.
 func sameFiles(a, b storage.Model) bool {
 	return a.ID == b.ID && a.Path == b.Path && a.Revision == b.Revision
 }
 
-// lookup counts the users of the model of a row and returns it, if it is in memory. If
-// it is not, and nothing changes what is, the caller holds a.mu, and m is nil; the row may
-// be an old one then. Error: errAnew.
-func (p *Pool) lookup(ctx context.Context, row storage.Model, b request) (m *Model, err error) {
+// lookup returns the model of a row if it is in memory, and counts its users. m is nil if the model
+// is not in memory and no change is in progress: then the caller holds p.mu, and the row may be
+// old. Error: errChanged.
+func (p *Pool) lookup(ctx context.Context, row storage.Model, b loadRequest) (m *Model, err error) {
 	p.mu.Lock()
 	for {
 		m := p.inMemory(row.ID)
@@ -71,7 +70,7 @@ func (p *Pool) lookup(ctx context.Context, row storage.Model, b request) (m *Mod
 			p.mu.Unlock()
 			return nil, errChanged
 		case m != nil && !m.leaving && sameFiles(m.row, row):
-			m.hold(b.users)
+			m.addUsers(b.users)
 			p.mu.Unlock()
 			return m, nil
 		case p.changing == nil:
@@ -83,14 +82,14 @@ func (p *Pool) lookup(ctx context.Context, row storage.Model, b request) (m *Mod
 	}
 }
 
-// hold counts those who use the model from now on. The caller holds app.mu.
-func (m *Model) hold(users int) {
+// addUsers counts the requests that use the model from now on. The caller holds p.mu.
+func (m *Model) addUsers(users int) {
 	m.users += users
 	m.uses += users
 	m.used = time.Now()
 }
 
-// Release implements model.Model.
+// Release lets the model be unloaded again. It implements model.Model.
 func (m *Model) Release() {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()

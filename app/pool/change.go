@@ -7,18 +7,18 @@ import (
 	"tandem/storage"
 )
 
-// A change is a change of what is in memory that is in progress. There is one at a
-// time. Models that stay as they are answer requests meanwhile.
+// A change is a change in progress of what is in memory. There is one at a time. Models that it
+// does not touch answer requests meanwhile.
 type change struct {
 	done   chan struct{} // closed when it has ended
-	choice bool          // another model may be the choice then: who wants that waits
+	choice bool          // another model may be the choice at the end, so requests for the choice wait
 
-	set map[string]control.ModelSettings // what was set for models meanwhile, by their ids; guarded by app.mu
+	set map[string]control.ModelSettings // set for models meanwhile, by id; guarded by Pool.mu
 }
 
-// wait waits until no change of a kind is in progress. If it returns nil the caller
-// holds a.mu.
-func (p *Pool) wait(ctx context.Context, of func(*change) bool) error {
+// waitWhile waits until no change of a kind is in progress. If it returns nil, the caller holds
+// p.mu.
+func (p *Pool) waitWhile(ctx context.Context, of func(*change) bool) error {
 	p.mu.Lock()
 	for p.changing != nil && of(p.changing) {
 		if err := p.waitForChange(ctx); err != nil {
@@ -28,8 +28,8 @@ func (p *Pool) wait(ctx context.Context, of func(*change) bool) error {
 	return nil
 }
 
-// waitForChange waits until the change in progress has ended. The caller holds a.mu, and
-// afterwards if it returns nil.
+// waitForChange waits until the change in progress has ended. The caller holds p.mu, and holds it
+// again if the error is nil.
 func (p *Pool) waitForChange(ctx context.Context) error {
 	done := p.changing.done
 	p.mu.Unlock()
@@ -42,9 +42,9 @@ func (p *Pool) waitForChange(ctx context.Context) error {
 	return nil
 }
 
-// unlocked waits, in a change, until something is there to be received. The caller holds
-// a.mu, now and afterwards.
-func unlocked[T any](ctx context.Context, a *Pool, until <-chan T) error {
+// waitUnlocked waits for a value during a change, without the lock. The caller holds p.mu now and
+// afterwards. Errors: the cause of ctx; ErrDraining.
+func waitUnlocked[T any](ctx context.Context, a *Pool, until <-chan T) error {
 	a.mu.Unlock()
 	defer a.mu.Lock()
 	select {
@@ -57,13 +57,12 @@ func unlocked[T any](ctx context.Context, a *Pool, until <-chan T) error {
 	}
 }
 
-// lockSettled waits until no change of what is in memory is in progress. If it
-// returns nil the caller holds a.mu.
+// lockSettled waits until no change is in progress. If it returns nil, the caller holds p.mu.
 func (p *Pool) lockSettled(ctx context.Context) error {
-	return p.wait(ctx, func(*change) bool { return true })
+	return p.waitWhile(ctx, func(*change) bool { return true })
 }
 
-// lock is settle for those who must not be served any more during a drain.
+// lock is lockSettled, and refuses with ErrDraining during a drain.
 func (p *Pool) lock(ctx context.Context) error {
 	if err := p.lockSettled(ctx); err != nil {
 		return err
@@ -75,8 +74,8 @@ func (p *Pool) lock(ctx context.Context) error {
 	return nil
 }
 
-// lockFor is turn for a change of one model, with its row as it is then: the row is read
-// in a change, so that nobody removes it, and without the lock.
+// lockFor is lock for a change of one model, and returns the model's row as it is then. The row is
+// read inside a change, so that it cannot be removed meanwhile, and without the lock.
 func (p *Pool) lockFor(ctx context.Context, id string) (row storage.Model, err error) {
 	if err := p.lock(ctx); err != nil {
 		return row, err
@@ -94,8 +93,8 @@ func (p *Pool) lockFor(ctx context.Context, id string) (row storage.Model, err e
 	return row, err
 }
 
-// begin starts a change of what is in memory; other changes wait until its
-// end. The caller holds a.mu, now and when it calls end.
+// begin starts a change; other changes wait until its end. The caller holds p.mu, now and when it
+// calls end.
 func (p *Pool) begin(choice bool) (end func()) {
 	c := &change{done: make(chan struct{}), choice: choice, set: map[string]control.ModelSettings{}}
 	p.changing = c
@@ -106,12 +105,12 @@ func (p *Pool) begin(choice bool) (end func()) {
 	}
 }
 
-// change runs f, which changes what is in memory, without the lock; other changes
-// wait until its end, also if it panics, and so do requests for models that are not
-// in memory until then. The caller holds a.mu, now and afterwards.
+// change runs f as a change, without the lock. Until its end, also after a panic, other changes
+// wait, and so do requests for models that are not in memory. The caller holds p.mu, now and
+// afterwards.
 func (p *Pool) change(f func() error) error { return p.changeFor(false, f) }
 
-// changeFor is change that may end with another choice.
+// changeFor is change. choice says that the change may end with another choice.
 func (p *Pool) changeFor(choice bool, f func() error) error {
 	end := p.begin(choice)
 	p.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"tandem/storage"
 )
 
-// A checkpointIndex keeps in the database what is known of one model's files.
+// A checkpointIndex keeps the records of one model's checkpoint files in the database.
 type checkpointIndex struct {
 	db    *storage.DB
 	model string // id
@@ -25,7 +25,7 @@ func (x checkpointIndex) Known() (list []checkpoint.Entry, err error) {
 	return list, err
 }
 
-// entryOf returns what the engine knows of a row: all but its use, its name and its pin.
+// entryOf returns what the engine knows about a row: all fields but its use, its name and its pin.
 func entryOf(c storage.Checkpoint) checkpoint.Entry {
 	return checkpoint.Entry{
 		ID: c.ID, Parent: c.Parent, Key: c.Key, Context: c.Context, Kind: checkpoint.Kind(c.Kind),
@@ -43,8 +43,8 @@ func (x checkpointIndex) row(e checkpoint.Entry) storage.Checkpoint {
 	}
 }
 
-// Add implements checkpoint.Index. A file may be of another database's time: the
-// run it names is believed if there is one of that model that was there then.
+// Add implements checkpoint.Index. The file may be older than the database. So the run that it
+// names is kept only if that run exists and was in progress then.
 func (x checkpointIndex) Add(e checkpoint.Entry) error {
 	r, err := x.db.Run(context.Background(), e.Run)
 	if err != nil || e.Created.Before(r.StartedAt) || !r.EndedAt.IsZero() && e.Created.After(r.EndedAt.Add(time.Minute)) {

@@ -17,22 +17,21 @@ import (
 	"tandem/storage"
 )
 
-// What checkpoints may take of the machine.
+// What checkpoints may take of the machine unless a setting says otherwise.
 const (
-	CheckpointMemory = 8        // a part of the memory in so many
-	checkpointDisk   = 10       // of what is free on disk, likewise
-	MostCheckpoints  = 16 << 30 // bytes on disk, however much is free
-	checkpointsADay  = 64 << 30 // bytes written: flash wears
+	CheckpointMemory = 8        // 1/CheckpointMemory of the memory
+	checkpointDisk   = 10       // 1/checkpointDisk of the free disk
+	MostCheckpoints  = 16 << 30 // bytes on disk at most
+	checkpointsADay  = 64 << 30 // bytes written a day at most, since flash wears
 )
 
-// CheckpointFolder is where the home folder has their files. They hold what
-// prompts became, and their tokens: as with the database, only the owner may
-// read them.
+// CheckpointFolder is the folder of the checkpoint files in the home folder. Only the owner may
+// read it, as with the database: the files hold the tokens of prompts.
 const CheckpointFolder = "checkpoints"
 
-// CheckpointBytes returns what checkpoints may take of the memory, as of the next
-// load. More than may be set now, as an older program or a machine with more
-// memory let it be, counts as the most.
+// CheckpointBytes returns how much memory checkpoints may take from the next load on, in bytes. A
+// setting above MostCheckpointMemory counts as that: an older program or a machine with more memory
+// may have stored it.
 func (p *Pool) CheckpointBytes() int64 {
 	if p.opts.NoCheckpoints {
 		return 0
@@ -45,21 +44,20 @@ func (p *Pool) CheckpointBytes() int64 {
 	return cmp.Or(set, all/CheckpointMemory)
 }
 
-// openStore opens the files of a model's checkpoints, and returns the key they are
-// kept by; nil if they are not to be
-// kept, or cannot be, which is logged.
+// openStore opens the files of a model's checkpoints and returns their key. store is nil if files
+// are not kept, or cannot be kept; the log says why.
 func (p *Pool) openStore(row storage.Model, bundle *models.Bundle, d *Drafter) (store *checkpoint.Store, key string) {
 	if p.opts.NoCheckpoints {
 		return nil, ""
 	}
 	var disk unix.Statfs_t
 	if err := unix.Statfs(p.home.Dir, &disk); err != nil {
-		p.log.Warn("checkpoints end with the program: what is free on disk is not known", "error", err)
+		p.log.Warn("checkpoints end with the program: the free disk space is not known", "error", err)
 		return nil, ""
 	}
 	key, err := p.checkpointKey(row, bundle)
 	if err != nil {
-		p.log.Warn("checkpoints end with the program: the model cannot be told from others", "error", err)
+		p.log.Warn("checkpoints end with the program: the model has no key", "error", err)
 		return nil, ""
 	}
 	o := checkpoint.StoreOptions{
@@ -73,8 +71,8 @@ func (p *Pool) openStore(row storage.Model, bundle *models.Bundle, d *Drafter) (
 	return checkpoint.NewStore(o), key
 }
 
-// checkpointKey tells a model as it is in memory from every other: by its
-// weights, the type it computes in, and what it computes with.
+// checkpointKey returns a key that differs between any two models as they are in memory: by
+// weights, by the type they compute in, and by the device and version of MLX.
 func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, mlx.Version(), p.thread.GPU(), bundle.Info.Architecture, bundle.Info.Parameters, bundle.Info.Dtype)
@@ -98,22 +96,22 @@ func (p *Pool) checkpointKey(row storage.Model, bundle *models.Bundle) (string, 
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// MostCheckpointMemory returns how much of a machine's memory checkpoints may be
-// given: half of what models may take, so that some model fits beside them, or
-// what they get unasked, if that is more.
+// MostCheckpointMemory returns how much of a machine's memory may be set for checkpoints, in bytes:
+// half of what models may take, so that a model still fits, or the default if that is more.
 func MostCheckpointMemory(memory int64) int64 {
 	return max(roomFor(memory)/2, memory/CheckpointMemory)
 }
 
-// DiskShare is what checkpoints take of a disk at most, unless something is set.
+// DiskShare returns how much of a disk checkpoints take at most where nothing is set, in bytes.
 func DiskShare(disk *unix.Statfs_t) int64 {
 	return min(int64(disk.Bavail)*int64(disk.Bsize)/checkpointDisk, MostCheckpoints)
 }
 
-// AutomaticCheckpointMemory returns what checkpoints may take of the memory where nothing is set.
+// AutomaticCheckpointMemory returns how much memory checkpoints take where nothing is set, in
+// bytes.
 func (p *Pool) AutomaticCheckpointMemory() int64 { return p.MachineMemory() / CheckpointMemory }
 
-// SettingsLater names those whose values in force are not what works now.
+// SettingsLater returns the settings whose new values work only after the next load.
 func (p *Pool) SettingsLater() map[string]control.Later {
 	now := p.settings.Current()
 	later := map[string]control.Later{}

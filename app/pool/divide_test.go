@@ -23,7 +23,7 @@ import (
 // which may have been weighed when they were given less.
 func TestCheckpointsLeaveRoom(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
-	r.answers(t, "one")
+	r.wantAnswers(t, "one")
 	check := func(beside int64, off bool) {
 		t.Helper()
 		r.pool.mu.Lock()
@@ -56,7 +56,7 @@ func (r *running) setRoom(room int64) {
 // and nothing is changed.
 func TestDrafterNeedsRoom(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
 	size, err := r.pool.measure(m.row, dir)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestDrafterNeedsRoom(t *testing.T) {
 	if err != nil || d.Choice != control.DrafterAuto || d.Kind != "" || r.pool.current() != m {
 		t.Errorf("after a refusal %+v, %v", d, err)
 	}
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	if err := set(need, dir); err != nil || r.pool.current().needs.bytes() != need {
 		t.Errorf("with room for it: %v", err)
 	}
@@ -103,7 +103,7 @@ func TestAutoDrafterNeedsRoom(t *testing.T) {
 		return d
 	}
 	set(control.DrafterNone)
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	size, err := r.pool.measure(r.pool.current().row, dir)
 	if err != nil {
 		t.Fatal(err)
@@ -116,12 +116,12 @@ func TestAutoDrafterNeedsRoom(t *testing.T) {
 	if got := r.pool.current().needs.bytes(); got >= need {
 		t.Errorf("it needs %d bytes, with the drafter %d", got, need)
 	}
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	r.setRoom(need)
 	if d := set(control.DrafterAuto); d.Kind == "" || d.Reason != "" {
 		t.Errorf("with room for it: %+v", d)
 	}
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 }
 
 // TestChoiceHasItsContext: the chosen model comes back with the context that it has alone.
@@ -156,14 +156,14 @@ func TestChoiceHasItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.answers(t, "two")
-		held := r.hold(t, "two")
+		r.wantAnswers(t, "two")
+		held := r.acquire(t, "two")
 		if !c.held {
 			held.Release()
 		}
-		r.answers(t, control.Alias)
-		r.there(t, c.name, c.there)
-		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole || got < besideContext {
+		r.wantAnswers(t, control.Alias)
+		r.wantInMemory(t, c.name, c.there)
+		if got := r.State().Loaded.ContextLength; got == alone.context != c.whole || got < agentContext {
 			t.Errorf("%s: a context of %d, alone %d", c.name, got, alone.context)
 		}
 		if c.held {
@@ -178,12 +178,12 @@ func TestChoiceHasItsContext(t *testing.T) {
 // TestTextsStay: a load waits only so long for texts in its way, which go on; one that
 // somebody chose waits for their end.
 func TestTextsStay(t *testing.T) {
-	r, leave := cramped(t)
+	r, leave := startCrowded(t)
 	r.pool.mu.Lock()
 	r.pool.patience = time.Millisecond
 	r.pool.mu.Unlock()
-	r.refuses(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
-	r.there(t, "after a refusal", "long")
+	r.wantRefused(t, "two", control.CodeModelBusy, "The memory that two needs is taken by requests that long is answering")
+	r.wantInMemory(t, "after a refusal", "long")
 	r.keep(t, "long", true) // or it is long that goes
 	chosen := make(chan error, 1)
 	go func() { chosen <- r.pool.Load(t.Context(), "two") }()
@@ -196,7 +196,7 @@ func TestTextsStay(t *testing.T) {
 	if err := <-chosen; err != nil {
 		t.Error(err)
 	}
-	r.there(t, "in the end", "long two")
+	r.wantInMemory(t, "in the end", "long two")
 }
 
 // TestRoomIsKept: while a small model comes in place of a larger one, what stays has no
@@ -210,7 +210,7 @@ func TestRoomIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.answers(t, "long", "two")
+	r.wantAnswers(t, "long", "two")
 	row, err := r.db.Model(t.Context(), "three")
 	if err != nil {
 		t.Fatal(err)
@@ -219,13 +219,13 @@ func TestRoomIsKept(t *testing.T) {
 	end, old, two := r.pool.begin(true), r.pool.inMemory("long"), r.pool.inMemory("two")
 	r.pool.loading = &loading{id: "three"}
 	r.pool.mu.Unlock()
-	_, gone, err := r.pool.makeRoom(t.Context(), row, arrival{wins: true, instead: old})
+	_, gone, err := r.pool.makeRoom(t.Context(), row, arrival{isChoice: true, replaces: old})
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	if err != nil || !slices.Equal(gone, []*Model{old}) || !slices.Equal(r.pool.resident, []*Model{two}) {
 		t.Errorf("gone %v, %v", gone, err)
 	}
-	if got := r.pool.rooms(r.pool.resident, r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
+	if got := r.pool.textShares(r.pool.resident, r.pool.loading.needs)[0]; two.needs.weights+got+old.needs.bytes() > r.pool.Room() {
 		t.Errorf("two has room for %d bytes of texts, and long needs %d of %d", got, old.needs.bytes(), r.pool.Room())
 	}
 	r.pool.loading = nil
@@ -234,7 +234,7 @@ func TestRoomIsKept(t *testing.T) {
 
 // cramped starts an app whose chosen model, long, answers two requests without end. They
 // have the room that two needs, which is registered; each can leave it.
-func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
+func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	t.Helper()
 	long, small := longModel(t), writeModel(t, "two")
 	f := measured(t, long)
@@ -244,7 +244,7 @@ func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: small}); err != nil {
 		t.Fatal(err)
 	}
-	m := r.hold(t, "long")
+	m := r.acquire(t, "long")
 	var answers sync.WaitGroup
 	for i := range leave {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -276,7 +276,7 @@ func cramped(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 // TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
 // another is loaded into that room.
 func TestTextsMakeRoom(t *testing.T) {
-	r, leave := cramped(t)
+	r, leave := startCrowded(t)
 	var ended atomic.Bool
 	came := make(chan bool)
 	go func() {
@@ -295,7 +295,7 @@ func TestTextsMakeRoom(t *testing.T) {
 	if !<-came {
 		t.Error("it was loaded while two texts had the room")
 	}
-	r.there(t, "in the end", "long two")
+	r.wantInMemory(t, "in the end", "long two")
 }
 
 // TestRooms: each model has room for a whole context, and what is left is shared.
@@ -313,7 +313,7 @@ func TestRooms(t *testing.T) {
 		{"one beside one that comes", []*Model{one}, demand{weights: 100, text: 100}, []int64{200 + 250}},
 		{"one that takes all comes", []*Model{one}, demand{weights: 500, text: 500}, []int64{200}},
 	} {
-		if got := a.rooms(c.list, c.coming); !slices.Equal(got, c.want) {
+		if got := a.textShares(c.list, c.coming); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -12,23 +12,23 @@ import (
 	"tandem/storage"
 )
 
-// BuiltInDrafter stands for the folder of the drafter that is built in, and is served with
-// the pocket model.
+// BuiltInDrafter stands for the folder of the built-in drafter, which is served with the pocket
+// model.
 const BuiltInDrafter = models.PocketDrafter
 
-// A Drafter is in memory beside the model it guesses for.
+// A Drafter is in memory beside the model that it drafts for.
 type Drafter struct {
 	draft.Drafter
-	source string // its folder, or what one that is built in goes by
+	source string // its folder, or BuiltInDrafter
 	files  *models.Drafter
-	flash  *draft.DFlash // nil if it is a model of its own
+	flash  *draft.DFlash // nil if the drafter is a whole model
 
 	settings models.DrafterSettings
 	trials   []control.Trial
 	open     bool // its reading is still to be measured
 }
 
-// LoadDrafter loads the drafter in a folder, or one that is built in, for a model.
+// LoadDrafter loads the drafter in a folder, or a built-in one, for a model. The caller closes it.
 func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string, set models.DrafterSettings, o models.Options) (*Drafter, error) {
 	d := &Drafter{source: source, settings: set}
 	var err error
@@ -54,7 +54,7 @@ func LoadDrafter(ctx context.Context, bundle *models.Bundle, source string, set 
 	return d, nil
 }
 
-// Close frees a drafter that no engine has any more. It does nothing to nil.
+// Close frees a drafter that no engine uses any more. It does nothing to nil.
 func (d *Drafter) Close() error {
 	if d == nil {
 		return nil
@@ -81,13 +81,13 @@ func (p *Pool) openDrafter(ctx context.Context, row storage.Model, bundle *model
 		return nil, err
 	}
 	d.trials = trials
-	// The one that is built in is read as it was trained.
+	// The built-in drafter is read as it was trained.
 	d.open = trials == nil && source != BuiltInDrafter && d.files.Block != nil && len(d.files.Block.Variants()) > 1
 	return d, nil
 }
 
-// draftFor is openDrafter for a model that is served whatever comes of it: why
-// there is no drafter is told with each answer.
+// draftFor is openDrafter for a model that is served in any case. reason says why there is no
+// drafter; each answer tells it.
 func (p *Pool) draftFor(ctx context.Context, row storage.Model, bundle *models.Bundle) (d *Drafter, reason string, err error) {
 	choice, err := p.drafterChoice(ctx, row)
 	if err != nil {
@@ -103,20 +103,20 @@ func (p *Pool) draftFor(ctx context.Context, row storage.Model, bundle *models.B
 	if err != nil {
 		p.log.Warn("a model is served without its drafter", "model", row.ID, "drafter", source, "error", err)
 	}
-	return d, whyNone(err), nil
+	return d, noDrafterReason(err), nil
 }
 
-// whyNone says in an answer why a model has no drafter, if there is an error.
-func whyNone(err error) string {
+// noDrafterReason says in an answer why a model has no drafter; empty without an error.
+func noDrafterReason(err error) string {
 	if err == nil {
 		return ""
 	}
 	return "the drafter cannot be used: " + err.Error()
 }
 
-// newEngine starts the engine of a model with its drafter, which may be nil.
-// What a client predicts goes before it, for it costs nothing, as does looking up
-// what the text has said before, which stands behind it.
+// newEngine starts the engine of a model with its drafter, which may be nil. A client's prediction
+// comes before the drafter, since it costs nothing. Looking up earlier text (n-grams) comes after
+// it, and costs nothing either.
 func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	a := m.pool
 	o := engine.Options{
@@ -132,7 +132,7 @@ func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
 	if !a.opts.NoCheckpoints {
 		o.Checkpoints, o.Store = a.CheckpointBytes(), m.store
 	}
-	o.Text, m.needs = m.texts(d)
-	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see App.allot
+	o.Text, m.needs = m.textMemory(d)
+	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see divideMemory
 	return engine.New(a.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }

@@ -12,8 +12,8 @@ import (
 	"tandem/storage"
 )
 
-// checkDrafter loads a drafter for a model that need not be in memory, and lets
-// it go: what is wrong with it comes out when it is chosen.
+// checkDrafter loads a drafter for a model, which need not be in memory, and frees it. So a drafter
+// that does not work is refused when it is chosen.
 func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) error {
 	outline, err := models.Outline(ctx, p.thread, row.Path)
 	if err != nil {
@@ -26,9 +26,9 @@ func (p *Pool) checkDrafter(ctx context.Context, row storage.Model, dir string) 
 	return errors.Join(d.Close(), p.thread.Do(ctx, func(s *mlx.Scope) error { s.ClearCache(); return nil }))
 }
 
-// Drafter implements server.Residents: it sets what drafts for a model, and says
-// what does. A drafter that cannot be loaded for the model is refused, and
-// nothing is changed.
+// Drafter returns what drafts for a model, after setting it if the request says so. A drafter that
+// cannot be loaded for the model is refused, and nothing is changed. It implements
+// server.Residents.
 func (p *Pool) Drafter(ctx context.Context, r control.DrafterRequest) (control.Drafter, error) {
 	id := r.Model
 	if id == control.Alias {
@@ -59,13 +59,13 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 	if m != nil && m.users > 0 {
 		return control.Errorf(control.CodeModelBusy, "The model %s is answering requests; change its drafter when it is idle.", row.ID)
 	}
-	if m != nil { // nobody may use it meanwhile
+	if m != nil { // no request may use it meanwhile
 		p.remove([]*Model{m})
 		p.loading = &loading{id: row.ID, needs: m.needs}
 	}
 	err = p.change(func() error {
 		next := m
-		if m != nil { // it comes back also after a panic
+		if m != nil { // it comes back, also after a panic
 			defer func() {
 				p.mu.Lock()
 				defer p.mu.Unlock()
@@ -73,19 +73,19 @@ func (p *Pool) setDrafter(ctx context.Context, row storage.Model, name string) e
 				p.add(next)
 			}()
 		}
-		drafted, err := p.redraft(ctx, m, row, choice)
+		drafted, err := p.replaceDrafter(ctx, m, row, choice)
 		next = drafted
 		return err
 	})
 	if err == nil && row.ID == p.drafterFor {
-		p.drafterFor = "" // what was chosen last counts
+		p.drafterFor = "" // the last choice counts
 	}
 	return err
 }
 
-// redraft stores what drafts for a model and returns the model with it, if it
-// is in memory. It is unchanged after an error.
-func (p *Pool) redraft(ctx context.Context, m *Model, row storage.Model, choice string) (*Model, error) {
+// replaceDrafter stores what drafts for a model, and returns the model with it if it is in memory.
+// After an error nothing is changed.
+func (p *Pool) replaceDrafter(ctx context.Context, m *Model, row storage.Model, choice string) (*Model, error) {
 	if m == nil {
 		if choice != control.DrafterAuto && choice != control.DrafterNone {
 			if err := p.checkDrafter(ctx, row, choice); err != nil {
@@ -100,8 +100,8 @@ func (p *Pool) redraft(ctx context.Context, m *Model, row storage.Model, choice 
 	}
 	var d *Drafter
 	if err == nil {
-		// Automatic drafting goes without where there is no room.
-		if err = p.mayDraft(ctx, m, source); err != nil && choice != control.DrafterAuto {
+		// With auto, a drafter without enough memory is left out.
+		if err = p.makeRoomForDrafter(ctx, m, source); err != nil && choice != control.DrafterAuto {
 			return m, err
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Pool) redraft(ctx context.Context, m *Model, row storage.Model, choice 
 	if err != nil && choice != control.DrafterAuto {
 		return m, InvalidModel(err)
 	}
-	reason := whyNone(err)
+	reason := noDrafterReason(err)
 	if err := p.db.SetDrafter(ctx, row.ID, choice); err != nil {
 		return m, errors.Join(err, d.Close())
 	}
@@ -120,19 +120,18 @@ func (p *Pool) redraft(ctx context.Context, m *Model, row storage.Model, choice 
 		p.log.Error("freeing a drafter", "drafter", m.drafter.source, "error", err)
 	}
 	next := &Model{pool: p, row: m.row, weights: m.weights, bundle: m.bundle, context: m.context, uses: m.uses, used: m.used, took: m.took, longest: m.longest, own: m.own}
-	next.listen()
+	next.detectDialect()
 	next.startDrafting(d, reason)
 	return next, nil
 }
 
-// mayDraft sees to it that there is room for a drafter of a model that is in memory, which
-// a.coming is. The drafter before it goes later, but nobody has a text there meanwhile.
-// Error: CodeMemory; CodeModelBusy, see lull.
-func (p *Pool) mayDraft(ctx context.Context, m *Model, source string) error {
+// makeRoomForDrafter makes room for a new drafter of the model in p.loading. The old drafter is
+// freed later, but holds no text meanwhile. Errors: CodeMemory; CodeModelBusy, see waitForMemory.
+func (p *Pool) makeRoomForDrafter(ctx context.Context, m *Model, source string) error {
 	size, err := p.measure(m.row, source)
 	need := size.demand(m.needs.context)
 	if err != nil || need.bytes() <= m.needs.bytes() {
-		return nil // what it takes is not known, see loaded.texts, or no more than before
+		return nil // its needs are not known, see textMemory, or they do not grow
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,7 +149,7 @@ func (p *Pool) mayDraft(ctx context.Context, m *Model, source string) error {
 	return p.waitForMemory(ctx, m.row.ID, false)
 }
 
-// describeDrafter says what drafts for a model, or would if it were loaded.
+// describeDrafter says what drafts for a model, or would draft if it were loaded.
 func (p *Pool) describeDrafter(ctx context.Context, row storage.Model) (control.Drafter, error) {
 	out := control.Drafter{Model: row.ID}
 	var err error

@@ -14,8 +14,8 @@ import (
 	"tandem/storage"
 )
 
-// drafterChoice returns what drafts for a model: control.DrafterAuto,
-// control.DrafterNone or a folder. What `tandem serve` was told comes first.
+// drafterChoice returns what drafts for a model: control.DrafterAuto, control.DrafterNone or a
+// folder. What UseDrafter was told comes first.
 func (p *Pool) drafterChoice(ctx context.Context, row storage.Model) (string, error) {
 	p.mu.Lock()
 	served := p.drafter != "" && row.ID == p.drafterFor
@@ -30,8 +30,7 @@ func (p *Pool) drafterChoice(ctx context.Context, row storage.Model) (string, er
 	return choice, err
 }
 
-// drafterSource returns the folder a choice comes to, embedded for the one that
-// is built in, or "" for none.
+// drafterSource returns the folder that a choice leads to, BuiltInDrafter, or "" for none.
 func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
 	switch choice {
 	case control.DrafterNone:
@@ -42,8 +41,7 @@ func (p *Pool) drafterSource(row storage.Model, choice string) (string, error) {
 	return choice, nil
 }
 
-// pairedDrafter looks for the drafter that belongs to a model by where it lies
-// (see the package comment).
+// pairedDrafter finds the drafter of a model by its place; see the package comment.
 func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	if row.Source == storage.SourcePocket {
 		if !models.HasPocketDrafter() {
@@ -73,7 +71,7 @@ func (p *Pool) pairedDrafter(row storage.Model) (string, error) {
 	return "", nil
 }
 
-// DrafterBeside returns the folder of the drafter that lies in a model's, or "".
+// DrafterBeside returns the folder of the drafter inside a model's folder, or "".
 func DrafterBeside(model string) string {
 	dir := filepath.Join(model, "drafter")
 	if _, err := os.Stat(filepath.Join(dir, "config.json")); err != nil {
@@ -82,9 +80,9 @@ func DrafterBeside(model string) string {
 	return dir
 }
 
-// DrafterNames returns those of the hub's ids that name a drafter for a model,
-// the best first: NAME-DFlash, or NAME-DFlash-MORE, for a model NAME or
-// NAME-MORE, whoever published it. The longest NAME is the best.
+// DrafterNames returns the ids of the hub that name a drafter for a model, the best first:
+// NAME-DFlash or NAME-DFlash-MORE, by any publisher, for a model NAME or NAME-MORE. The longest
+// NAME is the best.
 func DrafterNames(model string, ids []string) []string {
 	last := func(id string) string { return strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]) }
 	model = last(model)
@@ -106,8 +104,8 @@ func DrafterNames(model string, ids []string) []string {
 	return names
 }
 
-// drafterFolder turns what somebody writes for a drafter into a choice. A folder
-// is given whole: whose working folder it is in, only the caller knows.
+// drafterFolder turns the name of a drafter into a choice. A folder must be an absolute path: only
+// the caller knows its working folder.
 func (p *Pool) drafterFolder(name string) (string, error) {
 	refuse := func(err error) error {
 		return &control.Error{Code: control.CodeInvalid, Param: "drafter", Message: err.Error(), Err: err}

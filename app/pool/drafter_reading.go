@@ -13,8 +13,8 @@ import (
 	"tandem/storage"
 )
 
-// reading returns how a drafter's checkpoint was found to be read best for a
-// model, and by which measurements: none if they are to be made.
+// reading returns how a drafter's checkpoint is read best for a model, and the measurements that
+// say so. Both are empty if nothing was measured.
 func (p *Pool) reading(ctx context.Context, row storage.Model, source string) (set models.DrafterSettings, trials []control.Trial, err error) {
 	read, err := p.db.Reading(ctx, row.ID, WeightsKey(source))
 	if storage.IsNotFound(err) {
@@ -24,7 +24,7 @@ func (p *Pool) reading(ctx context.Context, row storage.Model, source string) (s
 		return set, nil, err
 	}
 	if err := errors.Join(json.Unmarshal(read.Settings, &set), json.Unmarshal(read.Trials, &trials)); err != nil {
-		p.log.Warn("how a drafter is read is measured again", "model", row.ID, "drafter", source, "error", err)
+		p.log.Warn("the reading of a drafter is measured again", "model", row.ID, "drafter", source, "error", err)
 		return models.DrafterSettings{}, nil, nil
 	}
 	return set, trials, nil
@@ -43,9 +43,9 @@ func (p *Pool) keepReading(ctx context.Context, row storage.Model, source string
 	return p.db.SetReading(ctx, storage.Reading{Model: row.ID, Drafter: WeightsKey(source), Settings: settings, Trials: figures})
 }
 
-// WeightsKey is the folder of a drafter, or of a model, with the date of its weights: of
-// another training in the same folder everything is measured anew, and what was loaded
-// is not what lies there now.
+// WeightsKey returns the folder of a model or of a drafter with the date of its weights. Other
+// weights in the same folder have another key: their readings are measured again, and a model in
+// memory is known to be older than its files.
 func WeightsKey(source string) string {
 	for _, file := range []string{"model.safetensors", "model.safetensors.index.json"} {
 		if info, err := os.Stat(filepath.Join(source, file)); err == nil {

@@ -14,16 +14,15 @@ import (
 	"tandem/models"
 )
 
-// TrialPause is how long a model is left alone before its drafter is tried,
-// and how often a trial that stands back for requests looks again.
+// TrialPause is how long a model is left alone before its drafter is measured, and how often a
+// waiting measurement looks again whether the model is idle.
 const TrialPause = 500 * time.Millisecond
 
-// trialBlocks is how many guesses of each reading are enough.
+// trialBlocks is how many drafts of each reading are enough.
 const trialBlocks = 48
 
-// trialPrompts ask for what models are asked for most: code with words around
-// it. They come one after the other until there were enough guesses; some
-// models end soon.
+// trialPrompts ask for what models are asked for most: code with words around it. They are used one
+// after the other until there were enough drafts, since some models end soon.
 var trialPrompts = []string{
 	"Write a Go function that reads a file line by line, counts how often each word occurs, and prints the ten most frequent words with their counts. Explain each step in a comment.",
 	"Explain how a hash table works, in plain words, and then show one in Python with get, set and delete.",
@@ -31,9 +30,9 @@ var trialPrompts = []string{
 	"Write a short story about a lighthouse keeper who finds a message in a bottle.",
 }
 
-// tryReadings measures, while the model is idle, by which of the readings that
-// its checkpoint leaves open the drafter guesses best, uses that one from then
-// on and stores it with the figures. It ends early with ctx.
+// tryReadings measures, while the model is idle, which reading of its drafter's checkpoint drafts
+// best. That reading is used from then on and stored with the figures. Measuring stops early when
+// ctx ends.
 func (m *Model) tryReadings(ctx context.Context) error {
 	d := m.drafter
 	variants := d.files.Block.Variants()
@@ -50,7 +49,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 		if n >= trialBlocks {
 			break
 		}
-		scores, count, err := m.tryOnce(ctx, blocks, prompt)
+		scores, count, err := m.tryText(ctx, blocks, prompt)
 		if err != nil {
 			return err
 		}
@@ -60,7 +59,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 		}
 	}
 	if n == 0 {
-		return errors.New("the model's answers end too soon to measure anything by them")
+		return errors.New("the model's answers are too short to measure a drafter")
 	}
 	best := 0
 	var trials []control.Trial
@@ -73,11 +72,12 @@ func (m *Model) tryReadings(ctx context.Context) error {
 			TokensPerVerify: sums[i] / float64(n), Blocks: n,
 		})
 	}
-	return m.take(ctx, variants[best], blocks[best], trials)
+	return m.useReading(ctx, variants[best], blocks[best], trials)
 }
 
-// tryOnce lets readings guess along one text.
-func (m *Model) tryOnce(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
+// tryText lets all readings draft along one text. It returns the tokens per verification of each
+// reading, and the number of drafts.
+func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
 	a := m.pool
 	prompt, err := m.trialTokens(text)
 	if err != nil {
@@ -109,8 +109,8 @@ func (m *Model) tryOnce(ctx context.Context, blocks []draft.Block, text string) 
 	return scores, n, nil
 }
 
-// take stores a reading and drafts by it.
-func (m *Model) take(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
+// useReading stores a reading and drafts with it.
+func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
 	a, d := m.pool, m.drafter
 	if err := a.keepReading(ctx, m.row, d.source, set, trials); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (m *Model) take(ctx context.Context, set models.DrafterSettings, block draf
 	return nil
 }
 
-// trialTokens is a prompt of a trial, as a chat where the model chats.
+// trialTokens returns the prompt of a trial, as a chat if the model has a chat template.
 func (m *Model) trialTokens(text string) ([]int32, error) {
 	special := true
 	if m.bundle.Template != nil {
@@ -146,7 +146,7 @@ func (m *Model) trialTokens(text string) ([]int32, error) {
 	return ids, err
 }
 
-// AwaitIdle waits until nobody holds this model or another.
+// AwaitIdle waits until no request holds this model or another. Error: that of ctx.
 func (m *Model) AwaitIdle(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -165,21 +165,21 @@ func (m *Model) AwaitIdle(ctx context.Context) error {
 	}
 }
 
-// startDrafting starts the engine with a drafter, which may be nil, and the
-// measurement of a drafter that was not measured before.
+// startDrafting starts the engine with a drafter, which may be nil, and the measurement of a
+// drafter that was not measured before.
 func (m *Model) startDrafting(d *Drafter, reason string) {
 	m.drafter, m.noDrafter = d, reason
 	m.settings = m.pool.settings.Current()
 	m.store, m.key = m.pool.openStore(m.row, m.bundle, d)
 	m.Engine = m.newEngine(d, reason)
 	ctx, cancel := context.WithCancel(context.Background())
-	m.tried, m.endTrial = ctx, cancel
+	m.borrowed, m.endBorrowing = ctx, cancel
 	if d == nil || !d.open {
 		return
 	}
-	m.trial.Go(func() {
+	m.borrowers.Go(func() {
 		select {
-		case <-time.After(TrialPause): // a request is likely to come with the load
+		case <-time.After(TrialPause): // a request is likely to follow the load
 		case <-ctx.Done():
 			return
 		}
@@ -192,10 +192,10 @@ func (m *Model) startDrafting(d *Drafter, reason string) {
 	})
 }
 
-// stopDrafting ends both, and a bench.
+// stopDrafting ends the engine, and first every measurement of the model.
 func (m *Model) stopDrafting() {
-	m.endTrial()
-	m.trial.Wait()
+	m.endBorrowing()
+	m.borrowers.Wait()
 	m.Engine.Close()
 	if m.store != nil {
 		m.store.Close()

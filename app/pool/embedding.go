@@ -17,7 +17,7 @@ func (m *Model) Kind() string { return string(m.bundle.Purpose.Kind) }
 // Dimensions implements model.Reader.
 func (m *Model) Dimensions() int { return m.bundle.Model.Config().HiddenSize }
 
-// Embed implements model.Reader.
+// Embed returns a vector for each text. It implements model.Reader.
 func (m *Model) Embed(ctx context.Context, r engine.Reading, dimensions int) ([][]float32, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Pooling = p.Pooling
@@ -42,8 +42,8 @@ func (m *Model) Embed(ctx context.Context, r engine.Reading, dimensions int) ([]
 	return rows, stats, nil
 }
 
-// normalize gives a vector the length of one, unless it is nothing. It is the last
-// step of sentence-transformers' Normalize, whose bound it has.
+// normalize scales a vector to length one, unless it is zero. This is the last step of
+// sentence-transformers' Normalize, with its lower bound.
 func normalize(row []float32) {
 	sum := 0.0
 	for _, x := range row {
@@ -67,7 +67,7 @@ func (m *Model) RerankPrompt(instruction, query, document string) ([]int32, erro
 	return ids, err
 }
 
-// Relevance implements model.Reader.
+// Relevance returns a probability for each prompt. It implements model.Reader.
 func (m *Model) Relevance(ctx context.Context, r engine.Reading) ([]float64, engine.Stats, error) {
 	p := m.bundle.Purpose
 	r.Logits = []int32{p.Yes, p.No}

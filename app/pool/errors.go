@@ -5,7 +5,7 @@ import (
 	"tandem/storage"
 )
 
-// NotRegistered turns a missing row into what the client is told.
+// NotRegistered returns err as a client is told of it: a missing row becomes CodeModelNotFound.
 func NotRegistered(err error, name string) error {
 	if !storage.IsNotFound(err) {
 		return err
@@ -14,7 +14,7 @@ func NotRegistered(err error, name string) error {
 		"The model %q is not registered. `tandem models list` shows those that are; `tandem models add FOLDER` or `tandem pull ORG/NAME` adds one.", name)
 }
 
-// InvalidModel tells what is wrong with a model's folder.
+// InvalidModel returns the error of a model's folder as a client is told of it: CodeModelInvalid.
 func InvalidModel(err error) *control.Error {
 	return &control.Error{Code: control.CodeModelInvalid, Message: err.Error(), Err: err}
 }

@@ -12,45 +12,45 @@ import (
 	"tandem/storage"
 )
 
-// besideContext is a context, in tokens, that an agent can work with: for the sake of a
-// longer one, which nobody asked for, no idle model leaves the memory, unless it is the
-// choice's, and where the memory does not have all of it, a part in besidePart is left
-// for another model.
+// agentContext is a context, in tokens, with which an agent can work. Where a person set no context:
+//
+//   - no idle model leaves the memory so that another gets a longer context, except for the choice;
+//   - a context that must be cut and stays longer leaves 1/neighbourPart of the memory to another
+//     model.
 const (
-	besideContext = 32 << 10
-	besidePart    = 8
+	agentContext  = 32 << 10
+	neighbourPart = 8
 )
 
-// A priority is how firmly a model is in memory.
+// A priority says how firmly a model is in memory.
 type priority int
 
 const (
-	priorityIdle   priority = iota // nobody uses it now
-	priorityUsed                   // something holds it: only for the choice its end is waited for, and nobody else gets it meanwhile
-	priorityKept                   // it is to stay even if it is idle, see control.ModelSettings: only for the choice it goes
+	priorityIdle   priority = iota // no request holds it
+	priorityUsed                   // requests hold it; only the choice waits for them, and new ones wait for the choice
+	priorityKept                   // it stays though idle, see control.ModelSettings; it leaves only for the choice
 	priorityChosen                 // it is the choice
 )
 
-// A claim is what a model in memory has of it.
+// A claim is the memory of a model, and how firmly the model holds it.
 type claim struct {
 	bytes    int64 // its weights and a whole context
 	priority priority
 	value    float64 // see worth
 }
 
-// worth is what it is worth, in seconds for each second, that an idle model stays: what
-// its next load would take, spread over the time for which nobody used it. One that
-// loads in two seconds and was used a minute ago goes before one that loads in ten and
-// was used three minutes ago.
+// worth returns the worth of keeping an idle model, in seconds a second: the time of its next load,
+// divided by the time since its last use. A model that loads in two seconds and was used a minute
+// ago leaves before one that loads in ten and was used three minutes ago.
 func worth(load, idle time.Duration) float64 {
-	const least = time.Second // below it, which of them was used last is chance
+	const least = time.Second // below it, chance decides which model was used last
 	return max(load, time.Millisecond).Seconds() / max(idle, least).Seconds()
 }
 
-// victims returns those of the claims, by index, that have to go until what they leave of
-// the room is enough: none that stays more firmly than most, the ones that are there
-// least firmly first, of these the ones that are worth least, and none in vain. ok says
-// whether it is enough then.
+// victims chooses the models to evict, by index, until what is left of room is enough. Models above
+// the priority most are never chosen. The lowest priority leaves first, and of equal ones the least
+// worth. A model whose leaving turns out not to be needed stays. ok is false if evicting all of
+// them is not enough.
 func victims(claims []claim, most priority, room int64, enough func(room int64) bool) (gone []int, ok bool) {
 	var order []int
 	for i, c := range claims {
@@ -81,7 +81,7 @@ func victims(claims []claim, most priority, room int64, enough func(room int64) 
 	return gone, true
 }
 
-// leftBeside returns what those leave of the room that stay more firmly than most.
+// leftBeside returns what the models above the priority most leave of room, in bytes.
 func leftBeside(claims []claim, most priority, room int64) int64 {
 	for _, c := range claims {
 		if c.priority > most {
@@ -91,17 +91,17 @@ func leftBeside(claims []claim, most priority, room int64) int64 {
 	return room
 }
 
-// An arrival says for what a model is loaded.
+// An arrival says for whom a model is loaded.
 type arrival struct {
-	wins    bool   // it is the choice, or becomes it: in the end all others go for it
-	instead *Model // the choice before it, which it takes the place of; nil if there is none
+	isChoice bool   // it is the choice, or becomes it: in the end all others leave for it
+	replaces *Model // the choice before it, whose place it takes; nil if there is none
 }
 
-// claim returns that of a model in memory. The caller holds a.mu.
+// claim returns the claim of a model in memory. The caller holds p.mu.
 func (p *Pool) claim(m *Model, r arrival) claim {
 	c := claim{bytes: m.needs.bytes(), value: worth(m.took, time.Since(m.used))}
 	switch {
-	case m.row.ID == p.choice && !r.wins:
+	case m.row.ID == p.choice && !r.isChoice:
 		c.priority = priorityChosen
 	case m.own.KeepLoaded:
 		c.priority = priorityKept
@@ -111,8 +111,8 @@ func (p *Pool) claim(m *Model, r arrival) claim {
 	return c
 }
 
-// checkMayLoad refuses a request for a model that is not in memory, where requests are to
-// load no other than the chosen one. One that was renewed may take its own place.
+// checkMayLoad refuses a request for a model that is not in memory, if load_on_request is never and
+// the model is not the choice. A renewed model may take its own place.
 func (p *Pool) checkMayLoad(row storage.Model, chosen bool) error {
 	if chosen || p.settings.Current().LoadOnRequest != control.LoadNever {
 		return nil
@@ -126,10 +126,9 @@ func (p *Pool) checkMayLoad(row storage.Model, chosen bool) error {
 		row.ID, p.choice, control.Alias, p.choice, row.ID))
 }
 
-// makeRoom sees to it that there is room for a model, which a.coming is, and returns
-// what it will need, and the models that had to go for it. Error: CodeMemory if it does
-// not fit this machine, CodeModelBusy and CodeNotLoaded if what is in memory stays;
-// nothing was changed then.
+// makeRoom frees memory for the model in p.loading. It returns what the model needs, and the models
+// that left for it. Errors: CodeMemory if the model does not fit this machine; CodeModelBusy and
+// CodeNotLoaded if the models in memory stay. After an error nothing is changed.
 func (p *Pool) makeRoom(ctx context.Context, row storage.Model, r arrival) (demand, []*Model, error) {
 	size, asked, err := p.sizeOf(p.life, row)
 	if err != nil {
@@ -151,9 +150,9 @@ func (p *Pool) makeRoom(ctx context.Context, row storage.Model, r arrival) (dema
 	return need, gone, nil
 }
 
-// evict takes out of the list what has to go for a model, once nobody uses it any
-// more, and waits until what stays has room for no more than its own. The room of what
-// goes is kept, as long as the model is coming: if it cannot be loaded, that comes back.
+// evict takes models off the list once no request holds them, and waits until the texts of the
+// others fit beside the new model. The memory of the evicted models stays reserved while the new
+// model is loaded: if the load fails, they come back.
 func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, asked int, r arrival) (demand, []*Model, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -181,7 +180,7 @@ func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, aske
 			p.loading.needs = back
 		}
 		p.divideMemory()
-		err = p.waitForMemory(ctx, row.ID, r.wins)
+		err = p.waitForMemory(ctx, row.ID, r.isChoice)
 	}
 	if err == nil {
 		return need, gone, nil
@@ -195,20 +194,20 @@ func (p *Pool) evict(ctx context.Context, row storage.Model, size loadable, aske
 	return demand{}, nil, err
 }
 
-// plan returns what a model will need, and which have to go for it. The caller holds
-// a.mu.
+// plan returns what a model will need, and which models have to leave for it. The caller holds
+// p.mu.
 func (p *Pool) plan(row storage.Model, size loadable, asked int, r arrival) (need demand, gone []*Model, err error) {
 	replace := p.settings.Current().LoadOnRequest == control.LoadReplace
 	var others []*Model
 	var claims []claim
 	for _, m := range p.resident {
 		switch {
-		case m == r.instead && (!m.own.KeepLoaded || m.row.ID == row.ID):
-		case m.row.ID == row.ID && m.users > 0 && r.instead == nil: // a switch waits
+		case m == r.replaces && (!m.own.KeepLoaded || m.row.ID == row.ID):
+		case m.row.ID == row.ID && m.users > 0 && r.replaces == nil: // a switch waits instead
 			return need, nil, control.Errorf(control.CodeModelBusy,
 				"%s has changed, but what it was before is still answering requests; try again when it is idle.", control.Word(row.ID))
 		case m.row.ID == row.ID:
-		case replace && m.users > 0 && !r.wins:
+		case replace && m.users > 0 && !r.isChoice:
 			return need, nil, control.Errorf(control.CodeModelBusy,
 				"The model %s is answering requests, so %s cannot take its place now; try again when it is idle.", control.Word(m.row.ID), control.Word(row.ID))
 		case replace:
@@ -219,19 +218,19 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int, r arrival) (nee
 		gone = append(gone, m)
 	}
 	room, most := p.Room(), priorityIdle
-	if r.wins {
+	if r.isChoice {
 		most = priorityKept
-		// Its own context comes before models that nobody uses.
+		// The context that the choice has alone comes before idle models.
 		own, _ := fit(size, asked, leftBeside(claims, priorityIdle, room))
 		list, ok := victims(claims, priorityIdle, room, func(room int64) bool { return own.bytes() <= room })
-		if ok && own.context >= min(besideContext, size.ContextLength) {
+		if ok && own.context >= min(agentContext, size.ContextLength) {
 			for _, i := range list {
 				gone = append(gone, others[i])
 			}
 			return own, gone, nil
 		}
 	}
-	for _, least := range []int{min(besideContext, size.ContextLength), 0} {
+	for _, least := range []int{min(agentContext, size.ContextLength), 0} {
 		enough := func(room int64) bool {
 			d, ok := fit(size, asked, room)
 			return ok && (asked > 0 || d.context >= least)
@@ -255,20 +254,20 @@ func (p *Pool) plan(row storage.Model, size loadable, asked int, r arrival) (nee
 	}
 	left := leftBeside(claims, most, room)
 	need, _ = fit(size, asked, left)
-	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) { // the pocket model, which is there so that something answers
+	if !slices.ContainsFunc(claims, func(c claim) bool { return c.priority > most }) { // the pocket model: it is loaded always, so that some model answers
 		return need, append(gone, others...), nil
 	}
-	return need, nil, p.noPlace(row, need, left, others, claims)
+	return need, nil, p.noRoomError(row, need, left, others, claims)
 }
 
-// noPlace tells why a model is not loaded beside others, with the figures, and what to
-// do. left is what those leave that stay. The caller holds a.mu.
-func (p *Pool) noPlace(row storage.Model, need demand, left int64, others []*Model, claims []claim) error {
+// noRoomError says why a model is not loaded beside others, with the figures, and what to do. left
+// is the memory beside the models that stay, in bytes. The caller holds p.mu.
+func (p *Pool) noRoomError(row storage.Model, need demand, left int64, others []*Model, claims []claim) error {
 	why := map[priority]string{priorityUsed: "is answering requests", priorityKept: "is to stay in memory", priorityChosen: "is the chosen model"}
 	var ids, stays []string
 	for i, c := range claims {
 		if c.priority == priorityIdle {
-			continue // it would have gone
+			continue // it would have left
 		}
 		ids = append(ids, others[i].row.ID)
 		stays = append(stays, fmt.Sprintf("%s, which has %s and %s", others[i].row.ID, control.GiB.Of(c.bytes), why[c.priority]))

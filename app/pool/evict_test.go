@@ -18,8 +18,8 @@ import (
 // TestTwoAnswerAtOnce: a model is loaded and answers while another one is in the midst
 // of an answer, which that one ends as it would have alone.
 func TestTwoAnswerAtOnce(t *testing.T) {
-	r := several(t, 2.5, "one", "two")
-	one := r.hold(t, "one")
+	r := startWithRoom(t, 2.5, "one", "two")
+	one := r.acquire(t, "one")
 	defer one.Release()
 	alone := newTurnstile(0)
 	want, err := alone.generate(t.Context(), one)
@@ -31,7 +31,7 @@ func TestTwoAnswerAtOnce(t *testing.T) {
 	var answer sync.WaitGroup
 	answer.Go(func() { got, err = held.generate(t.Context(), one) })
 	<-held.arrived
-	r.answers(t, "two", "two")
+	r.wantAnswers(t, "two", "two")
 	st := r.State()
 	if one, two := st.Resident("one"), st.Resident("two"); one == nil || two == nil || !one.InUse || two.InUse || st.Loaded.ID != "one" || st.Phase != control.PhaseReady ||
 		one.Bytes <= 0 || one.Needs <= one.Bytes {
@@ -96,32 +96,32 @@ func TestLeastValuable(t *testing.T) {
 // worth least, never of the choice, of one in use or of one that is to stay; then the
 // request is refused with the names and the figures.
 func TestMemoryBudget(t *testing.T) {
-	r := several(t, 2.5, "one", "two", "three")
-	r.answers(t, "two", "one", "two")
-	r.there(t, "both", "one two")
-	r.rested(time.Hour, "one")
-	r.answers(t, "three")
-	r.there(t, "after a third", "one three")
-	r.answers(t, control.Alias, "one", "three")
-	m := r.hold(t, "three")
-	r.refuses(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0 GiB and is the chosen model", "three, which has 0 GiB and is answering requests",
+	r := startWithRoom(t, 2.5, "one", "two", "three")
+	r.wantAnswers(t, "two", "one", "two")
+	r.wantInMemory(t, "both", "one two")
+	r.setIdle(time.Hour, "one")
+	r.wantAnswers(t, "three")
+	r.wantInMemory(t, "after a third", "one three")
+	r.wantAnswers(t, control.Alias, "one", "three")
+	m := r.acquire(t, "three")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two cannot be loaded beside", "one, which has 0 GiB and is the chosen model", "three, which has 0 GiB and is answering requests",
 		"it needs 0 GiB", "a context of 4,096 tokens", "of the 0 GiB that models may take 0 GiB are left")
-	r.there(t, "after a refusal", "one three")
+	r.wantInMemory(t, "after a refusal", "one three")
 	m.Release()
 	r.keep(t, "three", true)
-	r.refuses(t, "two", control.CodeNotLoaded, "three, which has 0 GiB and is to stay in memory")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "three, which has 0 GiB and is to stay in memory")
 	r.keep(t, "three", false)
-	r.answers(t, "two")
-	r.there(t, "no longer kept", "one two")
+	r.wantAnswers(t, "two")
+	r.wantInMemory(t, "no longer kept", "one two")
 	if err := r.pool.Load(t.Context(), "three"); err != nil {
 		t.Fatal(err)
 	}
-	r.there(t, "after a switch", "three two")
-	r.answers(t, control.Alias, "two")
+	r.wantInMemory(t, "after a switch", "three two")
+	r.wantAnswers(t, control.Alias, "two")
 	if err := r.pool.Load(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	r.there(t, "after a switch to one in memory", "three two")
+	r.wantInMemory(t, "after a switch to one in memory", "three two")
 	if st := r.State(); st.Choice != "two" || st.Loaded.ID != "two" {
 		t.Errorf("the choice is %s, loaded %+v", st.Choice, st.Loaded)
 	}
@@ -129,13 +129,13 @@ func TestMemoryBudget(t *testing.T) {
 
 // TestSwitchKeeps: a choice that is to stay in memory does, as far as there is room.
 func TestSwitchKeeps(t *testing.T) {
-	r := several(t, 2.5, "one", "two", "three")
-	r.answers(t, "one")
+	r := startWithRoom(t, 2.5, "one", "two", "three")
+	r.wantAnswers(t, "one")
 	r.keep(t, "one", true)
 	if err := r.pool.Load(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	r.there(t, "chosen two", "one two")
+	r.wantInMemory(t, "chosen two", "one two")
 	r.keep(t, "two", true)
 	if err := r.pool.Load(t.Context(), "three"); err != nil {
 		t.Fatal(err)
@@ -148,9 +148,9 @@ func TestSwitchKeeps(t *testing.T) {
 // TestChoiceWins: a request for the choice waits until what is in its way has answered,
 // while nobody new gets that.
 func TestChoiceWins(t *testing.T) {
-	r := several(t, 1.5, "one", "two")
-	held := r.hold(t, "two")
-	r.there(t, "at first", "two")
+	r := startWithRoom(t, 1.5, "one", "two")
+	held := r.acquire(t, "two")
+	r.wantInMemory(t, "at first", "two")
 	answered := make(chan error, 1)
 	go func() {
 		if status, body := r.complete(t, control.Alias, "abc"); status != http.StatusOK || !strings.Contains(body, `"model":"one"`) {
@@ -182,34 +182,34 @@ func TestChoiceWins(t *testing.T) {
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
-	r.there(t, "in the end", "one")
-	r.refuses(t, "two", control.CodeNotLoaded, "one")
+	r.wantInMemory(t, "in the end", "one")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "one")
 }
 
 // TestLoadOnRequest: the setting says what a request for another model does.
 func TestLoadOnRequest(t *testing.T) {
-	r := several(t, 10, "one", "two")
+	r := startWithRoom(t, 10, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.refuses(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, which is one", "load_on_request is never")
-	r.answers(t, "one", control.Alias)
-	r.there(t, "never", "one")
+	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, which is one", "load_on_request is never")
+	r.wantAnswers(t, "one", control.Alias)
+	r.wantInMemory(t, "never", "one")
 	r.setLoadOnRequest(t, control.LoadBeside)
-	r.answers(t, "two")
-	r.there(t, "beside", "one two")
+	r.wantAnswers(t, "two")
+	r.wantInMemory(t, "beside", "one two")
 	r.setLoadOnRequest(t, control.LoadNever)
-	r.answers(t, "two") // it is there
+	r.wantAnswers(t, "two") // it is there
 	if err := r.pool.Unload(t.Context(), ""); err != nil {
 		t.Fatal(err)
 	}
-	r.there(t, "unloaded", "")
-	r.answers(t, control.Alias)
+	r.wantInMemory(t, "unloaded", "")
+	r.wantAnswers(t, control.Alias)
 	r.setLoadOnRequest(t, control.LoadReplace)
-	r.answers(t, "two")
-	r.there(t, "replaced", "two")
-	r.answers(t, control.Alias)
-	r.there(t, "replaced again", "one")
-	held := r.hold(t, "one")
-	r.refuses(t, "two", control.CodeModelBusy, "one is answering requests", "two cannot take its place")
+	r.wantAnswers(t, "two")
+	r.wantInMemory(t, "replaced", "two")
+	r.wantAnswers(t, control.Alias)
+	r.wantInMemory(t, "replaced again", "one")
+	held := r.acquire(t, "one")
+	r.wantRefused(t, "two", control.CodeModelBusy, "one is answering requests", "two cannot take its place")
 	held.Release()
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"load_on_request": []byte(`"always"`)}); err == nil || !strings.Contains(err.Error(), "beside, replace or never") {
 		t.Errorf("a value that is none: %v", err)
@@ -224,13 +224,13 @@ func TestEmbeddingsBesideChat(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.embedded(t, `"input":"abc"`)
-	r.answers(t, control.Alias)
+	r.wantAnswers(t, control.Alias)
 	r.pool.mu.Lock()
 	before := slices.Clone(r.pool.resident)
 	r.pool.mu.Unlock()
 	for range 3 {
 		r.embedded(t, `"input":"abc"`)
-		r.answers(t, control.Alias)
+		r.wantAnswers(t, control.Alias)
 	}
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
@@ -242,26 +242,26 @@ func TestEmbeddingsBesideChat(t *testing.T) {
 // TestIdleOfTwo: of two models the one that nobody uses leaves the memory, and comes
 // back with the next request.
 func TestIdleOfTwo(t *testing.T) {
-	r := several(t, 2.5, "one", "two")
+	r := startWithRoom(t, 2.5, "one", "two")
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
 		t.Fatal(err)
 	}
-	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), idlenesses{}
+	now, idle := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), idleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
 			now = now.Add(idleStep)
 			r.pool.unloadIfIdle(t.Context(), idle, now)
 		}
 	}
-	r.answers(t, "one", "two")
+	r.wantAnswers(t, "one", "two")
 	pass(4 * time.Minute)
-	r.answers(t, "two")
+	r.wantAnswers(t, "two")
 	pass(2 * time.Minute)
-	r.there(t, "one idle", "two")
-	r.answers(t, "one")
+	r.wantInMemory(t, "one idle", "two")
+	r.wantAnswers(t, "one")
 	r.keep(t, "two", true)
 	pass(time.Hour)
-	r.there(t, "one kept", "two")
+	r.wantInMemory(t, "one kept", "two")
 	if len(idle) != 1 {
 		t.Errorf("%d models are looked after", len(idle))
 	}
@@ -270,8 +270,8 @@ func TestIdleOfTwo(t *testing.T) {
 // TestUnloadOne: each can be unloaded by itself, by its name or the alias, unless it is
 // in use; without a name all are, or none.
 func TestUnloadOne(t *testing.T) {
-	r := several(t, 3.5, "one", "two", "three")
-	r.answers(t, "one", "two", "three")
+	r := startWithRoom(t, 3.5, "one", "two", "three")
+	r.wantAnswers(t, "one", "two", "three")
 	c := r.client(t)
 	unload := func(id string, want control.Code) {
 		t.Helper()
@@ -281,21 +281,21 @@ func TestUnloadOne(t *testing.T) {
 		}
 	}
 	unload("two", "")
-	r.there(t, "without two", "one three")
+	r.wantInMemory(t, "without two", "one three")
 	unload("two", "")
 	unload("four", control.CodeModelNotFound)
-	held := r.hold(t, "three")
+	held := r.acquire(t, "three")
 	unload("three", control.CodeModelBusy)
 	unload("", control.CodeModelBusy)
-	r.there(t, "one is in use", "one three")
+	r.wantInMemory(t, "one is in use", "one three")
 	unload(control.Alias, "")
-	r.there(t, "without the choice", "three")
+	r.wantInMemory(t, "without the choice", "three")
 	if st := r.State(); st.Loaded == nil || st.Loaded.ID != "three" || st.Phase != control.PhaseReady {
 		t.Errorf("state %+v", st)
 	}
 	held.Release()
 	unload("", "")
-	r.there(t, "in the end", "")
+	r.wantInMemory(t, "in the end", "")
 	if active := r.thread.Memory().Active; active != 0 {
 		t.Errorf("%d bytes are left in MLX", active)
 	}

@@ -28,24 +28,24 @@ func (r *running) damage(t *testing.T, id string) {
 // TestFailedLoadBringsBack: what left the memory for a request whose model cannot be loaded
 // comes back.
 func TestFailedLoadBringsBack(t *testing.T) {
-	r := several(t, 2.5, "one", "two", "three")
-	r.answers(t, "one", "two")
+	r := startWithRoom(t, 2.5, "one", "two", "three")
+	r.wantAnswers(t, "one", "two")
 	r.damage(t, "three")
 	for _, value := range []control.LoadOnRequest{control.LoadBeside, control.LoadReplace} {
 		r.setLoadOnRequest(t, value)
 		if status, body := r.complete(t, "three", "abc"); status == http.StatusOK {
 			t.Errorf("%s: %s", value, body)
 		}
-		r.there(t, fmt.Sprintf("after a load that failed (%s)", value), "one two")
+		r.wantInMemory(t, fmt.Sprintf("after a load that failed (%s)", value), "one two")
 	}
-	r.answers(t, control.Alias)
+	r.wantAnswers(t, control.Alias)
 }
 
 // TestFailedLoadOfTheRenewed: nobody asks for what a model was before it was renewed, so
 // that does not come back.
 func TestFailedLoadOfTheRenewed(t *testing.T) {
-	r := several(t, 2.5, "one", "two")
-	r.answers(t, "one", "two")
+	r := startWithRoom(t, 2.5, "one", "two")
+	r.wantAnswers(t, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
@@ -59,14 +59,14 @@ func TestFailedLoadOfTheRenewed(t *testing.T) {
 	if status, body := r.complete(t, "two", "abc"); status == http.StatusOK {
 		t.Errorf("a damaged model answers: %s", body)
 	}
-	r.there(t, "in the end", "one")
+	r.wantInMemory(t, "in the end", "one")
 }
 
 // TestFailedSwitchBringsBack: what left the memory for a model that cannot be loaded comes
 // back, beside the choice as well.
 func TestFailedSwitchBringsBack(t *testing.T) {
-	r := several(t, 2.5, "one", "two", "three")
-	r.answers(t, "one", "two")
+	r := startWithRoom(t, 2.5, "one", "two", "three")
+	r.wantAnswers(t, "one", "two")
 	r.damage(t, "three")
 	for _, keep := range []bool{false, true} { // the choice goes, or stays and the other one goes
 		r.keep(t, "one", keep)
@@ -74,7 +74,7 @@ func TestFailedSwitchBringsBack(t *testing.T) {
 		if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelInvalid || !strings.Contains(e.Message, "one goes on") {
 			t.Errorf("three, where one is kept (%t): %v", keep, err)
 		}
-		r.there(t, "after a switch that failed", "one two")
-		r.answers(t, control.Alias, "two")
+		r.wantInMemory(t, "after a switch that failed", "one two")
+		r.wantAnswers(t, control.Alias, "two")
 	}
 }

@@ -15,25 +15,23 @@ import (
 	"tandem/storage"
 )
 
-// What the system and other programs keep of the machine's memory: a part in so
-// many, and so much at least.
+// The system and other programs keep 1/systemPart of the machine's memory, systemBytes at least.
 const (
 	systemPart  = 4
 	systemBytes = 2 << 30
 )
 
-// shortContext is what a model is cut to at least, in tokens, where a longer one
-// does not fit and nobody asked for a length; contextStep is what lengths are
-// multiples of then. shortRequest is how long texts are for which there is room left
-// beside a whole context, see engine.Options.Short.
+// Lengths in tokens. A context that does not fit is cut, unless a person set its length: to a
+// multiple of contextStep, and to shortContext at least. Beside a whole context there is memory left
+// for texts of shortRequest, see engine.Options.Short.
 const (
 	shortContext = 4096
 	contextStep  = 1024
 	shortRequest = 4096
 )
 
-// roomFor returns how much of a machine's memory a model may take. Of a machine
-// whose memory is not known it is all that can be.
+// roomFor returns how much of a machine's memory models may take, in bytes. If the machine's memory
+// is not known, there is no limit.
 func roomFor(memory int64) int64 {
 	if memory <= 0 {
 		return math.MaxInt64
@@ -41,8 +39,8 @@ func roomFor(memory int64) int64 {
 	return max(0, memory-max(memory/systemPart, systemBytes))
 }
 
-// Room returns how much of this machine's memory models may take: what
-// checkpoints may is not for them.
+// Room returns how much of this machine's memory models may take, in bytes. What checkpoints may
+// take is not part of it.
 func (p *Pool) Room() int64 {
 	memory := p.MachineMemory()
 	if memory <= 0 {
@@ -51,23 +49,23 @@ func (p *Pool) Room() int64 {
 	return max(0, roomFor(memory)-p.CheckpointBytes())
 }
 
-// A demand is what a model takes once it is loaded and its context is full.
+// A demand is the memory that a model takes once it is loaded and its context is full.
 type demand struct {
-	weights int64 // bytes, its drafter's included
-	text    int64 // bytes, likewise
+	weights int64 // bytes, with those of its drafter
+	text    int64 // bytes of a whole context, likewise
 	context int   // tokens; 0 = the model's
 }
 
 func (d demand) bytes() int64 { return d.weights + d.text }
 
-// A loadable is what fit has to know of a model.
+// A loadable is what fit needs to know about a model.
 type loadable struct {
 	models.Footprint
 	drafter models.Footprint // zero if it has none
 	wide    bool             // both compute in float32
 }
 
-// demand returns what it takes with a context of so many tokens.
+// demand returns what the model takes with a context of so many tokens.
 func (m loadable) demand(context int) demand {
 	return demand{
 		weights: m.Weights(m.wide) + m.drafter.Weights(m.wide),
@@ -76,8 +74,8 @@ func (m loadable) demand(context int) demand {
 	}
 }
 
-// fit returns what a model takes with the context that was asked for, or, where
-// none was, with the longest that there is room for. ok says whether it fits.
+// fit returns what a model takes with the context that was asked for. If none was (0), it takes the
+// longest context that room allows. ok says whether the model fits.
 func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 	whole := m.ContextLength
 	if asked > 0 {
@@ -87,25 +85,25 @@ func fit(m loadable, asked int, room int64) (d demand, ok bool) {
 		return d, d.bytes() <= room
 	}
 	least := min(whole, shortContext)
-	// More than the shortest, but so that a step more would not fit beside so much.
+	// longest returns the longest context, the shortest at least, that fits beside so many bytes.
 	longest := func(beside int64) int {
 		n := sort.Search(whole/contextStep+1, func(n int) bool { return m.demand(n*contextStep).bytes()+beside > room }) - 1
 		return max(least, n*contextStep)
 	}
 	short := m.demand(shortRequest).text
 	context := longest(short)
-	if context > besideContext { // a small model may come beside it
-		context = max(besideContext, longest(short+room/besidePart))
+	if context > agentContext { // it leaves memory for a small model
+		context = max(agentContext, longest(short+room/neighbourPart))
 	}
 	d = m.demand(context)
 	return d, d.bytes() <= room
 }
 
-// MachineMemory is the machine's, in bytes; 0 if it is not known.
+// MachineMemory returns the machine's memory in bytes, 0 if it is not known.
 func (p *Pool) MachineMemory() int64 { return cmp.Or(p.opts.Memory, home.Memory()) }
 
-// Wire lets what a model may take stay in memory, see mlx.Scope.Wire. Where that
-// cannot be had all works, only slower after a pause.
+// Wire lets the memory of models stay resident, see mlx.Scope.Wire. Where the system does not allow
+// that, everything works, but slower after a pause.
 func (p *Pool) Wire(ctx context.Context) {
 	var limit int64
 	err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
@@ -119,9 +117,8 @@ func (p *Pool) Wire(ctx context.Context) {
 	p.log.Debug("memory may be wired", "bytes", limit)
 }
 
-// demand returns what a model would take if no other were in memory, as far as that can
-// be told before it is loaded. Error: CodeMemory if it does not fit, with the demand that
-// does not.
+// demand returns what a model would take if no other were in memory, as far as its files tell.
+// Error: CodeMemory if it does not fit, together with the demand.
 func (p *Pool) demand(ctx context.Context, row storage.Model) (demand, error) {
 	size, asked, err := p.sizeOf(ctx, row)
 	if err != nil {
@@ -130,14 +127,15 @@ func (p *Pool) demand(ctx context.Context, row storage.Model) (demand, error) {
 	return p.fitsAlone(row, size, asked)
 }
 
-// sizeOf returns what fit has to know of a model, and the context that was asked for.
+// sizeOf returns what fit needs to know about a model, and the context that was asked for, in
+// tokens.
 func (p *Pool) sizeOf(ctx context.Context, row storage.Model) (size loadable, asked int, err error) {
 	if asked, err = p.askedContext(ctx, row); err != nil {
 		return size, asked, err
 	}
 	drafter := ""
 	if choice, err := p.drafterChoice(ctx, row); err == nil {
-		// A drafter that cannot be used costs nothing: the model is served without.
+		// A drafter that cannot be used takes no memory: the model is served without it.
 		drafter, _ = p.drafterSource(row, choice)
 	}
 	if size, err = p.measure(row, drafter); err != nil {
@@ -146,18 +144,18 @@ func (p *Pool) sizeOf(ctx context.Context, row storage.Model) (size loadable, as
 	return size, asked, nil
 }
 
-// fitsAlone is fit for a model with all the room to itself. Error: CodeMemory.
+// fitsAlone is fit for a model that has the whole memory to itself. Error: CodeMemory.
 func (p *Pool) fitsAlone(row storage.Model, size loadable, asked int) (demand, error) {
 	room := p.Room()
 	d, ok := fit(size, asked, room)
-	if ok || row.Source == storage.SourcePocket { // which is there so that something answers
+	if ok || row.Source == storage.SourcePocket { // it is served always, so that some model answers
 		return d, nil
 	}
-	return d, shortOfMemory(row.ID, d, asked > 0, room, p.MachineMemory(), p.CheckpointBytes())
+	return d, memoryError(row.ID, d, asked > 0, room, p.MachineMemory(), p.CheckpointBytes())
 }
 
-// measure reads the headers of a model and of its drafter's folder, which may be
-// empty. The drafter that is built in is as good as nothing.
+// measure reads the headers of a model and of its drafter's folder, which may be empty. The
+// built-in drafter is too small to count.
 func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 	f, err := models.Measure(row.Path)
 	m := loadable{Footprint: f, wide: p.computesWide()}
@@ -169,23 +167,24 @@ func (p *Pool) measure(row storage.Model, drafter string) (loadable, error) {
 	return m, err
 }
 
-// texts returns what a text takes of the memory by its length, and what the model and
-// a whole context do.
-func (m *Model) texts(d *Drafter) (text func(tokens int) int64, whole demand) {
+// textMemory returns a function from the length of a text in tokens to its memory in bytes, and the
+// demand of the model with its whole context. Both are zero if the files cannot be read.
+func (m *Model) textMemory(d *Drafter) (text func(tokens int) int64, whole demand) {
 	source := ""
 	if d != nil {
 		source = d.source
 	}
 	size, err := m.pool.measure(m.row, source)
 	if err != nil {
-		m.pool.log.Warn("what requests take of the memory is not known, so that as many as come are served at once", "model", m.row.ID, "error", err)
+		m.pool.log.Warn("the memory of requests is not known, so all of them are served at once", "model", m.row.ID, "error", err)
 		return nil, demand{}
 	}
 	whole = size.demand(cmp.Or(m.context, size.ContextLength))
 	return func(tokens int) int64 { return size.demand(tokens).text }, whole
 }
 
-// Memory implements server.Residents.
+// Memory returns what each registered model would need if it were alone in memory. It implements
+// server.Residents.
 func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	rows, err := p.db.Models(ctx)
 	if err != nil {
@@ -197,14 +196,14 @@ func (p *Pool) Memory(ctx context.Context) (control.Memory, error) {
 	}
 	for _, row := range rows {
 		d, err := p.demand(ctx, row)
-		if short := isShort(err); err == nil || short { // of one that cannot be loaded at all nothing is known
+		if short := isMemoryError(err); err == nil || short { // a model that cannot be loaded has no needs
 			out.Models = append(out.Models, control.ModelNeeds{ID: row.ID, Needs: control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}})
 		}
 	}
 	return out, nil
 }
 
-// Needs returns what the model in a folder would take of the memory if it were alone there.
+// Needs returns what the model in a folder would need if it were alone in memory.
 func (p *Pool) Needs(dir string) (control.Needs, error) {
 	size, err := models.Measure(dir)
 	if err != nil {
@@ -225,14 +224,14 @@ func (p *Pool) computesWide() bool {
 	return !p.thread.GPU()
 }
 
-// isShort reports whether a model does not fit the memory.
-func isShort(err error) bool {
+// isMemoryError reports whether a model does not fit the memory.
+func isMemoryError(err error) bool {
 	e, ok := errors.AsType[*control.Error](err)
 	return ok && e.Code == control.CodeMemory
 }
 
-// shortOfMemory tells why a model is not loaded, with the figures, and what to do.
-func shortOfMemory(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
+// memoryError says why a model is not loaded, with the figures, and what to do.
+func memoryError(id string, d demand, asked bool, room, memory, checkpoints int64) *control.Error {
 	beside := ""
 	if checkpoints > 0 {
 		beside = ", beside " + control.GiB.Of(checkpoints) + " for checkpoints"

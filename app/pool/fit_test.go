@@ -81,12 +81,12 @@ func TestFitLeavesRoom(t *testing.T) {
 	m := loadable{f, models.Footprint{}, true}
 	room := m.demand(100_000).bytes()
 	left := func(context int) int64 { return room - m.demand(context).bytes() - m.demand(shortRequest).text }
-	if d, ok := fit(m, 0, room); !ok || d.context <= besideContext || left(d.context) < room/besidePart || left(d.context+contextStep) >= room/besidePart {
+	if d, ok := fit(m, 0, room); !ok || d.context <= agentContext || left(d.context) < room/neighbourPart || left(d.context+contextStep) >= room/neighbourPart {
 		t.Errorf("cut to %d, which leaves %d of %d, %t", d.context, left(d.context), room, ok)
 	}
-	room = m.demand(besideContext+2*contextStep).bytes() + m.demand(shortRequest).text
-	if d, ok := fit(m, 0, room); !ok || d.context != besideContext {
-		t.Errorf("cut to %d, not %d, %t", d.context, besideContext, ok)
+	room = m.demand(agentContext+2*contextStep).bytes() + m.demand(shortRequest).text
+	if d, ok := fit(m, 0, room); !ok || d.context != agentContext {
+		t.Errorf("cut to %d, not %d, %t", d.context, agentContext, ok)
 	}
 	room = m.demand(200_000).bytes()
 	if d, ok := fit(m, 0, room); !ok || d.context != 200_000 {
@@ -135,9 +135,9 @@ func TestRoomOfRequests(t *testing.T) {
 	whole := f.Text(5*1024, true)
 	for _, c := range []struct{ left, want int64 }{{3 * whole, 3 * whole}, {whole / 2, whole}} {
 		a.pool.opts.Memory = 2<<30 + f.Weights(true) + c.left
-		text, needs := m.texts(nil)
+		text, needs := m.textMemory(nil)
 		m.needs = needs
-		room := a.pool.rooms([]*Model{m}, demand{})[0]
+		room := a.pool.textShares([]*Model{m}, demand{})[0]
 		if room != c.want || text(5*1024) != whole || text(1024) != f.Text(1024, true) {
 			t.Errorf("with %d bytes beside the weights: room for %d, want %d; a context takes %d, want %d", c.left, room, c.want, text(5*1024), whole)
 		}

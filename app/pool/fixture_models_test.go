@@ -17,7 +17,7 @@ import (
 
 // several starts an app that has room for so many of the tiny models with their whole
 // contexts. The first of the names is chosen.
-func several(t *testing.T, room float64, names ...string) *running {
+func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	t.Helper()
 	var dirs []string
 	for _, name := range names {
@@ -35,7 +35,7 @@ func several(t *testing.T, room float64, names ...string) *running {
 }
 
 // answers asks models for a completion, one after the other.
-func (r *running) answers(t *testing.T, ids ...string) {
+func (r *running) wantAnswers(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
 		if status, body := r.complete(t, id, "abc"); status != http.StatusOK {
@@ -46,7 +46,7 @@ func (r *running) answers(t *testing.T, ids ...string) {
 
 // refuses asks a model for a completion, which is to be refused with 409 in words that
 // have all of those.
-func (r *running) refuses(t *testing.T, id string, code control.Code, words ...string) {
+func (r *running) wantRefused(t *testing.T, id string, code control.Code, words ...string) {
 	t.Helper()
 	status, body := r.complete(t, id, "abc")
 	var got struct {
@@ -66,7 +66,7 @@ func (r *running) refuses(t *testing.T, id string, code control.Code, words ...s
 }
 
 // there compares what is in memory, in alphabetical order.
-func (r *running) there(t *testing.T, when, want string) {
+func (r *running) wantInMemory(t *testing.T, when, want string) {
 	t.Helper()
 	var ids []string
 	for _, l := range r.State().InMemory {
@@ -79,7 +79,7 @@ func (r *running) there(t *testing.T, when, want string) {
 }
 
 // rested has models lie idle for some time.
-func (r *running) rested(idle time.Duration, ids ...string) {
+func (r *running) setIdle(idle time.Duration, ids ...string) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	for _, id := range ids {
@@ -88,7 +88,7 @@ func (r *running) rested(idle time.Duration, ids ...string) {
 }
 
 // hold takes hold of a model, for its Release.
-func (r *running) hold(t *testing.T, id string) model.Model {
+func (r *running) acquire(t *testing.T, id string) model.Model {
 	t.Helper()
 	m, err := r.pool.Acquire(t.Context(), id)
 	if err != nil {

@@ -220,7 +220,7 @@ func (s shelf) AddModel(ctx context.Context, r control.AddRequest) (storage.Mode
 
 // RemoveModel takes a model out of memory and removes its row.
 func (s shelf) RemoveModel(ctx context.Context, id string) (bool, error) {
-	return s.pool.Without(ctx, id, func(ctx context.Context, row storage.Model) error { return s.db.RemoveModel(ctx, row.ID) })
+	return s.pool.RemoveModel(ctx, id, func(ctx context.Context, row storage.Model) error { return s.db.RemoveModel(ctx, row.ID) })
 }
 
 // noLibrary has no models on disk.

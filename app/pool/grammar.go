@@ -11,7 +11,7 @@ import (
 	"tandem/models"
 )
 
-// A Vocabulary is that of a model, made when the first grammar is asked for.
+// A Vocabulary is the vocabulary of a model for grammars. It is made for the first grammar.
 type Vocabulary struct {
 	mu   sync.Mutex
 	made *native.Vocabulary // nil before
@@ -22,7 +22,8 @@ func (m *Model) Matcher(ctx context.Context, g model.Grammar) (model.Matcher, er
 	return m.vocabulary.Matcher(ctx, m.bundle, m.row.ID, g)
 }
 
-// Matcher makes what holds one answer of a model to a grammar. id is the model's, for errors.
+// Matcher returns what holds one answer to a grammar; the caller closes it. id is the model's, for
+// errors. Error: CodeInvalid for a grammar that no answer can follow.
 func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id string, g model.Grammar) (model.Matcher, error) {
 	words, err := v.words(bundle, id)
 	if err != nil {
@@ -35,7 +36,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 	}
 	matcher, err := words.Matcher(ctx, grammars...)
 	if err == nil {
-		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // nothing can even begin
+		if err = matcher.Mask(make([]uint32, matcher.Words())); err != nil { // no text can begin
 			err = errors.Join(err, matcher.Close())
 		}
 	}
@@ -48,7 +49,7 @@ func (v *Vocabulary) Matcher(ctx context.Context, bundle *models.Bundle, id stri
 	return matcher, nil
 }
 
-// words returns the model's vocabulary.
+// words returns the vocabulary, made if needed.
 func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -69,7 +70,7 @@ func (v *Vocabulary) words(bundle *models.Bundle, id string) (*native.Vocabulary
 	return made, nil
 }
 
-// Close frees the vocabulary; matchers stay.
+// Close frees the vocabulary. Matchers stay valid.
 func (v *Vocabulary) Close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -7,32 +7,31 @@ import (
 	"time"
 )
 
-// idleStep is how often it is looked whether the models in memory are used, and about
-// as much as one look can add to the time that it was not: a machine that slept
-// was not idle.
+// idleStep is how often the pool looks whether models are used. One look adds at most two steps to
+// a model's idle time, so that sleep of the machine does not count.
 const idleStep = 10 * time.Second
 
-// idleness is for how long a model was not used, counted look by look.
-type idleness struct {
+// An idleTime is how long a model was not used, counted look by look.
+type idleTime struct {
 	uses int       // of the model, at the last look
 	last time.Time // look
 	sum  time.Duration
 }
 
-// idlenesses are those of the models in memory. One goroutine owns them.
-type idlenesses map[*Model]*idleness
+// idleTimes are the idle times of the models in memory. One goroutine owns them.
+type idleTimes map[*Model]*idleTime
 
-// of returns that of a model, which may be new.
-func (i idlenesses) of(m *Model) *idleness {
+// of returns the idle time of a model, which may be new.
+func (i idleTimes) of(m *Model) *idleTime {
 	if i[m] == nil {
-		i[m] = new(idleness)
+		i[m] = new(idleTime)
 	}
 	return i[m]
 }
 
-// look returns for how long a model was idle, which has been used so many times
-// and is in use now or not.
-func (i *idleness) look(now time.Time, uses int, busy bool) time.Duration {
+// observe returns how long a model was idle. uses counts its requests so far; busy says whether a
+// request holds it now.
+func (i *idleTime) observe(now time.Time, uses int, busy bool) time.Duration {
 	step := min(now.Sub(i.last), 2*idleStep)
 	if i.last.IsZero() || uses != i.uses || busy {
 		step, i.sum = 0, 0
@@ -42,9 +41,9 @@ func (i *idleness) look(now time.Time, uses int, busy bool) time.Duration {
 	return i.sum
 }
 
-// UnloadIdle frees models once they were idle for as long as is set, until ctx ends.
+// UnloadIdle unloads models that were idle for as long as the settings say, until ctx ends.
 func (p *Pool) UnloadIdle(ctx context.Context) {
-	idle := idlenesses{}
+	idle := idleTimes{}
 	tick := time.NewTicker(idleStep)
 	defer tick.Stop()
 	for {
@@ -58,16 +57,16 @@ func (p *Pool) UnloadIdle(ctx context.Context) {
 }
 
 // unloadIfIdle looks once.
-func (p *Pool) unloadIfIdle(ctx context.Context, idle idlenesses, now time.Time) {
+func (p *Pool) unloadIfIdle(ctx context.Context, idle idleTimes, now time.Time) {
 	limit := time.Duration(p.settings.Current().IdleUnloadMinutes) * time.Minute
 	if err := p.lock(ctx); err != nil {
 		return // there will be nothing to unload
 	}
 	defer p.mu.Unlock()
-	maps.DeleteFunc(idle, func(m *Model, _ *idleness) bool { return !slices.Contains(p.resident, m) })
+	maps.DeleteFunc(idle, func(m *Model, _ *idleTime) bool { return !slices.Contains(p.resident, m) })
 	var gone []*Model
 	for _, m := range p.resident {
-		was := idle.of(m).look(now, m.uses, m.users > 0)
+		was := idle.of(m).observe(now, m.uses, m.users > 0)
 		if limit == 0 || was < limit || m.own.KeepLoaded {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 // that jumps is no idle time.
 func TestIdleness(t *testing.T) {
 	one, two := &Model{}, &Model{}
-	all := idlenesses{}
+	all := idleTimes{}
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for n, c := range []struct {
 		after time.Duration
@@ -35,7 +35,7 @@ func TestIdleness(t *testing.T) {
 		{10 * time.Second, one, 2, false, 30 * time.Second}, // a longer look ago, but not as long as it takes to sleep
 	} {
 		now = now.Add(c.after)
-		if got := all.of(c.model).look(now, c.uses, c.busy); got != c.want {
+		if got := all.of(c.model).observe(now, c.uses, c.busy); got != c.want {
 			t.Errorf("look %d: idle for %v, want %v", n, got, c.want)
 		}
 	}
@@ -47,7 +47,7 @@ func TestIdleness(t *testing.T) {
 func TestIdleUnload(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	idle := idlenesses{}
+	idle := idleTimes{}
 	pass := func(d time.Duration) {
 		for end := now.Add(d); now.Before(end); {
 			now = now.Add(idleStep)

@@ -14,7 +14,7 @@ import (
 
 // Lend calls f on its own goroutine. The model stays in memory until f has returned; gone ends when it
 // is to leave the memory or to get another drafter. The caller holds the model.
-func (m *Model) Lend(f func(gone context.Context)) { m.trial.Go(func() { f(m.tried) }) }
+func (m *Model) Lend(f func(gone context.Context)) { m.borrowers.Go(func() { f(m.borrowed) }) }
 
 // Thread is the thread that the model's arrays belong to.
 func (m *Model) Thread() *mlx.Thread { return m.pool.thread }

@@ -12,10 +12,10 @@ import (
 	"tandem/storage"
 )
 
-// A loading model is being loaded.
+// A loading is a model that is being loaded.
 type loading struct {
 	id          string
-	needs       demand       // zero until it is known; guarded by app.mu
+	needs       demand       // zero until it is known; guarded by Pool.mu
 	done, total atomic.Int64 // bytes of weights
 }
 
@@ -23,15 +23,15 @@ func (c *loading) describe() *control.Loading {
 	return &control.Loading{ID: c.id, Done: c.done.Load(), Total: c.total.Load()}
 }
 
-// request says for whom a model is brought.
-type request struct {
-	users  int  // requests that hold it from then on: one, or none if it is loaded ahead of them, so that it is not in the way of another
-	choice bool // only if it is the choice
+// A loadRequest says for whom a model is taken or loaded.
+type loadRequest struct {
+	users  int  // requests that hold it from then on; 0 loads it ahead of requests, so that another model may still replace it
+	choice bool // errChanged if the model is no longer the choice
 }
 
-// getOrLoad takes the model in memory, or loads it: beside others, or in place of those
-// that have to go for it, which come back if it cannot be loaded. Error: errAnew.
-func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b request) (m *Model, err error) {
+// getOrLoad returns the model if it is in memory, and loads it otherwise: beside others, or in
+// place of models that leave for it. These come back if the load fails. Error: errChanged.
+func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b loadRequest) (m *Model, err error) {
 	if m, err = p.lookup(ctx, row, b); m != nil || err != nil {
 		return m, err
 	}
@@ -39,7 +39,7 @@ func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b request) (m *
 	progress, end := &loading{id: row.ID}, p.begin(false)
 	p.loading = progress
 	p.mu.Unlock()
-	// Deferred, so that not even a panic leaves the others waiting.
+	// This is deferred, so that other changes go on even after a panic.
 	var back []*Model
 	defer func() {
 		p.mu.Lock()
@@ -58,7 +58,7 @@ func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b request) (m *
 		}
 		end()
 	}()
-	// Who waited may have an old row. From here on none is removed: that is a change.
+	// The row may be old after a wait. No row is removed from here on: a removal is a change.
 	if now, err := p.db.Model(ctx, row.ID); err != nil || !sameFiles(now, row) {
 		return nil, errChanged
 	}
@@ -70,11 +70,11 @@ func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b request) (m *
 			return nil, InvalidModel(err)
 		}
 	}
-	need, gone, err := p.makeRoom(ctx, row, arrival{wins: chosen})
+	need, gone, err := p.makeRoom(ctx, row, arrival{isChoice: chosen})
 	if err != nil {
 		return nil, err
 	}
-	// The load goes on if this client leaves: the next one will want it.
+	// The load goes on if this client leaves: the next client will want the model.
 	m, err = p.load(row, need.context, progress)
 	switch {
 	case err == nil:
@@ -82,14 +82,14 @@ func (p *Pool) getOrLoad(ctx context.Context, row storage.Model, b request) (m *
 	case p.life.Err() != nil:
 		return nil, control.ErrDraining
 	default:
-		// What it was before is asked for by nobody.
+		// The earlier files of the same model are not loaded again: no name leads to them.
 		back = p.restore(slices.DeleteFunc(gone, func(m *Model) bool { return m.row.ID == row.ID }))
 	}
 	return m, err
 }
 
-// keepChoice stores that a model is the choice, if it is, now that it can be
-// loaded: one that cannot must not come back with the next start.
+// keepChoice stores that a model is the choice, if it is. It is called once the model is loaded: a
+// choice that cannot be loaded must not come back at the next start.
 func (p *Pool) keepChoice(ctx context.Context, id string) {
 	p.mu.Lock()
 	chosen := id == p.choice
@@ -97,13 +97,13 @@ func (p *Pool) keepChoice(ctx context.Context, id string) {
 	if !chosen {
 		return
 	}
-	// Also for a client that leaves at this moment.
+	// This is noted also for a client that leaves at this moment.
 	if err := p.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id); err != nil {
 		p.log.Warn("noting the choice", "model", id, "error", err)
 	}
 }
 
-// load loads a model, for which there is room with a context of so many tokens.
+// load loads a model with a context of so many tokens. The caller has made room for it.
 func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, error) {
 	start, lent := time.Now(), p.thread.Lent()
 	weights := WeightsKey(row.Path)
@@ -137,9 +137,9 @@ func (p *Pool) load(row storage.Model, length int, progress *loading) (*Model, e
 	}
 	m := &Model{pool: p, row: row, weights: weights, bundle: bundle, context: length, took: took, used: time.Now(), longest: longestToken(bundle.Tokenizer)}
 	if m.own, err = p.modelSettings(p.life, row.ID); err != nil {
-		p.log.Warn("what is set for a model cannot be read", "model", row.ID, "error", err)
+		p.log.Warn("the settings of a model cannot be read", "model", row.ID, "error", err)
 	}
-	m.listen()
+	m.detectDialect()
 	p.log.Info("model loaded", "model", row.ID, "ms", took.Milliseconds(), "dialect", m.dialect.Name())
 	m.startDrafting(d, reason)
 	return m, nil

@@ -21,37 +21,37 @@ import (
 	"tandem/storage"
 )
 
-// A Model model is in memory. It implements model.Model.
+// A Model is a model in memory. It implements model.Model.
 type Model struct {
 	pool       *Pool
 	row        storage.Model
-	weights    string // their key as they were loaded, see weightsKey
+	weights    string // WeightsKey at the load
 	bundle     *models.Bundle
 	Engine     *engine.Engine
 	store      *checkpoint.Store // of the engine; nil if there is none
-	context    int               // tokens of the engine's; 0 = the model's
-	key        string            // that its files are kept by
+	context    int               // tokens of the engine; 0 = the model's
+	key        string            // of the files of its checkpoints
 	took       time.Duration
 	longest    int        // bytes of the longest token
 	vocabulary Vocabulary // for grammars
 	dialect    *dialect.Dialect
 	special    []int32   // tokens whose text the dialect's parser needs
 	needs      demand    // of memory; zero if it is not known
-	users      int       // requests that hold it; guarded by app.mu
-	uses       int       // requests that ever held it; guarded by app.mu
-	used       time.Time // when one took it or let go of it last; guarded by app.mu
-	leaving    bool      // nobody new gets it, for it is to go; guarded by app.mu
+	users      int       // requests that hold it; guarded by Pool.mu
+	uses       int       // requests that ever held it; guarded by Pool.mu
+	used       time.Time // when a request last acquired or released it; guarded by Pool.mu
+	leaving    bool      // it is being evicted, and no new request gets it; guarded by Pool.mu
 
-	own      control.ModelSettings // guarded by app.mu
-	settings control.Settings      // of when the engine was started
+	own      control.ModelSettings // guarded by Pool.mu
+	settings control.Settings      // at the start of the engine
 
-	released chan struct{} // closed when nobody holds it any more; nil if nobody waits for that; guarded by app.mu
+	released chan struct{} // closed when no request holds it any more; nil if no change waits for that; guarded by Pool.mu
 
-	drafter   *Drafter        // nil if there is none
-	noDrafter string          // why there is none, if there should be
-	trial     sync.WaitGroup  // of what measures the model and stands back for requests
-	tried     context.Context // of that; ended by endTrial
-	endTrial  context.CancelFunc
+	drafter      *Drafter        // nil if there is none
+	noDrafter    string          // why there is none, if there should be
+	borrowers    sync.WaitGroup  // measurements, see Lend
+	borrowed     context.Context // of the measurements; ended by endBorrowing
+	endBorrowing context.CancelFunc
 }
 
 var (
@@ -60,8 +60,7 @@ var (
 	_ model.Reader    = (*Model)(nil)
 )
 
-// Close ends the engine and frees the weights, the drafter's first: it borrows
-// from the model.
+// Close ends the engine and frees the drafter, then the weights, from which the drafter borrows.
 func (m *Model) Close() error {
 	m.stopDrafting()
 	return errors.Join(m.drafter.Close(), m.vocabulary.Close(), m.bundle.Close(), m.pool.thread.Do(context.Background(), func(s *mlx.Scope) error {
@@ -70,6 +69,7 @@ func (m *Model) Close() error {
 	}))
 }
 
+// Describe returns what the state shows about the model.
 func (m *Model) Describe() *control.Loaded {
 	device := "cpu"
 	if m.pool.thread.GPU() {
@@ -92,7 +92,8 @@ func (m *Model) ID() string         { return m.row.ID }
 func (m *Model) Key() string        { return m.key }
 func (m *Model) ContextLength() int { return m.Engine.ContextLength() }
 
-// LongerContext implements model.Model.
+// LongerContext reports whether the user could set a context of so many tokens in place of a
+// shorter one. It implements model.Model.
 func (m *Model) LongerContext(tokens int) bool {
 	set, has := m.ownSettings().Context, m.ContextLength()
 	most := m.row.ContextLength
@@ -158,8 +159,9 @@ func (m *Model) Dialect() *dialect.Dialect { return m.dialect }
 // Special implements model.Model.
 func (m *Model) Special() []int32 { return m.special }
 
-// listen finds out how the model writes.
-func (m *Model) listen() {
+// detectDialect finds out how the model writes thoughts and calls, and the special tokens that its
+// parser needs.
+func (m *Model) detectDialect() {
 	tokens := m.bundle.Tokenizer
 	m.dialect = dialectOf(m.bundle.TemplateSource, tokens)
 	for _, text := range m.dialect.Special() {
@@ -194,11 +196,11 @@ func (m *Model) RenderChat(vars []byte) (string, error) {
 	return text, err
 }
 
-// maxTemplateText is engine/native's limit of what a template prints.
+// maxTemplateText is engine/native's limit of the text that a template prints, in bytes.
 const maxTemplateText = 4 << 20 // bytes
 
-// templateVars puts before the request's variables those that transformers
-// always passes; of two members by one name the later counts.
+// templateVars adds the variables that transformers always passes, in front of the request's. If
+// two members have one name, the later one counts.
 func (m *Model) templateVars(vars []byte) ([]byte, error) {
 	always := struct {
 		Tools     *struct{} `json:"tools"`

@@ -13,7 +13,7 @@ import (
 	"tandem/storage"
 )
 
-// modelSettings are what was set for a model.
+// modelSettings returns what a person set for a model.
 func (p *Pool) modelSettings(ctx context.Context, id string) (control.ModelSettings, error) {
 	set, err := p.db.ModelSettings(ctx, id)
 	if storage.IsNotFound(err) {
@@ -22,9 +22,10 @@ func (p *Pool) modelSettings(ctx context.Context, id string) (control.ModelSetti
 	return control.ModelSettings(set), err
 }
 
-// ModelSettings implements server.Residents.
+// ModelSettings returns what is set for a model, its defaults and its needs. It implements
+// server.Residents.
 func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSettingsState, error) {
-	row, err := p.named(ctx, id)
+	row, err := p.findModel(ctx, id)
 	if err != nil {
 		return control.ModelSettingsState{}, err
 	}
@@ -35,15 +36,15 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	if out.Drafter, err = p.drafterChoice(ctx, row); err != nil {
 		return out, err
 	}
-	if d, err := models.ReadDefaults(row.Path); err == nil { // otherwise its load tells what is wrong
+	if d, err := models.ReadDefaults(row.Path); err == nil { // if they cannot be read, the load says why
 		out.Defaults = control.SamplingDefaults{Temperature: d.Temperature, TopP: d.TopP, TopK: d.TopK, MinP: d.MinP, RepetitionPenalty: d.RepetitionPenalty}
 	}
 	d, err := p.demand(ctx, row)
-	if short := isShort(err); err == nil || short {
+	if short := isMemoryError(err); err == nil || short {
 		out.Needs = &control.Needs{Bytes: d.bytes(), Context: d.context, Fits: !short}
 	}
 	if cache := p.settings.Hub().CacheDir; cache != "" {
-		ids, _ := hub.List(cache) // what cannot be listed cannot be chosen
+		ids, _ := hub.List(cache) // a cache that cannot be read offers none
 		for _, id := range ids {
 			if strings.Contains(strings.ToLower(id), "-dflash") {
 				out.Drafters = append(out.Drafters, id)
@@ -59,9 +60,10 @@ func (p *Pool) ModelSettings(ctx context.Context, id string) (control.ModelSetti
 	return out, nil
 }
 
-// SetModelSettings implements server.Residents.
+// SetModelSettings stores what is set for a model, and returns its settings then. Error:
+// CodeInvalid for a context longer than the model's. It implements server.Residents.
 func (p *Pool) SetModelSettings(ctx context.Context, set control.ModelSettings) (control.ModelSettingsState, error) {
-	row, err := p.named(ctx, set.Model)
+	row, err := p.findModel(ctx, set.Model)
 	if err != nil {
 		return control.ModelSettingsState{}, err
 	}
@@ -77,15 +79,15 @@ func (p *Pool) SetModelSettings(ctx context.Context, set control.ModelSettings) 
 	if m := p.inMemory(row.ID); m != nil {
 		m.own = set
 	}
-	if p.changing != nil { // it may be about to come
+	if p.changing != nil { // it may be loading now
 		p.changing.set[row.ID] = set
 	}
 	p.mu.Unlock()
 	return p.ModelSettings(ctx, row.ID)
 }
 
-// named returns the row of a registered model; the alias means the choice.
-func (p *Pool) named(ctx context.Context, id string) (storage.Model, error) {
+// findModel returns the row of a registered model; the alias means the choice.
+func (p *Pool) findModel(ctx context.Context, id string) (storage.Model, error) {
 	if id == control.Alias {
 		id = p.Choice()
 	}
@@ -96,8 +98,8 @@ func (p *Pool) named(ctx context.Context, id string) (storage.Model, error) {
 	return row, nil
 }
 
-// askedContext is the context length that somebody chose for a model, 0 if nobody
-// did. What the program was told when it was started bounds it.
+// askedContext returns the context that a person set for a model, in tokens; 0 if none is set.
+// Options.ContextLength limits it, and stands in for it.
 func (p *Pool) askedContext(ctx context.Context, row storage.Model) (int, error) {
 	set, err := p.modelSettings(ctx, row.ID)
 	if err != nil || set.Context == nil {
@@ -106,7 +108,7 @@ func (p *Pool) askedContext(ctx context.Context, row storage.Model) (int, error)
 	return min(*set.Context, cmp.Or(p.opts.ContextLength, *set.Context)), nil
 }
 
-// ownSettings are the model's, as they are now.
+// ownSettings returns the model's settings as they are now.
 func (m *Model) ownSettings() control.ModelSettings {
 	m.pool.mu.Lock()
 	defer m.pool.mu.Unlock()
@@ -122,7 +124,7 @@ func (m *Model) Defaults() model.Defaults {
 	}
 }
 
-// speculate fills in how to decode where a request says nothing of it.
+// speculate fills in how to decode, where a request says nothing about it.
 func (m *Model) speculate(s engine.Speculation) engine.Speculation {
 	if s.Drafter != "" {
 		return s

@@ -98,7 +98,7 @@ func TestLongerContextFits(t *testing.T) {
 	if _, err := r.pool.SetModelSettings(t.Context(), control.ModelSettings{Model: "tiny", Context: new(512)}); err != nil {
 		t.Fatal(err)
 	}
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	m := r.pool.current()
 	for _, c := range []struct {
 		room         int64

@@ -8,10 +8,10 @@ import (
 	"tandem/storage"
 )
 
-// policies keeps in the database what engines learn of drafting.
+// policies keeps in the database what engines learn about drafting.
 type policies struct {
 	db      *storage.DB
-	sources map[string]string // of drafters by name: another one is learned anew
+	sources map[string]string // WeightsKey of drafters, by name: another drafter is learned again
 }
 
 var _ draft.Store = policies{}
@@ -29,7 +29,7 @@ func (p policies) LoadPolicy(k draft.Key) (*draft.State, error) {
 	return state, json.Unmarshal(row.State, state)
 }
 
-// drafter tells drafters of one kind apart.
+// drafter returns a name that differs between drafters of one kind.
 func (p policies) drafter(k draft.Key) string {
 	if source := p.sources[k.Drafter]; source != "" {
 		return k.Drafter + " " + source

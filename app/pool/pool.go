@@ -22,14 +22,14 @@ type Options struct {
 	Dtype         string // auto, float32 or checkpoint; empty = auto
 	Memory        int64  // of the machine, in bytes; 0 asks the system
 
-	// Speculation is the drafter of requests that do not name one: auto or none; empty = auto.
+	// Speculation is the drafter of requests that name none: auto or none; empty = auto.
 	Speculation string
 
-	// NoCheckpoints evaluates every prompt whole. Otherwise what requests computed is kept for
-	// those that begin alike, in memory and in the home folder.
+	// NoCheckpoints evaluates every prompt whole. Otherwise the state that a request computed is
+	// kept, in memory and in the home folder, for requests that begin alike.
 	NoCheckpoints bool
 
-	// Script says what is answered, in a program that tests clients.
+	// Script gives the answers, in a program that tests clients.
 	Script Script
 }
 
@@ -43,13 +43,13 @@ type Pool struct {
 	settings *settings.Store
 	life     context.Context   // ends when the process drains; a load ends with it, not with its request
 	engines  engine.Neighbours // of all models in memory
-	files    checkpoint.Folder // of checkpoints, likewise
-	patience time.Duration     // of a load with texts that are in its way, see lull
+	files    checkpoint.Folder // the files of checkpoints, of all models
+	patience time.Duration     // how long a load waits for texts, see waitForMemory
 
 	mu         sync.Mutex
 	choice     string   // model id
-	drafter    string   // that counts for the model drafterFor while this process runs
-	drafterFor string   // model id; empty = none any more
+	drafter    string   // set by UseDrafter for the model drafterFor, while this process runs
+	drafterFor string   // model id; empty = no model
 	resident   []*Model // the models in memory
 	loading    *loading // the model being loaded; nil if none
 	changing   *change  // nil if no change of what is in memory is in progress
@@ -65,20 +65,20 @@ func New(life context.Context, thread *mlx.Thread, db *storage.DB, dir *home.Hom
 	return &Pool{opts: o, log: log, home: dir, db: db, thread: thread, settings: set, life: life, patience: memoryPatience}
 }
 
-// State fills in what the pool knows: the models in memory, the one that is being loaded, the choice,
-// and the phase as far as it is the pool's.
+// State fills in what the pool knows: the models in memory, the model being loaded, the choice, and
+// the phase as far as the pool decides it.
 func (p *Pool) State(st *control.State) {
-	room := p.Room() // before p.mu, which nothing may hold for long
+	room := p.Room() // before p.mu, which is never held for long
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mem, foremost := p.thread.Memory(), p.current()
+	mem, current := p.thread.Memory(), p.current()
 	st.ActiveBytes, st.PeakBytes, st.Choice, st.Error = mem.Active, mem.Most, p.choice, p.failure
 	st.InMemory = []control.Loaded{}
 	for _, m := range p.resident {
 		shown := *m.Describe()
 		shown.InUse = m.users > 0
 		st.InMemory = append(st.InMemory, shown)
-		if m == foremost {
+		if m == current {
 			st.Loaded = &shown
 		}
 		if m.store != nil {
@@ -94,9 +94,9 @@ func (p *Pool) State(st *control.State) {
 	switch {
 	case p.draining:
 		st.Phase = control.PhaseDraining
-	case p.loading != nil && (foremost == nil || p.changing != nil && p.changing.choice || p.loading.id == p.choice):
-		st.Phase = control.PhaseLoading // who asks for the choice waits
-	case foremost != nil:
+	case p.loading != nil && (current == nil || p.changing != nil && p.changing.choice || p.loading.id == p.choice):
+		st.Phase = control.PhaseLoading // requests for the choice wait
+	case current != nil:
 		st.Phase = control.PhaseReady
 	case p.failure != "":
 		st.Phase = control.PhaseFailed

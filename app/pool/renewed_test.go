@@ -32,14 +32,14 @@ func (r *running) renew(t *testing.T, id string) {
 // the old ones.
 func TestRenewedModel(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "")
-	old := r.hold(t, "tiny")
+	old := r.acquire(t, "tiny")
 	r.renew(t, "tiny")
 	_, err := r.pool.Acquire(t.Context(), "tiny")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelBusy || !strings.Contains(e.Message, "has changed") {
 		t.Errorf("while it is in use: %v", err)
 	}
 	old.Release()
-	m := r.hold(t, "tiny")
+	m := r.acquire(t, "tiny")
 	defer m.Release()
 	if m == old {
 		t.Error("the earlier revision answers")
@@ -49,48 +49,48 @@ func TestRenewedModel(t *testing.T) {
 // TestRenewedWhereNoneComes: a model in memory takes its own place anew where requests
 // load no other.
 func TestRenewedWhereNoneComes(t *testing.T) {
-	r := several(t, 10, "one", "two")
-	r.answers(t, "one", "two")
+	r := startWithRoom(t, 10, "one", "two")
+	r.wantAnswers(t, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
 	r.renew(t, "two")
-	r.answers(t, "two")
-	r.there(t, "in the end", "one two")
+	r.wantAnswers(t, "two")
+	r.wantInMemory(t, "in the end", "one two")
 }
 
 // TestChangedMeanwhile: who waited with a row that no longer holds loads nothing by it.
 func TestChangedMeanwhile(t *testing.T) {
-	r := several(t, 10, "one", "two")
+	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.renew(t, "two")
-	if _, err := r.pool.getOrLoad(t.Context(), row, request{users: 1}); err != errChanged {
+	if _, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1}); err != errChanged {
 		t.Errorf("one that was renewed: %v", err)
 	}
 	if _, err := r.library.RemoveModel(t.Context(), "two"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.pool.getOrLoad(t.Context(), row, request{users: 1}); err != errChanged {
+	if _, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1}); err != errChanged {
 		t.Errorf("one that was removed: %v", err)
 	}
 	err = r.pool.switchTo(t.Context(), "two")
 	if e, ok := errors.AsType[*control.Error](err); !ok || e.Code != control.CodeModelNotFound {
 		t.Errorf("a switch to it: %v", err)
 	}
-	r.there(t, "in the end", "")
-	r.answers(t, "one")
+	r.wantInMemory(t, "in the end", "")
+	r.wantAnswers(t, "one")
 }
 
 // An outsider is a context that notes whether it is asked for its end while somebody holds
 // its lock and does not let go of it, as the database asks before it reads.
-type outsider struct {
+type lockProbe struct {
 	context.Context
 	pool *Pool
 	held *atomic.Bool
 }
 
-func (c outsider) Done() <-chan struct{} {
+func (c lockProbe) Done() <-chan struct{} {
 	for range 500 { // others have it for a moment
 		if c.pool.mu.TryLock() {
 			c.pool.mu.Unlock()
@@ -104,7 +104,7 @@ func (c outsider) Done() <-chan struct{} {
 
 // TestRegistryIsReadUnlocked: nobody waits for the lock while the database is read.
 func TestRegistryIsReadUnlocked(t *testing.T) {
-	r := several(t, 10, "one", "two")
+	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRegistryIsReadUnlocked(t *testing.T) {
 		work func(ctx context.Context) error
 	}{
 		{"a request", func(ctx context.Context) error {
-			m, err := r.pool.getOrLoad(ctx, row, request{users: 1})
+			m, err := r.pool.getOrLoad(ctx, row, loadRequest{users: 1})
 			if err == nil {
 				m.Release()
 			}
@@ -130,7 +130,7 @@ func TestRegistryIsReadUnlocked(t *testing.T) {
 			return err
 		}},
 	} {
-		ctx := outsider{t.Context(), r.pool, new(atomic.Bool)}
+		ctx := lockProbe{t.Context(), r.pool, new(atomic.Bool)}
 		if err := c.work(ctx); err != nil || ctx.held.Load() {
 			t.Errorf("%s: %v; it reads under the lock: %t", c.name, err, ctx.held.Load())
 		}
@@ -139,7 +139,7 @@ func TestRegistryIsReadUnlocked(t *testing.T) {
 
 // TestSetWhileItLoads: what is set for a model while it is loaded counts.
 func TestSetWhileItLoads(t *testing.T) {
-	r := several(t, 10, "one", "two")
+	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func TestSetWhileItLoads(t *testing.T) {
 // TestSetMeanwhile: what is set for a model while its drafter is loaded counts.
 func TestSetMeanwhile(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
-	r.answers(t, "tiny")
+	r.wantAnswers(t, "tiny")
 	thread, done := enginetest.Hold(t, r.thread), make(chan error, 1)
 	go func() {
 		_, err := r.pool.Drafter(t.Context(), control.DrafterRequest{Model: "tiny", Drafter: enginetest.TinyModel(t, "llama")})
@@ -214,13 +214,13 @@ func TestChangedWeights(t *testing.T) {
 
 // TestChangedWeightsInUse: where it still answers as a neighbour, that ends first.
 func TestChangedWeightsInUse(t *testing.T) {
-	r := several(t, 10, "one", "two")
-	r.answers(t, "one")
+	r := startWithRoom(t, 10, "one", "two")
+	r.wantAnswers(t, "one")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
 		t.Fatal(err)
 	}
-	old, err := r.pool.getOrLoad(t.Context(), row, request{users: 1})
+	old, err := r.pool.getOrLoad(t.Context(), row, loadRequest{users: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// inMemory returns the model of an id, nil if it is not in memory. The caller holds
-// a.mu.
+// inMemory returns the model of an id, nil if it is not in memory. The caller holds p.mu.
 func (p *Pool) inMemory(id string) *Model {
 	for _, m := range p.resident {
 		if m.row.ID == id {
@@ -16,8 +15,8 @@ func (p *Pool) inMemory(id string) *Model {
 	return nil
 }
 
-// current returns the model that is meant where one is: the choice if it is in
-// memory, else the one that was used last; nil if none is. The caller holds a.mu.
+// current returns the choice if it is in memory, else the model that was used last; nil if none is
+// in memory. The caller holds p.mu.
 func (p *Pool) current() *Model {
 	if m := p.inMemory(p.choice); m != nil {
 		return m
@@ -31,8 +30,8 @@ func (p *Pool) current() *Model {
 	return last
 }
 
-// usage returns how many requests hold a model, and how many ever held one of those
-// in memory. The caller holds a.mu.
+// usage returns how many requests hold a model now, and how many ever held one of the models in
+// memory. The caller holds p.mu.
 func (p *Pool) usage() (users, uses int) {
 	for _, m := range p.resident {
 		users += m.users
@@ -86,7 +85,7 @@ func (p *Pool) Close() error {
 	return closeAll(list)
 }
 
-// add adds models to those in memory, in a change. The caller holds a.mu.
+// add adds models to the list of those in memory, during a change. The caller holds p.mu.
 func (p *Pool) add(list ...*Model) {
 	for _, m := range list {
 		p.applySettings(m)
@@ -94,16 +93,16 @@ func (p *Pool) add(list ...*Model) {
 	}
 }
 
-// applySettings tells a model what was set for it in a change, in which it was not in memory: what
-// was set before it knows. The caller holds a.mu.
+// applySettings gives a model the settings that were set during the change that brings it in. The
+// model read the earlier ones itself. The caller holds p.mu.
 func (p *Pool) applySettings(m *Model) {
 	if own, ok := p.changing.set[m.row.ID]; ok {
 		m.own = own
 	}
 }
 
-// remove takes models out of the list of those in memory, which the caller frees. The
-// caller holds a.mu.
+// remove takes models off the list of those in memory. The caller frees them. The caller holds
+// p.mu.
 func (p *Pool) remove(list []*Model) {
 	p.resident = slices.DeleteFunc(p.resident, func(m *Model) bool { return slices.Contains(list, m) })
 }

@@ -17,21 +17,19 @@ import (
 	"tandem/engine"
 )
 
-// A Script is what models answer in a program that tests clients, so that it is the
-// protocol that is tested; all else is as ever: template, tokenizer, queue, limits,
-// stop texts and checkpoints. It is a list of cues, of which the first that knows a
-// prompt counts. Nil: what the model says.
+// A Script holds the answers of a program that tests clients. Template, tokenizer, queue, limits,
+// stop texts and checkpoints work as ever, so that the protocol is tested. The first cue that
+// matches a prompt counts. Without a script the model answers.
 type Script []Cue
 
 // A Cue is an answer to some prompts.
 type Cue struct {
-	// When finds something in the prompt's text, template and all.
+	// When is a regular expression over the prompt's text after the template.
 	When string `json:"when"`
-	// Say is the answer. Special tokens are written out, and $1 or ${name} is what
-	// When found.
+	// Say is the answer. Special tokens are written out. $1 and ${name} are groups of When.
 	Say  string `json:"say"`
 	Wait int    `json:"wait_ms"` // before the engine hears of the request
-	Pace int    `json:"pace_ms"` // behind each token
+	Pace int    `json:"pace_ms"` // after each token
 	Fail bool   `json:"fail"`    // with an error, instead of the end
 	Full int    `json:"full"`    // the queue is full so many times before each answer
 
@@ -39,7 +37,7 @@ type Cue struct {
 	asked *atomic.Int64
 }
 
-// full reports whether this request is one of those that find no place.
+// full reports whether the queue is full for this request.
 func (c Cue) full() bool { return (c.asked.Add(1)-1)%int64(c.Full+1) < int64(c.Full) }
 
 // ReadScript reads a list of cues in JSON.
@@ -60,7 +58,7 @@ func ReadScript(text []byte) (Script, error) {
 	return s, nil
 }
 
-// find returns the cue for a prompt, and what is to be said.
+// find returns the cue for a prompt, and the answer.
 func (s Script) find(prompt string) (Cue, string, bool) {
 	for _, c := range s {
 		if m := c.when.FindStringSubmatchIndex(prompt); m != nil {
@@ -99,7 +97,7 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 			panic(err) // the script is ours
 		}
 		config := m.bundle.Model.Config()
-		r.Grammar = &cued{ids: slices.Concat(r.Generated, ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
+		r.Grammar = &scriptMatcher{ids: slices.Concat(r.Generated, ids), ends: config.EOS, words: (config.VocabSize + 31) / 32, form: r.Grammar}
 		pause(ctx, cue.Wait)
 		for t, err := range m.Engine.Generate(ctx, r) {
 			if cue.Fail && t.Finish != "" {
@@ -113,16 +111,16 @@ func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine
 	}
 }
 
-// rest is what is still to be said behind the beginning of an answer. Where the
-// server ended a thought, it is what stands behind the thought.
+// rest returns what is left of say after the beginning of an answer. If the server ended a thought
+// early, that is the text after the thought.
 func rest(say, said string) string {
 	const end = "</think>"
-	if behind, ok := strings.CutPrefix(say, said); ok {
-		return behind
+	if left, ok := strings.CutPrefix(say, said); ok {
+		return left
 	}
-	_, behind, _ := strings.Cut(say, end)
+	_, left, _ := strings.Cut(say, end)
 	_, said, _ = strings.Cut(said, end)
-	return strings.TrimPrefix(behind, said)
+	return strings.TrimPrefix(left, said)
 }
 
 func pause(ctx context.Context, ms int) {
@@ -134,18 +132,18 @@ func pause(ctx context.Context, ms int) {
 	}
 }
 
-// cued is an engine.Matcher of one text. Where the request has a form of its own
-// that has no place for what the text has next, the form counts.
-type cued struct {
+// A scriptMatcher is an engine.Matcher of one text. If the request has a form that does not allow
+// the text's next token, the form counts.
+type scriptMatcher struct {
 	ids, ends []int32
 	at        int // of ids; past them the text is complete
 	words     int
 	form      engine.Matcher // nil if there is none
 }
 
-func (c *cued) Words() int { return c.words }
+func (c *scriptMatcher) Words() int { return c.words }
 
-func (c *cued) Mask(bits []uint32) error {
+func (c *scriptMatcher) Mask(bits []uint32) error {
 	next := c.ends
 	if c.at < len(c.ids) {
 		next = c.ids[c.at : c.at+1]
@@ -171,7 +169,7 @@ func (c *cued) Mask(bits []uint32) error {
 	return nil
 }
 
-func (c *cued) Accept(id int32) error {
+func (c *scriptMatcher) Accept(id int32) error {
 	c.at++
 	if c.form != nil {
 		return c.form.Accept(id)
@@ -179,7 +177,7 @@ func (c *cued) Accept(id int32) error {
 	return nil
 }
 
-func (c *cued) Rollback(n int) error {
+func (c *scriptMatcher) Rollback(n int) error {
 	c.at -= n
 	if c.form != nil {
 		return c.form.Rollback(n)
@@ -187,7 +185,7 @@ func (c *cued) Rollback(n int) error {
 	return nil
 }
 
-func (c *cued) Stopped() bool {
+func (c *scriptMatcher) Stopped() bool {
 	if c.form != nil {
 		return c.form.Stopped()
 	}

@@ -11,16 +11,17 @@ import (
 	"tandem/storage"
 )
 
-// Load implements server.Residents: it makes a model the choice. Requests for the one
-// before it end first, new ones wait for the new one, and if that cannot be loaded
-// the one before it goes on. Others in memory stay as far as there is room. One that is
-// in memory is loaded anew if its weights on disk have changed.
+// Load makes a model the choice and loads it. It implements server.Residents.
+//
+// Requests for the choice before it end first, and new requests wait for the new choice. If that
+// cannot be loaded, the choice before it goes on. Other models stay if there is memory for them. A
+// model in memory is loaded again if its weights on disk have changed.
 func (p *Pool) Load(ctx context.Context, id string) error {
 	row, err := p.db.Model(ctx, id)
 	if err != nil {
 		return NotRegistered(err, id)
 	}
-	if row.Source != storage.SourcePocket { // before anybody has to wait
+	if row.Source != storage.SourcePocket { // before any request has to wait
 		if _, err := models.Inspect(row.Path); err != nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -40,8 +41,8 @@ func (p *Pool) Load(ctx context.Context, id string) error {
 	return p.db.SetSetting(context.WithoutCancel(ctx), settingChoice, id)
 }
 
-// switchTo brings a model, with the weights that lie there now, in place of the choice,
-// and makes it the choice.
+// switchTo loads a model in place of the choice, from the files as they are now, and makes it the
+// choice.
 func (p *Pool) switchTo(ctx context.Context, id string) error {
 	row, err := p.lockFor(ctx, id)
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *Pool) switchTo(ctx context.Context, id string) error {
 	progress, end := &loading{id: row.ID}, p.begin(true)
 	p.loading = progress
 	p.mu.Unlock()
-	// Deferred, so that not even a panic leaves the others waiting.
+	// This is deferred, so that other changes go on even after a panic.
 	var came []*Model
 	defer func() {
 		p.mu.Lock()
@@ -69,7 +70,7 @@ func (p *Pool) switchTo(ctx context.Context, id string) error {
 		}
 		end()
 	}()
-	need, gone, err := p.makeRoom(ctx, row, arrival{wins: true, instead: old})
+	need, gone, err := p.makeRoom(ctx, row, arrival{isChoice: true, replaces: old})
 	if err != nil {
 		return err
 	}
@@ -91,13 +92,13 @@ func (p *Pool) switchTo(ctx context.Context, id string) error {
 	return &control.Error{Code: control.CodeModelInvalid, Err: err, Message: fmt.Sprintf("%s cannot be loaded, and %s goes on: %v", row.ID, old.row.ID, err)}
 }
 
-// restore loads again, with the contexts that they had, what left the memory for a model
-// that then could not be loaded: its room was kept, see vacate.
+// restore loads models again, with the contexts that they had, after the load for which they left
+// has failed. Their memory was kept, see evict.
 func (p *Pool) restore(gone []*Model) (came []*Model) {
 	for _, m := range gone {
-		back, err := p.load(m.row, m.context, p.announce(m.row.ID))
+		back, err := p.load(m.row, m.context, p.announceLoading(m.row.ID))
 		if err != nil {
-			p.log.Warn("a model that left the memory for another does not come back", "model", m.row.ID, "error", err)
+			p.log.Warn("a model that was unloaded for another cannot be loaded again", "model", m.row.ID, "error", err)
 			p.mu.Lock()
 			p.noteFailure(m.row.ID, err)
 			p.mu.Unlock()
@@ -109,29 +110,29 @@ func (p *Pool) restore(gone []*Model) (came []*Model) {
 	return came
 }
 
-// announce has another model be the one that is being loaded, in the room that is kept.
-func (p *Pool) announce(id string) *loading {
+// announceLoading makes another model the one that is being loaded, in the memory that is kept.
+func (p *Pool) announceLoading(id string) *loading {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.loading = &loading{id: id, needs: p.loading.needs}
 	return p.loading
 }
 
-// noteFailure keeps why the choice cannot be loaded, for the state, unless it is in
-// memory as it was before. The caller holds a.mu.
+// noteFailure keeps for the state why the choice cannot be loaded, unless an earlier one of its
+// name is in memory. The caller holds p.mu.
 func (p *Pool) noteFailure(id string, err error) {
 	if p.inMemory(id) == nil && p.choice == id {
 		p.failure = err.Error()
 	}
 }
 
-// waitUntilUnused waits until nobody holds a model. The caller holds a.mu, now and afterwards; a
-// change is in progress and the model is marked, so that nobody new takes it.
+// waitUntilUnused waits until no request holds a model. A change is in progress and the model is
+// marked as leaving, so that no new request gets it. The caller holds p.mu, now and afterwards.
 func (p *Pool) waitUntilUnused(ctx context.Context, m *Model) error {
 	for m.users > 0 {
 		released := make(chan struct{})
 		m.released = released
-		if err := unlocked(ctx, p, released); err != nil {
+		if err := waitUnlocked(ctx, p, released); err != nil {
 			return err
 		}
 	}

@@ -133,8 +133,8 @@ func TestFailedSwitch(t *testing.T) {
 
 // TestComesBackSeen: the state has the model that is being brought back.
 func TestComesBackSeen(t *testing.T) {
-	r := several(t, 2.5, "one", "two")
-	r.answers(t, "one", "two")
+	r := startWithRoom(t, 2.5, "one", "two")
+	r.wantAnswers(t, "one", "two")
 	r.pool.mu.Lock()
 	end, gone := r.pool.begin(false), []*Model{r.pool.inMemory("two")}
 	r.pool.loading = &loading{id: "three", needs: gone[0].needs}
@@ -155,7 +155,7 @@ func TestComesBackSeen(t *testing.T) {
 	r.pool.add(back...)
 	end()
 	r.pool.mu.Unlock()
-	r.there(t, "in the end", "one two")
+	r.wantInMemory(t, "in the end", "one two")
 }
 
 // TestSwitchGivenUp: a client that leaves while a switch waits for requests leaves

@@ -11,11 +11,11 @@ import (
 	"tandem/storage"
 )
 
-// A lastTokenizer is that of the model whose text was read last: they take a while
-// to load and tens of megabytes, and who reads one text reads the next.
+// A lastTokenizer keeps the tokenizer of the model whose text was read last. Tokenizers take a
+// while to load and tens of megabytes, and the next text is often of the same model.
 type lastTokenizer struct {
 	mu   sync.Mutex // held while one is loaded
-	of   string     // where it lies, and as of when
+	of   string     // its place, with the date of the file
 	last *tokenizer.Tokenizer
 }
 
@@ -38,7 +38,7 @@ func (p *Pool) Tokenizer(ctx context.Context, id string) (*tokenizer.Tokenizer, 
 	if row.Source == storage.SourcePocket {
 		of, load = row.Source, models.LoadPocketTokenizer
 	} else if info, err := os.Stat(filepath.Join(row.Path, "tokenizer.json")); err == nil {
-		of += info.ModTime().String() // another may lie there now
+		of += info.ModTime().String() // the file may be another one now
 	}
 	if of != l.of {
 		t, err := load()

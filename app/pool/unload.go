@@ -10,10 +10,11 @@ import (
 	"tandem/storage"
 )
 
-// Unload implements server.Residents.
+// Unload frees the model of an id, or all models if id is empty. It frees none while requests hold
+// one of them: CodeModelBusy. It implements server.Residents.
 func (p *Pool) Unload(ctx context.Context, id string) error {
 	if id != "" {
-		row, err := p.named(ctx, id)
+		row, err := p.findModel(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -40,11 +41,11 @@ func (p *Pool) Unload(ctx context.Context, id string) error {
 	return p.change(func() error { return closeAll(list) })
 }
 
-// Without takes a model out of memory and calls remove, which deletes it for good. It waits for
-// changes in progress; no model is loaded until it returns. If the model was the choice, the pocket
-// model becomes the choice. A client that leaves does not end it half way: rows without files would
-// stay. wasInMemory says whether the model was in memory. Error: CodeModelBusy while requests hold it.
-func (p *Pool) Without(ctx context.Context, id string, remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
+// RemoveModel takes a model out of memory and calls remove with its row, in one change. A removed
+// choice is followed by the pocket model. A client that leaves does not end the removal half way:
+// rows without files would stay. wasInMemory says whether the model was in memory. Error:
+// CodeModelBusy while requests hold it.
+func (p *Pool) RemoveModel(ctx context.Context, id string, remove func(context.Context, storage.Model) error) (wasInMemory bool, err error) {
 	row, err := p.lockFor(ctx, id)
 	if err != nil {
 		return false, err
@@ -77,9 +78,9 @@ func (p *Pool) Without(ctx context.Context, id string, remove func(context.Conte
 	return idle != nil, err
 }
 
-// Emptied calls remove while no engine has anything of a text that could be
-// restored. No model comes or goes meanwhile.
-func (p *Pool) Emptied(ctx context.Context, remove func() error) error {
+// Forget calls remove at a moment when no engine holds anything from which a text could be
+// restored. No change of what is in memory happens meanwhile.
+func (p *Pool) Forget(ctx context.Context, remove func() error) error {
 	if err := p.lockSettled(ctx); err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (p *Pool) Emptied(ctx context.Context, remove func() error) error {
 	return p.change(remove)
 }
 
-// closeAll frees models that nobody has any more.
+// closeAll frees models that are off the list and that no request holds.
 func closeAll(list []*Model) error {
 	var errs []error
 	for _, m := range list {

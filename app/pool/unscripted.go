@@ -9,7 +9,7 @@ import (
 	"tandem/engine"
 )
 
-// A Script is empty but in a program that tests clients.
+// A Script is empty, except in a program that tests clients.
 type Script struct{}
 
 func (m *Model) generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Token, error] {
