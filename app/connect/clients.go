@@ -20,7 +20,8 @@ type offer struct {
 func (o offer) root() string { return strings.TrimSuffix(o.base, "/v1") }
 
 // A client is a program that can use the endpoint. The forms of its settings are from the program's
-// own pages, late 2026. Its context is what these pages advise, or the pages of other local servers.
+// own pages, late 2026. Its context is what these pages advise, or the pages of other local
+// servers.
 type client struct {
 	id, name string
 	where    string // a sentence: where the text goes

@@ -145,9 +145,9 @@ func readStart(path string, most int64) (string, error) {
 // quoted returns a path as one word of a shell.
 func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
-// WriteConnection writes the file of the client with that id, and returns its new state. The file is
-// replaced completely or not at all; a valid key in it stays. Errors: CodeInvalid for an id without a
-// file, CodeFolder if the file cannot be written.
+// WriteConnection writes the file of the client with that id, and returns its new state. The file
+// is replaced completely or not at all; a valid key in it stays. Errors: CodeInvalid for an id
+// without a file, CodeFolder if the file cannot be written.
 func (n *Connections) WriteConnection(ctx context.Context, id string) (control.Connection, error) {
 	_, o, err := n.offer(ctx)
 	if err != nil {

@@ -87,7 +87,8 @@ func at(v any, path ...string) any {
 	return v
 }
 
-// Each client's text has the form that the client reads, and names the endpoint, the model and the key.
+// Each client's text has the form that the client reads, and names the endpoint, the model and the
+// key.
 func TestEachClientReadsItsText(t *testing.T) {
 	parseJSON := func(text string) (v any, err error) { err = json.Unmarshal([]byte(text), &v); return v, err }
 	parseYAML := func(text string) (v any, err error) { err = yaml.Unmarshal([]byte(text), &v); return v, err }
@@ -96,7 +97,7 @@ func TestEachClientReadsItsText(t *testing.T) {
 		_, err := toml.Decode(text, &v)
 		return v, err
 	}
-	// What is between quotes behind a word, and what an assignment gives.
+	// A word with the quoted text after it, or a name with its value.
 	find := func(pattern string) func(text string) (any, error) {
 		return func(text string) (any, error) {
 			v := map[string]any{}
@@ -241,7 +242,8 @@ func TestFilesAreWrittenBelowTheHomeFolder(t *testing.T) {
 	}
 }
 
-// A key that a person filled in does not make a file stale, and stays when the file is written again.
+// A key that a person filled in does not make a file stale, and stays when the file is written
+// again.
 func TestFilledInKeyStays(t *testing.T) {
 	a := open(t, t.TempDir())
 	key, err := a.keys.AddKey(t.Context(), control.KeyRequest{Name: "aider"})
@@ -302,12 +304,12 @@ func TestFilledInKeyStays(t *testing.T) {
 		}
 		return slices.ContainsFunc(all.Connections, func(c control.Connection) bool { return c.ID == "aider" && c.Written == control.WrittenStale })
 	}
-	// It stays where none is asked for any more, as nobody can be told it again.
+	// The key stays where none is required any more, since it is shown only once.
 	set("false")
 	if text := again(); stale() || strings.Count(text, key.Secret) != 1 {
 		t.Errorf("without the need of a key it is stale %t, and has\n%s", stale(), text)
 	}
-	// One that was deleted is no key.
+	// A deleted key does not stay.
 	if err := a.keys.DeleteKey(t.Context(), key.Key.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +322,8 @@ func TestFilledInKeyStays(t *testing.T) {
 }
 
 // Zed refuses a model that lacks a number or an ability without a default. It ignores names that it
-// does not know; such a name is then our mistake. Names and kinds are from its settings of late 2026.
+// does not know; such a name is then our mistake. Names and kinds are from its settings of late
+// 2026.
 func TestZedFindsEveryFieldItNeeds(t *testing.T) {
 	type abilities struct {
 		Tools             *bool `json:"tools"`

@@ -121,7 +121,7 @@ func (e *Endpoint) Address() string {
 
 // Move serves TCP at another place; requests that came in before end as they end. Error:
 // *TakenError, which names the owner. If nothing is open after an error, Describe says why: about
-// the port that is set, not about another that somebody tried since. HasTCP must hold.
+// the port that is set, not about another port that was tried since. HasTCP must hold.
 func (e *Endpoint) Move(ctx context.Context, to Place) error {
 	tcp := e.listening()
 	err := tcp.move(to)
@@ -149,8 +149,8 @@ func (e *Endpoint) Move(ctx context.Context, to Place) error {
 }
 
 // MovesWithNetwork reports whether a change of network access opens the listeners again. It does
-// for those that are closed too, except where another program has the port: then they open as they
-// are set once somebody tries again.
+// for those that are closed too, except where another program has the port: then they open as
+// they are set at the next attempt.
 func (e *Endpoint) MovesWithNetwork() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

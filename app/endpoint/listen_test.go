@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// another holds a port in both families, as another program would, until the
-// test ends or it is closed.
+// another holds a port in both address families, as another program would, until the test ends or
+// until close.
 type another struct {
 	port int
 	list []net.Listener
@@ -26,7 +26,7 @@ func holdPort(t *testing.T, port int) *another {
 	}
 	o := &another{list[0].Addr().(*net.TCPAddr).Port, list}
 	t.Cleanup(o.close)
-	for _, l := range list { // who asks what this is hears at once that it says nothing
+	for _, l := range list { // a program that asks what this is gets an end at once
 		go func() {
 			for c, err := l.Accept(); err == nil; c, err = l.Accept() {
 				c.Close()

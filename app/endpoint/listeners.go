@@ -30,7 +30,7 @@ type listeners struct {
 	failed  func(error)     // told why a listener ended by itself
 
 	mu      sync.Mutex
-	at      Place // where they are open, or where somebody asked for them last
+	at      Place // where they are open, or where they were asked for last
 	open    []accepting
 	former  []*http.Server // of listeners that were retired, with their connections
 	stopped bool

@@ -10,8 +10,9 @@ import (
 	"tandem/storage"
 )
 
-// What is asked for is written although its client leaves, here and below: a window
-// sends the last words of an answer as it goes.
+// Writes here do not end with their client: a window sends the last words of an answer as it
+// closes.
+
 // settingChats names the setting that says whether chats are kept; they are
 // unless it is keepNone.
 const (
@@ -28,7 +29,7 @@ func (h *History) keepsChats(ctx context.Context) (bool, error) {
 	return v != keepNone, err
 }
 
-// KeepChats implements server.Chats.
+// KeepChats sets whether new chats are kept. It implements server.Chats.
 func (h *History) KeepChats(ctx context.Context, keep bool) error {
 	value := "all"
 	if !keep {
@@ -37,7 +38,7 @@ func (h *History) KeepChats(ctx context.Context, keep bool) error {
 	return h.db.SetSetting(context.WithoutCancel(ctx), settingChats, value)
 }
 
-// Chats implements server.Chats.
+// Chats returns a page of chats, and whether chats are kept. It implements server.Chats.
 func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatList, error) {
 	var list control.ChatList
 	keep, err := h.keepsChats(ctx)
@@ -56,7 +57,7 @@ func (h *History) Chats(ctx context.Context, q control.ChatQuery) (control.ChatL
 	return list, err
 }
 
-// Chat implements server.Chats.
+// Chat returns a chat with its messages. It implements server.Chats.
 func (h *History) Chat(ctx context.Context, id int64) (control.WholeChat, error) {
 	var whole control.WholeChat
 	c, err := h.db.Chat(ctx, id)
@@ -71,7 +72,7 @@ func (h *History) Chat(ctx context.Context, id int64) (control.WholeChat, error)
 	return whole, err
 }
 
-// AddChat implements server.Chats.
+// AddChat stores a chat. Error: CodeNotKept if chats are not kept. It implements server.Chats.
 func (h *History) AddChat(ctx context.Context, c control.Chat) (control.Chat, error) {
 	keep, err := h.keepsChats(context.WithoutCancel(ctx))
 	if err != nil {
@@ -90,7 +91,8 @@ func (h *History) ChangeChat(ctx context.Context, id int64, change control.ChatC
 	return control.Chat(row), chatError(err)
 }
 
-// AddMessage implements server.Chats. A chat that is there goes on being kept.
+// AddMessage adds a message to a chat, even if new chats are no longer kept. It implements
+// server.Chats.
 func (h *History) AddMessage(ctx context.Context, m control.Message) (control.Message, error) {
 	row, err := h.db.AddMessage(context.WithoutCancel(ctx), storage.Message(m))
 	return control.Message(row), chatError(err)
@@ -102,14 +104,14 @@ func (h *History) ChangeMessage(ctx context.Context, chat, id int64, change cont
 	return control.Message(row), chatError(err)
 }
 
-// chatError tells the client what the database refuses.
+// chatError returns an error of the database as a client is told of it.
 func chatError(err error) error {
 	e, ok := errors.AsType[*storage.Error](err)
 	if !ok {
 		return err
 	}
 	if e.Code == storage.ReadOnly {
-		return copiesError(err)
+		return readOnlyError(err)
 	}
 	code := map[storage.Code]control.Code{storage.NotFound: control.CodeNoChat, storage.Invalid: control.CodeInvalid, storage.Conflict: control.CodeInvalid}[e.Code]
 	if code == "" {

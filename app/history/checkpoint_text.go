@@ -6,11 +6,11 @@ import (
 	"tandem/app/control"
 )
 
-// textEnd is how many tokens of a checkpoint's text are shown, unless all are asked
-// for.
+// textEnd is how many tokens at the end of a checkpoint's text are shown, unless all are asked for.
 const textEnd = 200
 
-// Checkpoint implements server.Checkpoints.
+// Checkpoint returns a checkpoint with the end of its text, or with all of it. Without a tokenizer
+// the text is empty. It implements server.Checkpoints.
 func (h *History) Checkpoint(ctx context.Context, name string, whole bool) (control.Checkpoint, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {

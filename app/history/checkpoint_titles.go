@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	titleTokens = 16 << 10 // at the end of a text, that a title is looked for in
-	codeTokens  = 2 << 10  // likewise, where it is no chat
+	titleTokens = 16 << 10 // at the end of a text, searched for a title
+	codeTokens  = 2 << 10  // likewise, if the text is no chat
 	endTokens   = 2 * endRunes
 	titleRunes  = 80     // of a title, at most
-	endRunes    = 60     // of the last words, at most
-	mostTitles  = 10_000 // that are remembered
+	endRunes    = 60     // of the last words at most
+	mostTitles  = 10_000 // remembered at most
 )
 
-// titles are what the texts of checkpoints are called, by their ids. A file's text
-// does not change, and finding its title reads the file.
+// titles remembers the titles of checkpoints, by id. A file's text does not change, and finding its
+// title reads the file.
 type titles struct {
 	mu sync.Mutex
 	of map[string]control.CheckpointTitle
@@ -46,8 +46,8 @@ func (t *titles) set(title control.CheckpointTitle) {
 	t.of[title.ID] = title
 }
 
-// withOrigins says of checkpoints whose they are and what they are about, as far as
-// that is known without their files.
+// withOrigins adds to checkpoints their clients and titles, as far as these are known without
+// reading files.
 func (h *History) withOrigins(ctx context.Context, list []control.Checkpoint) ([]control.Checkpoint, error) {
 	ids := make([]string, len(list))
 	for i, c := range list {
@@ -64,8 +64,8 @@ func (h *History) withOrigins(ctx context.Context, list []control.Checkpoint) ([
 	return list, nil
 }
 
-// CheckpointTitles implements server.Checkpoints. What cannot be read has none: its model
-// may be gone, or its file.
+// CheckpointTitles returns the titles of checkpoints. A checkpoint that cannot be read has none:
+// its model or its file may be gone. It implements server.Checkpoints.
 func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control.CheckpointTitle, error) {
 	var rows []storage.Checkpoint
 	for _, id := range ids {
@@ -78,7 +78,7 @@ func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control
 		}
 		rows = append(rows, row)
 	}
-	// One tokenizer is kept: those of a model come in a row.
+	// One tokenizer is kept, so the checkpoints of one model come in a row.
 	slices.SortStableFunc(rows, func(a, b storage.Checkpoint) int { return cmp.Compare(a.Model, b.Model) })
 	list := []control.CheckpointTitle{}
 	unread := "" // the last model without a tokenizer
@@ -104,8 +104,8 @@ func (h *History) CheckpointTitles(ctx context.Context, ids []string) ([]control
 	return list, nil
 }
 
-// readTitle makes the title of a checkpoint's text, which names none if there is no
-// text.
+// readTitle returns the title of a checkpoint's text, the zero title if the text cannot be read or
+// is empty.
 func (h *History) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) control.CheckpointTitle {
 	text, err := h.readText(row)
 	if err != nil {
@@ -120,10 +120,10 @@ func (h *History) readTitle(row storage.Checkpoint, t *tokenizer.Tokenizer) cont
 	return control.CheckpointTitle{ID: row.ID, Title: title, Ends: ends}
 }
 
-// marks are what models write between messages, with who speaks.
+// marks are what models write between messages, with the speaker.
 var marks = regexp.MustCompile(`<\|(?:im_start|start|channel)\|>\w*|<start_of_turn>\w*|<end_of_turn>|<\|start_header_id\|>\w*|<\|\w+\|>|<｜[^<>｜]+｜>|\[/?INST\]|</s>`)
 
-// lastWords returns what a text ends with, on one line and without marks.
+// lastWords returns the end of a text, on one line and without marks.
 func lastWords(text string) string {
 	line := []rune(oneLine(marks.ReplaceAllString(text, " ")))
 	if len(line) <= endRunes {
@@ -136,9 +136,9 @@ func lastWords(text string) string {
 	return "…" + string(line)
 }
 
-// textTitle makes a title of a text: of a chat the first words of what a person
-// said last, of others the last line that is not indented, where in code something
-// begins, or any with a word in it. ending is the end of the text without special
+// textTitle returns a title for a text. A chat is named by the first words of a person's last
+// message. Another text is named by its last line that is not indented, where in code a declaration
+// begins, or else by its last line with a word. ending is the end of the text without special
 // tokens.
 func textTitle(text, ending string) string {
 	for {
@@ -157,8 +157,8 @@ func textTitle(text, ending string) string {
 	return cmp.Or(firstWords(outer), firstWords(lines))
 }
 
-// turns are how models write what a person says: what stands before it and behind.
-var turns = []struct{ before, behind string }{
+// turns are the texts that models write before and after a person's message.
+var turns = []struct{ before, after string }{
 	{"<|im_start|>user\n", "<|im_end|>"},                               // Qwen and many others
 	{"<start_of_turn>user\n", "<end_of_turn>"},                         // Gemma
 	{"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},     // Llama 3
@@ -169,14 +169,13 @@ var turns = []struct{ before, behind string }{
 	{"<|START_OF_TURN_TOKEN|><|USER_TOKEN|>", "<|END_OF_TURN_TOKEN|>"}, // Command
 }
 
-// lastSaid returns what a person said last in the text of a chat, and the text
-// before it.
+// lastSaid returns a person's last message in the text of a chat, and the text before it.
 func lastSaid(text string) (said, before string, ok bool) {
 	at := -1
 	for _, t := range turns {
 		if i := strings.LastIndex(text, t.before); i > at {
 			at = i
-			said, _, _ = strings.Cut(text[i+len(t.before):], t.behind)
+			said, _, _ = strings.Cut(text[i+len(t.before):], t.after)
 		}
 	}
 	if at < 0 {
@@ -185,16 +184,16 @@ func lastSaid(text string) (said, before string, ok bool) {
 	return strings.TrimSpace(said), text[:at], true
 }
 
-// tagLine is a line that only begins or ends something, as some editors put around
-// what a person says.
+// tagLine is a line with a tag only, as some editors put around a person's message.
 var tagLine = regexp.MustCompile(`^<[^<>]*>$`)
 
-// oneLine returns a text with one space wherever it has some or begins a line.
+// oneLine returns a text with one space in place of each run of spaces, line ends and control
+// characters.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// firstWords returns the first line that says something, cut to a title.
+// firstWords returns the first line with a letter or a number, cut to a title.
 func firstWords(lines []string) string {
 	for _, line := range lines {
 		line = oneLine(line)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestTextTitle(t *testing.T) {
+func TestTitleIsAPersonsLastMessageOrTheLastDeclaration(t *testing.T) {
 	long := strings.Repeat("wörd ", 40)
 	for _, c := range []struct{ name, text, ending, want string }{
 		{"what was said last", "<|im_start|>user\nWrite Contains.<|im_end|>\n<|im_start|>assistant\nHere.<|im_end|>\n<|im_start|>user\n\n  Now   Index.\nPlease.<|im_end|>\n<|im_start|>assistant\nfunc", "", "Now Index."},
@@ -31,7 +31,7 @@ func TestTextTitle(t *testing.T) {
 	}
 }
 
-func TestLastWords(t *testing.T) {
+func TestLastWordsAreOneLineWithoutMarks(t *testing.T) {
 	long := strings.Repeat("wörd ", 40)
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
@@ -49,7 +49,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// FuzzTextTitle: whatever a text has, its title is one short line.
+// The title of any text is one short line.
 func FuzzTextTitle(f *testing.F) {
 	f.Add("<|im_start|>user\n<tool_response><|im_start|>user\n", "[INST]\n}")
 	f.Fuzz(func(t *testing.T, text, ending string) {

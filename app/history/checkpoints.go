@@ -14,10 +14,11 @@ import (
 	"tandem/storage"
 )
 
-// durable is how long a file takes at most until it is on disk.
+// durable is the longest time until a file is on disk.
 const durable = 2 * time.Second
 
-// Checkpoints implements server.Checkpoints.
+// Checkpoints returns a page of checkpoints, leaving out those whose files are gone. It implements
+// server.Checkpoints.
 func (h *History) Checkpoints(ctx context.Context, q control.CheckpointQuery) (control.CheckpointList, error) {
 	if q.Model == control.Alias {
 		q.Model = h.pool.Choice()
@@ -29,7 +30,7 @@ func (h *History) Checkpoints(ctx context.Context, q control.CheckpointQuery) (c
 	if err != nil {
 		return control.CheckpointList{}, err
 	}
-	if page.Count == 0 && q.Model != "" { // one that was removed may have left some
+	if page.Count == 0 && q.Model != "" { // a removed model may have left checkpoints
 		if _, err := h.db.Model(ctx, q.Model); err != nil {
 			return control.CheckpointList{}, pool.NotRegistered(err, q.Model)
 		}
@@ -45,6 +46,7 @@ func (h *History) Checkpoints(ctx context.Context, q control.CheckpointQuery) (c
 	return list, err
 }
 
+// CheckpointPath returns the file of a checkpoint.
 func (h *History) CheckpointPath(id string) string {
 	return checkpoint.FilePath(h.home.Path(pool.CheckpointFolder), id)
 }
@@ -53,8 +55,8 @@ func describeCheckpoint(c storage.Checkpoint) control.Checkpoint {
 	return control.Checkpoint{CheckpointRecord: control.CheckpointRecord(c)}
 }
 
-// findCheckpoint returns the row of an id or a name, once it has been written if
-// that is about to be.
+// findCheckpoint returns the row of an id or a name. It waits for a checkpoint that is being
+// written. Error: CodeNoCheckpoint.
 func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Checkpoint, error) {
 	busy, deadline := true, time.Now().Add(durable)
 	c, err := h.db.Checkpoint(ctx, name)
@@ -71,7 +73,7 @@ func (h *History) findCheckpoint(ctx context.Context, name string) (storage.Chec
 	return c, err
 }
 
-// CheckpointText implements server.Texts.
+// CheckpointText returns a checkpoint with its tokens. It implements server.Texts.
 func (h *History) CheckpointText(ctx context.Context, name string) (control.Checkpoint, []int32, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
@@ -81,7 +83,7 @@ func (h *History) CheckpointText(ctx context.Context, name string) (control.Chec
 	return describeCheckpoint(row), text, err
 }
 
-// readText returns the tokens of a checkpoint.
+// readText returns the tokens of a checkpoint. Error: CodeNotKept.
 func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
 	text, err := checkpoint.ReadText(h.CheckpointPath(row.ID))
 	if err != nil {
@@ -90,7 +92,8 @@ func (h *History) readText(row storage.Checkpoint) ([]int32, error) {
 	return text, nil
 }
 
-// ChangeCheckpoint implements server.Checkpoints.
+// ChangeCheckpoint names, pins or unpins a checkpoint. Error: CodeInvalid for a name that another
+// one has. It implements server.Checkpoints.
 func (h *History) ChangeCheckpoint(ctx context.Context, name string, change control.CheckpointChange) (control.Checkpoint, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
@@ -118,14 +121,15 @@ func (h *History) ChangeCheckpoint(ctx context.Context, name string, change cont
 	return describeCheckpoint(row), err
 }
 
-// DeleteCheckpoint implements server.Checkpoints.
+// DeleteCheckpoint deletes a checkpoint, and if all is true also the checkpoints that continue it.
+// It implements server.Checkpoints.
 func (h *History) DeleteCheckpoint(ctx context.Context, name string, all bool) (out control.Deleted, err error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
 		return out, err
 	}
 	err = h.pool.Forget(ctx, func() error {
-		ctx := context.WithoutCancel(ctx) // a client that leaves does not leave half of it
+		ctx := context.WithoutCancel(ctx) // the deletion goes on if the client leaves
 		gone, err := h.deletion(ctx, row, all)
 		if err != nil {
 			return err
@@ -139,13 +143,13 @@ func (h *History) DeleteCheckpoint(ctx context.Context, name string, all bool) (
 	return out, err
 }
 
-// deleteCheckpointFiles deletes files of checkpoints. An error is the folder's: some
-// may have gone.
+// deleteCheckpointFiles deletes the files of checkpoints. After an error, which is the folder's,
+// some may be gone.
 func (h *History) deleteCheckpointFiles(ids []string) error {
 	return folderError(checkpoint.Delete(h.home.Path(pool.CheckpointFolder), ids))
 }
 
-// folderError tells a client what is wrong with the folder of checkpoints.
+// folderError returns an error of the folder of checkpoints as a client is told of it: CodeFolder.
 func folderError(err error) error {
 	if err == nil {
 		return nil
@@ -154,7 +158,8 @@ func folderError(err error) error {
 		Message: fmt.Sprintf("The folder of checkpoints cannot be used: %v. Make it yours to read and to write, and try again.", err)}
 }
 
-// VerifyCheckpoint implements server.Checkpoints.
+// VerifyCheckpoint reads a checkpoint's file and says what is wrong with it. It implements
+// server.Checkpoints.
 func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.Integrity, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
@@ -167,7 +172,7 @@ func (h *History) VerifyCheckpoint(ctx context.Context, name string) (control.In
 	return out, nil
 }
 
-// Forget implements server.Checkpoints.
+// Forget deletes the runs, texts and checkpoints of a scope. It implements server.Checkpoints.
 func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out control.Forgotten, err error) {
 	err = h.pool.Forget(ctx, func() error {
 		ctx := context.WithoutCancel(ctx)
@@ -179,28 +184,28 @@ func (h *History) Forget(ctx context.Context, r control.ForgetRequest) (out cont
 			return h.deleteCheckpointFiles(append(strays, ids...))
 		})
 		out = control.Forgotten{Runs: gone.Runs, Checkpoints: len(gone.Checkpoints), Bytes: gone.Bytes, InFlight: gone.InFlight}
-		return copiesError(err)
+		return readOnlyError(err)
 	})
 	return out, err
 }
 
-// copiesError tells a client why nothing was deleted: the database, or a copy of it,
-// cannot be written.
-func copiesError(err error) error {
+// readOnlyError returns as CodeFolder the error that the database or a copy of it cannot be
+// written, and any other error as it is.
+func readOnlyError(err error) error {
 	if e, ok := errors.AsType[*storage.Error](err); ok && e.Code == storage.ReadOnly {
 		return &control.Error{Code: control.CodeFolder, Err: err, Message: control.Sentence(e.Message)}
 	}
 	return err
 }
 
-// WouldForget implements server.Checkpoints.
+// WouldForget returns what Forget would delete. It implements server.Checkpoints.
 func (h *History) WouldForget(ctx context.Context, r control.ForgetRequest) (control.Forgotten, error) {
 	gone, checkpoints, err := h.db.WouldForget(ctx, storage.Scope(r))
 	return control.Forgotten{Runs: gone.Runs, Checkpoints: checkpoints, Bytes: gone.Bytes, InFlight: gone.InFlight}, err
 }
 
-// strays returns the files that no row names, after it deleted what is left of
-// such that were being written: nobody can tell whose texts they have.
+// strays returns the files that no row names, for their owner is unknown. It deletes the remains of
+// files that were being written.
 func (h *History) strays(ctx context.Context) (ids []string, err error) {
 	files, parts, err := checkpoint.List(h.home.Path(pool.CheckpointFolder))
 	if err != nil {
@@ -222,7 +227,8 @@ func (h *History) strays(ctx context.Context) (ids []string, err error) {
 	return ids, nil
 }
 
-// SetRunText implements server.Texts.
+// SetRunText stores the text of a run as the settings allow, and drops it otherwise. It implements
+// server.Texts.
 func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	if h.opts.NoCheckpoints {
 		return nil
@@ -234,7 +240,7 @@ func (h *History) SetRunText(ctx context.Context, t control.RunText) error {
 	return h.db.SetRunText(ctx, storage.RunText(t))
 }
 
-// RunText implements server.Texts.
+// RunText returns the text of a run. Error: CodeNotKept. It implements server.Texts.
 func (h *History) RunText(ctx context.Context, run int64) (control.RunText, error) {
 	t, err := h.db.RunText(ctx, run)
 	if storage.IsNotFound(err) {
@@ -244,7 +250,8 @@ func (h *History) RunText(ctx context.Context, run int64) (control.RunText, erro
 	return control.RunText(t), err
 }
 
-// RunCheckpoint implements server.Texts.
+// RunCheckpoint returns the tokens of the checkpoint that a run left. Error: CodeNotKept. It
+// implements server.Texts.
 func (h *History) RunCheckpoint(ctx context.Context, run int64) ([]int32, error) {
 	c, err := h.db.RunCheckpoint(ctx, run)
 	if storage.IsNotFound(err) {

@@ -7,7 +7,7 @@ import (
 	"tandem/storage"
 )
 
-// WouldDelete implements server.Checkpoints.
+// WouldDelete returns what DeleteCheckpoint would delete. It implements server.Checkpoints.
 func (h *History) WouldDelete(ctx context.Context, name string, all bool) (control.Deleted, error) {
 	row, err := h.findCheckpoint(ctx, name)
 	if err != nil {
@@ -16,7 +16,8 @@ func (h *History) WouldDelete(ctx context.Context, name string, all bool) (contr
 	return h.deletion(ctx, row, all)
 }
 
-// deletion returns what goes with a checkpoint, or why it does not.
+// deletion returns what is deleted with a checkpoint. Error: CodeInvalid if one of them is pinned,
+// or if others continue it and all is false.
 func (h *History) deletion(ctx context.Context, row storage.Checkpoint, all bool) (control.Deleted, error) {
 	var out control.Deleted
 	tree, err := h.db.CheckpointTree(ctx, row.ID)
@@ -39,13 +40,14 @@ func (h *History) deletion(ctx context.Context, row storage.Checkpoint, all bool
 	return out, nil
 }
 
-// WouldDeleteChats implements server.Chats.
+// WouldDeleteChats returns what DeleteChats would delete. It implements server.Chats.
 func (h *History) WouldDeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
 	gone, err := h.db.WouldDeleteChats(ctx, id)
 	return describeDeletion(gone), chatError(err)
 }
 
-// DeleteChats implements server.Chats.
+// DeleteChats deletes a chat, or all chats for id 0, with the checkpoints of their runs. It
+// implements server.Chats.
 func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedChats, error) {
 	ctx = context.WithoutCancel(ctx)
 	gone, err := h.db.WouldDeleteChats(ctx, id)
@@ -58,7 +60,7 @@ func (h *History) DeleteChats(ctx context.Context, id int64) (control.DeletedCha
 	}
 	if gone.Runs > 0 {
 		err = h.pool.Forget(ctx, remove)
-	} else { // nothing was computed for it
+	} else { // no run belongs to it
 		err = remove()
 	}
 	if err != nil {

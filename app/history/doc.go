@@ -4,9 +4,11 @@
 // Records of package storage and types of package control are equal field by field, so that a
 // conversion between them stops compiling when they differ.
 //
-// What is forgotten is gone everywhere: no engine has anything of a text left that could be restored
-// (pool.Emptied), its files are deleted, and its rows last. A deletion that began is completed even if
-// the client leaves.
+// A deletion is complete. First no engine holds anything from which a text could be restored
+// (pool.Forget). Then the files are deleted, and the rows last: a row without a file can be deleted
+// again, but a file without a row has no owner. A deletion goes on if its client leaves.
 //
-// [History] owns the titles that it remembers, and nothing else; everything else is in the database.
+// [History] owns the titles that it remembers, under a lock that is never held while a file is
+// read. Everything else is in the database. During a deletion it works inside a change of the pool,
+// and takes no other lock of Tandem.
 package history

@@ -24,7 +24,7 @@ type History struct {
 
 // Options of a History.
 type Options struct {
-	NoCheckpoints bool // nothing is kept of a run that could complete its answer
+	NoCheckpoints bool // the texts of runs are not kept
 }
 
 // New returns the history in a database.

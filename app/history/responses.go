@@ -36,10 +36,10 @@ func (h *History) ResponseChain(ctx context.Context, owner, id string) ([]contro
 
 // DeleteResponse implements server.Responses.
 func (h *History) DeleteResponse(ctx context.Context, owner, id string) error {
-	return responseError(copiesError(h.db.DeleteResponse(context.WithoutCancel(ctx), owner, id)))
+	return responseError(readOnlyError(h.db.DeleteResponse(context.WithoutCancel(ctx), owner, id)))
 }
 
-// responseError tells the client what the database has not, or refuses.
+// responseError returns an error of the database as a client is told of it.
 func responseError(err error) error {
 	e, ok := errors.AsType[*storage.Error](err)
 	switch {
@@ -51,7 +51,7 @@ func responseError(err error) error {
 	return err
 }
 
-// SweepResponses removes those whose time is over.
+// SweepResponses removes the responses that are too old.
 func (h *History) SweepResponses(ctx context.Context) {
 	n, err := h.db.SweepResponses(ctx)
 	switch {

@@ -9,15 +9,16 @@ import (
 	"tandem/storage"
 )
 
-// BeginRun implements server.Runs. Both types of a run are the same field
-// for field, which the conversions below have the compiler check.
+// BeginRun stores a new run and returns its id. The types of package control and package storage
+// are equal field by field, and the conversions here make the compiler check that. It implements
+// server.Runs.
 func (h *History) BeginRun(ctx context.Context, r control.Run) (int64, error) {
 	row, err := h.db.BeginRun(ctx, storage.Run(r))
 	return row.ID, err
 }
 
-// FinishRun implements server.Runs. Where no tokens of requests are kept, those
-// at which one parted from another text are not either.
+// FinishRun stores the figures of a run. The tokens at which it parted from another text are
+// dropped if no requests are kept. It implements server.Runs.
 func (h *History) FinishRun(ctx context.Context, r control.Run) error {
 	if h.settings.Current().KeepRequests == control.KeepNone {
 		r.Parted = nil

@@ -9,11 +9,10 @@ import (
 
 const (
 	sweepEvery = time.Hour
-	cutOffKept = 24 * time.Hour // that a run stays which can still be completed, where none are kept
+	cutOffKept = 24 * time.Hour // how long an interrupted run can be completed if no requests are kept
 )
 
-// keptSince returns how old the texts of runs may be: of those that ended, and of
-// those that were interrupted.
+// keptSince returns since when the texts of runs are kept: of ended runs, and of interrupted ones.
 func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) {
 	switch k {
 	case control.KeepWeek:
@@ -26,8 +25,8 @@ func keptSince(k control.KeepRequests, now time.Time) (ended, cutOff time.Time) 
 	return ended, ended
 }
 
-// Sweep removes the texts of runs that are older than the settings have
-// them, and responses whose time is over, until ctx ends.
+// Sweep removes, until ctx ends, texts of runs and responses that are older than the settings
+// allow. It looks every hour.
 func (h *History) Sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -41,6 +40,7 @@ func (h *History) Sweep(ctx context.Context) {
 	}
 }
 
+// SweepOnce removes the texts of runs that are too old.
 func (h *History) SweepOnce(ctx context.Context) {
 	ended, cutOff := keptSince(h.settings.Current().KeepRequests, time.Now())
 	n, err := h.db.SweepRunTexts(ctx, ended, cutOff)

@@ -7,7 +7,7 @@ import (
 	"tandem/app/control"
 )
 
-func TestKeptSince(t *testing.T) {
+func TestTextsAreKeptAsLongAsTheSettingSays(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for k, want := range map[control.KeepRequests][2]time.Time{
 		control.KeepNone:  {now, now.Add(-24 * time.Hour)},

@@ -10,11 +10,11 @@ import (
 	"tandem/app/control"
 )
 
-// newFile matches the temporary names that writeOwn gives to a file until it is complete.
+// newFile matches the temporary names that WriteOwn gives to a file until it is complete.
 const newFile = ".new-*"
 
-// WriteOwn writes a file of the home folder, and makes the folders above it. Only its owner may read
-// it. It is written completely or not at all.
+// WriteOwn writes a file of the home folder, and makes the folders above it. Only its owner may
+// read it. It is written completely or not at all.
 func WriteOwn(name, text string) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -37,8 +37,8 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("Tandem already runs on %s (%s); use it, or stop it first", e.Dir, e.Owner)
 }
 
-// Open makes the folder if need be, readable by its owner only, and locks
-// it. Error: *LockedError.
+// Open locks the folder, and makes it if needed, readable by its owner only. Error: *LockedError if
+// another process holds it.
 func Open(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func Open(dir string) (*Home, error) {
 	return h, h.Announce("")
 }
 
-// Sweep removes what writeOwn left where it was cut off: it may have a secret.
+// Sweep removes the incomplete files of an interrupted WriteOwn, since they may hold a secret.
 func (h *Home) Sweep() error {
 	var errs []error
 	for _, pattern := range []string{newFile, path.Join(ConnectFolder, "*", newFile)} {
@@ -79,8 +79,8 @@ func (h *Home) Sweep() error {
 	return errors.Join(errs...)
 }
 
-// Owner returns what the process that holds a home folder says of itself, empty
-// if none does. It makes and changes nothing.
+// Owner returns what the process that holds a home folder wrote into the lock, empty if no process
+// holds it. It changes nothing.
 func Owner(dir string) (string, error) {
 	lock, err := os.Open(filepath.Join(dir, "lock"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +103,8 @@ func ownerOf(lock *os.File) string {
 	return cmp.Or(strings.TrimSpace(string(text)), "another process")
 }
 
-// closeToOthers makes a folder its owner's alone. One that holds other things
-// is refused instead: they may be meant for others.
+// closeToOthers makes a folder readable by its owner only. It refuses a folder that holds other
+// files, which may be meant for other users.
 func closeToOthers(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -121,14 +121,14 @@ func closeToOthers(dir string) error {
 	return os.Chmod(dir, 0o700)
 }
 
-// Announce writes who holds the lock, for those who find it taken.
+// Announce writes this process and its address into the lock, for processes that find it taken.
 func (h *Home) Announce(address string) error {
 	text := fmt.Sprintf("pid %d", os.Getpid())
 	if address != "" {
 		text += " at " + address
 	}
 	text += "\n"
-	// In this order it is never empty for those who read it now.
+	// Written in this order, the file is never empty for a process that reads it now.
 	if _, err := h.lock.WriteAt([]byte(text), 0); err != nil {
 		return fmt.Errorf("lock of %s: %w", h.Dir, err)
 	}

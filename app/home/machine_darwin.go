@@ -2,14 +2,13 @@ package home
 
 import "golang.org/x/sys/unix"
 
-// chip names the processor, empty if that is not known.
+// Chip names the processor, empty if that is not known.
 func Chip() string {
 	name, _ := unix.Sysctl("machdep.cpu.brand_string")
 	return name
 }
 
-// fastCores counts the cores that are made for speed where there are others, 0 where
-// all are alike.
+// FastCores counts the fast cores of a machine that has slow ones too, 0 if all cores are alike.
 func FastCores() int {
 	if kinds, err := unix.SysctlUint32("hw.nperflevels"); err != nil || kinds < 2 {
 		return 0
@@ -18,7 +17,7 @@ func FastCores() int {
 	return int(n)
 }
 
-// system names the operating system with its version, empty if that is not known.
+// System names the operating system with its version, empty if that is not known.
 func System() string {
 	version, err := unix.Sysctl("kern.osproductversion")
 	if err != nil {

@@ -17,8 +17,7 @@ func Chip() string {
 	return strings.TrimSpace(name)
 }
 
-// FastCores counts the cores that are made for speed where there are others, 0 where
-// all are alike.
+// FastCores counts the fast cores of a machine that has slow ones too, 0 if all cores are alike.
 func FastCores() int { return 0 }
 
 // System names the operating system with its version, empty if that is not known.

@@ -2,7 +2,7 @@ package home
 
 import "golang.org/x/sys/unix"
 
-// Memory returns the bytes of memory that the machine has, 0 if unknown.
+// Memory returns the machine's memory in bytes, 0 if it is not known.
 func Memory() int64 {
 	n, err := unix.SysctlUint64("hw.memsize")
 	if err != nil {

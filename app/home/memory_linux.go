@@ -2,7 +2,7 @@ package home
 
 import "golang.org/x/sys/unix"
 
-// Memory returns the machine's bytes, 0 if they are not known.
+// Memory returns the machine's memory in bytes, 0 if it is not known.
 func Memory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {

@@ -12,7 +12,8 @@ import (
 	"tandem/storage"
 )
 
-// Storage implements server.Library.
+// Storage returns what Tandem takes of the disk, and the usage of its models. It implements
+// server.Library.
 func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 	out := control.Storage{Home: l.home.Dir, Models: []control.StoredModel{}}
 	var disk unix.Statfs_t
@@ -29,7 +30,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		}
 		m := control.StoredModel{ID: r.ID, Path: r.Path, Bytes: r.Bytes, Ours: r.DownloadedByUs}
 		if m.Ours {
-			m.Bytes, _ = hub.Freed(m.Path) // nothing of what is not there
+			m.Bytes, _ = hub.Freed(m.Path) // 0 for a folder that is gone
 		}
 		out.Models = append(out.Models, m)
 	}
@@ -42,7 +43,7 @@ func (l *Library) Storage(ctx context.Context) (control.Storage, error) {
 		if m.Ours {
 			m.Bytes, _ = hub.Freed(m.Path)
 		} else {
-			size, _ := models.MeasureDrafter(m.Path) // also of one that cannot be used
+			size, _ := models.MeasureDrafter(m.Path) // also of a drafter that cannot be used
 			m.Bytes = size.Weights(false)
 		}
 		out.Models = append(out.Models, m)

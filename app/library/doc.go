@@ -1,13 +1,23 @@
 // Package library knows the models on disk: those that are registered, found, offered for download
 // and being downloaded.
 //
-// A model gets into the registry by its folder, by a download, or because it is built in. Only files
-// that Tandem downloaded are ever deleted. What others downloaded stays theirs; what they began and
-// Tandem completed is Tandem's.
+// A model gets into the registry by its folder (register.go), by a download (pull.go), or because
+// it is built in. Only files that Tandem downloaded are ever deleted (remove.go). Files that others
+// downloaded stay theirs. Files that others began and Tandem completed are Tandem's.
 //
-// Downloads go on whoever watches, until they are complete or a person stops them. They are in the
-// database too: the next process goes on with those that were under way.
+// Downloads go on whether a client watches or not, until they are complete or a person stops them
+// (downloads.go). The database lists them too: the next process goes on with those in progress.
 //
-// [Library] owns the downloads and what the hub said about sizes. It asks package pool to take a
-// model out of memory before its files go, and calls it without holding a lock of its own.
+// # Another format of models
+//
+// An importer, say of GGUF, touches these places. finder.folder in found.go recognises a folder,
+// and refuses GGUF by name today. AddModel in register.go accepts it. Package models reads it:
+// config.go for the sizes, checkpoint.go for the tensors. Package engine/tokenizer reads its
+// tokens.
+//
+// # Who owns what
+//
+// [Library] owns the downloads and the sizes that the hub told, each under a lock of its own. It
+// asks package pool to take a model out of memory before its files go. It holds no lock of its own
+// during that call, so that its locks have no place in the order settings, pool, endpoint.
 package library

@@ -14,11 +14,10 @@ import (
 	"tandem/storage"
 )
 
-// downloads are the pulls that go on whoever watches: until they are whole, or
-// somebody says so. What has arrived stays on disk for the next attempt. They are in
-// the database as well: the next process that serves goes on with those that were
-// under way, for that is what was asked for, and those that a person stopped stay
-// stopped.
+// downloads are the pulls of this home folder. They go on whether a client watches or not, until
+// they are complete or a person stops them. What has arrived stays on disk for the next attempt.
+// The database lists them too: the next process goes on with those in progress, and a stopped one
+// stays stopped.
 type downloads struct {
 	mu      sync.Mutex
 	list    []*download // oldest first
@@ -30,40 +29,40 @@ type download struct {
 	control.Download
 	revision   string
 	began      time.Time
-	cache      string             // folder that it fetches into; empty before the first time
-	blobs      []string           // that it began there, see hub.Options
+	cache      string             // folder that it fetches into; empty before the first fetch
+	blobs      []string           // files that it began there, see hub.Options
 	stop       context.CancelFunc // nil while nothing is fetched
-	ended      chan struct{}      // closed when nothing is fetched any more; nil before the first time
-	wish       wish               // of who spoke last
-	discarding bool               // what it began is being deleted; nobody's wish counts
+	ended      chan struct{}      // closed when the fetch has ended; nil before the first fetch
+	intent     intent             // the last request for it
+	discarding bool               // its files are being deleted, and requests for it are refused
 }
 
-// dropped reports whether it is off the list for everybody, and kept for what it began until it is
-// begun again. The caller holds downloads.mu.
-func (x *download) dropped() bool { return x.wish == wishDrop && x.stop == nil }
+// dropped reports whether the download is off the list. Its record stays, for the files that it
+// began, until it is begun again. The caller holds downloads.mu.
+func (x *download) dropped() bool { return x.intent == intentDrop && x.stop == nil }
 
-// A wish is what is to become of a download when it stops.
-type wish int
+// An intent says what becomes of a download when its fetch stops.
+type intent int
 
 const (
-	wishRun wish = iota
-	wishPause
-	wishDrop
+	intentRun intent = iota
+	intentPause
+	intentDrop
 )
 
-// Downloads lists the downloads for the state.
+// Downloads returns the downloads for the state, the oldest first.
 func (l *Library) Downloads() []control.Download { return l.downloads.states() }
 
-// Close returns when nothing is fetched any more. life must have ended.
+// Close returns when no fetch is in progress. life must have ended.
 func (l *Library) Close() { l.downloads.running.Wait() }
 
-// Refetch has downloads and sizes asked for again, where the settings now say.
+// Refetch asks for downloads and sizes again, from where the settings now say.
 func (l *Library) Refetch() {
 	l.Sizes.forget()
 	l.refetchDownloads()
 }
 
-// states returns them for State.
+// states returns the downloads as the state shows them.
 func (d *downloads) states() []control.Download {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +75,7 @@ func (d *downloads) states() []control.Download {
 	return list
 }
 
-// find returns the one of an id, nil if there is none. The caller holds d.mu.
+// find returns the download of an id, nil if there is none. The caller holds d.mu.
 func (d *downloads) find(id string) *download {
 	i := slices.IndexFunc(d.list, func(x *download) bool { return x.ID == id })
 	if i < 0 {
@@ -85,15 +84,15 @@ func (d *downloads) find(id string) *download {
 	return d.list[i]
 }
 
-// drop takes one off the list. The caller holds d.mu.
+// drop takes a download off the list. The caller holds d.mu.
 func (d *downloads) drop(x *download) {
 	d.list = slices.DeleteFunc(d.list, func(y *download) bool { return x == y })
 }
 
-// Download implements server.Library: it begins one, or goes on with one that was
-// paused or failed. One that is under way is left alone.
+// Download begins a download, or goes on with a paused or failed one. It does nothing to one in
+// progress. It implements server.Library.
 func (l *Library) Download(_ context.Context, r control.PullRequest) error {
-	r = fromPage(r, l.settings.Hub())
+	r = nameFromPage(r, l.settings.Hub())
 	if _, _, err := hub.ParsePull(pullName(r)); err != nil {
 		return hubError(err)
 	}
@@ -109,7 +108,7 @@ func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 		x = &download{Download: control.Download{ID: r.ID}, began: time.Now()}
 		if before != nil {
 			d.drop(before)
-			if before.cache == l.settings.Hub().CacheDir { // what it began is this one's to go on with, and to discard
+			if before.cache == l.settings.Hub().CacheDir { // its files are this one's to complete or to discard
 				x.cache, x.blobs = before.cache, before.blobs
 			}
 		}
@@ -118,7 +117,7 @@ func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 	if x.discarding {
 		return errDiscarding(x.ID)
 	}
-	x.wish = wishRun
+	x.intent = intentRun
 	if x.stop == nil {
 		x.revision = cmp.Or(r.Revision, x.revision)
 		l.beginFetch(x)
@@ -126,8 +125,7 @@ func (l *Library) Download(_ context.Context, r control.PullRequest) error {
 	return nil
 }
 
-// openDownloads reads those that an earlier process left. None of them is fetched
-// before resumeDownloads.
+// openDownloads reads the downloads that an earlier process left. None is fetched before Resume.
 func (l *Library) openDownloads(ctx context.Context) error {
 	rows, err := l.db.Downloads(ctx)
 	if err != nil {
@@ -139,54 +137,53 @@ func (l *Library) openDownloads(ctx context.Context) error {
 	for _, r := range rows {
 		x := &download{Download: control.Download{ID: r.ID, Done: r.Done, Total: r.Total, Error: r.Error, Paused: r.Paused || r.Error == ""}, revision: r.Revision, began: r.StartedAt,
 			cache: cmp.Or(r.Cache, l.settings.Hub().CacheDir), blobs: r.Blobs}
-		switch x.wish = wishRun; {
+		switch x.intent = intentRun; {
 		case r.Dropped:
-			x.wish = wishDrop
+			x.intent = intentDrop
 		case r.Paused:
-			x.wish = wishPause
+			x.intent = intentPause
 		}
 		d.list = append(d.list, x)
 	}
 	return nil
 }
 
-// Resume goes on with those that were under way when the process before
-// this one ended.
+// Resume goes on with the downloads that were in progress when the process before this one ended.
 func (l *Library) Resume() {
 	d := &l.downloads
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.list {
-		if x.wish == wishRun && x.stop == nil && x.Error == "" && l.life.Err() == nil {
+		if x.intent == intentRun && x.stop == nil && x.Error == "" && l.life.Err() == nil {
 			l.beginFetch(x)
 		}
 	}
 }
 
-// refetchDownloads has those that are under way begin again, from where the settings now
-// say. What has arrived stays.
+// refetchDownloads begins the downloads in progress again, from where the settings now say. What
+// has arrived stays.
 func (l *Library) refetchDownloads() {
 	d := &l.downloads
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, x := range d.list {
-		if x.wish == wishRun && x.stop != nil {
+		if x.intent == intentRun && x.stop != nil {
 			x.stop()
 		}
 	}
 }
 
-// keepDownload notes in the database where one stands. The caller holds
-// downloads.mu.
+// keepDownload stores the progress of a download. The caller holds downloads.mu.
 func (l *Library) keepDownload(x *download) {
 	err := l.db.SetDownload(context.Background(), storage.Download{ID: x.ID, Revision: x.revision,
-		Paused: x.wish == wishPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
+		Paused: x.intent == intentPause, Error: x.Error, Done: x.Done, Total: x.Total, Cache: x.cache, Blobs: x.blobs, StartedAt: x.began, Dropped: x.dropped()})
 	if err != nil {
 		l.log.Warn("noting a download", "model", x.ID, "error", err)
 	}
 }
 
-// dropDownload takes one off the list. The caller holds downloads.mu.
+// dropDownload takes a download off the list and out of the database. The caller holds
+// downloads.mu.
 func (l *Library) dropDownload(x *download) {
 	l.downloads.drop(x)
 	if err := l.db.RemoveDownload(context.Background(), x.ID); err != nil {
@@ -194,9 +191,9 @@ func (l *Library) dropDownload(x *download) {
 	}
 }
 
-// leaveDownload takes one off the list that was cancelled, and remembers what it began, which stays
-// in the cache. The caller holds downloads.mu.
-func (l *Library) leaveDownload(x *download) {
+// keepCancelled takes a cancelled download off the list. It remembers the files that it began,
+// which stay in the cache. The caller holds downloads.mu.
+func (l *Library) keepCancelled(x *download) {
 	if len(x.blobs) == 0 {
 		l.dropDownload(x)
 		return
@@ -204,13 +201,13 @@ func (l *Library) leaveDownload(x *download) {
 	l.keepDownload(x)
 }
 
-// beginFetch has a download fetched. The caller holds downloads.mu.
+// beginFetch starts to fetch a download. The caller holds downloads.mu.
 func (l *Library) beginFetch(x *download) {
 	var ctx context.Context
 	ctx, x.stop = context.WithCancel(l.life)
 	x.Paused, x.Error, x.ended = false, "", make(chan struct{})
 	o := l.settings.Hub()
-	if len(x.blobs) > 0 && home.IsDir(x.cache) { // it goes on where it began: elsewhere nobody would know of that
+	if len(x.blobs) > 0 && home.IsDir(x.cache) { // it goes on in the cache that has its files
 		o.CacheDir = x.cache
 	} else if x.cache != o.CacheDir {
 		x.cache, x.blobs, x.Done, x.Total = o.CacheDir, nil, 0, 0
@@ -219,7 +216,7 @@ func (l *Library) beginFetch(x *download) {
 	l.downloads.running.Go(func() { l.fetch(ctx, x, o) })
 }
 
-// fetch pulls, and takes the download off the list when it is whole.
+// fetch pulls a download, and takes it off the list when it is complete.
 func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 	d := &l.downloads
 	o.Began = func(blob string) {
@@ -233,7 +230,7 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		switch {
-		case p.Total == 0: // not known yet; what an earlier attempt knew stands
+		case p.Total == 0: // not known yet; the total of an earlier attempt stands
 		case !planned: // there may be less than before, on the disk or at the hub
 			planned, x.Done, x.Total = true, p.Done, p.Total
 		default:
@@ -253,45 +250,46 @@ func (l *Library) fetch(ctx context.Context, x *download, o hub.Options) {
 	switch {
 	case err == nil:
 		l.dropDownload(x)
-	case x.wish == wishDrop:
-		l.leaveDownload(x)
-	case x.wish == wishPause:
+	case x.intent == intentDrop:
+		l.keepCancelled(x)
+	case x.intent == intentPause:
 		x.Paused = true
 		l.keepDownload(x)
 	case stopped && l.life.Err() != nil: // the next process goes on with it
 		l.keepDownload(x)
-	case stopped: // and gone on with before it had
+	case stopped: // and asked for again before the fetch ended
 		l.beginFetch(x)
 	default:
 		l.failDownload(x, "download failed", err)
 	}
 }
 
-// failDownload notes why one goes on no more. The caller holds downloads.mu.
+// failDownload notes why a download does not go on. The caller holds downloads.mu.
 func (l *Library) failDownload(x *download, what string, err error) {
 	x.Error = err.Error()
 	var cause error
 	if e, ok := errors.AsType[*hub.Error](err); ok {
-		x.Error, cause = control.Sentence(e.Message), e.Err // whose name is shown beside it
+		x.Error, cause = control.Sentence(e.Message), e.Err // without the name, which is shown beside it
 	}
 	l.log.Info(what, "model", x.ID, "error", err, "cause", cause)
 	l.keepDownload(x)
 }
 
-// PauseDownload implements server.Library.
+// PauseDownload stops a download, which stays on the list. It implements server.Library.
 func (l *Library) PauseDownload(_ context.Context, id string) error {
-	return l.stopDownload(id, wishPause)
+	return l.stopDownload(id, intentPause)
 }
 
-// DropDownload implements server.Library. One that is to be discarded stays on the list,
-// stopped, until that is done: if it fails it can be asked for again.
+// DropDownload stops a download and takes it off the list. With Discard it deletes the files that
+// the download began first, and stays on the list until that is done: after a failure the client
+// can ask again. It implements server.Library.
 func (l *Library) DropDownload(ctx context.Context, r control.DropRequest) error {
 	if !r.Discard {
-		return l.stopDownload(r.ID, wishDrop)
+		return l.stopDownload(r.ID, intentDrop)
 	}
 	d := &l.downloads
 	d.mu.Lock()
-	x, err := l.Stop(r.ID, wishPause)
+	x, err := l.stop(r.ID, intentPause)
 	if err == nil && l.life.Err() != nil {
 		err = control.ErrDraining
 	}
@@ -306,28 +304,28 @@ func (l *Library) DropDownload(ctx context.Context, r control.DropRequest) error
 	select {
 	case err := <-done:
 		return err
-	case <-ctx.Done(): // it is done whoever waits for it
+	case <-ctx.Done(): // the deletion goes on without the client
 		return context.Cause(ctx)
 	}
 }
 
-// discard deletes what a download began in the cache and did not bring to an end, and
-// takes it off the list.
+// discard deletes the incomplete files of a download from the cache, and takes the download off the
+// list.
 func (l *Library) discard(x *download) error {
 	d := &l.downloads
 	d.mu.Lock()
 	ended := x.ended
 	d.mu.Unlock()
 	if ended != nil {
-		<-ended // soon, as it was stopped
+		<-ended // soon, since the fetch was stopped
 	}
 	d.mu.Lock()
 	there, cache, blobs := d.find(x.ID) == x, x.cache, x.blobs
 	d.mu.Unlock()
-	if !there { // it was whole before it was stopped
+	if !there { // it was complete before it was stopped
 		return nil
 	}
-	freed, err := hub.Discard(cache, x.ID, blobs) // of gigabytes it takes a while
+	freed, err := hub.Discard(cache, x.ID, blobs) // this takes a while for gigabytes
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	x.discarding = false
@@ -344,16 +342,16 @@ func errDiscarding(id string) error {
 	return control.Errorf(control.CodeModelBusy, "What was downloaded of %s is being deleted; wait until that is done.", id)
 }
 
-func (l *Library) stopDownload(id string, w wish) error {
+func (l *Library) stopDownload(id string, w intent) error {
 	l.downloads.mu.Lock()
 	defer l.downloads.mu.Unlock()
-	_, err := l.Stop(id, w)
+	_, err := l.stop(id, w)
 	return err
 }
 
-// Stop ends a download's fetch, if there is one, and does with it as w says. The
-// caller holds downloads.mu.
-func (l *Library) Stop(id string, w wish) (*download, error) {
+// stop ends the fetch of a download, if there is one, and follows the intent. Errors:
+// CodeModelNotFound; CodeModelBusy while its files are deleted. The caller holds downloads.mu.
+func (l *Library) stop(id string, w intent) (*download, error) {
 	x := l.downloads.find(id)
 	switch {
 	case x == nil || x.dropped():
@@ -361,12 +359,12 @@ func (l *Library) Stop(id string, w wish) (*download, error) {
 	case x.discarding:
 		return nil, errDiscarding(id)
 	}
-	x.wish = w
+	x.intent = w
 	switch {
 	case x.stop != nil:
 		x.stop()
-	case w == wishDrop:
-		l.leaveDownload(x)
+	case w == intentDrop:
+		l.keepCancelled(x)
 	default:
 		l.keepDownload(x)
 	}

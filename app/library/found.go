@@ -15,21 +15,22 @@ import (
 	"tandem/models/hub"
 )
 
-// How far models are looked for: folders hold other things too, and some hold a
-// great many.
+// Bounds of the search for models, since folders hold other things too, and some a great many.
 const (
-	foundDepth   = 3      // folders below the one that is named: PUBLISHER/MODEL/VARIANT
-	foundEntries = 20_000 // names that are read, all folders together
+	foundDepth   = 3      // levels of folders below the named one: PUBLISHER/MODEL/VARIANT
+	foundEntries = 20_000 // names read in all folders together
 	foundTime    = 10 * time.Second
 )
 
-// A ModelFolder is one in which models are looked for.
+// A ModelFolder is a folder to search for models.
 type ModelFolder struct {
 	Path  string
 	Place string // see control.FoundModel
 }
 
-// Found implements server.Library.
+// Found returns the models that lie in the hub's cache and in the model folders, each with what it
+// needs or why it cannot be used. Cut says that the search reached a bound. It implements
+// server.Library.
 func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
@@ -62,7 +63,7 @@ func (l *Library) Found(ctx context.Context) (control.Found, error) {
 	return f.out, nil
 }
 
-// modelFolders are those where models are looked for beside the hub's cache.
+// modelFolders returns the folders to search beside the hub's cache.
 func (l *Library) modelFolders() []ModelFolder {
 	list := slices.Clone(l.opts.ModelFolders)
 	for _, dir := range l.settings.Current().ModelFolders {
@@ -71,7 +72,7 @@ func (l *Library) modelFolders() []ModelFolder {
 	return list
 }
 
-// A finder looks for the folders of models.
+// A finder searches folders for models.
 type finder struct {
 	ctx  context.Context
 	left int             // names that may still be read
@@ -79,31 +80,32 @@ type finder struct {
 	out  control.Found
 }
 
-// cache looks at the models in a hub's cache.
+// cache adds the models in a hub's cache.
 func (f *finder) cache(dir string) {
 	ids, err := hub.List(dir)
 	if err != nil {
-		return // as if there were none: pulling one tells what is wrong
+		return // a pull into this cache says what is wrong
 	}
 	for _, id := range ids {
-		if f.cut() {
+		if f.limitReached() {
 			return
 		}
 		f.left--
 		snapshot, err := hub.Resolve(dir, id)
 		if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
-			continue // only the folder of one
+			continue // the folder holds no snapshot
 		}
 		if err != nil {
 			f.add(control.FoundModel{ID: id, Path: filepath.Join(dir, "models--"+strings.ReplaceAll(id, "/", "--")), Place: control.PlaceHub, Why: bareReason(err, id)})
 			continue
 		}
-		f.look(snapshot, control.PlaceHub)
+		f.inspect(snapshot, control.PlaceHub)
 	}
 }
 
-// folder looks at a folder, and so many levels of those below it. Of one that
-// holds a model, nothing below is looked at.
+// folder adds the model of a folder, or searches so many levels of folders below it. Nothing is
+// searched below a model. This is the place that recognises a format of models, or refuses it by
+// name as it does GGUF.
 func (f *finder) folder(dir, place string, depth int) {
 	entries, err := f.read(dir)
 	if err != nil {
@@ -115,7 +117,7 @@ func (f *finder) folder(dir, place string, depth int) {
 	gguf := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.EqualFold(filepath.Ext(e.Name()), ".gguf") })
 	switch {
 	case has("config.json"):
-		f.look(dir, place)
+		f.inspect(dir, place)
 		return
 	case gguf:
 		f.add(control.FoundModel{ID: folderID(dir), Path: dir, Place: place, Why: "it holds GGUF files, and Tandem reads safetensors: look for an MLX version of it"})
@@ -134,13 +136,13 @@ func (f *finder) folder(dir, place string, depth int) {
 	}
 }
 
-// read lists a folder that was not looked at before, as far as it may.
+// read lists a folder that was not read before, as far as the bounds allow.
 func (f *finder) read(dir string) ([]fs.DirEntry, error) {
 	whole, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
 	}
-	if f.seen[whole] || f.cut() {
+	if f.seen[whole] || f.limitReached() {
 		return nil, fs.ErrExist
 	}
 	f.seen[whole] = true
@@ -152,21 +154,21 @@ func (f *finder) read(dir string) ([]fs.DirEntry, error) {
 	entries, err := d.ReadDir(f.left)
 	f.left -= len(entries)
 	if len(entries) > 0 {
-		err = nil // what was read before it counts
+		err = nil // the names before it count
 	}
 	return entries, err
 }
 
-// cut reports whether enough was looked at.
-func (f *finder) cut() bool {
+// limitReached reports whether the search has reached a bound.
+func (f *finder) limitReached() bool {
 	if f.left <= 0 || f.ctx.Err() != nil {
 		f.out.Cut = true
 	}
 	return f.out.Cut
 }
 
-// look adds the model of a folder, or why it is none.
-func (f *finder) look(dir, place string) {
+// inspect adds the model of a folder, with the reason if it cannot be used.
+func (f *finder) inspect(dir, place string) {
 	m := control.FoundModel{ID: folderID(dir), Path: dir, Place: place}
 	info, err := models.Inspect(dir)
 	if err != nil {
@@ -179,7 +181,7 @@ func (f *finder) look(dir, place string) {
 
 func (f *finder) add(m control.FoundModel) { f.out.Models = append(f.out.Models, m) }
 
-// bareReason is an error without the name that it begins with.
+// bareReason returns an error's text without the name that it begins with.
 func bareReason(err error, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), filepath.Clean(name)), ": ")
 }

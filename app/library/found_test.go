@@ -13,9 +13,8 @@ import (
 	"tandem/models/hub"
 )
 
-// TestFoundIsBounded: a folder with more names than anybody has models is not read
-// to its end.
-func TestFoundIsBounded(t *testing.T) {
+// The search does not read a folder with too many names to its end.
+func TestSearchStopsAtItsBound(t *testing.T) {
 	many := t.TempDir()
 	for i := range 50 {
 		if err := os.Mkdir(filepath.Join(many, fmt.Sprint(i)), 0o755); err != nil {
@@ -29,9 +28,9 @@ func TestFoundIsBounded(t *testing.T) {
 	}
 }
 
-// TestSuggested: every model of the catalogue can be named at the hub, its revision
-// is a whole commit, and its drafter is one that it would take by itself.
-func TestSuggested(t *testing.T) {
+// Every model of the catalogue has a name and a whole commit at the hub, and takes its drafter by
+// itself.
+func TestSuggestedModelsCanBePulledAndTakeTheirDrafters(t *testing.T) {
 	list, err := suggested()
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 // Options of a Library.
 type Options struct {
-	// ModelFolders are where models are looked for beside the hub's cache and the folders that are set.
+	// ModelFolders are searched for models, beside the hub's cache and the folders in the settings.
 	ModelFolders []ModelFolder
 }
 

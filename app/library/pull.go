@@ -14,7 +14,7 @@ import (
 	"tandem/storage"
 )
 
-// pullName is what a request names at the hub: ORG/NAME or ORG/NAME@REVISION.
+// pullName returns the name of a request at the hub: ORG/NAME or ORG/NAME@REVISION.
 func pullName(r control.PullRequest) string {
 	if r.Revision == "" {
 		return r.ID
@@ -22,14 +22,14 @@ func pullName(r control.PullRequest) string {
 	return r.ID + "@" + r.Revision
 }
 
-// Pull implements server.Library.
+// Pull downloads a model and registers it, with progress on the way. It implements server.Library.
 func (l *Library) Pull(ctx context.Context, r control.PullRequest, progress func(control.Progress)) (control.Model, error) {
 	o := l.settings.Hub()
-	return l.pull(ctx, fromPage(r, o), o, progress)
+	return l.pull(ctx, nameFromPage(r, o), o, progress)
 }
 
-// fromPage has a request name the model where it has the address of its page.
-func fromPage(r control.PullRequest, o hub.Options) control.PullRequest {
+// nameFromPage replaces the address of a model's page in a request by the model's name.
+func nameFromPage(r control.PullRequest, o hub.Options) control.PullRequest {
 	if name := hub.FromPage(r.ID, o.Endpoint); name != r.ID {
 		id, revision, _ := strings.Cut(name, "@")
 		r.ID, r.Revision = id, cmp.Or(r.Revision, revision)
@@ -37,7 +37,7 @@ func fromPage(r control.PullRequest, o hub.Options) control.PullRequest {
 	return r
 }
 
-// pull is Pull from where, and to where, the options say.
+// pull is Pull with its own source and destination.
 func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options, progress func(control.Progress)) (control.Model, error) {
 	name := pullName(r)
 	id, _, err := hub.ParsePull(name)
@@ -61,7 +61,7 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if notes != nil {
 		progress(control.Progress{Note: strings.Join(notes, "; ")})
 	}
-	if drafter { // not for the registry, which holds what can be served
+	if drafter { // the registry holds only what can be served
 		if err := l.keepDrafterFile(ctx, storage.DrafterFile{ID: id, Path: snapshot.Dir, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added}); err != nil {
 			return control.Model{}, err
 		}
@@ -71,20 +71,19 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	if err != nil {
 		return control.Model{}, pool.InvalidModel(err)
 	}
-	old, err := l.pulled(ctx, id)
+	old, err := l.pulledRow(ctx, id)
 	if err != nil {
 		return control.Model{}, err
 	}
 	if old.ID != "" {
 		id = old.ID
 	}
-	// What others downloaded stays theirs; what they began and we completed
-	// is ours.
+	// Files that others downloaded stay theirs. Files that Tandem completed are its own.
 	model, err := l.register(ctx, storage.Model{
 		ID: id, Path: snapshot.Dir, Source: storage.SourceHub, Revision: snapshot.Commit, DownloadedByUs: snapshot.Added,
 	}, info)
 	if err == nil && model.ID == old.ID && model.Path != old.Path {
-		// Nothing leads to our earlier snapshot any more.
+		// No row leads to the earlier snapshot any more.
 		if _, err := l.deleteFiles(old); err != nil {
 			l.log.Warn("the earlier snapshot stays on disk", "path", old.Path, "error", err)
 		}
@@ -92,9 +91,9 @@ func (l *Library) pull(ctx context.Context, r control.PullRequest, o hub.Options
 	return model, err
 }
 
-// pulled returns the row of a model of the hub, the zero Model if it has none.
-// Its id is another than the hub's if that was taken.
-func (l *Library) pulled(ctx context.Context, id string) (storage.Model, error) {
+// pulledRow returns the row of a hub's model, the zero Model if there is none. Its id differs from
+// the hub's if that was taken.
+func (l *Library) pulledRow(ctx context.Context, id string) (storage.Model, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
 		return storage.Model{}, err
@@ -110,7 +109,7 @@ func (l *Library) pulled(ctx context.Context, id string) (storage.Model, error) 
 	return storage.Model{}, nil
 }
 
-// hubError maps the hub's codes to the control routes'.
+// hubError returns an error of the hub with the code of the control routes.
 func hubError(err error) error {
 	e, ok := errors.AsType[*hub.Error](err)
 	if !ok {

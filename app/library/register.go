@@ -14,7 +14,7 @@ import (
 	"tandem/storage"
 )
 
-// Models implements server.Library.
+// Models returns the registered models. It implements server.Library.
 func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 	rows, err := l.db.Models(ctx)
 	if err != nil {
@@ -27,9 +27,9 @@ func (l *Library) Models(ctx context.Context) ([]control.Model, error) {
 	return list, nil
 }
 
-// IsFolder reports whether a name that is no registered id means a folder: it
-// is spelled as only a path can be, or it is a path of a folder that exists. A
-// bare name is always an id, whatever lies in the working folder.
+// IsFolder reports whether a name means a folder and no id: it is written as only a path can be, or
+// it has a slash and is an existing folder. A name without a slash is always an id, whatever lies
+// in the working folder.
 func IsFolder(name string) bool {
 	if filepath.IsAbs(name) || name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return true
@@ -41,8 +41,7 @@ func IsFolder(name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// registerPocket renews the row of the embedded model: a new program may
-// bring a new one.
+// registerPocket renews the row of the embedded model, since a new program may have a new one.
 func (l *Library) registerPocket(ctx context.Context) error {
 	info, err := models.InspectPocket()
 	if err != nil {
@@ -52,10 +51,10 @@ func (l *Library) registerPocket(ctx context.Context) error {
 	return err
 }
 
-// register adds what inspection found to a row and stores it.
+// register stores a row with what inspection found.
 func (l *Library) register(ctx context.Context, row storage.Model, info models.Summary) (control.Model, error) {
 	if row.ID == control.Alias {
-		row.ID += "-2" // as if another model had the name
+		row.ID += "-2" // the alias is no id; it counts as taken
 	}
 	row.Architecture, row.Quantization, row.Dtype = info.Architecture, info.Quantization, info.Dtype
 	row.Parameters, row.Bytes, row.ContextLength, row.Kind = info.Parameters, info.Bytes, info.ContextLength, string(info.Kind)
@@ -63,8 +62,9 @@ func (l *Library) register(ctx context.Context, row storage.Model, info models.S
 	return control.Model(row), err
 }
 
-// AddModel implements server.Library: the folder must hold a complete model of a
-// supported architecture.
+// AddModel registers a folder, which must hold a complete model of a supported architecture.
+// Errors: CodeModelInvalid; CodeInvalid for an id that cannot be used. It implements
+// server.Library.
 func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.Model, error) {
 	dir, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -86,8 +86,8 @@ func (l *Library) AddModel(ctx context.Context, r control.AddRequest) (control.M
 	return l.register(ctx, storage.Model{ID: id, Path: dir, Source: storage.SourceFolder}, info)
 }
 
-// folderID is the id of a folder's model: its name at the hub if it lies in a
-// hub's cache, else the folder's name in the hub's alphabet.
+// folderID returns the id of a folder's model: its name at the hub if the folder lies in a hub's
+// cache, else the folder's name in the hub's alphabet.
 func folderID(dir string) string {
 	if _, id, _, err := hub.ParseDir(dir); err == nil {
 		return id
@@ -99,7 +99,7 @@ func folderID(dir string) string {
 		}
 		return '-'
 	}, filepath.Base(dir))
-	for _, c := range []string{"-", "."} { // a doubled one has a meaning in the hub's cache
+	for _, c := range []string{"-", "."} { // a doubled sign has a meaning in the hub's cache
 		for strings.Contains(id, c+c) {
 			id = strings.ReplaceAll(id, c+c, c)
 		}
@@ -111,8 +111,8 @@ func folderID(dir string) string {
 	return id
 }
 
-// checkID refuses an id that no request could name, or a second one for the
-// model in dir.
+// checkID refuses an id that no request could name, and a second id for the model in dir. Error:
+// CodeInvalid.
 func (l *Library) checkID(ctx context.Context, id, dir string) error {
 	refuse := func(format string, args ...any) error {
 		return &control.Error{Code: control.CodeInvalid, Param: "id", Message: fmt.Sprintf(format, args...)}

@@ -10,7 +10,9 @@ import (
 	"tandem/storage"
 )
 
-// RemoveModel implements server.Library: it unloads the model if it is idle.
+// RemoveModel removes a model, or a drafter that was pulled, from the registry, and deletes its
+// files if Tandem downloaded them. An idle model in memory is unloaded. Error: CodeModelBusy while
+// requests hold it. It implements server.Library.
 func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Removal, err error) {
 	out.ID = id
 	row, err := l.db.Model(ctx, id)
@@ -37,17 +39,17 @@ func (l *Library) RemoveModel(ctx context.Context, id string) (out control.Remov
 	return out, err
 }
 
-// errPocketStays is what those get who want to remove the pocket model.
+// errPocketStays refuses to remove the pocket model.
 var errPocketStays = control.Errorf(control.CodeInvalid, "The pocket model is part of the program and cannot be removed.")
 
-// Removal implements server.Library.
+// Removal returns what RemoveModel would do. It implements server.Library.
 func (l *Library) Removal(ctx context.Context, id string) (control.Removal, error) {
 	out := control.Removal{ID: id}
 	row, err := l.db.Model(ctx, id)
 	if storage.IsNotFound(err) {
 		if f, err := l.db.DrafterFile(ctx, id); !storage.IsNotFound(err) {
 			out.Deletes, out.InMemory = f.DownloadedByUs, l.pool.HasDrafter(f.Path)
-			return sized(out, f.Path), err
+			return withBytes(out, f.Path), err
 		}
 	}
 	switch {
@@ -58,19 +60,19 @@ func (l *Library) Removal(ctx context.Context, id string) (control.Removal, erro
 	}
 	out.InMemory = l.pool.InMemory(id)
 	out.Deletes = row.DownloadedByUs
-	return sized(out, row.Path), nil
+	return withBytes(out, row.Path), nil
 }
 
-// sized adds to what a removal would be the bytes that it would free.
-func sized(r control.Removal, path string) control.Removal {
+// withBytes adds to a removal the bytes that it would free.
+func withBytes(r control.Removal, path string) control.Removal {
 	if r.Deletes {
-		r.Bytes, _ = hub.Freed(path) // nothing of what is not there
+		r.Bytes, _ = hub.Freed(path) // 0 for a folder that is gone
 	}
 	return r
 }
 
-// forget deletes a model's files, if Tandem downloaded them, and its row. It
-// returns the bytes that this freed.
+// forget deletes a model's files, if Tandem downloaded them, and its row. It returns the bytes
+// freed.
 func (l *Library) forget(ctx context.Context, row storage.Model) (freed int64, err error) {
 	if freed, err = l.deleteFiles(row); err != nil {
 		return freed, err
@@ -86,11 +88,12 @@ func (l *Library) deleteFiles(row storage.Model) (freed int64, err error) {
 	return l.deleteSnapshot(row.ID, row.Path, row.Revision)
 }
 
-// deleteSnapshot deletes one in the hub's cache.
+// deleteSnapshot deletes a snapshot in the hub's cache and returns the bytes freed. A missing one
+// is no error.
 func (l *Library) deleteSnapshot(id, path, revision string) (freed int64, err error) {
 	freed, err = hub.Remove(path)
 	if e, ok := errors.AsType[*hub.Error](err); ok && e.Code == hub.NotFound {
-		return 0, nil // somebody deleted the folder before
+		return 0, nil // the folder was deleted before
 	}
 	if err != nil {
 		return freed, hubError(err)
@@ -99,8 +102,8 @@ func (l *Library) deleteSnapshot(id, path, revision string) (freed int64, err er
 	return freed, nil
 }
 
-// keepDrafterFile notes where a drafter that was pulled lies. Nothing leads to
-// an earlier snapshot of it any more: if it was ours, it goes.
+// keepDrafterFile stores where a pulled drafter lies. It deletes an earlier snapshot that Tandem
+// downloaded and no model uses: no name leads there any more.
 func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) error {
 	old, err := l.db.DrafterFile(ctx, f.ID)
 	if err != nil && !storage.IsNotFound(err) {
@@ -117,8 +120,8 @@ func (l *Library) keepDrafterFile(ctx context.Context, f storage.DrafterFile) er
 	return nil
 }
 
-// removeDrafterFile forgets a drafter that was pulled, and deletes it if Tandem
-// downloaded it.
+// removeDrafterFile forgets a drafter that was pulled, and deletes it if Tandem downloaded it.
+// Error: CodeModelBusy while a model in memory uses it.
 func (l *Library) removeDrafterFile(ctx context.Context, f storage.DrafterFile) (freed int64, err error) {
 	if l.pool.HasDrafter(f.Path) {
 		return 0, control.Errorf(control.CodeModelBusy, "The drafter %s guesses for a model in memory; choose another with `tandem models drafter` first, or unload the model.", f.ID)

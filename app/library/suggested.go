@@ -14,8 +14,8 @@ import (
 	"tandem/storage"
 )
 
-// suggestedJSON is the catalogue: by memory class, the first choice first. Each is
-// pulled at the commit that is named with it.
+// suggestedJSON is the catalogue: by memory class, the first choice first. Each model is pulled at
+// the commit that the catalogue names.
 //
 //go:embed suggested.json
 var suggestedJSON []byte
@@ -26,24 +26,24 @@ func suggested() ([]control.Suggested, error) {
 	return list, json.Unmarshal(suggestedJSON, &list)
 }
 
-// How long the hub may take to tell sizes, how many models it is asked about at
-// once, and after what time it is asked again about one that it said nothing of.
+// Bounds for asking the hub about sizes.
 const (
-	sizesTime  = 6 * time.Second
-	sizesAtOne = 4
-	sizesAgain = 10 * time.Second
+	sizesTime   = 6 * time.Second  // in all
+	sizesAtOnce = 4                // models asked about at the same time
+	sizesAgain  = 10 * time.Second // between a failure and the next attempt
 )
 
-// sizes are what the hub said of how much there is to download.
+// sizes are the sizes of downloads as the hub told them.
 type sizes struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by name
-	Tried time.Time        // the last time that it did not answer
-	why   string           // it did not, one sentence, which was logged
-	hub   int              // counts the hubs that were asked, and the ways there
+	Tried time.Time        // when it last did not answer
+	why   string           // why it did not: one sentence, logged before
+	hub   int              // counts the changes of the hub, and of the way to it
 }
 
-// Catalogue implements server.Library. The hub is asked for sizes if ask says so.
+// Catalogue returns the suggested models, and which of them are there. ask says whether the hub is
+// asked for sizes that are not known. It implements server.Library.
 func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, error) {
 	list, err := suggested()
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, e
 	o := l.settings.Hub()
 	for i := range list {
 		m := &list[i]
-		// Some systems keep a little of what the maker names for themselves.
+		// Some systems report a little less memory than the maker names.
 		if int64(m.From)<<30 <= out.Memory+out.Memory/20 {
 			out.Class = max(out.Class, m.From)
 		}
@@ -85,12 +85,12 @@ func (l *Library) Catalogue(ctx context.Context, ask bool) (control.Catalogue, e
 	return out, nil
 }
 
-// hubName is what the hub calls a model at a revision, which may be empty.
+// hubName returns the name of a model at the hub. revision may be empty.
 func hubName(id, revision string) string {
 	return pullName(control.PullRequest{ID: id, Revision: revision})
 }
 
-// forget has the hub asked anew: it is another, or another way leads there.
+// forget makes the next ask start over: the hub is another, or the way to it.
 func (s *sizes) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *sizes) forget() {
 	s.hub++
 }
 
-// ask learns the sizes that are not known yet, and returns why some still are not.
+// ask asks the hub for the sizes that are not known yet. It returns why some are still unknown.
 func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why string) {
 	s.mu.Lock()
 	if s.bytes == nil {
@@ -112,11 +112,11 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 		return why
 	}
 	log := o.Logger
-	o.Logger = nil // of each attempt for each model
+	o.Logger = nil // it would log each attempt for each model
 	ctx, cancel := context.WithTimeout(ctx, sizesTime)
 	defer cancel()
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, sizesAtOne)
+	slots := make(chan struct{}, sizesAtOnce)
 	failures := make([]error, len(names))
 	reasons := make([]string, len(names))
 	for i, name := range names {
@@ -142,9 +142,9 @@ func (s *sizes) ask(ctx context.Context, o hub.Options, names []string) (why str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hub != asks {
-		return "" // what another said
+		return "" // the answers are from another hub
 	}
-	// Of several the one of the first name: which failed first is chance.
+	// The failure of the first name is told: chance decides which one came first.
 	why = ""
 	if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {
 		s.Tried, why = time.Now(), reasons[i]

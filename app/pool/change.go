@@ -44,15 +44,15 @@ func (p *Pool) waitForChange(ctx context.Context) error {
 
 // waitUnlocked waits for a value during a change, without the lock. The caller holds p.mu now and
 // afterwards. Errors: the cause of ctx; ErrDraining.
-func waitUnlocked[T any](ctx context.Context, a *Pool, until <-chan T) error {
-	a.mu.Unlock()
-	defer a.mu.Lock()
+func waitUnlocked[T any](ctx context.Context, p *Pool, until <-chan T) error {
+	p.mu.Unlock()
+	defer p.mu.Lock()
 	select {
 	case <-until:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-a.life.Done():
+	case <-p.life.Done():
 		return control.ErrDraining
 	}
 }

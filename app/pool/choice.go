@@ -8,7 +8,7 @@ import (
 	"tandem/storage"
 )
 
-// settingChoice names the setting that holds the id behind control.Alias.
+// settingChoice names the setting that holds the id for which control.Alias stands.
 const settingChoice = "model"
 
 // LastChoice returns the id that was chosen last, or else the pocket model's.
@@ -24,8 +24,8 @@ func LastChoice(ctx context.Context, db *storage.DB) (id string, err error) {
 }
 
 // UseDrafter lets the choice draft with name while this process runs, whatever is set for it: with
-// control.DrafterAuto, control.DrafterNone, a folder, or a drafter in the hub's cache. A drafter that
-// cannot be loaded for the model is refused.
+// control.DrafterAuto, control.DrafterNone, a folder, or a drafter in the hub's cache. A drafter
+// that cannot be loaded for the model is refused.
 func (p *Pool) UseDrafter(ctx context.Context, name string) error {
 	folder, err := p.drafterFolder(name)
 	if err != nil {

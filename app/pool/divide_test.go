@@ -19,9 +19,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestCheckpointsLeaveRoom: checkpoints take nothing of what the models in memory need,
-// which may have been weighed when they were given less.
-func TestCheckpointsLeaveRoom(t *testing.T) {
+// Checkpoints take nothing of what the models in memory need. The models may have been loaded when
+// checkpoints were given less.
+func TestCheckpointsTakeNothingThatModelsNeed(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
 	r.wantAnswers(t, "one")
 	check := func(beside int64, off bool) {
@@ -45,16 +45,15 @@ func TestCheckpointsLeaveRoom(t *testing.T) {
 	check(1<<30, false)
 }
 
-// setRoom has the machine have so much room for models.
+// setRoom gives the machine so much memory for models.
 func (r *running) setRoom(room int64) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	r.pool.opts.Memory = 2<<30 + room
 }
 
-// TestDrafterNeedsRoom: a drafter for which a model in memory leaves no room is refused,
-// and nothing is changed.
-func TestDrafterNeedsRoom(t *testing.T) {
+// A drafter that does not fit beside the models in memory is refused, and nothing is changed.
+func TestDrafterWithoutMemoryIsRefused(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
 	r.wantAnswers(t, "tiny")
 	dir, m := enginetest.TinyModel(t, "llama"), r.pool.current()
@@ -85,9 +84,9 @@ func TestDrafterNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestAutoDrafterNeedsRoom: the drafter that is found for a model is no error where there
-// is no room for it: the model goes on without, and says why.
-func TestAutoDrafterNeedsRoom(t *testing.T) {
+// A drafter found by auto that does not fit is no error: the model goes on without it, and says
+// why.
+func TestModelGoesOnWithoutAnAutoDrafterThatDoesNotFit(t *testing.T) {
 	model := tinyModel(t, "qwen3", "tiny")
 	dir := filepath.Join(model, "drafter")
 	if err := os.CopyFS(dir, os.DirFS(enginetest.TinyModel(t, "llama"))); err != nil {
@@ -124,9 +123,9 @@ func TestAutoDrafterNeedsRoom(t *testing.T) {
 	r.wantAnswers(t, "tiny")
 }
 
-// TestChoiceHasItsContext: the chosen model comes back with the context that it has alone.
-// An idle model leaves the memory for that, unless it fits beside, and one in use stays.
-func TestChoiceHasItsContext(t *testing.T) {
+// The choice comes back with the context that it has alone. An idle model leaves for that, unless
+// it fits beside the choice. A model in use stays.
+func TestChoiceComesBackWithItsWholeContext(t *testing.T) {
 	long, small := longModel(t), writeModel(t, "two")
 	f := measured(t, long)
 	g := measured(t, small)
@@ -175,9 +174,8 @@ func TestChoiceHasItsContext(t *testing.T) {
 	}
 }
 
-// TestTextsStay: a load waits only so long for texts in its way, which go on; one that
-// somebody chose waits for their end.
-func TestTextsStay(t *testing.T) {
+// A load waits only so long for texts in its way, which go on. The choice waits for their end.
+func TestOnlyTheChoiceWaitsForTextsWithoutLimit(t *testing.T) {
 	r, leave := startCrowded(t)
 	r.pool.mu.Lock()
 	r.pool.patience = time.Millisecond
@@ -199,9 +197,9 @@ func TestTextsStay(t *testing.T) {
 	r.wantInMemory(t, "in the end", "long two")
 }
 
-// TestRoomIsKept: while a small model comes in place of a larger one, what stays has no
-// more room than leaves that one its own, for it may have to come back.
-func TestRoomIsKept(t *testing.T) {
+// While a small model is loaded in place of a larger one, the memory of the larger one stays
+// reserved: it may have to come back.
+func TestMemoryOfAnEvictedModelIsKeptDuringTheLoad(t *testing.T) {
 	long := longModel(t)
 	f := measured(t, long)
 	r := start(t, setup{Model: long, NoCheckpoints: true, Memory: 2<<30 + (f.Weights(true)+f.Text(1<<16, true))*3/2}, "127.0.0.1:0")
@@ -232,8 +230,8 @@ func TestRoomIsKept(t *testing.T) {
 	end()
 }
 
-// cramped starts an app whose chosen model, long, answers two requests without end. They
-// have the room that two needs, which is registered; each can leave it.
+// startCrowded starts a pool whose chosen model, long, answers two requests without an end. They
+// take the memory that two needs, a registered model. leave ends each of them.
 func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	t.Helper()
 	long, small := longModel(t), writeModel(t, "two")
@@ -273,9 +271,9 @@ func startCrowded(t *testing.T) (r *running, leave [2]context.CancelFunc) {
 	return r, leave
 }
 
-// TestTextsMakeRoom: what one model has let in beyond a whole context has to end before
-// another is loaded into that room.
-func TestTextsMakeRoom(t *testing.T) {
+// Texts that a model let in beyond a whole context end before another model is loaded into that
+// memory.
+func TestLoadWaitsForTextsBeyondAWholeContext(t *testing.T) {
 	r, leave := startCrowded(t)
 	var ended atomic.Bool
 	came := make(chan bool)
@@ -298,8 +296,8 @@ func TestTextsMakeRoom(t *testing.T) {
 	r.wantInMemory(t, "in the end", "long two")
 }
 
-// TestRooms: each model has room for a whole context, and what is left is shared.
-func TestRooms(t *testing.T) {
+// Each model has memory for a whole context, and an equal part of what is left.
+func TestTextSharesAreAWholeContextAndAnEqualPart(t *testing.T) {
 	a := &Pool{opts: Options{Memory: 2<<30 + 1000, NoCheckpoints: true}}
 	one, two := &Model{needs: demand{weights: 100, text: 200}}, &Model{needs: demand{weights: 50, text: 50}}
 	for _, c := range []struct {

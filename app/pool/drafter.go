@@ -118,21 +118,21 @@ func noDrafterReason(err error) string {
 // comes before the drafter, since it costs nothing. Looking up earlier text (n-grams) comes after
 // it, and costs nothing either.
 func (m *Model) newEngine(d *Drafter, reason string) *engine.Engine {
-	a := m.pool
+	p := m.pool
 	o := engine.Options{
-		ContextLength: m.context, Logger: a.log,
-		Name: m.row.ID, Policies: policies{db: a.db}, NoDrafter: reason,
-		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &a.engines,
+		ContextLength: m.context, Logger: p.log,
+		Name: m.row.ID, Policies: policies{db: p.db}, NoDrafter: reason,
+		Drafters: []draft.Drafter{draft.Prediction{}}, Neighbours: &p.engines,
 	}
 	if d != nil {
 		o.Drafters = append(o.Drafters, d.Drafter)
-		o.Policies = policies{a.db, map[string]string{d.Name(): WeightsKey(d.source)}}
+		o.Policies = policies{p.db, map[string]string{d.Name(): WeightsKey(d.source)}}
 	}
 	o.Drafters = append(o.Drafters, draft.Ngram{})
-	if !a.opts.NoCheckpoints {
-		o.Checkpoints, o.Store = a.CheckpointBytes(), m.store
+	if !p.opts.NoCheckpoints {
+		o.Checkpoints, o.Store = p.CheckpointBytes(), m.store
 	}
 	o.Text, m.needs = m.textMemory(d)
 	o.Room, o.Short = m.needs.text, shortRequest // and more once it is in memory, see divideMemory
-	return engine.New(a.thread, m.bundle.Model, m.bundle.Tokenizer, o)
+	return engine.New(p.thread, m.bundle.Model, m.bundle.Tokenizer, o)
 }

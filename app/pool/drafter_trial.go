@@ -78,7 +78,7 @@ func (m *Model) tryReadings(ctx context.Context) error {
 // tryText lets all readings draft along one text. It returns the tokens per verification of each
 // reading, and the number of drafts.
 func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) (scores []float64, n int, err error) {
-	a := m.pool
+	p := m.pool
 	prompt, err := m.trialTokens(text)
 	if err != nil {
 		return nil, 0, err
@@ -86,8 +86,8 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) 
 	var trial *draft.Trial
 	defer func() {
 		if trial != nil {
-			if err := a.thread.Do(context.Background(), func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
-				a.log.Error("freeing the trial of a drafter", "error", err)
+			if err := p.thread.Do(context.Background(), func(s *mlx.Scope) error { trial.Free(s); return nil }); err != nil {
+				p.log.Error("freeing the trial of a drafter", "error", err)
 			}
 		}
 	}()
@@ -95,7 +95,7 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) 
 		if err := m.AwaitIdle(ctx); err != nil {
 			return nil, 0, err
 		}
-		if err := a.thread.Do(ctx, func(s *mlx.Scope) (err error) {
+		if err := p.thread.Do(ctx, func(s *mlx.Scope) (err error) {
 			if trial == nil {
 				trial = draft.NewTrial(m.bundle.Model, blocks, cache.Options{}, prompt)
 			}
@@ -111,17 +111,17 @@ func (m *Model) tryText(ctx context.Context, blocks []draft.Block, text string) 
 
 // useReading stores a reading and drafts with it.
 func (m *Model) useReading(ctx context.Context, set models.DrafterSettings, block draft.Block, trials []control.Trial) error {
-	a, d := m.pool, m.drafter
-	if err := a.keepReading(ctx, m.row, d.source, set, trials); err != nil {
+	p, d := m.pool, m.drafter
+	if err := p.keepReading(ctx, m.row, d.source, set, trials); err != nil {
 		return err
 	}
-	if err := a.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
+	if err := p.thread.Do(ctx, func(*mlx.Scope) error { d.flash.Use(block); return nil }); err != nil {
 		return err
 	}
-	a.mu.Lock()
+	p.mu.Lock()
 	d.settings, d.trials, d.open = set, trials, false
-	a.mu.Unlock()
-	a.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set, "trials", trials)
+	p.mu.Unlock()
+	p.log.Info("the drafter was measured", "model", m.row.ID, "drafter", d.source, "reading", set, "trials", trials)
 	return nil
 }
 

@@ -12,7 +12,8 @@ import (
 	"tandem/storage"
 )
 
-// agentContext is a context, in tokens, with which an agent can work. Where a person set no context:
+// agentContext is a context, in tokens, with which an agent can work. Where a person set no
+// context:
 //
 //   - no idle model leaves the memory so that another gets a longer context, except for the choice;
 //   - a context that must be cut and stays longer leaves 1/neighbourPart of the memory to another

@@ -15,9 +15,9 @@ import (
 	"tandem/engine/enginetest"
 )
 
-// TestTwoAnswerAtOnce: a model is loaded and answers while another one is in the midst
-// of an answer, which that one ends as it would have alone.
-func TestTwoAnswerAtOnce(t *testing.T) {
+// A model is loaded and answers in the midst of another's answer, which ends as it would have
+// alone.
+func TestModelAnswersWhileAnotherIsInTheMidstOfAnAnswer(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	one := r.acquire(t, "one")
 	defer one.Release()
@@ -54,9 +54,8 @@ func TestTwoAnswerAtOnce(t *testing.T) {
 	clients.Wait()
 }
 
-// TestLeastValuable: what leaves the memory is what is worth least, nothing that has to
-// stay, and no more than has to.
-func TestLeastValuable(t *testing.T) {
+// The least valuable models leave, none of a higher priority, and no more than needed.
+func TestVictimsAreTheLeastValuableAndNoneInVain(t *testing.T) {
 	idle := func(bytes int64, load, unused time.Duration) claim {
 		return claim{bytes: bytes, value: worth(load, unused)}
 	}
@@ -92,10 +91,9 @@ func TestLeastValuable(t *testing.T) {
 	}
 }
 
-// TestMemoryBudget: with room for two models a third takes the place of the one that is
-// worth least, never of the choice, of one in use or of one that is to stay; then the
-// request is refused with the names and the figures.
-func TestMemoryBudget(t *testing.T) {
+// With memory for two, a third model takes the place of the least valuable one, but never of the
+// choice, of one in use or of one that is kept. Then the request is refused with names and figures.
+func TestThirdModelTakesThePlaceOfTheLeastValuable(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "two", "one", "two")
 	r.wantInMemory(t, "both", "one two")
@@ -127,8 +125,8 @@ func TestMemoryBudget(t *testing.T) {
 	}
 }
 
-// TestSwitchKeeps: a choice that is to stay in memory does, as far as there is room.
-func TestSwitchKeeps(t *testing.T) {
+// A former choice that is set to stay in memory stays as long as there is memory.
+func TestSwitchKeepsAKeptModelWhileThereIsMemory(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one")
 	r.keep(t, "one", true)
@@ -145,9 +143,9 @@ func TestSwitchKeeps(t *testing.T) {
 	}
 }
 
-// TestChoiceWins: a request for the choice waits until what is in its way has answered,
-// while nobody new gets that.
-func TestChoiceWins(t *testing.T) {
+// A request for the choice waits until a model in its way has answered. That model gets no new
+// request meanwhile.
+func TestChoiceWaitsForModelsInItsWay(t *testing.T) {
 	r := startWithRoom(t, 1.5, "one", "two")
 	held := r.acquire(t, "two")
 	r.wantInMemory(t, "at first", "two")
@@ -186,8 +184,8 @@ func TestChoiceWins(t *testing.T) {
 	r.wantRefused(t, "two", control.CodeNotLoaded, "one")
 }
 
-// TestLoadOnRequest: the setting says what a request for another model does.
-func TestLoadOnRequest(t *testing.T) {
+// The setting decides what a request for another model does.
+func TestLoadOnRequestDecidesHowARequestLoads(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
 	r.wantRefused(t, "two", control.CodeNotLoaded, "two is not loaded", "the chosen one, which is one", "load_on_request is never")
@@ -216,9 +214,8 @@ func TestLoadOnRequest(t *testing.T) {
 	}
 }
 
-// TestEmbeddingsBesideChat: who asks one model for vectors and another for answers in
-// turns has both loaded once.
-func TestEmbeddingsBesideChat(t *testing.T) {
+// A client that asks one model for vectors and another for answers in turns has each loaded once.
+func TestEmbeddingsAndChatInTurnsLoadEachModelOnce(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "talker")}, "127.0.0.1:0")
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: enginetest.TinyEmbedder(t), ID: "embedder"}); err != nil {
 		t.Fatal(err)
@@ -239,9 +236,8 @@ func TestEmbeddingsBesideChat(t *testing.T) {
 	}
 }
 
-// TestIdleOfTwo: of two models the one that nobody uses leaves the memory, and comes
-// back with the next request.
-func TestIdleOfTwo(t *testing.T) {
+// Of two models the idle one is unloaded, and comes back with the next request.
+func TestIdleModelOfTwoIsUnloaded(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	if _, err := r.ChangeSettings(t.Context(), control.SettingsChange{"idle_unload_minutes": []byte("5")}); err != nil {
 		t.Fatal(err)
@@ -267,9 +263,9 @@ func TestIdleOfTwo(t *testing.T) {
 	}
 }
 
-// TestUnloadOne: each can be unloaded by itself, by its name or the alias, unless it is
-// in use; without a name all are, or none.
-func TestUnloadOne(t *testing.T) {
+// Each model can be unloaded by its name or the alias, unless it is in use. Without a name all are
+// unloaded, or none.
+func TestUnloadByNameAliasOrAll(t *testing.T) {
 	r := startWithRoom(t, 3.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two", "three")
 	c := r.client(t)

@@ -13,7 +13,7 @@ import (
 	"tandem/storage"
 )
 
-// damage has a model fail to load, behind all that is looked at before.
+// damage makes the load of a model fail, after every check before the load.
 func (r *running) damage(t *testing.T, id string) {
 	t.Helper()
 	row, err := r.db.Model(t.Context(), id)
@@ -25,9 +25,8 @@ func (r *running) damage(t *testing.T, id string) {
 	}
 }
 
-// TestFailedLoadBringsBack: what left the memory for a request whose model cannot be loaded
-// comes back.
-func TestFailedLoadBringsBack(t *testing.T) {
+// Models that left for a request come back if the requested model cannot be loaded.
+func TestEvictedModelsComeBackAfterAFailedLoad(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two")
 	r.damage(t, "three")
@@ -41,9 +40,8 @@ func TestFailedLoadBringsBack(t *testing.T) {
 	r.wantAnswers(t, control.Alias)
 }
 
-// TestFailedLoadOfTheRenewed: nobody asks for what a model was before it was renewed, so
-// that does not come back.
-func TestFailedLoadOfTheRenewed(t *testing.T) {
+// The earlier files of a renewed model do not come back, since no name leads to them.
+func TestOldFilesOfARenewedModelAreNotLoadedAgain(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	r.wantAnswers(t, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
@@ -62,9 +60,8 @@ func TestFailedLoadOfTheRenewed(t *testing.T) {
 	r.wantInMemory(t, "in the end", "one")
 }
 
-// TestFailedSwitchBringsBack: what left the memory for a model that cannot be loaded comes
-// back, beside the choice as well.
-func TestFailedSwitchBringsBack(t *testing.T) {
+// Models that left for a switch come back if it fails, also beside the choice.
+func TestEvictedModelsComeBackAfterAFailedSwitch(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two", "three")
 	r.wantAnswers(t, "one", "two")
 	r.damage(t, "three")

@@ -22,8 +22,8 @@ const (
 )
 
 // Lengths in tokens. A context that does not fit is cut, unless a person set its length: to a
-// multiple of contextStep, and to shortContext at least. Beside a whole context there is memory left
-// for texts of shortRequest, see engine.Options.Short.
+// multiple of contextStep, and to shortContext at least. Beside a whole context there is memory
+// left for texts of shortRequest, see engine.Options.Short.
 const (
 	shortContext = 4096
 	contextStep  = 1024

@@ -29,9 +29,9 @@ func TestRoomFor(t *testing.T) {
 	}
 }
 
-// TestFit: a context that was asked for is taken or refused; otherwise it is the
-// longest that fits, down to a shortest.
-func TestFit(t *testing.T) {
+// A context that was asked for fits or does not. Otherwise it is the longest that fits, down to the
+// shortest.
+func TestContextIsAsAskedOrTheLongestThatFits(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	row := f.Text(4096, true) / 4096
 	weights := f.Weights(true)
@@ -73,9 +73,9 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitLeavesRoom: where a long context is cut, a small model has room beside it; one
-// that was asked for, or that fits whole, takes what there is.
-func TestFitLeavesRoom(t *testing.T) {
+// Where a long context is cut, a small model fits beside it. A context that was asked for, or that
+// fits whole, takes what there is.
+func TestCutContextLeavesMemoryForASmallModel(t *testing.T) {
 	f := measured(t, enginetest.TinyModel(t, "llama"))
 	f.ContextLength = 200_000
 	m := loadable{f, models.Footprint{}, true}
@@ -97,8 +97,8 @@ func TestFitLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestRoomBesideCheckpoints: what checkpoints may take is not for models.
-func TestRoomBesideCheckpoints(t *testing.T) {
+// What checkpoints may take is not for models.
+func TestMemoryOfCheckpointsIsNotForModels(t *testing.T) {
 	a := open(t, setup{Memory: 16 * gib})
 	check := func(what string, want int64) {
 		t.Helper()
@@ -125,9 +125,8 @@ func measured(t *testing.T, dir string) models.Footprint {
 	return f
 }
 
-// TestRoomOfRequests: those in flight may take what the weights leave, and one
-// whole context at least.
-func TestRoomOfRequests(t *testing.T) {
+// Requests in flight may take what the weights leave, and a whole context at least.
+func TestRequestsHaveWhatTheWeightsLeave(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
 	a := open(t, setup{NoCheckpoints: true})
@@ -144,9 +143,9 @@ func TestRoomOfRequests(t *testing.T) {
 	}
 }
 
-// TestMemoryGuard: a model that does not fit is refused with the figures, and the
-// one in memory goes on. The pocket model is served on whatever machine.
-func TestMemoryGuard(t *testing.T) {
+// A model that does not fit is refused with the figures, and the one in memory goes on. The pocket
+// model is served on every machine.
+func TestModelThatDoesNotFitIsRefusedWithFigures(t *testing.T) {
 	small, large := writeModel(t, "small"), writeModel(t, "large")
 	r := start(t, setup{Model: small}, "127.0.0.1:0")
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: large}); err != nil {
@@ -173,9 +172,8 @@ func TestMemoryGuard(t *testing.T) {
 	}
 }
 
-// TestShortContext: where the whole context does not fit beside a short text it is cut,
-// unless it was asked for.
-func TestShortContext(t *testing.T) {
+// A context that does not fit beside a short text is cut, unless it was asked for.
+func TestContextIsCutToTheMemory(t *testing.T) {
 	dir := longModel(t)
 	f := measured(t, dir)
 	most := f.Weights(true) + f.Text(5*1024, true) + f.Text(shortRequest, true)

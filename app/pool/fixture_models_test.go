@@ -15,8 +15,8 @@ import (
 	"tandem/engine"
 )
 
-// several starts an app that has room for so many of the tiny models with their whole
-// contexts. The first of the names is chosen.
+// startWithRoom starts a pool with memory for so many of the tiny models with their whole contexts.
+// The first name is the choice.
 func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	t.Helper()
 	var dirs []string
@@ -34,7 +34,7 @@ func startWithRoom(t *testing.T, room float64, names ...string) *running {
 	return r
 }
 
-// answers asks models for a completion, one after the other.
+// wantAnswers asks models for a completion, one after the other.
 func (r *running) wantAnswers(t *testing.T, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -44,8 +44,8 @@ func (r *running) wantAnswers(t *testing.T, ids ...string) {
 	}
 }
 
-// refuses asks a model for a completion, which is to be refused with 409 in words that
-// have all of those.
+// wantRefused asks a model for a completion, which must be refused with 409, the code and all the
+// words.
 func (r *running) wantRefused(t *testing.T, id string, code control.Code, words ...string) {
 	t.Helper()
 	status, body := r.complete(t, id, "abc")
@@ -65,7 +65,7 @@ func (r *running) wantRefused(t *testing.T, id string, code control.Code, words 
 	}
 }
 
-// there compares what is in memory, in alphabetical order.
+// wantInMemory compares what is in memory, in alphabetical order.
 func (r *running) wantInMemory(t *testing.T, when, want string) {
 	t.Helper()
 	var ids []string
@@ -78,7 +78,7 @@ func (r *running) wantInMemory(t *testing.T, when, want string) {
 	}
 }
 
-// rested has models lie idle for some time.
+// setIdle makes models look unused for some time.
 func (r *running) setIdle(idle time.Duration, ids ...string) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
@@ -87,7 +87,7 @@ func (r *running) setIdle(idle time.Duration, ids ...string) {
 	}
 }
 
-// hold takes hold of a model, for its Release.
+// acquire holds a model until its Release.
 func (r *running) acquire(t *testing.T, id string) model.Model {
 	t.Helper()
 	m, err := r.pool.Acquire(t.Context(), id)
@@ -111,10 +111,10 @@ func (r *running) keep(t *testing.T, id string, keep bool) {
 	}
 }
 
-// A turnstile looks for stop texts, finds none, and holds up the generation, not the
-// thread, in the midst of the answer until it is opened.
+// A turnstile looks for stop texts and finds none. At one look it holds up the generation, not the
+// thread, until it is opened.
 type turnstile struct {
-	at, n         int // which of the looks is held up, from 1; those so far
+	at, n         int // the look that is held up, from 1; the looks so far
 	arrived, open chan struct{}
 }
 

@@ -36,7 +36,7 @@ type setup struct {
 	NoCheckpoints bool
 }
 
-// running is a pool behind an endpoint and a control socket, with what stands in for the other rooms.
+// running is a pool behind an endpoint and a control socket, with stand-ins for the other rooms.
 type running struct {
 	pool     *Pool
 	library  shelf

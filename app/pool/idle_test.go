@@ -8,9 +8,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestIdleness: time counts from look to look, a little at a time, so that a clock
-// that jumps is no idle time.
-func TestIdleness(t *testing.T) {
+// Idle time is counted from look to look in small steps, so a clock that jumps adds little.
+func TestClockJumpsAreNoIdleTime(t *testing.T) {
 	one, two := &Model{}, &Model{}
 	all := idleTimes{}
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

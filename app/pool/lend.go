@@ -12,8 +12,8 @@ import (
 // Measurements borrow a model that requests use. They do not hold it: whoever wants the model
 // unloaded or changed ends them, and requests always come first.
 
-// Lend calls f on its own goroutine. The model stays in memory until f has returned; gone ends when it
-// is to leave the memory or to get another drafter. The caller holds the model.
+// Lend calls f on its own goroutine. The model stays in memory until f has returned; gone ends when
+// it is to leave the memory or to get another drafter. The caller holds the model.
 func (m *Model) Lend(f func(gone context.Context)) { m.borrowers.Go(func() { f(m.borrowed) }) }
 
 // Thread is the thread that the model's arrays belong to.

@@ -9,9 +9,8 @@ import (
 	"tandem/engine/mlx"
 )
 
-// TestLoadTime: what others did on the thread meanwhile is no part of the time that a load
-// took.
-func TestLoadTime(t *testing.T) {
+// The time of a load does not include what others did on the thread meanwhile.
+func TestLoadTimeLeavesOutTheWorkOfOthers(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny"), NoCheckpoints: true}, "")
 	var stop atomic.Bool
 	var other sync.WaitGroup
@@ -43,5 +42,5 @@ func TestLoadTime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Error("nobody had a turn in 1000 loads")
+	t.Error("no other work ran during 1000 loads")
 }

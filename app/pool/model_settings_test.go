@@ -10,9 +10,9 @@ import (
 	"tandem/engine"
 )
 
-// TestModelSettings: a request decides, then what was set for the model, then its
-// generation_config.json; a context counts from the next load on.
-func TestModelSettings(t *testing.T) {
+// The request decides, then the model's settings, then its generation_config.json. A context counts
+// from the next load on.
+func TestRequestThenModelSettingThenModelFileDecides(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	complete := func() {
 		t.Helper()
@@ -89,9 +89,8 @@ func TestModelSettings(t *testing.T) {
 	}
 }
 
-// TestLongerContextFits: nobody is advised to set a context that is too long for the
-// model or for the machine.
-func TestLongerContextFits(t *testing.T) {
+// No error advises a context that is too long for the model or for the machine.
+func TestNoLongerContextIsAdvisedThanFits(t *testing.T) {
 	dir := tinyModel(t, "qwen3", "tiny")
 	f := measured(t, dir)
 	r := start(t, setup{Model: dir, NoCheckpoints: true}, "127.0.0.1:0")

@@ -15,7 +15,7 @@ import (
 	"tandem/storage"
 )
 
-// renew has the row of a model stand for another revision.
+// renew makes the row of a model stand for another revision.
 func (r *running) renew(t *testing.T, id string) {
 	t.Helper()
 	row, err := r.db.Model(t.Context(), id)
@@ -28,9 +28,8 @@ func (r *running) renew(t *testing.T, id string) {
 	}
 }
 
-// TestRenewedModel: a row that stands for other files is not answered from
-// the old ones.
-func TestRenewedModel(t *testing.T) {
+// A row that stands for other files is not answered from the old ones.
+func TestRenewedModelDoesNotAnswerFromOldFiles(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "")
 	old := r.acquire(t, "tiny")
 	r.renew(t, "tiny")
@@ -46,9 +45,9 @@ func TestRenewedModel(t *testing.T) {
 	}
 }
 
-// TestRenewedWhereNoneComes: a model in memory takes its own place anew where requests
-// load no other.
-func TestRenewedWhereNoneComes(t *testing.T) {
+// A renewed model in memory is loaded again in its own place, even where requests load no other
+// model.
+func TestRenewedModelTakesItsOwnPlaceUnderLoadNever(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.wantAnswers(t, "one", "two")
 	r.setLoadOnRequest(t, control.LoadNever)
@@ -57,8 +56,8 @@ func TestRenewedWhereNoneComes(t *testing.T) {
 	r.wantInMemory(t, "in the end", "one two")
 }
 
-// TestChangedMeanwhile: who waited with a row that no longer holds loads nothing by it.
-func TestChangedMeanwhile(t *testing.T) {
+// A request that waited with a row that no longer holds loads nothing by it.
+func TestRowThatChangedWhileWaitingLoadsNothing(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
@@ -82,8 +81,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	r.wantAnswers(t, "one")
 }
 
-// An outsider is a context that notes whether it is asked for its end while somebody holds
-// its lock and does not let go of it, as the database asks before it reads.
+// A lockProbe is a context that notes whether it is asked for its end while the pool's lock is
+// held, as the database asks before it reads.
 type lockProbe struct {
 	context.Context
 	pool *Pool
@@ -102,8 +101,8 @@ func (c lockProbe) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// TestRegistryIsReadUnlocked: nobody waits for the lock while the database is read.
-func TestRegistryIsReadUnlocked(t *testing.T) {
+// The database is never read under the pool's lock.
+func TestDatabaseIsReadWithoutTheLock(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
@@ -137,8 +136,8 @@ func TestRegistryIsReadUnlocked(t *testing.T) {
 	}
 }
 
-// TestSetWhileItLoads: what is set for a model while it is loaded counts.
-func TestSetWhileItLoads(t *testing.T) {
+// Settings made for a model while it is loaded count.
+func TestSettingsMadeDuringALoadCount(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	row, err := r.db.Model(t.Context(), "two")
 	if err != nil {
@@ -163,8 +162,8 @@ func TestSetWhileItLoads(t *testing.T) {
 	}
 }
 
-// TestSetMeanwhile: what is set for a model while its drafter is loaded counts.
-func TestSetMeanwhile(t *testing.T) {
+// Settings made for a model while its drafter is loaded count.
+func TestSettingsMadeDuringAChangeOfDrafterCount(t *testing.T) {
 	r := start(t, setup{Model: tinyModel(t, "qwen3", "tiny"), NoCheckpoints: true}, "127.0.0.1:0")
 	r.wantAnswers(t, "tiny")
 	thread, done := enginetest.Hold(t, r.thread), make(chan error, 1)
@@ -185,8 +184,8 @@ func TestSetMeanwhile(t *testing.T) {
 	}
 }
 
-// TestChangedWeights: who chooses a model whose weights on disk have changed gets them.
-func TestChangedWeights(t *testing.T) {
+// Choosing a model whose weights on disk have changed loads them.
+func TestChoosingAModelLoadsItsChangedWeights(t *testing.T) {
 	dir := writeModel(t, "tiny")
 	r := start(t, setup{Model: dir}, "")
 	load := func() *Model {
@@ -198,22 +197,22 @@ func TestChangedWeights(t *testing.T) {
 	}
 	old := load()
 	if load() != old {
-		t.Error("it was loaded anew, unchanged")
+		t.Error("it was loaded again, unchanged")
 	}
 	if err := os.Chtimes(filepath.Join(dir, "model.safetensors"), time.Time{}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	changed := load()
 	if changed == old {
-		t.Error("it was not loaded anew")
+		t.Error("it was not loaded again")
 	}
 	if load() != changed {
-		t.Error("it was loaded anew once more")
+		t.Error("it was loaded again once more")
 	}
 }
 
-// TestChangedWeightsInUse: where it still answers as a neighbour, that ends first.
-func TestChangedWeightsInUse(t *testing.T) {
+// If the model still answers beside the choice, that answer ends first.
+func TestChangedWeightsWaitForTheLastAnswer(t *testing.T) {
 	r := startWithRoom(t, 10, "one", "two")
 	r.wantAnswers(t, "one")
 	row, err := r.db.Model(t.Context(), "two")
@@ -241,6 +240,6 @@ func TestChangedWeightsInUse(t *testing.T) {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()
 	if m := r.pool.inMemory("two"); m == nil || m == old || r.pool.choice != "two" {
-		t.Errorf("the choice is %s, loaded anew: %t", r.pool.choice, m != old)
+		t.Errorf("the choice is %s, loaded again: %t", r.pool.choice, m != old)
 	}
 }

@@ -7,9 +7,8 @@ import (
 	"tandem/app/control"
 )
 
-// TestPanicWhileUnloading: a panic in a change of what is in memory is the
-// error of who asked for it, and the next change is made.
-func TestPanicWhileUnloading(t *testing.T) {
+// A panic in a change is the error of the client that asked for it, and the next change is made.
+func TestPanicInAChangeIsItsErrorAndTheNextChangeWorks(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "tiny")}, "127.0.0.1:0")
 	if err := r.pool.Load(t.Context(), "tiny"); err != nil {
 		t.Fatal(err)

@@ -39,9 +39,9 @@ func (l *loadLog) Handle(ctx context.Context, r slog.Record) error {
 
 func (l *loadLog) Enabled(context.Context, slog.Level) bool { return true }
 
-// TestSwitchUnderTraffic: ten switches while clients ask the model "tandem"
-// without a pause. No request fails, and each switch loads one model, once.
-func TestSwitchUnderTraffic(t *testing.T) {
+// Ten switches happen while clients ask the model tandem without a pause. No request fails, and
+// each switch loads one model, once.
+func TestNoRequestFailsDuringSwitches(t *testing.T) {
 	log := &loadLog{Handler: slog.DiscardHandler}
 	r := start(t, setup{Model: writeModel(t, "one"), Logger: slog.New(log)}, "127.0.0.1:0")
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
@@ -97,9 +97,8 @@ func TestSwitchUnderTraffic(t *testing.T) {
 	}
 }
 
-// TestFailedSwitch: a model that cannot be loaded leaves the one in memory where
-// it is, or brings it back.
-func TestFailedSwitch(t *testing.T) {
+// If a model cannot be loaded, the one in memory stays or comes back.
+func TestFailedSwitchLeavesTheChoice(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")}, "127.0.0.1:0")
 	for _, id := range []string{"gone", "damaged"} {
 		dir := writeModel(t, id)
@@ -131,8 +130,8 @@ func TestFailedSwitch(t *testing.T) {
 	}
 }
 
-// TestComesBackSeen: the state has the model that is being brought back.
-func TestComesBackSeen(t *testing.T) {
+// The state shows a model that is loaded again after a failed load.
+func TestStateShowsTheModelThatComesBack(t *testing.T) {
 	r := startWithRoom(t, 2.5, "one", "two")
 	r.wantAnswers(t, "one", "two")
 	r.pool.mu.Lock()
@@ -158,9 +157,8 @@ func TestComesBackSeen(t *testing.T) {
 	r.wantInMemory(t, "in the end", "one two")
 }
 
-// TestSwitchGivenUp: a client that leaves while a switch waits for requests leaves
-// all as it was.
-func TestSwitchGivenUp(t *testing.T) {
+// A client that leaves while a switch waits for requests changes nothing.
+func TestClientThatLeavesASwitchChangesNothing(t *testing.T) {
 	r := start(t, setup{Model: writeModel(t, "one")}, "")
 	if _, err := r.library.AddModel(t.Context(), control.AddRequest{Path: writeModel(t, "two")}); err != nil {
 		t.Fatal(err)

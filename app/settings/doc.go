@@ -17,6 +17,6 @@
 // # Secrets
 //
 // Keys are random and kept as SHA-256. A slow hash would protect what can be guessed, and a random
-// key cannot be guessed. The hub's token is a file and no row, so that copies of the database do not
-// hold it.
+// key cannot be guessed. The hub's token is a file and no row, so that copies of the database do
+// not hold it.
 package settings

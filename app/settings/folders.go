@@ -14,8 +14,8 @@ import (
 	"tandem/app/control"
 )
 
-// checkFolders refuses folders that cannot work, of those that differ from before and
-// from the default: what was set may lie on a disk that is not there now.
+// checkFolders refuses folders that cannot work, if they differ from before and from the default. A
+// folder that was set before may lie on a disk that is missing now.
 func checkFolders(standard, before, next control.Settings) error {
 	if next.HubCache != before.HubCache && next.HubCache != standard.HubCache {
 		if problem := cannotHold(next.HubCache); problem != "" {
@@ -37,14 +37,14 @@ func badFolder(name, dir, problem string) error {
 	return &control.Error{Code: control.CodeInvalid, Param: name, Message: fmt.Sprintf("%s cannot have %s: %s.", name, dir, problem)}
 }
 
-// cannotHold says why a folder can be neither read nor made; empty if it can. Models
-// that lie in one that cannot be written are of use all the same.
+// cannotHold says why a folder can be neither read nor made; empty if it can. A folder that cannot
+// be written is accepted, since its models can be used.
 func cannotHold(dir string) string {
 	for at := filepath.Clean(dir); ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
 		case (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)) && at != filepath.Dir(at):
-			continue // it is made, if what it is to lie in allows it
+			continue // it can be made if its parent allows it
 		case err != nil:
 			return reasonOf(at, err)
 		case !info.IsDir():

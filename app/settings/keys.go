@@ -108,8 +108,8 @@ func describeKey(k storage.Key) control.Key {
 	return control.Key{ID: k.ID, Name: k.Name, CreatedAt: k.CreatedAt, UsedAt: k.UsedAt}
 }
 
-// AddKey makes a key and returns its secret, which is not kept. Errors: CodeInvalid for a name that is
-// empty, too long or taken, and where there are maxKeys.
+// AddKey makes a key and returns its secret, which is not kept. Errors: CodeInvalid for a name that
+// is empty, too long or taken, and where there are maxKeys.
 func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey, error) {
 	refuse := func(format string, args ...any) (control.NewKey, error) {
 		return control.NewKey{}, &control.Error{Code: control.CodeInvalid, Param: "name", Message: fmt.Sprintf(format, args...)}
@@ -137,7 +137,8 @@ func (k *Keys) AddKey(ctx context.Context, r control.KeyRequest) (control.NewKey
 	return control.NewKey{Key: describeKey(row), Secret: secret}, nil
 }
 
-// DeleteKey deletes a key. Errors: CodeKeyNotFound; CodeInvalid for the last key while a setting needs one.
+// DeleteKey deletes a key. Errors: CodeKeyNotFound; CodeInvalid for the last key while a setting
+// needs one.
 func (k *Keys) DeleteKey(ctx context.Context, id int64) error {
 	k.changing.Lock()
 	defer k.changing.Unlock()

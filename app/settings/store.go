@@ -24,8 +24,7 @@ const TokenFile = "hub-token"
 
 // Options say what holds where a person has set nothing.
 type Options struct {
-	// Settings are those of which nobody has set anything. The zero value is
-	// control.DefaultSettings.
+	// Settings hold where a person has set nothing. The zero value means control.DefaultSettings.
 	Settings control.Settings
 	// Given names those of them, and of Hub, that a flag or the environment decides. What a person
 	// has set does not count for these.
