@@ -5,13 +5,13 @@ import "fmt"
 // An arguments reads the JSON object of a call's arguments.
 type arguments struct{ json scanner }
 
-// read takes the next byte and adds what it stands for to dst. The first must open an object. It
-// reports whether the object has ended, or that the byte can't stand here.
+// read takes the next byte and adds it to dst, escaped if it is a control character. The first byte
+// must open an object. ended reports that the object is whole; ok is false if c cannot stand here.
 func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
 	if a.json.depth() == 0 && c != '{' {
 		return dst, false, false
 	}
-	inside := a.json.inside()
+	inside := a.json.insideString()
 	if !a.json.read(c) {
 		return dst, false, false
 	}
@@ -21,12 +21,12 @@ func (a *arguments) read(dst []byte, c byte) (out []byte, ended, ok bool) {
 	return append(dst, c), a.json.depth() == 0, true
 }
 
-// An argumentsCall reads the JSON of a call's arguments, where the name stands before them.
+// An argumentsCall reads the JSON arguments of a call whose name has already been read.
 type argumentsCall struct {
 	attempt
-	name    string
+	name    string // the tool's name
 	args    arguments
-	closing []string
+	closing []string // the tags that may follow the arguments
 }
 
 func (a *argumentsCall) read(p *Parser, c byte) {
@@ -35,18 +35,18 @@ func (a *argumentsCall) read(p *Parser, c byte) {
 			return
 		}
 		if c != '{' {
-			a.wrong(p)
+			a.fail(p)
 			return
 		}
-		a.begin(p, a.name)
+		a.accept(p, a.name)
 	}
 	p.emit(Arguments)
 	out, end, ok := a.args.read(p.run, c)
 	switch p.run = out; {
 	case end:
-		p.closing(a.closing...)
+		p.readClosing(a.closing...)
 	case !ok:
-		a.wrong(p, c)
+		a.fail(p, c)
 	}
 }
 
@@ -59,7 +59,7 @@ func (a *argumentsCall) end(p *Parser, cut bool) {
 	}
 }
 
-// appendEscaped adds a byte of a string as JSON has it.
+// appendEscaped adds a byte of a string in JSON's spelling.
 func appendEscaped(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

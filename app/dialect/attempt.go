@@ -1,13 +1,17 @@
 package dialect
 
-// An attempt is a call in the making that may turn out to be none.
+// An attempt is text that may become a call.
 type attempt struct {
-	raw    []byte // up to where the call begins
-	opener int    // bytes of raw that nothing else can begin in
-	called bool   // it is a call
+	raw    []byte // the bytes read before the call was certain
+	opener int    // bytes at the beginning of raw in which nothing else can begin
+	called bool   // the text is a call
 }
 
-// hold keeps a byte of what is no call yet, or gives up if it became too much.
+// opened returns an attempt that begins with the text of an opener.
+func opened(opener string) attempt { return attempt{raw: []byte(opener), opener: len(opener)} }
+
+// hold keeps a byte until the call is certain. Beyond maxHeld bytes it rejects the attempt and
+// returns false.
 func (a *attempt) hold(p *Parser, c byte) bool {
 	if a.called {
 		return true
@@ -19,59 +23,61 @@ func (a *attempt) hold(p *Parser, c byte) bool {
 	return true
 }
 
-// begin makes it a call.
-func (a *attempt) begin(p *Parser, name string) {
-	p.begin(name, len(a.raw))
+// accept makes the attempt a call of the named tool.
+func (a *attempt) accept(p *Parser, name string) {
+	p.beginCall(name, len(a.raw))
 	a.raw, a.called = nil, true
 }
 
-// reject goes on with what was held as text, but for what may begin something else at its end.
+// reject turns the held bytes into text. It reads the last of them again, because another call or a
+// thought may begin there.
 func (a *attempt) reject(p *Parser) {
 	p.flushSpace()
-	p.source.back(len(a.raw))
-	p.toText(false)
+	p.source.unread(len(a.raw))
+	p.returnToText(false)
 	tail := max(a.opener, len(a.raw)-p.longest)
 	for _, c := range a.raw[:tail] {
-		p.plain(c)
+		p.addText(c)
 	}
 	p.source.at += len(a.raw)
-	p.again(a.raw[tail:])
+	p.reread(a.raw[tail:])
 }
 
-// wrong goes on from bytes that can't stand in the call: as text, which they are part of if it is
-// none. They are held already then.
-func (a *attempt) wrong(p *Parser, rest ...byte) {
+// fail ends a call at bytes that cannot stand in it, and reads rest as text. Before the call is
+// certain it rejects the attempt, which already holds these bytes.
+func (a *attempt) fail(p *Parser, rest ...byte) {
 	if !a.called {
 		a.reject(p)
 		return
 	}
-	p.toText(false)
-	p.again(rest)
+	p.returnToText(false)
+	p.reread(rest)
 }
 
-// again reads the last bytes once more, which meant nothing so far.
-func (p *Parser) again(b []byte) {
-	p.source.back(len(b))
+// reread reads b again in the current mode. b must be the last bytes read, none of them passed on.
+func (p *Parser) reread(b []byte) {
+	p.source.unread(len(b))
 	for _, c := range b {
 		p.source.at++
 		p.mode.read(p, c)
 	}
 }
 
-// A lookout reads white space and then one of some tags.
+// A lookout reads white space and then one of several tags.
 type lookout struct {
-	held []byte
-	tag  int // where it begins in held, once it does
+	held []byte // the bytes read so far
+	tag  int    // the offset in held where the tag begins
 }
 
-// read takes the next byte. It reports the tag if that is whole, and false if there is none.
+// read takes the next byte. It returns the tag once that is whole. ok is false if none of the tags
+// can follow.
 func (l *lookout) read(c byte, tags []string) (tag string, ok bool) {
 	l.held = append(l.held, c)
 	if l.tag == len(l.held)-1 && isSpace(c) {
 		l.tag++
 		return "", len(l.held) <= maxSpace
 	}
-	tag, whole := match(l.held[l.tag:], tags)
+	tag, whole := matchPrefix(l.held[l.tag:], tags)
 	if !whole {
 		return "", tag != ""
 	}
@@ -82,10 +88,10 @@ func (l *lookout) read(c byte, tags []string) (tag string, ok bool) {
 // begun reports whether a tag has begun.
 func (l *lookout) begun() bool { return l.tag < len(l.held) }
 
-// A fork reads white space and then the byte that tells how a call goes on.
+// A fork reads white space and then the byte that decides which form a call has.
 type fork struct {
 	attempt
-	choose func(a attempt, c byte) mode // nil: it is none
+	choose func(a attempt, c byte) mode // returns nil if the text is not a call
 }
 
 func (f *fork) read(p *Parser, c byte) {
@@ -106,25 +112,25 @@ func (f *fork) end(p *Parser, cut bool) {
 	p.mode.end(p, cut)
 }
 
-// closing goes on with what closes a call.
-func (p *Parser) closing(tags ...string) {
-	if p.toText(true); len(tags) > 0 {
-		p.mode = &closing{tags: tags}
+// readClosing ends a call and reads the tags that may close it.
+func (p *Parser) readClosing(tags ...string) {
+	if p.returnToText(true); len(tags) > 0 {
+		p.mode = &closingTags{tags: tags}
 	}
 }
 
-// closing reads what closes a call: tags, all of which may be missing, in their order, and white
-// space.
-type closing struct {
+// closingTags reads the tags that close a call, in their order, and the white space between them.
+// Any tag may be missing.
+type closingTags struct {
 	tags []string
 	look lookout
 }
 
-func (m *closing) read(p *Parser, c byte) {
+func (m *closingTags) read(p *Parser, c byte) {
 	tag, ok := m.look.read(c, m.tags)
 	if !ok {
-		p.toText(true)
-		p.again(m.look.held)
+		p.returnToText(true)
+		p.reread(m.look.held)
 		return
 	}
 	if tag == "" {
@@ -134,14 +140,14 @@ func (m *closing) read(p *Parser, c byte) {
 		m.tags = m.tags[1:]
 	}
 	if m.tags = m.tags[1:]; len(m.tags) == 0 {
-		p.toText(true)
+		p.returnToText(true)
 	}
 }
 
-func (m *closing) end(p *Parser, cut bool) {
-	p.toText(true)
-	if m.look.begun() && !cut { // half a tag is none
-		p.again(m.look.held)
+func (m *closingTags) end(p *Parser, cut bool) {
+	p.returnToText(true)
+	if m.look.begun() && !cut { // half a tag is text
+		p.reread(m.look.held)
 		p.mode.end(p, cut)
 	}
 }

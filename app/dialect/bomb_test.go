@@ -25,7 +25,7 @@ func TestToolBombs(t *testing.T) {
 		return strings.Join(parts, ",")
 	}
 	const self = `{"$ref":"#/$defs/a"}`
-	large := `{"type":"object","description":"` + strings.Repeat("x", mostSchema/20) + `"}`
+	large := `{"type":"object","description":"` + strings.Repeat("x", maxSchema/20) + `"}`
 	for name, parameters := range map[string]string{
 		"branches of branches":   `{"type":"object","properties":{"x":` + self + `},"$defs":{"a":{"anyOf":[` + list(100, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
 		"branches by both names": `{"type":"object","properties":{"x":{"anyOf":[{"$ref":"#/definitions/a"},` + self + `]}},"$defs":{"a":{"oneOf":[` + list(50, `{"$ref":"#/definitions/a","title":"%d"}`) + `]}},"definitions":{"a":{"anyOf":[` + list(50, `{"$ref":"#/$defs/a","title":"%d"}`) + `]}}}`,
@@ -36,7 +36,7 @@ func TestToolBombs(t *testing.T) {
 		"many required":          `{"type":"object","properties":{` + list(20_000, `"p%d":{}`) + `},"required":[` + list(20_000, `"p%d"`) + `]}`,
 		"many values":            `{"type":"object","properties":{"x":{"enum":[` + list(50_000, `"v%d"`) + `]}}}`,
 		"large definitions":      `{"type":"object","properties":{` + list(1000, `"p%d":{"$ref":"#/$defs/a"}`) + `},"$defs":{"a":` + large + `}}`,
-		"too large":              `{"type":"object","properties":{"x":{"description":"` + strings.Repeat("x", mostSchema) + `"}}}`,
+		"too large":              `{"type":"object","properties":{"x":{"description":"` + strings.Repeat("x", maxSchema) + `"}}}`,
 		"no schema":              `7`,
 		"lists":                  `{"properties":[],"required":{},"anyOf":{},"$defs":[]}`,
 	} {
@@ -48,7 +48,7 @@ func TestToolBombs(t *testing.T) {
 					t.Fatalf("%s is %s", template, d.Name())
 				}
 				lark, err := d.Grammar([]Tool{tool}, Choice{Tool: "go"})
-				if len(lark) > 8*mostSchema || err != nil && !strings.Contains(err.Error(), "more than 1 MiB") {
+				if len(lark) > 8*maxSchema || err != nil && !strings.Contains(err.Error(), "more than 1 MiB") {
 					t.Errorf("%s: %d bytes, %v", family, len(lark), err)
 				}
 			}

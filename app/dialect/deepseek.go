@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// deepSeek writes calls between tokens of their own, with fenced arguments in V3 and R1:
+// deepSeek reads and writes the calls of DeepSeek V3, R1 and V3.1. They stand between tokens of
+// their own. In V3 and R1 the arguments are fenced:
 //
 //	<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME
 //	```json
 //	{}
 //	```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 //
-// and as <｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{}<｜tool▁call▁end｜> in V3.1
-// (github.com/vllm-project/vllm, examples/tool_chat_template_deepseekv3.jinja and
-// tool_chat_template_deepseekv31.jinja; models/templates/deepseek-ai-DeepSeek-V3.1.jinja in
-// github.com/ggml-org/llama.cpp).
+// V3.1 writes <｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{}<｜tool▁call▁end｜>.
+//
+// Sources: github.com/vllm-project/vllm, examples/tool_chat_template_deepseekv3.jinja and
+// tool_chat_template_deepseekv31.jinja; github.com/ggml-org/llama.cpp,
+// models/templates/deepseek-ai-DeepSeek-V3.1.jinja.
 type deepSeek struct{ fenced bool }
 
 const (
@@ -27,11 +29,13 @@ const (
 )
 
 func (deepSeek) openers() []string { return []string{deepSeekCalls, deepSeekCall} }
-func (deepSeek) special() []string { return []string{deepSeekSep, deepSeekCallEnd, deepSeekCallsEnd} }
 func (deepSeek) bare() string      { return "" }
+func (deepSeek) special() []string {
+	return []string{deepSeekSep, deepSeekCallEnd, deepSeekCallsEnd}
+}
 
 func (deepSeek) open(p *Parser, opener string) {
-	m := &deepSeekHead{attempt: attempt{raw: []byte(opener), opener: len(opener)}}
+	m := &deepSeekHead{attempt: opened(opener)}
 	if opener == deepSeekCall {
 		m.at = deepSeekAtSep
 	}
@@ -39,18 +43,21 @@ func (deepSeek) open(p *Parser, opener string) {
 }
 
 func (d deepSeek) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
+	call := g.addRulePerTool("call", func(t Tool) string {
 		before, between, after := quote(t.Name), g.token(deepSeekSep), ""
 		if d.fenced {
-			before, between, after = quote("function"), g.token(deepSeekSep)+" "+quote(t.Name+"\n```json\n"), quote("\n```")+" "
+			before, after = quote("function"), quote("\n```")+" "
+			between += " " + quote(t.Name+"\n```json\n")
 		}
-		return fmt.Sprintf("%s %s %s %s %s%s", g.token(deepSeekCall), before, between, g.arguments(t), after, g.token(deepSeekCallEnd))
+		return fmt.Sprintf("%s %s %s %s %s%s",
+			g.token(deepSeekCall), before, between, g.arguments(t), after, g.token(deepSeekCallEnd))
 	})
 	between := ""
 	if d.fenced {
 		between = "\n"
 	}
-	g.rule("calls", "%s %s %s", g.token(deepSeekCalls), g.several(call, quote(between)), g.token(deepSeekCallsEnd))
+	g.addRule("calls", "%s %s %s",
+		g.token(deepSeekCalls), g.repeat(call, quote(between)), g.token(deepSeekCallsEnd))
 }
 
 // A deepSeekHead reads a call up to its arguments.
@@ -58,7 +65,7 @@ type deepSeekHead struct {
 	attempt
 	at   deepSeekPlace
 	look lookout
-	text []byte // up to what is looked for
+	text []byte // the text before the separator, or after it
 	name string
 }
 
@@ -66,14 +73,14 @@ type deepSeekPlace int
 
 const (
 	deepSeekAtCall deepSeekPlace = iota
-	deepSeekAtSep                // behind the type or the name
-	deepSeekAtName               // or the arguments
+	deepSeekAtSep                // after the type or the name
+	deepSeekAtName               // before the name or the arguments
 	deepSeekAtFence
 )
 
 func (d *deepSeekHead) read(p *Parser, c byte) {
 	if d.at == deepSeekAtName && c == '{' && len(strings.TrimSpace(string(d.text))) == 0 {
-		d.arguments(p)
+		d.enterArguments(p)
 		p.mode.read(p, c)
 		return
 	}
@@ -83,7 +90,7 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 	switch d.at {
 	case deepSeekAtCall:
 		if tag, ok := d.look.read(c, []string{deepSeekCall}); !ok {
-			d.wrong(p)
+			d.fail(p)
 		} else if tag != "" {
 			d.at = deepSeekAtSep
 		}
@@ -92,30 +99,31 @@ func (d *deepSeekHead) read(p *Parser, c byte) {
 			d.name = strings.TrimSpace(strings.TrimSuffix(string(d.text), deepSeekSep))
 			d.text, d.at = nil, deepSeekAtName
 		} else if len(d.text) > maxName {
-			d.wrong(p)
+			d.fail(p)
 		}
 	case deepSeekAtName:
 		if d.text = append(d.text, c); len(d.text) > maxName {
-			d.wrong(p)
+			d.fail(p)
 		} else if name := strings.TrimSpace(string(d.text)); c == '\n' && name != "" {
 			d.name, d.at = name, deepSeekAtFence
 		}
 	case deepSeekAtFence:
 		if tag, ok := d.look.read(c, []string{"```json"}); !ok {
-			d.wrong(p)
+			d.fail(p)
 		} else if tag != "" {
-			d.arguments(p)
+			d.enterArguments(p)
 		}
 	}
 }
 
-// arguments goes on with the arguments.
-func (d *deepSeekHead) arguments(p *Parser) {
+// enterArguments makes the parser read the arguments.
+func (d *deepSeekHead) enterArguments(p *Parser) {
 	if d.name == "" {
-		d.wrong(p)
+		d.fail(p)
 		return
 	}
-	p.mode = &argumentsCall{attempt: d.attempt, name: d.name, closing: []string{"```", deepSeekCallEnd, deepSeekCallsEnd}}
+	closing := []string{"```", deepSeekCallEnd, deepSeekCallsEnd}
+	p.mode = &argumentsCall{attempt: d.attempt, name: d.name, closing: closing}
 }
 
 func (d *deepSeekHead) end(p *Parser, cut bool) {

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// Detect returns the dialect of a model with that chat template: the source, all of it if there
-// are several. It is never nil: a template that says nothing has the dialect that writes text only.
+// Detect returns the dialect of a model, found from the source of its chat template and from its
+// vocabulary. If the model has several templates, template holds them all. The result is never nil:
+// a template without a known mark has the dialect plain.
 func Detect(template string, vocabulary Vocabulary) *Dialect {
 	d := &Dialect{name: "plain", vocabulary: vocabulary}
 	has := func(texts ...string) bool {
-		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(template, text) })
+		lacks := func(text string) bool { return !strings.Contains(template, text) }
+		return !slices.ContainsFunc(texts, lacks)
 	}
 	token := func(text string) bool {
 		_, _, ok := vocabulary(text)
@@ -53,6 +55,6 @@ func Detect(template string, vocabulary Vocabulary) *Dialect {
 	case has("</think>"), has("<think>"):
 		d.thought = think
 	}
-	d.history = remembered(template)
+	d.thoughtMember = findThoughtMember(template)
 	return d
 }

@@ -10,63 +10,68 @@ import (
 type Kind int
 
 const (
-	Text      Kind = iota // of the answer
-	Reasoning             // of a thought
-	Call                  // begins a call
-	Arguments             // of the call that began last
+	Text      Kind = iota // a piece of the answer's text
+	Reasoning             // a piece of a thought
+	Call                  // the beginning of a call
+	Arguments             // a piece of the arguments of the last call
 )
 
-// A Part is a piece of an answer in the making.
+// A Part is a piece of an answer that is being generated.
 type Part struct {
 	Kind  Kind
-	Index int    // of Call and Arguments: the call's place in the answer, from 0
-	Name  string // of Call: the tool's
-	Text  string // of the others; of Arguments the next piece of a JSON object
+	Index int    // Call and Arguments: the call's place in the answer, from 0
+	Name  string // Call: the tool's name
+	Text  string // other kinds: the piece; for Arguments the next piece of a JSON object
 }
 
-// A Tool is what a model may call.
+// A Tool is a function that a model may call.
 type Tool struct {
 	Name       string
 	Parameters json.RawMessage // a JSON schema; nil: any object
-	Strict     bool            // a grammar follows the schema to the letter or fails, where arguments are JSON
+
+	// Strict makes a grammar follow the schema to the letter or fail. It counts only where
+	// arguments are JSON.
+	Strict bool
 }
 
-// A Vocabulary looks up the text of a token. special is whether the tokenizer has it as a special
-// one; ok is false if no token has that text.
+// A Vocabulary looks up a token by its text. special reports whether the tokenizer treats it as a
+// special token; ok is false if no token has that text.
 type Vocabulary func(text string) (id int32, special, ok bool)
 
-// A Dialect is how the models of one family write. It doesn't change.
+// A Dialect describes how the models of one family write. It is immutable, so several goroutines
+// may share it.
 type Dialect struct {
-	name       string
-	thought    tags
-	channels   bool  // instead of tags, see harmony
-	calls      style // nil if the dialect has no calls
-	vocabulary Vocabulary
-	history    string // see Remembered
+	name          string
+	thought       tags
+	channels      bool  // channels take the place of tags, see harmony
+	calls         style // nil if the dialect has no calls
+	vocabulary    Vocabulary
+	thoughtMember string // see Remembered
 }
 
-// tags stand around something. No tags are empty.
+// tags are the texts before and after a thought, a call or a value. A dialect without them has
+// empty ones.
 type tags struct{ open, close string }
 
 // think are the tags of most families.
 var think = tags{"<think>", "</think>"}
 
-// A style is how calls are written.
+// A style reads and writes the calls of one dialect.
 type style interface {
-	// openers begin a call wherever they stand.
+	// openers returns the texts that begin a call wherever they stand.
 	openers() []string
-	// open reads what follows an opener.
+	// open sets the mode that reads the text after an opener.
 	open(p *Parser, opener string)
-	// bare are the bytes that may begin a call without an opener, where the answer begins or goes on
-	// behind a call or a thought. open is called with one of them then.
+	// bare returns the bytes that may begin a call without an opener. They count where the answer
+	// begins, and after a call or a thought. There the parser calls open with the byte.
 	bare() string
-	// special are further texts that a parser needs to see.
+	// special returns the other texts that a parser needs to see.
 	special() []string
-	// grammar returns the rule of the calls, which is named calls.
+	// grammar adds the rule of the calls, which is named calls.
 	grammar(g *grammar)
 }
 
-// Name names the dialect, for logs.
+// Name returns the dialect's name in the table of the package documentation, for logs.
 func (d *Dialect) Name() string { return d.name }
 
 // Tools reports whether the models can call tools.
@@ -75,7 +80,7 @@ func (d *Dialect) Tools() bool { return d.calls != nil }
 // Reasons reports whether the models may think before they answer.
 func (d *Dialect) Reasons() bool { return d.channels || d.thought.open != "" }
 
-// Marks returns the texts that stand around thoughts and calls, and in them.
+// Marks returns the texts that the dialect writes around and within thoughts and calls.
 func (d *Dialect) Marks() []string {
 	var texts []string
 	if d.thought.open != "" {
@@ -88,8 +93,8 @@ func (d *Dialect) Marks() []string {
 	return texts
 }
 
-// Special returns the marks that are special tokens, which a parser needs to see wherever such tokens
-// are left out of the text otherwise.
+// Special returns the marks that are special tokens. The caller must keep them in the text that it
+// gives to a parser, even where it drops other special tokens.
 func (d *Dialect) Special() []string {
 	return slices.DeleteFunc(d.Marks(), func(text string) bool {
 		_, special, ok := d.vocabulary(text)
@@ -97,7 +102,8 @@ func (d *Dialect) Special() []string {
 	})
 }
 
-// tokenOf splits what is no token as a whole, <|channel>thought, into one and the text behind it.
+// tokenOf splits a tag that is longer than one token, such as <|channel>thought, into its token and
+// the text after that.
 func tokenOf(tag string) (token, rest string) {
 	if end := strings.IndexAny(tag, ">]"); end >= 0 {
 		return tag[:end+1], tag[end+1:]

@@ -1,14 +1,16 @@
-// Package dialect knows how the models of a family write what is not plain text: their thoughts
-// and the calls of tools.
+// Package dialect reads the parts of an answer that are not plain text: thoughts and tool calls.
+// Each family of models writes these in its own way. The package also writes the grammars that hold
+// an answer to a call.
 //
-// A [Dialect] is found by [Detect], from the source of the model's chat template and from its
-// vocabulary, never from its name. A [Parser] reads one answer as it is generated and tells
-// thoughts and calls from text; [Dialect.Grammar] writes the rules of an answer that must be a
+// [Detect] finds a [Dialect] from the source of the model's chat template and from its vocabulary,
+// never from the model's name. A [Parser] reads one answer while it is generated, and tells
+// thoughts and calls from text. [Dialect.Grammar] writes the grammar of an answer that must be a
 // call.
 //
 // # Dialects
 //
-// By name, and what of a template tells them; the types that read them say more, and from where:
+// The table gives the name of each dialect, the template text that selects it, and its families.
+// The type that reads a dialect describes it in full and names its sources.
 //
 //	tool_call      JSON in <tool_call>: Qwen 2.5 and 3, Hermes
 //	xml            <tool_call><function=: Qwen3-Coder, Qwen3.5
@@ -25,48 +27,56 @@
 //	harmony        <|channel|> and <|message|>: gpt-oss
 //	plain          text only
 //
-// glm, dsml, phi and harmony wait for their architectures: package models loads none of these
-// families yet.
+// Package models does not load the families of glm, dsml, phi and harmony yet.
 //
-// Thoughts stand between <think> and </think>, [THINK] and [/THINK], <|channel>thought and
-// <channel|>, or are messages on harmony's channel analysis.
+// Thoughts stand between <think> and </think>, between [THINK] and [/THINK], or between
+// <|channel>thought and <channel|>. In harmony they are messages on the channel analysis.
 //
 // # What a parser promises
 //
-// The parts, adjacent ones of a kind joined, are the same however the text was split. All work is
-// done byte by byte, and no byte is looked at more than a fixed number of times.
+// The parts do not depend on how the text was split, once adjacent parts of a kind are joined. The
+// parser works byte by byte, and looks at no byte more than a fixed number of times.
 //
-// What may become a call is held back until its name is known and its arguments begin, but never
-// more than maxHeld bytes of it; what may become the white space around a call or a thought never
-// more than maxSpace. From there on arguments pass through as they come. An argument whose type
-// shows at its end alone (an XML parameter that is no string) is held back as well, to the same
-// bound, past which it is a string.
+// The parser holds back:
+//   - What may become a call, until its name is known and its arguments begin: at most maxHeld
+//     bytes.
+//   - White space that may belong to a call or a thought: at most maxSpace bytes.
+//   - An XML parameter that is not a string, because its type shows only at its end: at most
+//     maxHeld bytes. A longer one is a string.
 //
-// The pieces of a call's arguments are, joined, one JSON object. JSON keeps its spelling and the
-// order of its keys; a control character in a string, which no JSON may have, is escaped. If the
-// model goes wrong amid its arguments they end there, as the beginning of an object that no client
-// takes for a whole, and what follows is text. Nothing is made up to complete them, with one
-// exception: the brace that closes them, if nothing but that is missing and the model itself ended
-// the text ([Parser.Flush], not [Parser.Cut]). Members of a call's own JSON other than its name and
-// its arguments mean nothing, and go with it. Behind the arguments they are held back, to the same
-// bound: where that JSON has no end they are text.
+// All other bytes of arguments pass through as they come.
 //
-// Everything else that is not as the dialect has it is text as it stands, the tags included. A tag
-// that closes what is complete may be missing at the end, or be cut there. White space between text
-// and a call goes, as the templates put their own there. JSON and Python without a tag before them
-// are calls if they name one of the tools: models also write of other functions.
+// The pieces of a call's arguments, joined, are one JSON object:
+//   - JSON keeps its spelling and the order of its keys.
+//   - A control character in a string is escaped, because JSON forbids it there.
+//   - If the model breaks the form within the arguments, they end there, and the rest is text. No
+//     client takes the unfinished object for a whole one.
+//   - The parser adds nothing to complete them, with one exception: the closing brace. It adds that
+//     if nothing else is missing and the model itself ended the text ([Parser.Flush], not
+//     [Parser.Cut]).
+//   - Other members of a call's JSON than its name and its arguments are dropped. After the
+//     arguments they are held back, at most maxHeld bytes. If that JSON has no end, they are text.
 //
-// Every byte is in the parts or in what a call was read from ([Parser.Source]), but for the tags of
-// thoughts and the white space next to tags.
+// Everything else that breaks the dialect's form is text as it stands, including the tags:
+//   - A closing tag after a complete call may be missing at the end of the text, or be cut there.
+//   - White space between text and a call is dropped, because the templates put their own there.
+//   - JSON and Python without a tag before them are calls only if they name one of the tools,
+//     because models also write about other functions.
 //
-// A thought is read at the beginning of an answer, and behind another thought or a call, where only
-// white space stands before it: models also write of the tags. One that is closed without having
-// been opened is an empty thought if nothing came before, otherwise text. Newlines next to the tags
-// go.
+// Every byte is in the parts or in the source of a call ([Parser.Source]). The tags of thoughts and
+// the white space next to tags are the exceptions.
+//
+// A thought is read at the beginning of an answer, and after another thought or a call. Only white
+// space may stand before it, because models also write about the tags. A closing tag without an
+// opening one is an empty thought if nothing came before it, and text otherwise. Newlines next to
+// the tags are dropped.
 //
 // # Grammars
 //
-// A grammar follows a tool's schema where the family writes JSON. Where it writes something else, it
-// holds to the names of parameters, which come in the schema's order, to their types and to the
-// strings that they list; XML parameters that are no strings follow their schemas.
+// Where the family writes JSON, a grammar follows the tool's schema. Elsewhere it follows:
+//   - the names of the parameters, in the order of the schema
+//   - their types
+//   - the strings that they list
+//
+// An XML parameter that is not a string follows its schema.
 package dialect

@@ -5,9 +5,7 @@ import (
 	"strings"
 )
 
-// dsml writes calls as DeepSeek V3.2 does, with a token of its own in each tag
-// (github.com/ggml-org/llama.cpp, models/templates/DeepSeek-V3.2.jinja; encoding in deepseek-ai/DeepSeek-V3.2
-// on the hub):
+// dsml reads and writes the calls of DeepSeek V3.2, with a token of its own in each tag:
 //
 //	<｜DSML｜function_calls>
 //	<｜DSML｜invoke name="NAME">
@@ -15,7 +13,10 @@ import (
 //	</｜DSML｜invoke>
 //	</｜DSML｜function_calls>
 //
-// What is no string is JSON, and string="false".
+// A value that is not a string is JSON, and its tag says string="false".
+//
+// Sources: github.com/ggml-org/llama.cpp, models/templates/DeepSeek-V3.2.jinja; encoding in
+// deepseek-ai/DeepSeek-V3.2 on the hub.
 type dsml struct{}
 
 const (
@@ -31,8 +32,11 @@ const (
 )
 
 var dsmlForm = newMemberForm(memberForm{
-	function: dsmlInvoke, named: `">`, parameter: dsmlParameter, keyed: `"`, valued: []string{dsmlText, dsmlJSON, ">"},
-	kinds: map[string]kind{dsmlText: kindText, dsmlJSON: kindTyped}, valueEnd: dsmlValueEnd, ends: []string{dsmlInvokeEnd, dsmlCallsEnd},
+	function: dsmlInvoke, named: `">`,
+	parameter: dsmlParameter, keyed: `"`,
+	valued: []string{dsmlText, dsmlJSON, ">"}, valueEnd: dsmlValueEnd,
+	kinds: map[string]kind{dsmlText: kindText, dsmlJSON: kindTyped},
+	ends:  []string{dsmlInvokeEnd, dsmlCallsEnd},
 })
 
 func (dsml) openers() []string { return []string{dsmlCalls, dsmlInvoke} }
@@ -40,7 +44,7 @@ func (dsml) special() []string { return []string{dsmlToken} }
 func (dsml) bare() string      { return "" }
 
 func (dsml) open(p *Parser, opener string) {
-	m := &memberCall{attempt: attempt{raw: []byte(opener), opener: len(opener)}, form: dsmlForm}
+	m := &memberCall{attempt: opened(opener), form: dsmlForm}
 	if opener == dsmlInvoke {
 		m.at = memberInName
 	}
@@ -48,10 +52,13 @@ func (dsml) open(p *Parser, opener string) {
 }
 
 func (dsml) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
+	writes := func(name string) bool {
+		return len(name) <= maxName && !strings.ContainsAny(name, "\"\n<>")
+	}
+	call := g.addRulePerTool("call", func(t Tool) string {
 		var b strings.Builder
 		b.WriteString(g.dsml(dsmlInvoke + t.Name + "\">\n"))
-		for _, property := range g.properties(t, func(name string) bool { return len(name) <= maxName && !strings.ContainsAny(name, "\"\n<>") }) {
+		for _, property := range g.properties(t, writes) {
 			member := g.dsml(dsmlParameter+property.name+`" `) + " " + g.dsmlValue(property)
 			if !property.required {
 				member = "(" + member + ")?"
@@ -61,10 +68,11 @@ func (dsml) grammar(g *grammar) {
 		b.WriteString(" " + g.dsml(dsmlInvokeEnd+"\n"))
 		return b.String()
 	})
-	g.rule("calls", "%s %s %s", g.dsml(dsmlCalls+"\n"), g.several(call, quote("")), g.dsml(dsmlCallsEnd))
+	g.addRule("calls", "%s %s %s",
+		g.dsml(dsmlCalls+"\n"), g.repeat(call, quote("")), g.dsml(dsmlCallsEnd))
 }
 
-// dsml returns a text as it stands in a rule.
+// dsml returns the rule of a text that may contain the token.
 func (g *grammar) dsml(text string) string {
 	var parts []string
 	for i, part := range strings.Split(text, dsmlToken) {
@@ -76,7 +84,7 @@ func (g *grammar) dsml(text string) string {
 	return strings.Join(parts, " ")
 }
 
-// dsmlValue returns the rule of a value, with what stands between its key and it, and its end.
+// dsmlValue returns the rule of a value, from the attribute after its key to its closing tag.
 func (g *grammar) dsmlValue(p property) string {
 	const end = dsmlValueEnd + "\n"
 	switch {
@@ -89,18 +97,20 @@ func (g *grammar) dsmlValue(p property) string {
 	case p.kind == kindText:
 		return quote(dsmlText) + " " + g.untilDSML(end)
 	case p.kind == kindNullable:
-		return fmt.Sprintf("(%s %s | %s %s)", quote(dsmlText), g.untilDSML(end), quote(dsmlJSON+"null"), g.dsml(end))
+		return fmt.Sprintf("(%s %s | %s %s)",
+			quote(dsmlText), g.untilDSML(end), quote(dsmlJSON+"null"), g.dsml(end))
 	}
 	return fmt.Sprintf("%s %s %s", quote(dsmlJSON), g.schema(p.schema, p.strict), g.dsml(end))
 }
 
-// untilDSML returns any text and the end of it, in which the token may be no text.
+// untilDSML returns the rule of any text up to and including end. The token within end may be
+// special, so that no text matches it.
 func (g *grammar) untilDSML(end string) string {
 	if _, special, ok := g.dialect.vocabulary(dsmlToken); !ok || !special {
-		return g.until(end)
+		return g.textUntil(end)
 	}
 	before, after, _ := strings.Cut(end, dsmlToken)
-	g.once("dsml_text[lazy]", `/(.|\n)*%s/`, quoteRegex(before))
-	g.once("dsml_rest", "dsml_text (%s %s | dsml_rest)", g.token(dsmlToken), quote(after))
+	g.addRuleOnce("dsml_text[lazy]", `/(.|\n)*%s/`, quoteRegex(before))
+	g.addRuleOnce("dsml_rest", "dsml_text (%s %s | dsml_rest)", g.token(dsmlToken), quote(after))
 	return "dsml_rest"
 }

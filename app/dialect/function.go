@@ -5,33 +5,33 @@ import (
 	"strings"
 )
 
-// A functionCall reads calls that are written as a function's: NAME(KEY=VALUE), NAME{KEY:VALUE}.
+// A functionCall reads calls that look like a function's: NAME(KEY=VALUE) or NAME{KEY:VALUE}.
 type functionCall struct {
 	attempt
 	form   *functionForm
-	before string // the name
-	silent bool   // nothing before it says that it is a call: that it names a tool does
+	before string // the text before the name
+	silent bool   // no tag precedes the text, so that it is a call only if it names a tool
 	at     functionPlace
 	look   lookout
-	name   []byte
+	name   []byte // the tool's name as far as it has been read
 	args   literal
-	json   []byte // of arguments before the call
+	json   []byte // the JSON of arguments read before the call was certain
 }
 
-// A functionForm is how a family writes them.
+// A functionForm holds the marks with which a family writes such calls.
 type functionForm struct {
 	open, close byte     // around the arguments
 	sep         byte     // between key and value
 	delim       string   // around strings, see literal
-	confident   bool     // what opens arguments tells a call from text; else the first one does
-	suffix      string   // of a name, which is none of the tool's
-	comma       bool     // between calls
-	lines       bool     // calls may follow without one
-	last        []string // behind the last one; all may be missing
+	confident   bool     // open makes the text a call; otherwise the first argument does
+	suffix      string   // after the tool's name, and not part of it
+	comma       bool     // a comma stands between calls
+	lines       bool     // calls may follow one another without a comma
+	last        []string // the texts after the last call, in their order; any may be missing
 }
 
-// writes reports whether a parameter's name can be written: one of Python's, or what ends before a
-// colon.
+// writes reports whether the form can write a parameter's name. Python allows identifiers. With
+// delimiters a name is any text without white space, brackets, comma or colon.
 func (f *functionForm) writes(name string) bool {
 	if f.delim != "" {
 		return name != "" && !strings.ContainsAny(name, ":,{}[]<> \t\r\n")
@@ -50,7 +50,7 @@ const (
 	beforeName functionPlace = iota
 	inName
 	inArgs
-	behindCall
+	afterCall
 )
 
 func (f *functionCall) read(p *Parser, c byte) {
@@ -61,7 +61,7 @@ func (f *functionCall) read(p *Parser, c byte) {
 	case beforeName:
 		if f.before != "" {
 			if tag, ok := f.look.read(c, []string{f.before}); !ok {
-				f.wrong(p)
+				f.fail(p)
 			} else if tag != "" {
 				f.at = inName
 			}
@@ -73,49 +73,50 @@ func (f *functionCall) read(p *Parser, c byte) {
 		f.at = inName
 		fallthrough
 	case inName:
-		f.named(p, c)
+		f.readName(p, c)
 	case inArgs:
-		f.argument(p, c)
-	case behindCall:
-		f.behind(p, c)
+		f.readArgument(p, c)
+	case afterCall:
+		f.readAfterCall(p, c)
 	}
 }
 
-// named reads the name.
-func (f *functionCall) named(p *Parser, c byte) {
+// readName reads a byte of the name, or the bracket after it.
+func (f *functionCall) readName(p *Parser, c byte) {
 	if c != f.form.open {
-		if !inNames(c) && (len(f.name) == 0 || strings.IndexByte(".-:/", c) < 0) || len(f.name) == maxName {
-			f.wrong(p)
+		allowed := inNames(c) || len(f.name) > 0 && strings.IndexByte(".-:/", c) >= 0
+		if !allowed || len(f.name) == maxName {
+			f.fail(p)
 			return
 		}
 		f.name = append(f.name, c)
 		return
 	}
 	if len(f.name) == 0 || f.silent && !p.offers(string(f.name)) {
-		f.wrong(p)
+		f.fail(p)
 		return
 	}
 	f.at, f.args, f.json = inArgs, newLiteral(f.form.close, f.form.sep, f.form.delim), []byte{'{'}
 	tool := p.tools[string(f.name)]
 	f.args.texts = func(key string) bool { return kindOf(tool.Parameters, key) == kindText }
 	if f.form.confident {
-		f.call(p)
+		f.beginCall(p)
 	}
 }
 
-// call begins the call.
-func (f *functionCall) call(p *Parser) {
-	f.begin(p, strings.TrimSuffix(string(f.name), f.form.suffix))
+// beginCall begins the call.
+func (f *functionCall) beginCall(p *Parser) {
+	f.accept(p, strings.TrimSuffix(string(f.name), f.form.suffix))
 	p.emit(Arguments, f.json...)
 	f.json = nil
 }
 
-// argument reads a byte of the arguments.
-func (f *functionCall) argument(p *Parser, c byte) {
+// readArgument reads a byte of the arguments.
+func (f *functionCall) readArgument(p *Parser, c byte) {
 	var v verdict
 	if !f.called {
 		if f.json, v = f.args.read(f.json, c); v == ended || v == more && f.args.valued {
-			f.call(p)
+			f.beginCall(p)
 		}
 	} else {
 		p.emit(Arguments)
@@ -123,14 +124,14 @@ func (f *functionCall) argument(p *Parser, c byte) {
 	}
 	switch v {
 	case ended:
-		f.at = behindCall
+		f.at = afterCall
 	case wrong:
-		f.wrong(p, append(f.args.rest(), c)...)
+		f.fail(p, append(f.args.unwritten(), c)...)
 	}
 }
 
-// behind reads what stands behind a call: what comes between two, or after the last.
-func (f *functionCall) behind(p *Parser, c byte) {
+// readAfterCall reads the text after a call: a comma before the next one, or one of the last texts.
+func (f *functionCall) readAfterCall(p *Parser, c byte) {
 	tags := f.form.last
 	if f.form.comma {
 		tags = append([]string{","}, tags...)
@@ -139,14 +140,14 @@ func (f *functionCall) behind(p *Parser, c byte) {
 	switch {
 	case !ok && f.form.lines && inNames(c):
 		p.mode = &functionCall{form: f.form, silent: f.silent}
-		p.again(f.look.held)
+		p.reread(f.look.held)
 	case !ok:
-		p.toText(true)
-		p.again(f.look.held)
+		p.returnToText(true)
+		p.reread(f.look.held)
 	case tag == ",":
-		p.mode = &functionCall{attempt: attempt{raw: []byte(tag), opener: len(tag)}, form: f.form, silent: f.silent}
+		p.mode = &functionCall{attempt: opened(tag), form: f.form, silent: f.silent}
 	case tag != "":
-		p.closing(f.form.last[slices.Index(f.form.last, tag)+1:]...)
+		p.readClosing(f.form.last[slices.Index(f.form.last, tag)+1:]...)
 	}
 }
 
@@ -156,11 +157,11 @@ func (f *functionCall) end(p *Parser, cut bool) {
 		f.reject(p)
 		p.mode.end(p, cut)
 	case f.at == inArgs:
-		f.wrong(p, f.args.rest()...)
+		f.fail(p, f.args.unwritten()...)
 		p.mode.end(p, cut)
 	case f.look.begun() && !cut:
-		p.toText(true)
-		p.again(f.look.held)
+		p.returnToText(true)
+		p.reread(f.look.held)
 		p.mode.end(p, cut)
 	}
 }

@@ -108,7 +108,7 @@ func checkParts(t *testing.T, d *Dialect, text string, parts []Part) {
 				t.Fatalf("%s: %q has %+v of call %d", d.Name(), text, part, calls-1)
 			}
 			for i := range len(part.Text) {
-				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' && a.json.inside() {
+				if _, _, ok := a.read(nil, part.Text[i]); !ok || part.Text[i] < ' ' && a.json.insideString() {
 					t.Fatalf("%s: %q has the arguments %q", d.Name(), text, part.Text)
 				}
 			}

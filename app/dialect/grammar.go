@@ -10,37 +10,43 @@ import (
 	"strings"
 )
 
-// A Choice says which calls an answer must be.
+// A Choice says which calls an answer may or must make.
 type Choice struct {
-	Tool     string // the only tool there may be; empty: any
-	Parallel bool   // several calls, too
-	Prompt   string // as of Options
-	Answer   string // a rule of what the answer may be in place of calls; empty: it must be a call
+	Tool     string // the only tool that may be called; empty: any
+	Parallel bool   // an answer may make several calls
+	Prompt   string // the end of the rendered prompt, see [Options]
+	Answer   string // a Lark rule for an answer without calls; empty: the answer must be a call
 }
 
-// Grammar returns the rules, in llguidance's dialect of Lark, of an answer that is one call of a
-// tool, or several, or what Choice.Answer says, behind a thought if the dialect has them.
+// Grammar returns a grammar in llguidance's dialect of Lark. It accepts an answer that is one call
+// of a tool, several calls, or an answer by Choice.Answer. A thought may come first if the dialect
+// has thoughts.
+//
+// The errors are a family without tool calls, a name that no call can be held to, a choice that
+// names no tool, and a schema above 1 MiB.
 func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) {
 	if d.calls == nil && choice.Answer == "" {
 		return "", errors.New("the models of this family have no calls of tools")
 	}
 	g := &grammar{dialect: d, parallel: choice.Parallel, made: map[string]bool{}}
 	for _, t := range tools {
-		if choice.Tool == "" || choice.Tool == t.Name {
-			if strings.ContainsAny(t.Name, " \t\r\n<>[]{}()\"'=,") || t.Name == "" || len(t.Name) > maxName {
-				return "", fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
-			}
-			g.tools = append(g.tools, t)
+		if choice.Tool != "" && choice.Tool != t.Name {
+			continue
 		}
+		if t.Name == "" || len(t.Name) > maxName ||
+			strings.ContainsAny(t.Name, " \t\r\n<>[]{}()\"'=,") {
+			return "", fmt.Errorf("no call can be held to the name %q of a tool", t.Name)
+		}
+		g.tools = append(g.tools, t)
 	}
 	calls := d.calls != nil && len(g.tools) > 0
 	switch {
 	case calls && choice.Answer != "":
-		g.start(choice.Prompt, "(calls | answer)")
+		g.addStart(choice.Prompt, "(calls | answer)")
 	case calls:
-		g.start(choice.Prompt, "calls")
+		g.addStart(choice.Prompt, "calls")
 	case choice.Answer != "":
-		g.start(choice.Prompt, "answer")
+		g.addStart(choice.Prompt, "answer")
 	default:
 		return "", fmt.Errorf("there is no tool %q to choose", choice.Tool)
 	}
@@ -50,56 +56,57 @@ func (d *Dialect) Grammar(tools []Tool, choice Choice) (lark string, err error) 
 	switch {
 	case choice.Answer == "":
 	case d.channels:
-		g.final(choice.Answer)
+		g.addFinal(choice.Answer)
 	default:
-		g.rule("answer", "%s", choice.Answer)
+		g.addRule("answer", "%s", choice.Answer)
 	}
 	return g.rules.String(), g.err
 }
 
-// A grammar is being written.
+// A grammar collects the rules of one grammar.
 type grammar struct {
 	dialect  *Dialect
 	tools    []Tool
 	parallel bool
 	rules    strings.Builder
-	made     map[string]bool // rules of once
-	chains   int             // of optional arguments, see function
-	err      error
+	made     map[string]bool // the names that addRuleOnce has added
+	chains   int             // chains of optional arguments, see function
+	err      error           // the first error
 }
 
-// rule adds a rule.
-func (g *grammar) rule(name, format string, args ...any) {
+// addRule adds a rule. The format gives its body.
+func (g *grammar) addRule(name, format string, args ...any) {
 	fmt.Fprintf(&g.rules, "%s: ", name)
 	fmt.Fprintf(&g.rules, format, args...)
 	g.rules.WriteByte('\n')
 }
 
-// once adds a rule unless there is one of that name.
-func (g *grammar) once(name, format string, args ...any) {
+// addRuleOnce adds a rule unless it has added one of that name before.
+func (g *grammar) addRuleOnce(name, format string, args ...any) {
 	if !g.made[name] {
 		g.made[name] = true
-		g.rule(name, format, args...)
+		g.addRule(name, format, args...)
 	}
 }
 
-// start adds the rule of the whole answer, of which said is what stands behind a thought.
-func (g *grammar) start(prompt, said string) {
+// addStart adds the rule of the whole answer. said is the rule of the text after a thought.
+func (g *grammar) addStart(prompt, said string) {
 	thought, prompt := g.dialect.thought, strings.TrimSpace(prompt)
-	if thought.open == "" || strings.HasSuffix(prompt, thought.close) { // or the dialect has its own way
-		g.rule("start", "%s", said)
+	// Harmony has no tags of thoughts: its own rules add the thought.
+	if thought.open == "" || strings.HasSuffix(prompt, thought.close) {
+		g.addRule("start", "%s", said)
 		return
 	}
-	body := g.until(thought.close) + ` /\n{0,2}/`
+	body := g.textUntil(thought.close) + ` /\n{0,2}/`
 	if strings.HasSuffix(prompt, thought.open) {
-		g.rule("start", "%s %s", body, said)
+		g.addRule("start", "%s %s", body, said)
 		return
 	}
-	g.rule("start", `(%s %s)? %s`, g.token(thought.open), body, said)
+	g.addRule("start", `(%s %s)? %s`, g.token(thought.open), body, said)
 }
 
-// token returns a text as it stands in a rule: by its token's number if that is special, since no
-// text has it then.
+// token returns the rule of a tag. A special token is written by its number, because no text
+// matches it.
 func (g *grammar) token(text string) string {
 	if id, special, ok := g.dialect.vocabulary(text); ok && special {
 		return fmt.Sprintf("<[%d]>", id)
@@ -110,8 +117,8 @@ func (g *grammar) token(text string) string {
 	return quote(text)
 }
 
-// until returns any text and the end of it.
-func (g *grammar) until(end string) string {
+// textUntil returns the rule of any text up to and including end.
+func (g *grammar) textUntil(end string) string {
 	if _, special, ok := g.dialect.vocabulary(end); ok && special {
 		return `/(.|\n)*/ ` + g.token(end)
 	}
@@ -119,12 +126,13 @@ func (g *grammar) until(end string) string {
 	for _, r := range end {
 		name += fmt.Sprintf("_%x", r)
 	}
-	g.once("until"+name+"[lazy]", `/(.|\n)*%s/`, quoteRegex(end))
+	g.addRuleOnce("until"+name+"[lazy]", `/(.|\n)*%s/`, quoteRegex(end))
 	return "until" + name
 }
 
-// several returns what repeats rule, apart by between, or the rule alone.
-func (g *grammar) several(rule, between string) string {
+// repeat returns a rule for several of rule, with between in the middle. It returns rule itself if
+// only one call may come.
+func (g *grammar) repeat(rule, between string) string {
 	if !g.parallel {
 		return rule
 	}
@@ -134,22 +142,22 @@ func (g *grammar) several(rule, between string) string {
 	return fmt.Sprintf("%s (%s %s)*", rule, between, rule)
 }
 
-// each adds one rule a tool and returns their alternatives.
-func (g *grammar) each(prefix string, write func(t Tool) string) string {
+// addRulePerTool adds one rule for each tool and returns the rule that is any of them.
+func (g *grammar) addRulePerTool(prefix string, write func(t Tool) string) string {
 	names := make([]string, len(g.tools))
 	for i, t := range g.tools {
 		names[i] = fmt.Sprintf("%s_%d", prefix, i)
-		g.rule(names[i], "%s", write(t))
+		g.addRule(names[i], "%s", write(t))
 	}
 	return "(" + strings.Join(names, " | ") + ")"
 }
 
-// spacing is the white space between the parts of JSON that is generated, a regular expression:
-// without a bound a model may never come to its end.
+// spacing is a regular expression for the white space between the parts of generated JSON. Without
+// a bound a model may write white space for ever.
 const spacing = `[\x20\x0A\x0D\x09]{1,32}`
 
-// arguments returns the JSON of a tool's arguments, which are an object even where its schema doesn't
-// say so.
+// arguments returns the rule of a tool's arguments as JSON. They are an object, even if the tool's
+// schema does not say so.
 func (g *grammar) arguments(t Tool) string {
 	const object = `{"type":"object"}`
 	s := t.Parameters
@@ -158,18 +166,19 @@ func (g *grammar) arguments(t Tool) string {
 	case text == "" || text == "null" || text == "true":
 		s = json.RawMessage(object)
 	case json.Unmarshal(s, &members) == nil && members["type"] == nil:
-		s = with(s, "type", json.RawMessage(`"object"`))
+		s = withMember(s, "type", json.RawMessage(`"object"`))
 	}
 	return g.schema(s, t.Strict)
 }
 
-// schema returns JSON by a schema as it stands in a rule.
+// schema returns the rule of JSON that follows a schema.
 func (g *grammar) schema(s json.RawMessage, strict bool) string {
 	return "%json " + string(Guided(s, strict))
 }
 
-// Guided adds to a JSON schema how its JSON is written, unless it says so itself. What is not strict
-// may have keywords that nothing is made of.
+// Guided returns a JSON schema with llguidance's options added as the member x-guidance. A schema
+// that has the member stays as it is. Without strict, llguidance ignores the keywords that it does
+// not know.
 func Guided(schema json.RawMessage, strict bool) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil || members == nil || members["x-guidance"] != nil {
@@ -182,13 +191,13 @@ func Guided(schema json.RawMessage, strict bool) json.RawMessage {
 	if err != nil {
 		panic(err) // a string and a bool
 	}
-	return with(schema, "x-guidance", how)
+	return withMember(schema, "x-guidance", how)
 }
 
-// quote returns a text as a literal of Lark, which is spelled as JSON.
+// quote returns a text as a Lark literal, which is spelled as JSON.
 func quote(text string) string { return string(appendString(nil, text)) }
 
-// quoteRegex returns a regular expression of that text alone.
+// quoteRegex returns a regular expression that matches only text.
 func quoteRegex(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -200,12 +209,14 @@ func quoteRegex(text string) string {
 	return b.String()
 }
 
-// object returns a call as JSON, with the arguments under that key.
+// object returns the rule of a call as JSON, with the arguments under key. The texts before and
+// after surround the object.
 func (g *grammar) object(t Tool, before, key, after string) string {
-	return fmt.Sprintf("%s %s %s", quote(before+`{"name": `+quote(t.Name)+`, "`+key+`": `), g.arguments(t), quote("}"+after))
+	head := quote(before + `{"name": ` + quote(t.Name) + `, "` + key + `": `)
+	return fmt.Sprintf("%s %s %s", head, g.arguments(t), quote("}"+after))
 }
 
-// function returns a call as a function's, with each value by literal.
+// function returns the rule of a call in a function's form. literal returns the rule of one value.
 func (g *grammar) function(t Tool, form *functionForm, literal func(property) string) string {
 	between := ", "
 	if form.sep == ':' {
@@ -221,9 +232,9 @@ func (g *grammar) function(t Tool, form *functionForm, literal func(property) st
 		}
 	}
 	members := strings.Join(required, " "+quote(between)+" ")
-	if len(required) == 0 && len(optional) > 0 { // one of them has no comma before it
+	if len(required) == 0 && len(optional) > 0 { // the first one written has no comma before it
 		g.chains++
-		behind := func(i int) string { // rule of what may follow the i-th
+		rest := func(i int) string { // the rule of the members that may follow the i-th
 			if i+1 == len(optional) {
 				return ""
 			}
@@ -231,9 +242,10 @@ func (g *grammar) function(t Tool, form *functionForm, literal func(property) st
 		}
 		var firsts []string
 		for i, first := range optional {
-			firsts = append(firsts, first+behind(i))
+			firsts = append(firsts, first+rest(i))
 			if i > 0 {
-				g.rule(strings.TrimSpace(behind(i-1)), "(%s %s)?%s", quote(between), first, behind(i))
+				name := strings.TrimSpace(rest(i - 1))
+				g.addRule(name, "(%s %s)?%s", quote(between), first, rest(i))
 			}
 		}
 		members = "(" + strings.Join(firsts, " | ") + ")?"
@@ -242,11 +254,12 @@ func (g *grammar) function(t Tool, form *functionForm, literal func(property) st
 			members += fmt.Sprintf(" (%s %s)?", quote(between), next)
 		}
 	}
-	return fmt.Sprintf("%s %s %s", quote(t.Name+string(form.open)), members, quote(string(form.close)))
+	return fmt.Sprintf("%s %s %s",
+		quote(t.Name+string(form.open)), members, quote(string(form.close)))
 }
 
-// scalar returns the rule of a property where a dialect has its own literals: one rule a type, and
-// any for what has none; text spells one string.
+// scalar returns the rule of a property in a dialect with literals of its own. rules has one rule
+// for each type, any stands for all other values, and text spells one string.
 func scalar(p property, rules map[string]string, any string, text func(string) string) string {
 	var list []string
 	for _, t := range p.types {
@@ -272,40 +285,44 @@ func scalar(p property, rules map[string]string, any string, text func(string) s
 type property struct {
 	name     string
 	schema   json.RawMessage
-	types    []string // of JSON; nil: any
-	texts    []string // it may be, if it is a string; nil: any
+	types    []string // JSON types; nil: any
+	texts    []string // the strings allowed; nil: any
 	kind     kind
 	required bool
 	strict   bool
 }
 
-// properties returns a tool's parameters, in the order of its schema, without those whose names cannot
-// be written: an error if one of them is required.
+// properties returns a tool's parameters in the order of its schema. It leaves out an optional one
+// whose name the dialect cannot write, and sets g.err if such a one is required.
 func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
-	if len(t.Parameters) > mostSchema {
+	if len(t.Parameters) > maxSchema {
 		g.err = cmp.Or(g.err, errSchema(t))
 		return nil
 	}
-	root, required, size := readTool(t.Parameters), map[string]bool{}, 0
+	root, required, size := readParameters(t.Parameters), map[string]bool{}, 0
 	for _, name := range root.Required {
 		required[name] = true
 	}
 	var list []property
-	for _, name := range keys(root.raw["properties"]) {
+	for _, name := range memberNames(root.raw["properties"]) {
 		if !writes(name) {
 			if required[name] {
-				g.err = cmp.Or(g.err, fmt.Errorf("no call of %q can have a parameter %.80q", t.Name, name))
+				err := fmt.Errorf("no call of %q can have a parameter %.80q", t.Name, name)
+				g.err = cmp.Or(g.err, err)
 			}
 			continue
 		}
-		p := property{name: name, schema: root.Properties[name], kind: root.kindOf(name), strict: t.Strict, required: required[name]}
+		p := property{
+			name: name, schema: root.Properties[name], kind: root.kindOf(name),
+			strict: t.Strict, required: required[name],
+		}
 		p.types, p.texts = root.shape(root.read(p.schema))
-		for _, key := range []string{"$defs", "definitions"} { // which it may refer to
+		for _, key := range []string{"$defs", "definitions"} { // the schema may refer to these
 			if defs := root.raw[key]; defs != nil && bytes.Contains(p.schema, []byte("#/"+key)) {
-				p.schema = with(p.schema, key, defs)
+				p.schema = withMember(p.schema, key, defs)
 			}
 		}
-		if size += len(p.schema); size > mostSchema {
+		if size += len(p.schema); size > maxSchema {
 			g.err = cmp.Or(g.err, errSchema(t))
 			return nil
 		}
@@ -314,13 +331,15 @@ func (g *grammar) properties(t Tool, writes func(name string) bool) []property {
 	return list
 }
 
-// errSchema says that a tool asks for too much.
+// errSchema returns the error for a tool whose schema is above maxSchema.
 func errSchema(t Tool) error {
-	return fmt.Errorf("the schema of %.80q has more than %d MiB, with what its members refer to", t.Name, mostSchema>>20)
+	const format = "the schema of %.80q has more than %d MiB, with what its members refer to"
+	return fmt.Errorf(format, t.Name, maxSchema>>20)
 }
 
-// keys returns those of a JSON object, in their order.
-func keys(object json.RawMessage) []string {
+// memberNames returns the names of a JSON object's members in their order, each once. It returns
+// nil if object is not a JSON object.
+func memberNames(object json.RawMessage) []string {
 	var list []string
 	seen := map[string]bool{}
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -342,8 +361,8 @@ func keys(object json.RawMessage) []string {
 	return list
 }
 
-// with returns a JSON object with a member more, at its beginning.
-func with(object json.RawMessage, key string, value json.RawMessage) json.RawMessage {
+// withMember returns a JSON object with another member at its beginning.
+func withMember(object json.RawMessage, key string, value json.RawMessage) json.RawMessage {
 	rest := bytes.TrimLeft(object, " \t\r\n")[1:]
 	comma := ","
 	if bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("}")) {

@@ -5,14 +5,16 @@ import (
 	"strings"
 )
 
-// harmony writes an answer as messages on channels, as gpt-oss does (github.com/openai/harmony,
-// docs/format.md; chat_template of openai/gpt-oss-20b on the hub):
+// harmony reads and writes the answers of gpt-oss, which are messages on channels:
 //
 //	<|channel|>analysis<|message|>THOUGHT<|end|><|start|>assistant<|channel|>commentary
 //	to=functions.NAME <|constrain|>json<|message|>{}<|call|>
 //
-// What is for nobody on the channels commentary and final is text. The recipient may also stand
-// before the channel.
+// A message without a recipient on the channels commentary and final is text. The recipient may
+// also stand before the channel.
+//
+// Sources: github.com/openai/harmony, docs/format.md; chat_template of openai/gpt-oss-20b on the
+// hub.
 type harmony struct{}
 
 const (
@@ -20,7 +22,7 @@ const (
 	harmonyMessage = "<|message|>"
 	harmonyChannel = "<|channel|>"
 	harmonyTo      = "to="
-	maxHeader      = 1 << 10 // bytes of a message's; what is longer is text
+	maxHeader      = 1 << 10 // bytes of a message's header; a longer one is text
 )
 
 // harmonyEnds end a message.
@@ -35,37 +37,41 @@ func (harmony) special() []string {
 func (harmony) open(*Parser, string) {}
 
 func (harmony) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
-		return fmt.Sprintf("%s %s %s %s %s %s", g.token(harmonyChannel), quote("commentary to=functions."+t.Name+" "), g.token("<|constrain|>"),
-			quote("json"), g.token(harmonyMessage), g.arguments(t))
+	call := g.addRulePerTool("call", func(t Tool) string {
+		return fmt.Sprintf("%s %s %s %s %s %s",
+			g.token(harmonyChannel), quote("commentary to=functions."+t.Name+" "),
+			g.token("<|constrain|>"), quote("json"), g.token(harmonyMessage), g.arguments(t))
 	})
-	g.analysis()
-	g.rule("calls", "analysis? %s", call) // the token behind it ends the answer
+	g.addAnalysis()
+	g.addRule("calls", "analysis? %s", call) // the token after it ends the answer
 }
 
-// analysis adds the rule of a thought.
-func (g *grammar) analysis() {
-	g.once("analysis", "%s %s %s /(.|\\n)*/ %s %s %s", g.token(harmonyChannel), quote("analysis"), g.token(harmonyMessage), g.token("<|end|>"), g.token(harmonyStart), quote("assistant"))
+// addAnalysis adds the rule of a thought.
+func (g *grammar) addAnalysis() {
+	g.addRuleOnce("analysis", "%s %s %s /(.|\\n)*/ %s %s %s",
+		g.token(harmonyChannel), quote("analysis"), g.token(harmonyMessage),
+		g.token("<|end|>"), g.token(harmonyStart), quote("assistant"))
 }
 
-// final adds the rule of an answer that is a rule on the channel of answers.
-func (g *grammar) final(rule string) {
-	g.analysis()
-	g.rule("answer", "analysis? %s %s %s %s", g.token(harmonyChannel), quote("final"), g.token(harmonyMessage), rule)
+// addFinal adds the rule of an answer on the channel final, whose text follows rule.
+func (g *grammar) addFinal(rule string) {
+	g.addAnalysis()
+	g.addRule("answer", "analysis? %s %s %s %s",
+		g.token(harmonyChannel), quote("final"), g.token(harmonyMessage), rule)
 }
 
-// A messages reads headers and what follows them.
+// A messages reads an answer that is written as messages.
 type messages struct {
 	at     messagePlace
-	before []byte // of the header, what the prompt has
-	header []byte // the rest
-	kind   Kind   // of the message
-	name   string // of the tool that it calls
-	held   []byte // what may end it
+	before []byte // the beginning of the header, which the prompt holds
+	header []byte // the rest of the header
+	kind   Kind   // the kind of the message's text
+	name   string // the tool that the message calls
+	held   []byte // bytes that may end the message
 	args   arguments
 	called bool
 	look   lookout
-	from   int // where the header begins, in source
+	from   int // the place in source where the header begins
 }
 
 type messagePlace int
@@ -75,19 +81,19 @@ const (
 	inMessage
 	atArguments
 	inMessageArguments
-	behindArguments
-	behindMessage
+	afterArguments
+	afterMessage
 )
 
-// newMessages returns what reads an answer behind a prompt, which mostly ends within a header.
+// newMessages returns the mode that reads an answer to a prompt. Most prompts end within a header.
 func newMessages(p *Parser, prompt string) *messages {
 	m := &messages{before: []byte(harmonyStart + "assistant")}
 	if at := strings.LastIndex(prompt, harmonyStart); at >= 0 {
 		was := *p
-		m.before, m.at = nil, behindMessage
+		m.before, m.at = nil, afterMessage
 		p.mode = m
-		p.again([]byte(prompt[at:]))
-		*p = was // none of that is the answer's
+		p.reread([]byte(prompt[at:]))
+		*p = was // the prompt is no part of the answer
 		m.before, m.header, m.from = m.header, nil, 0
 	}
 	return m
@@ -98,41 +104,41 @@ func (m *messages) read(p *Parser, c byte) {
 	case inHeader:
 		m.header = append(m.header, c)
 		if header, ok := strings.CutSuffix(string(m.header), harmonyMessage); ok {
-			m.begin(p, string(m.before)+header)
-		} else if !m.plausible() || len(m.header) > maxHeader {
-			m.text(p, m.header)
+			m.beginMessage(p, string(m.before)+header)
+		} else if !m.mayBeHeader() || len(m.header) > maxHeader {
+			m.treatAsText(p, m.header)
 		}
 	case inMessage:
-		m.content(p, c)
+		m.readContent(p, c)
 	case atArguments:
 		if m.held = append(m.held, c); c == '{' {
 			m.at, m.held = inMessageArguments, nil
-			p.begin(m.name, p.source.at-m.from)
-			m.argument(p, c)
+			p.beginCall(m.name, p.source.at-m.from)
+			m.readArgument(p, c)
 		} else if !isSpace(c) || len(m.held) > maxSpace {
-			m.text(p, m.held)
+			m.treatAsText(p, m.held)
 		}
 	case inMessageArguments:
-		m.argument(p, c)
-	case behindArguments:
+		m.readArgument(p, c)
+	case afterArguments:
 		if tag, ok := m.look.read(c, harmonyEnds); !ok {
-			m.text(p, m.look.held)
+			m.treatAsText(p, m.look.held)
 		} else if tag != "" {
-			m.ended(p, tag)
+			m.endMessage(p, tag)
 		}
-	case behindMessage:
+	case afterMessage:
 		if tag, ok := m.look.read(c, []string{harmonyStart}); !ok {
-			m.text(p, m.look.held)
+			m.treatAsText(p, m.look.held)
 		} else if tag != "" {
-			m.ended(p, tag)
+			m.endMessage(p, tag)
 		}
 	}
 }
 
-// plausible reports whether what has been read may be a header.
-func (m *messages) plausible() bool {
+// mayBeHeader reports whether the bytes read so far may be a header.
+func (m *messages) mayBeHeader() bool {
 	if len(m.before) == 0 {
-		return true // it has a beginning of its own
+		return true // the header has its start token in the answer
 	}
 	text := strings.TrimLeft(string(m.header), " \n")
 	for _, first := range []string{"<|", harmonyTo} {
@@ -143,8 +149,8 @@ func (m *messages) plausible() bool {
 	return false
 }
 
-// begin begins a message with that header.
-func (m *messages) begin(p *Parser, header string) {
+// beginMessage begins the message after a header.
+func (m *messages) beginMessage(p *Parser, header string) {
 	m.kind, m.name, m.called, m.args, m.held = Text, "", false, arguments{}, nil
 	m.before, m.header, p.source.open = nil, nil, false
 	field := func(mark string) string {
@@ -164,22 +170,22 @@ func (m *messages) begin(p *Parser, header string) {
 	}
 }
 
-// text goes on with what is no markup after all.
-func (m *messages) text(p *Parser, b []byte) {
-	p.source.back(len(b))
-	p.source.settle()
+// treatAsText reads b, which turned out not to be markup, as the beginning of a message of text.
+func (m *messages) treatAsText(p *Parser, b []byte) {
+	p.source.unread(len(b))
+	p.source.endCall()
 	p.source.at += len(b)
 	m.at, m.kind, m.before, m.header, m.held, m.look = inMessage, Text, nil, nil, nil, lookout{}
 	for _, c := range b {
-		m.content(p, c)
+		m.readContent(p, c)
 	}
 }
 
-// content reads what a message says, up to its end.
-func (m *messages) content(p *Parser, c byte) {
+// readContent reads a byte of a message's text, or of the token that ends it.
+func (m *messages) readContent(p *Parser, c byte) {
 	for m.held = append(m.held, c); len(m.held) > 0; m.held = m.held[1:] {
-		if tag, whole := match(m.held, harmonyEnds); whole {
-			m.ended(p, tag)
+		if tag, whole := matchPrefix(m.held, harmonyEnds); whole {
+			m.endMessage(p, tag)
 			return
 		} else if tag != "" {
 			return
@@ -189,25 +195,26 @@ func (m *messages) content(p *Parser, c byte) {
 	m.held = nil
 }
 
-// argument reads a byte of the arguments.
-func (m *messages) argument(p *Parser, c byte) {
+// readArgument reads a byte of the arguments.
+func (m *messages) readArgument(p *Parser, c byte) {
 	p.emit(Arguments)
 	out, end, ok := m.args.read(p.run, c)
 	switch p.run = out; {
 	case end:
-		m.at = behindArguments
+		m.at = afterArguments
 	case !ok:
-		m.text(p, []byte{c})
+		m.treatAsText(p, []byte{c})
 	}
 }
 
-// ended goes on behind a message.
-func (m *messages) ended(p *Parser, tag string) {
-	p.source.settle()
+// endMessage ends a message at the given token.
+func (m *messages) endMessage(p *Parser, tag string) {
+	p.source.endCall()
 	p.source.open = false
 	m.held, m.look = nil, lookout{}
-	if m.at = behindMessage; tag == harmonyStart {
-		m.at, m.before, m.header, m.from = inHeader, nil, []byte(harmonyStart), p.source.at-len(harmonyStart)
+	if m.at = afterMessage; tag == harmonyStart {
+		m.at, m.before, m.header = inHeader, nil, []byte(harmonyStart)
+		m.from = p.source.at - len(harmonyStart)
 	}
 }
 
@@ -217,8 +224,9 @@ func (m *messages) end(p *Parser, cut bool) {
 		p.emit(m.kind, m.held...)
 	case atArguments:
 		p.emit(Text, m.held...)
-	case inHeader: // of which a beginning is nothing to be read
-		if h := string(m.header); len(m.before) == 0 && !strings.HasPrefix(h, harmonyStart+"assistant") {
+	case inHeader: // the unfinished header of an assistant's message holds no text
+		isAssistant := strings.HasPrefix(string(m.header), harmonyStart+"assistant")
+		if len(m.before) == 0 && !isAssistant {
 			p.emit(Text, m.header...)
 		}
 	case inMessageArguments:

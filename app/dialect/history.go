@@ -2,15 +2,16 @@ package dialect
 
 import "regexp"
 
-// thoughtField finds where a template reads a member of a message that may be its thought.
+// thoughtField matches template code that reads the thought of a message.
 var thoughtField = regexp.MustCompile(`[.'"](reasoning_content|reasoning|thinking)\b`)
 
-// Remembered is the name of a message's member by which the template takes the thought of an
+// Remembered returns the name of the message member from which the template reads the thought of an
 // earlier answer: reasoning_content, reasoning or thinking.
-func (d *Dialect) Remembered() string { return d.history }
+func (d *Dialect) Remembered() string { return d.thoughtMember }
 
-// remembered returns the commonest of the names that a template reads.
-func remembered(template string) string {
+// findThoughtMember returns the member's name. If the template reads several, the one that is most
+// common among templates wins; if it reads none, that is reasoning_content.
+func findThoughtMember(template string) string {
 	found := map[string]bool{}
 	for _, m := range thoughtField.FindAllStringSubmatch(template, -1) {
 		found[m[1]] = true

@@ -2,70 +2,84 @@ package dialect
 
 import "strings"
 
-// maxDepth is how deep JSON may nest in a call.
+// maxDepth is the number of objects and lists that may be open at once in a call's JSON.
 const maxDepth = 128
 
-// A scanner reads one JSON value, byte by byte. A control character in a string is the one thing
-// it lets pass that JSON doesn't have: models forget to escape a line's end.
+// A scanner reads one JSON value, byte by byte. It accepts one thing that JSON forbids: a control
+// character in a string, because models forget to escape a line's end.
 type scanner struct {
-	open  []byte // the closing brackets that are due
+	open  []byte // the closing brackets that must still come
 	state scan
-	rest  string // of a literal, or the hex digits of an escape
+	rest  string // the bytes that a literal still needs, or one byte for each missing hex digit
 	key   bool   // the string is an object's key
 }
 
-// A scan is what a scanner expects.
+// A scan names the place that a scanner has reached, and so what it expects next.
 type scan int
 
 const (
-	value      scan = iota
-	firstValue      // or the end of the list
-	firstKey        // or the end of the object
-	nextKey
-	colon
-	after // a value: a comma, or the end of what it is in
-	inString
-	escape
-	hex
-	inLiteral
-	minus // a digit
-	zero  // what is behind a first 0
-	digits
-	point // a digit
-	fraction
-	exponent // a sign or a digit
-	sign     // a digit
-	power
-	done // nothing, but for white space
+	value      scan = iota // a value
+	firstValue             // a value or the end of the list
+	firstKey               // a key or the end of the object
+	nextKey                // a key
+	colon                  // a colon
+	after                  // after a value: a comma, or the end of the list or object
+	inString               // a byte of a string, or its end
+	escape                 // the byte after a backslash
+	hex                    // a hex digit of an escape
+	inLiteral              // the next byte of true, false or null
+	minus                  // after a minus: a digit
+	zero                   // after a leading 0: a point, an exponent, or the end of the number
+	digits                 // a digit, a point, an exponent, or the end of the number
+	point                  // after the point: a digit
+	fraction               // a digit, an exponent, or the end of the number
+	exponent               // after the e: a sign or a digit
+	sign                   // after the sign of an exponent: a digit
+	power                  // a digit of the exponent, or the end of the number
+	done                   // white space alone
 )
 
-// depth is how many objects and lists are open.
+// depth returns the number of open objects and lists.
 func (s *scanner) depth() int { return len(s.open) }
 
-// inside reports whether the next byte belongs to a string.
-func (s *scanner) inside() bool { return s.state == inString || s.state == escape || s.state == hex }
+// insideString reports whether the next byte belongs to a string.
+func (s *scanner) insideString() bool {
+	return s.state == inString || s.state == escape || s.state == hex
+}
 
-// lacksBrace reports whether nothing but the last brace of an object is missing. A number might go on.
+// lacksBrace reports whether only the last brace of an object is missing. After a number it is
+// false, because the number may continue.
 func (s *scanner) lacksBrace() bool {
 	return len(s.open) == 1 && (s.state == after || s.state == firstKey)
 }
 
-// read takes the next byte, or reports false: it can't stand here, and nothing has changed.
+// read takes the next byte. It returns false, and changes nothing, if c cannot stand here.
 func (s *scanner) read(c byte) bool {
+	switch {
+	case s.insideString():
+		return s.readString(c)
+	case s.state == inLiteral:
+		return s.readLiteral(c)
+	case minus <= s.state && s.state <= power:
+		return s.readNumber(c) || s.readAfterNumber(c)
+	case isSpace(c):
+		return true
+	}
+	return s.readStructure(c)
+}
+
+// readString reads a byte of a string, or the quote that ends it.
+func (s *scanner) readString(c byte) bool {
 	switch s.state {
 	case inString:
-		switch c {
-		case '"':
-			s.state = after
-			if s.key {
-				s.state = colon
-			} else {
-				s.ended()
-			}
-		case '\\':
+		switch {
+		case c == '\\':
 			s.state = escape
+		case c == '"' && s.key:
+			s.state = colon
+		case c == '"':
+			s.endValue()
 		}
-		return true
 	case escape:
 		switch {
 		case c == 'u':
@@ -75,7 +89,6 @@ func (s *scanner) read(c byte) bool {
 		default:
 			return false
 		}
-		return true
 	case hex:
 		if !isHex(c) {
 			return false
@@ -83,42 +96,46 @@ func (s *scanner) read(c byte) bool {
 		if s.rest = s.rest[1:]; s.rest == "" {
 			s.state = inString
 		}
-		return true
-	case inLiteral:
-		if c != s.rest[0] {
-			return false
-		}
-		if s.rest = s.rest[1:]; s.rest == "" {
-			s.ended()
-		}
-		return true
 	}
-	if s.state >= minus && s.state <= power {
-		if s.number(c) {
-			return true
-		}
-		if !s.complete() {
-			return false
-		}
-		was := s.state
-		if s.ended(); s.read(c) {
-			return true
-		}
-		s.state = was
+	return true
+}
+
+// readLiteral reads a byte of true, false or null.
+func (s *scanner) readLiteral(c byte) bool {
+	if c != s.rest[0] {
 		return false
 	}
-	if isSpace(c) {
+	if s.rest = s.rest[1:]; s.rest == "" {
+		s.endValue()
+	}
+	return true
+}
+
+// readAfterNumber ends the number and reads the byte after it. It returns false, and changes nothing,
+// if the number is not complete or c cannot follow it.
+func (s *scanner) readAfterNumber(c byte) bool {
+	if !s.numberComplete() {
+		return false
+	}
+	was := s.state
+	if s.endValue(); s.read(c) {
 		return true
 	}
+	s.state = was
+	return false
+}
+
+// readStructure reads a bracket, a comma, a colon, or the first byte of a key or a value.
+func (s *scanner) readStructure(c byte) bool {
 	switch s.state {
 	case value, firstValue:
 		if c == ']' && s.state == firstValue {
-			return s.shut(c)
+			return s.closeBracket(c)
 		}
-		return s.begin(c)
+		return s.beginValue(c)
 	case firstKey, nextKey:
 		if c == '}' && s.state == firstKey {
-			return s.shut(c)
+			return s.closeBracket(c)
 		}
 		if c != '"' {
 			return false
@@ -133,7 +150,7 @@ func (s *scanner) read(c byte) bool {
 		return true
 	case after:
 		if c != ',' {
-			return s.shut(c)
+			return s.closeBracket(c)
 		}
 		s.state = value
 		if s.open[len(s.open)-1] == '}' {
@@ -144,8 +161,8 @@ func (s *scanner) read(c byte) bool {
 	return false
 }
 
-// begin reads the first byte of a value.
-func (s *scanner) begin(c byte) bool {
+// beginValue reads the first byte of a value.
+func (s *scanner) beginValue(c byte) bool {
 	switch c {
 	case '{', '[':
 		if len(s.open) == maxDepth {
@@ -177,8 +194,8 @@ func (s *scanner) begin(c byte) bool {
 	return true
 }
 
-// number reads a byte within a number.
-func (s *scanner) number(c byte) bool {
+// readNumber reads a byte of a number. It returns false, and changes nothing, if c is not one.
+func (s *scanner) readNumber(c byte) bool {
 	next := s.state
 	switch digit := isDigit(c); {
 	case digit && s.state == minus:
@@ -204,24 +221,24 @@ func (s *scanner) number(c byte) bool {
 	return true
 }
 
-// complete reports whether a number may end here.
-func (s *scanner) complete() bool {
+// numberComplete reports whether a number may end here.
+func (s *scanner) numberComplete() bool {
 	return s.state == zero || s.state == digits || s.state == fraction || s.state == power
 }
 
-// shut reads a bracket that closes.
-func (s *scanner) shut(c byte) bool {
+// closeBracket reads a closing bracket.
+func (s *scanner) closeBracket(c byte) bool {
 	last := len(s.open) - 1
 	if last < 0 || s.open[last] != c {
 		return false
 	}
 	s.open = s.open[:last]
-	s.ended()
+	s.endValue()
 	return true
 }
 
-// ended goes on behind a value.
-func (s *scanner) ended() {
+// endValue sets the state after a value.
+func (s *scanner) endValue() {
 	s.state = after
 	if len(s.open) == 0 {
 		s.state = done

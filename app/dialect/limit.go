@@ -1,6 +1,6 @@
 package dialect
 
-// Thinking reports whether what comes next is part of a thought.
+// Thinking reports whether the next byte belongs to a thought.
 func (p *Parser) Thinking() bool {
 	switch m := p.mode.(type) {
 	case *thought:
@@ -11,12 +11,12 @@ func (p *Parser) Thinking() bool {
 	return false
 }
 
-// Closing is what ends a thought at a limit, with what the templates write around it. It is empty
-// if there are no thoughts.
+// Closing returns the text that ends a thought at its token limit, with the white space that the
+// templates write around it. It is empty if the dialect has no thoughts.
 func (d *Dialect) Closing() string {
 	switch {
 	case d.channels:
-		return "<|end|>" + harmonyStart + "assistant" // whether it calls or answers is the model's to say
+		return "<|end|>" + harmonyStart + "assistant" // the model chooses to call or to answer
 	case d.thought == think:
 		return "\n</think>\n\n"
 	}

@@ -9,53 +9,53 @@ import (
 	"unicode/utf8"
 )
 
-// A literal reads the arguments of a call that are not JSON, and writes them as such: Python's
-// keyword arguments f(a=1, b='x'), or what Gemma makes of them, {a:1,b:<|"|>x<|"|>}.
+// A literal reads arguments that are not JSON, and writes them as JSON. It reads Python's keyword
+// arguments f(a=1, b='x') and Gemma's form of them, {a:1,b:<|"|>x<|"|>}.
 type literal struct {
 	delim  string                // around strings; empty: Python's quotes
-	texts  func(key string) bool // whether an argument is a string even without them; nil: none
+	texts  func(key string) bool // reports that an argument without delim is a string; nil: none is
 	open   []frame
 	at     literalPlace
-	isKey  bool   // the word or string being read is
-	name   string // of the argument being read
-	word   []byte // being read; of a string: an escape, or what may be a delimiter
-	quote  byte   // of the string being read
-	triple bool
-	quotes int  // in a row
-	valued bool // a value has begun
+	isKey  bool   // the word or string being read is a key
+	name   string // the name of the argument being read
+	word   []byte // the word being read; in a string an escape, or the beginning of a delimiter
+	quote  byte   // the quote around the string being read
+	triple bool   // three quotes stand around the string
+	quotes int    // quotes read in a row
+	valued bool   // a value has begun
 }
 
-// A frame is an object or a list that is open.
+// A frame is an open object or list.
 type frame struct {
 	close, sep byte // sep stands between key and value; 0 in a list
-	count      int
+	count      int  // items read
 }
 
 type literalPlace int
 
 const (
-	litItem literalPlace = iota // or the end
-	litSep                      // between key and value
-	litValue
-	litWord
-	litDelim  // that opens a string
-	litQuotes // that open one
-	litText
-	litEscape
-	litBehind // a comma, or the end
+	litItem   literalPlace = iota // before an item, or the end
+	litSep                        // between key and value
+	litValue                      // before a value
+	litWord                       // in a word
+	litDelim                      // in the delimiter that opens a string
+	litQuotes                     // in the quotes that open a string
+	litText                       // in a string
+	litEscape                     // after a backslash
+	litAfter                      // after an item: a comma, or the end
 )
 
-// newLiteral returns a reader of arguments, behind the bracket that opens them.
+// newLiteral returns a reader that begins after the opening bracket of the arguments.
 func newLiteral(close, sep byte, delim string) literal {
 	return literal{delim: delim, open: []frame{{close: close, sep: sep}}}
 }
 
-// pythonList returns the JSON of one of Python's lists, tuples or dicts, or false if text is none.
+// pythonList returns the JSON of a Python list, tuple or dict. ok is false if text is none of them.
 func pythonList(text []byte) (list []byte, ok bool) {
 	if len(text) == 0 || strings.IndexByte("[{(", text[0]) < 0 {
 		return nil, false
 	}
-	l := newLiteral(']', 0, "") // within a list of its own
+	l := newLiteral(']', 0, "") // the reader takes text as the only item of a list
 	for i, c := range text {
 		var v verdict
 		if list, v = l.read(list, c); v != more || len(l.open) == 1 && i < len(text)-1 {
@@ -65,11 +65,11 @@ func pythonList(text []byte) (list []byte, ok bool) {
 	return list, len(l.open) == 1
 }
 
-// read takes the next byte and adds what it stands for to dst.
+// read takes the next byte and adds its JSON to dst.
 func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 	switch l.at {
 	case litWord:
-		if !l.ends(c) {
+		if !l.endsWord(c) {
 			if len(l.word) == maxHeld {
 				return dst, wrong
 			}
@@ -92,28 +92,28 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 		}
 		return dst, more
 	case litQuotes:
-		return l.opening(dst, c)
+		return l.readQuotes(dst, c)
 	case litText:
-		return l.inString(dst, c), more
+		return l.readString(dst, c), more
 	case litEscape:
-		return l.escape(dst, c)
+		return l.readEscape(dst, c)
 	}
 	if isSpace(c) {
 		return dst, more
 	}
 	f := &l.open[len(l.open)-1]
 	switch {
-	case c == f.close && (l.at == litItem || l.at == litBehind):
+	case c == f.close && (l.at == litItem || l.at == litAfter):
 		end := byte(']')
 		if f.sep != 0 {
 			end = '}'
 		}
-		l.open, l.at = l.open[:len(l.open)-1], litBehind
+		l.open, l.at = l.open[:len(l.open)-1], litAfter
 		if dst = append(dst, end); len(l.open) == 0 {
 			return dst, ended
 		}
 		return dst, more
-	case l.at == litBehind && c == ',':
+	case l.at == litAfter && c == ',':
 		l.at = litItem
 		return dst, more
 	case l.at == litSep && c == f.sep:
@@ -126,14 +126,14 @@ func (l *literal) read(dst []byte, c byte) ([]byte, verdict) {
 		if f.sep != 0 {
 			return l.beginKey(dst, c, f.sep)
 		}
-		return l.begin(dst, c)
+		return l.beginValue(dst, c)
 	case l.at == litValue:
-		return l.begin(dst, c)
+		return l.beginValue(dst, c)
 	}
 	return dst, wrong
 }
 
-// beginKey reads the first byte of a key: a string in a dict of Python's, a bare word elsewhere.
+// beginKey reads the first byte of a key. In a Python dict that is a string, elsewhere a bare word.
 func (l *literal) beginKey(dst []byte, c, sep byte) ([]byte, verdict) {
 	l.isKey, l.word = true, append(l.word[:0], c)
 	switch {
@@ -144,7 +144,7 @@ func (l *literal) beginKey(dst []byte, c, sep byte) ([]byte, verdict) {
 			return dst, wrong
 		}
 		l.at, l.quote, l.quotes, l.triple = litQuotes, c, 1, false
-	case l.ends(c) || l.delim == "" && !isLetter(c):
+	case l.endsWord(c) || l.delim == "" && !isLetter(c):
 		return dst, wrong
 	default:
 		l.at = litWord
@@ -152,8 +152,8 @@ func (l *literal) beginKey(dst []byte, c, sep byte) ([]byte, verdict) {
 	return dst, more
 }
 
-// begin reads the first byte of a value.
-func (l *literal) begin(dst []byte, c byte) ([]byte, verdict) {
+// beginValue reads the first byte of a value.
+func (l *literal) beginValue(dst []byte, c byte) ([]byte, verdict) {
 	l.isKey, l.valued, l.word = false, true, append(l.word[:0], c)
 	switch {
 	case c == '{' || c == '[' || c == '(' && l.delim == "":
@@ -170,7 +170,7 @@ func (l *literal) begin(dst []byte, c byte) ([]byte, verdict) {
 		l.at = litDelim
 	case l.delim == "" && (c == '"' || c == '\''):
 		l.at, l.quote, l.quotes, l.triple = litQuotes, c, 1, false
-	case l.ends(c):
+	case l.endsWord(c):
 		return dst, wrong
 	default:
 		l.at = litWord
@@ -178,8 +178,8 @@ func (l *literal) begin(dst []byte, c byte) ([]byte, verdict) {
 	return dst, more
 }
 
-// ends reports whether a word ends before c.
-func (l *literal) ends(c byte) bool {
+// endsWord reports whether a word ends before c.
+func (l *literal) endsWord(c byte) bool {
 	if l.delim == "" {
 		return strings.IndexByte(" \t\r\n,:=()[]{}'\"", c) >= 0
 	}
@@ -189,7 +189,8 @@ func (l *literal) ends(c byte) bool {
 	return c == ',' || c == '}' || c == ']'
 }
 
-// endWord writes the word that has been read.
+// endWord adds the JSON of the word that has been read. It returns false if the word is not a
+// literal.
 func (l *literal) endWord(dst []byte) ([]byte, bool) {
 	word := string(bytes.TrimSpace(l.word))
 	if l.isKey {
@@ -199,7 +200,7 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 		l.at = litSep
 		return appendString(dst, word), true
 	}
-	l.at = litBehind
+	l.at = litAfter
 	if len(l.open) == 1 && l.delim != "" && l.texts != nil && l.texts(l.name) {
 		return appendString(dst, word), true
 	}
@@ -225,7 +226,7 @@ func (l *literal) endWord(dst []byte) ([]byte, bool) {
 	return append(dst, number...), true
 }
 
-// pythonNumber returns one of Python's numbers as JSON has it: 1_000, +1, .5, 1., 0x10.
+// pythonNumber returns a Python number in JSON's spelling: 1_000, +1, .5, 1., 0x10.
 func pythonNumber(word string) (string, bool) {
 	sign := ""
 	switch {
@@ -237,7 +238,8 @@ func pythonNumber(word string) (string, bool) {
 	if word == "" || !isDigit(word[0]) && word[0] != '.' {
 		return "", false
 	}
-	if n, err := strconv.ParseUint(word, 0, 64); err == nil && !(len(word) > 1 && word[0] == '0' && isDigit(word[1])) {
+	leadingZero := len(word) > 1 && word[0] == '0' && isDigit(word[1])
+	if n, err := strconv.ParseUint(word, 0, 64); err == nil && !leadingZero {
 		return sign + strconv.FormatUint(n, 10), true
 	}
 	word = strings.ReplaceAll(word, "_", "")
@@ -250,8 +252,9 @@ func pythonNumber(word string) (string, bool) {
 	return sign + word, json.Valid([]byte(sign + word))
 }
 
-// opening reads quotes of Python's at the beginning of a string: one or three, or two around nothing.
-func (l *literal) opening(dst []byte, c byte) ([]byte, verdict) {
+// readQuotes reads the quotes at the beginning of a Python string. One or three open a string, two
+// are an empty one.
+func (l *literal) readQuotes(dst []byte, c byte) ([]byte, verdict) {
 	if c == l.quote && l.quotes < 3 {
 		if l.quotes++; l.quotes < 3 {
 			return dst, more
@@ -269,8 +272,8 @@ func (l *literal) opening(dst []byte, c byte) ([]byte, verdict) {
 	return l.read(dst, c)
 }
 
-// inString reads a byte of a string, or of what ends it.
-func (l *literal) inString(dst []byte, c byte) []byte {
+// readString reads a byte of a string, or of the delimiter or quotes that end it.
+func (l *literal) readString(dst []byte, c byte) []byte {
 	if l.delim != "" {
 		for l.word = append(l.word, c); len(l.word) > 0; l.word = l.word[1:] {
 			if string(l.word) == l.delim {
@@ -304,20 +307,21 @@ func (l *literal) inString(dst []byte, c byte) []byte {
 
 // endString ends a string.
 func (l *literal) endString(dst []byte) []byte {
-	if l.at = litBehind; l.isKey {
+	if l.at = litAfter; l.isKey {
 		l.at = litSep
 	}
 	return append(dst, '"')
 }
 
-// escapes are Python's of one letter.
-var escapes = map[byte]rune{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '\'': '\'', '"': '"', 'a': 7, 'b': '\b', 'f': '\f', 'v': '\v'}
+// escapes are Python's escapes of one letter.
+var escapes = map[byte]rune{'n': '\n', 't': '\t', 'r': '\r', '\\': '\\', '\'': '\'', '"': '"',
+	'a': 7, 'b': '\b', 'f': '\f', 'v': '\v'}
 
-// digitsOf is how many digits follow the letter of an escape.
+// digitsOf gives the number of hex digits after the letter of an escape.
 var digitsOf = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
-// escape reads what is behind a backslash of Python's.
-func (l *literal) escape(dst []byte, c byte) ([]byte, verdict) {
+// readEscape reads a byte after the backslash of a Python string.
+func (l *literal) readEscape(dst []byte, c byte) ([]byte, verdict) {
 	l.word = append(l.word, c)
 	first := l.word[0]
 	n := digitsOf[first]
@@ -327,12 +331,12 @@ func (l *literal) escape(dst []byte, c byte) ([]byte, verdict) {
 	case n > 0 && isHex(c):
 		l.at = litText
 		return l.appendRune(dst, string(l.word[1:]), 16), more
-	case n > 0: // too few digits: it stands as it is
+	case n > 0: // too few digits: the escape is text
 		rest := l.word
 		l.at, l.word = litText, nil
 		dst = appendEscaped(dst, '\\')
 		for _, c := range rest {
-			dst = l.inString(dst, c)
+			dst = l.readString(dst, c)
 		}
 		return dst, more
 	case '0' <= first && first <= '7':
@@ -345,10 +349,10 @@ func (l *literal) escape(dst []byte, c byte) ([]byte, verdict) {
 		}
 		dst = l.appendRune(dst, string(l.word[:len(l.word)-1]), 8)
 		l.at, l.word = litText, l.word[:0]
-		return l.inString(dst, c), more
+		return l.readString(dst, c), more
 	}
 	l.at, l.word = litText, l.word[:0]
-	if c == '\n' { // the line goes on
+	if c == '\n' { // a backslash joins two lines
 		return dst, more
 	}
 	if r, ok := escapes[c]; ok {
@@ -357,24 +361,25 @@ func (l *literal) escape(dst []byte, c byte) ([]byte, verdict) {
 	return appendEscaped(append(dst, '\\', '\\'), c), more
 }
 
-// appendRune adds the character with that number.
+// appendRune adds the character whose number the digits give in that base. It adds the replacement
+// character if there is no such number.
 func (l *literal) appendRune(dst []byte, digits string, base int) []byte {
 	l.word = l.word[:0]
 	n, err := strconv.ParseUint(digits, base, 32)
 	if err != nil || n > utf8.MaxRune {
 		n = utf8.RuneError
 	}
-	if 0xd800 <= n && n < 0xe000 { // half of a character: the other one may follow
+	if 0xd800 <= n && n < 0xe000 { // half of a surrogate pair: the other half may follow
 		return append(append(dst, `\u`...), strconv.FormatUint(n, 16)...)
 	}
 	return appendRune(dst, rune(n))
 }
 
-// rest are the bytes that were read but not written yet.
-func (l *literal) rest() []byte {
+// unwritten returns the bytes that were read but not yet written.
+func (l *literal) unwritten() []byte {
 	switch l.at {
 	case litWord, litDelim, litText:
-		return append(l.word[:len(l.word):len(l.word)], slices.Repeat([]byte{l.quote}, l.quotes)...)
+		return slices.Concat(l.word, slices.Repeat([]byte{l.quote}, l.quotes))
 	case litQuotes:
 		return slices.Repeat([]byte{l.quote}, l.quotes)
 	case litEscape:
@@ -383,7 +388,7 @@ func (l *literal) rest() []byte {
 	return nil
 }
 
-// appendRune adds a character of a string as JSON has it.
+// appendRune adds a character of a string in JSON's spelling.
 func appendRune(dst []byte, r rune) []byte {
 	if r < utf8.RuneSelf {
 		return appendEscaped(dst, byte(r))
@@ -391,7 +396,7 @@ func appendRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// appendString adds a string as JSON has it.
+// appendString adds a string in JSON's spelling.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := range len(s) {
@@ -400,4 +405,6 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c >= utf8.RuneSelf }
+func isLetter(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c >= utf8.RuneSelf
+}

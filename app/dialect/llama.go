@@ -2,18 +2,26 @@ package dialect
 
 import "fmt"
 
-// llama writes calls without tags around them: as JSON, {"name": "f", "parameters": {}}, or as a list
-// of Python's calls, [f(a=1), g()]. Llama 3.1 and later do the former by their templates and the
-// latter where a template asks for it, Gemma 3 whatever it is asked for
-// (github.com/meta-llama/llama-models, models/llama3_1/prompt_format.md and
+// llama reads and writes calls without tags around them. They have two forms:
+//   - JSON, {"name": "f", "parameters": {}}. The templates of Llama 3.1 and later ask for it.
+//   - A list of Python calls, [f(a=1), g()]. These models write it where a template asks for it.
+//
+// Gemma 3 writes the form that it is asked for. The parser reads both whatever the template asks
+// for, because small models mix them up.
+//
+// A special token may stand before the call: <|python_tag|> of Llama 3.1 or <|python_start|> of
+// Llama
+//  4. After it the built-in tools are called as NAME.call(query="x"). JSON and Python without a
+//     token
+//
+// before them are calls only if they name a tool of the request.
+//
+// Sources: github.com/meta-llama/llama-models, models/llama3_1/prompt_format.md and
 // models/llama3_2/text_prompt_format.md; ai.google.dev/gemma/docs/capabilities/function-calling;
 // github.com/vllm-project/vllm, examples/tool_chat_template_llama3.2_pythonic.jinja and its
-// neighbours). A special token may stand before the call, <|python_tag|> of Llama 3.1 or
-// <|python_start|> of Llama 4; behind it the built-in tools are called as NAME.call(query="x").
-// Both forms are read whatever was asked for, since small models mix them up. Without a token before
-// them they are JSON and Python like any other, and calls if they name a tool of the request.
+// neighbours.
 type llama struct {
-	pythonic bool // is what a call must be under a grammar
+	pythonic bool // a grammar asks for Python calls
 	fenced   bool // calls stand in a block, ```tool_code
 }
 
@@ -23,11 +31,17 @@ var (
 	pythonTag   = tags{"<|python_tag|>", ""}
 	pythonStart = tags{"<|python_start|>", "<|python_end|>"}
 
-	pythonCalls   = &functionForm{open: '(', close: ')', sep: '=', comma: true, last: []string{"]", pythonStart.close}}
-	pythonLines   = &functionForm{open: '(', close: ')', sep: '=', lines: true, last: []string{"```"}}
-	pythonFenced  = &functionForm{open: '(', close: ')', sep: '=', comma: true, last: []string{"]", "```"}}
-	pythonBuiltIn = &functionForm{open: '(', close: ')', sep: '=', suffix: ".call", last: []string{pythonStart.close}}
+	pythonCalls   = pythonForm(functionForm{comma: true, last: []string{"]", pythonStart.close}})
+	pythonLines   = pythonForm(functionForm{lines: true, last: []string{"```"}})
+	pythonFenced  = pythonForm(functionForm{comma: true, last: []string{"]", "```"}})
+	pythonBuiltIn = pythonForm(functionForm{suffix: ".call", last: []string{pythonStart.close}})
 )
+
+// pythonForm fills in the marks of a Python call.
+func pythonForm(f functionForm) *functionForm {
+	f.open, f.close, f.sep = '(', ')', '='
+	return &f
+}
 
 func (l llama) openers() []string {
 	if l.fenced {
@@ -50,7 +64,7 @@ func (l llama) open(p *Parser, opener string) {
 		if opener == toolCode {
 			list, single, last = pythonFenced, pythonLines, []string{"```"}
 		}
-		p.mode = &fork{attempt{raw: []byte(opener), opener: len(opener)}, func(a attempt, c byte) mode {
+		p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
 			switch {
 			case c == '{':
 				return &objectCall{attempt: a, object: object{bare: true}, closing: last}
@@ -66,26 +80,34 @@ func (l llama) open(p *Parser, opener string) {
 
 func (l llama) grammar(g *grammar) {
 	if !l.pythonic {
-		call := g.each("call", func(t Tool) string { return g.object(t, "", "parameters", "") })
-		g.rule("calls", "%s", g.several(call, quote("; ")))
+		call := g.addRulePerTool("call", func(t Tool) string {
+			return g.object(t, "", "parameters", "")
+		})
+		g.addRule("calls", "%s", g.repeat(call, quote("; ")))
 		return
 	}
-	call := g.each("call", func(t Tool) string { return g.function(t, pythonCalls, g.python) })
-	calls := fmt.Sprintf("%s %s %s", quote("["), g.several(call, quote(", ")), quote("]"))
+	call := g.addRulePerTool("call", func(t Tool) string {
+		return g.function(t, pythonCalls, g.python)
+	})
+	calls := fmt.Sprintf("%s %s %s", quote("["), g.repeat(call, quote(", ")), quote("]"))
 	if l.fenced {
-		calls = fmt.Sprintf("%s %s %s", quote(toolCode+"\n"), g.several(call, quote("\n")), quote("\n```"))
+		block := g.repeat(call, quote("\n"))
+		calls = fmt.Sprintf("%s %s %s", quote(toolCode+"\n"), block, quote("\n```"))
 	}
-	g.rule("calls", "%s", calls)
+	g.addRule("calls", "%s", calls)
 }
 
-// python returns Python's literal of a property.
+// python returns the rule of a property's Python literal.
 func (g *grammar) python(p property) string {
-	g.once("py_value", `PY_STRING | PY_NUMBER | "True" | "False" | "None" | py_list | py_dict`)
-	g.once("py_list", `"[" (py_value (", " py_value)*)? "]"`)
-	g.once("py_dict", `"{" (PY_STRING ": " py_value (", " PY_STRING ": " py_value)*)? "}"`)
-	g.once("PY_STRING", `/"([^"\\\x00-\x1f]|\\(["\\bfnrt]|u[0-9a-f]{4}))*"/`)
-	g.once("PY_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
-	types := map[string]string{"string": "PY_STRING", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "PY_NUMBER",
-		"boolean": `("True" | "False")`, "null": `"None"`, "array": "py_list", "object": "py_dict"}
+	g.addRuleOnce("py_value",
+		`PY_STRING | PY_NUMBER | "True" | "False" | "None" | py_list | py_dict`)
+	g.addRuleOnce("py_list", `"[" (py_value (", " py_value)*)? "]"`)
+	g.addRuleOnce("py_dict", `"{" (PY_STRING ": " py_value (", " PY_STRING ": " py_value)*)? "}"`)
+	g.addRuleOnce("PY_STRING", `/"([^"\\\x00-\x1f]|\\(["\\bfnrt]|u[0-9a-f]{4}))*"/`)
+	g.addRuleOnce("PY_NUMBER", `/-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?/`)
+	types := map[string]string{
+		"string": "PY_STRING", "integer": `/-?(0|[1-9][0-9]{0,18})/`, "number": "PY_NUMBER",
+		"boolean": `("True" | "False")`, "null": `"None"`, "array": "py_list", "object": "py_dict",
+	}
 	return scalar(p, types, "py_value", func(text string) string { return quote(quote(text)) })
 }

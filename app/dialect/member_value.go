@@ -5,50 +5,50 @@ import (
 	"encoding/json"
 )
 
-// A memberValue reads one parameter's value.
+// A memberValue reads the value of one parameter.
 type memberValue struct {
-	form   *memberForm
-	kind   kind
-	behind bool   // the line's end that belongs to the tag
-	quoted bool   // it is a string, of which the beginning has been passed on
-	text   []byte // held back until it is clear what it is
-	held   []byte // that may belong to the tag at the end
+	form    *memberForm
+	kind    kind
+	started bool   // the first byte was read, which may be a line's end that belongs to the tag
+	quoted  bool   // the value is a string, and its beginning has been passed on
+	text    []byte // bytes held back until the type is clear
+	held    []byte // bytes that may be the beginning of the tag at the end
 }
 
-// read takes the next byte and returns the tag that ends the value, if it is whole.
+// read takes the next byte. It returns the tag that may end the value once that is whole.
 func (v *memberValue) read(p *Parser, c byte) (tag string) {
-	if !v.behind {
-		if v.behind = true; c == '\n' && v.form.lines {
+	if !v.started {
+		if v.started = true; c == '\n' && v.form.lines {
 			return ""
 		}
 	}
 	for v.held = append(v.held, c); len(v.held) > 0; v.held = v.held[1:] {
-		if text, whole := match(v.held, v.form.valueEnds); whole {
+		if text, whole := matchPrefix(v.held, v.form.valueEnds); whole {
 			v.held = nil
 			return text
 		} else if text != "" {
 			return ""
 		}
-		v.plain(p, v.held[0])
+		v.addByte(p, v.held[0])
 	}
 	v.held = nil
 	return ""
 }
 
-// plain takes a byte of the value.
-func (v *memberValue) plain(p *Parser, c byte) {
+// addByte takes a byte of the value.
+func (v *memberValue) addByte(p *Parser, c byte) {
 	if v.quoted {
 		p.run = appendEscaped(p.run, c)
 		return
 	}
 	v.text = append(v.text, c)
 	if v.kind == kindText || v.kind == kindNullable && !mayBeNull(v.text) || len(v.text) > maxHeld {
-		v.quote(p)
+		v.beginString(p)
 	}
 }
 
-// quote passes on what was held as the beginning of a string.
-func (v *memberValue) quote(p *Parser) {
+// beginString passes on the held text as the beginning of a string.
+func (v *memberValue) beginString(p *Parser) {
 	p.emit(Arguments, '"')
 	for _, c := range v.text {
 		p.run = appendEscaped(p.run, c)
@@ -56,7 +56,7 @@ func (v *memberValue) quote(p *Parser) {
 	v.text, v.quoted = nil, true
 }
 
-// end passes on what is left of a value that is whole.
+// end passes on the rest of a whole value.
 func (v *memberValue) end(p *Parser) {
 	if !v.quoted && v.kind != kindText {
 		if text, ok := typed(v.text, v.kind); ok {
@@ -65,29 +65,32 @@ func (v *memberValue) end(p *Parser) {
 		}
 	}
 	if !v.quoted {
-		v.quote(p)
+		v.beginString(p)
 	}
 	p.emit(Arguments, '"')
 }
 
-// cut passes on what is left of one that is not, and returns what no string has begun with.
+// cut ends a value that is not whole. It passes on the rest of a string. It returns the text of any
+// other value, since no byte of such a value has been passed on.
 func (v *memberValue) cut(p *Parser) []byte {
 	if !v.quoted {
 		return append(v.text, v.held...)
 	}
 	for _, c := range v.held {
-		v.plain(p, c)
+		v.addByte(p, c)
 	}
 	return nil
 }
 
-// mayBeNull reports whether a text is null so far.
+// mayBeNull reports whether text begins null or None, or is one of them.
 func mayBeNull(text []byte) bool {
-	return len(text) <= len("null") && (bytes.HasPrefix([]byte("null"), text) || bytes.HasPrefix([]byte("None"), text))
+	return len(text) <= len("null") &&
+		(bytes.HasPrefix([]byte("null"), text) || bytes.HasPrefix([]byte("None"), text))
 }
 
-// typed returns the JSON of a value that is no string by its type, or false if it is one after all.
-// The templates write true, false, null and lists as Python does.
+// typed returns the JSON of a value whose type is not a string. It returns false if the text is a
+// string after all. The templates write true, false, null and lists as Python does, so typed reads
+// these forms too.
 func typed(text []byte, k kind) ([]byte, bool) {
 	text = bytes.TrimSpace(text)
 	switch string(text) {

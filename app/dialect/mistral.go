@@ -2,13 +2,18 @@ package dialect
 
 import "fmt"
 
-// mistral writes calls behind a token of their own: [TOOL_CALLS][{"name": "f", "arguments": {}}, ...]
-// up to version 7 of its tokenizers, [TOOL_CALLS]f[CALL_ID]abc[ARGS]{} in version 11 and
-// [TOOL_CALLS]f[ARGS]{} since (github.com/mistralai/mistral-common,
-// tests/data/chat_templates/v3.jinja, v11.jinja and v13.jinja).
+// mistral reads and writes the calls of Mistral's models, which follow a token of their own. The
+// form depends on the version of the tokenizer:
+//
+//	[TOOL_CALLS][{"name": "f", "arguments": {}}, ...]  up to version 7
+//	[TOOL_CALLS]f[CALL_ID]abc[ARGS]{}                  version 11
+//	[TOOL_CALLS]f[ARGS]{}                              later versions
+//
+// Source: github.com/mistralai/mistral-common, tests/data/chat_templates/v3.jinja, v11.jinja and
+// v13.jinja.
 type mistral struct {
-	named bool // is what a call must be under a grammar
-	id    bool // with [CALL_ID]
+	named bool // a grammar asks for the form with [ARGS]
+	id    bool // a grammar asks for [CALL_ID]
 }
 
 const (
@@ -22,7 +27,7 @@ func (mistral) special() []string { return []string{mistralArgs, mistralID} }
 func (mistral) bare() string      { return "" }
 
 func (mistral) open(p *Parser, opener string) {
-	p.mode = &fork{attempt{raw: []byte(opener), opener: len(opener)}, func(a attempt, c byte) mode {
+	p.mode = &fork{opened(opener), func(a attempt, c byte) mode {
 		if c == '[' {
 			return &listCall{attempt: a}
 		}
@@ -32,29 +37,33 @@ func (mistral) open(p *Parser, opener string) {
 
 func (m mistral) grammar(g *grammar) {
 	if !m.named {
-		call := g.each("call", func(t Tool) string { return g.object(t, "", "arguments", "") })
-		g.rule("calls", "%s %s %s %s", g.token(mistralCalls), quote("["), g.several(call, quote(", ")), quote("]"))
+		call := g.addRulePerTool("call", func(t Tool) string {
+			return g.object(t, "", "arguments", "")
+		})
+		g.addRule("calls", "%s %s %s %s",
+			g.token(mistralCalls), quote("["), g.repeat(call, quote(", ")), quote("]"))
 		return
 	}
 	id := ""
 	if m.id {
 		id = g.token(mistralID) + " /[A-Za-z0-9]{9}/ "
 	}
-	call := g.each("call", func(t Tool) string {
-		return fmt.Sprintf("%s %s %s%s %s", g.token(mistralCalls), quote(t.Name), id, g.token(mistralArgs), g.arguments(t))
+	call := g.addRulePerTool("call", func(t Tool) string {
+		return fmt.Sprintf("%s %s %s%s %s",
+			g.token(mistralCalls), quote(t.Name), id, g.token(mistralArgs), g.arguments(t))
 	})
-	g.rule("calls", "%s", g.several(call, quote("")))
+	g.addRule("calls", "%s", g.repeat(call, quote("")))
 }
 
-// A listCall reads objects in a list.
+// A listCall reads one call in a list of objects.
 type listCall struct {
 	attempt
-	inside bool // the list
+	inside bool // the bracket that opens the list was read
 	object object
-	done   bool // the object is
+	done   bool // the object has ended
 	look   lookout
 
-	closing []string // behind the list
+	closing []string // the tags that may follow the list
 }
 
 func (l *listCall) read(p *Parser, c byte) {
@@ -62,19 +71,19 @@ func (l *listCall) read(p *Parser, c byte) {
 		return
 	}
 	if !l.inside {
-		l.inside = true // only [ leads here
+		l.inside = true // c is the opening bracket
 		return
 	}
 	if l.done {
 		tag, ok := l.look.read(c, []string{",", "]"})
 		switch {
 		case !ok:
-			p.toText(true)
-			p.again(l.look.held)
+			p.returnToText(true)
+			p.reread(l.look.held)
 		case tag == ",":
-			p.mode = &listCall{attempt: attempt{raw: []byte(tag), opener: len(tag)}, inside: true, closing: l.closing}
+			p.mode = &listCall{attempt: opened(tag), inside: true, closing: l.closing}
 		case tag == "]":
-			p.closing(l.closing...)
+			p.readClosing(l.closing...)
 		}
 		return
 	}
@@ -84,10 +93,10 @@ func (l *listCall) read(p *Parser, c byte) {
 	case wrong:
 		if l.called && l.object.whole { // only its end is missing
 			l.done = true
-			p.again(l.object.tail)
+			p.reread(l.object.tail)
 			return
 		}
-		l.wrong(p, c)
+		l.fail(p, c)
 	}
 }
 
@@ -98,17 +107,17 @@ func (l *listCall) end(p *Parser, cut bool) {
 		p.mode.end(p, cut)
 	case !l.done && len(l.object.tail) > 0:
 		l.done = true
-		p.again(l.object.tail)
+		p.reread(l.object.tail)
 		p.mode.end(p, cut)
 	}
 }
 
-// A namedCall reads a name and what stands between it and the arguments.
+// A namedCall reads a tool's name and the tags between it and the arguments.
 type namedCall struct {
 	attempt
 	name []byte
-	id   bool // it is behind the name
-	tag  bool // one has begun
+	id   bool // [CALL_ID] was read
+	tag  bool // a tag has begun
 	look lookout
 }
 
@@ -124,7 +133,7 @@ func (n *namedCall) read(p *Parser, c byte) {
 	if n.tag = n.tag || c == '['; !n.tag {
 		switch {
 		case isSpace(c) || c == '{' || c == '"' || len(n.raw) > 2*maxName:
-			n.wrong(p)
+			n.fail(p)
 		case !n.id:
 			n.name = append(n.name, c)
 		}
@@ -133,7 +142,7 @@ func (n *namedCall) read(p *Parser, c byte) {
 	tag, ok := n.look.read(c, []string{mistralArgs, mistralID})
 	switch {
 	case !ok || tag == mistralID && n.id || len(n.name) == 0:
-		n.wrong(p)
+		n.fail(p)
 	case tag == mistralID:
 		n.id, n.tag = true, false
 	case tag == mistralArgs:

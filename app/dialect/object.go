@@ -6,93 +6,94 @@ import (
 	"slices"
 )
 
-// An object is the JSON of one call: {"name": NAME, "arguments": {...}}, the members in any order.
-// The call begins as soon as both are known.
+// An object reads the JSON of one call: {"name": NAME, "arguments": {...}}, the members in any
+// order. The call begins as soon as its name is known and its arguments have begun.
 type object struct {
-	bare   bool // no members but those of a call, and arguments there must be
-	silent bool // nothing before it says that it is a call: that it names a tool does
+	bare   bool // only the members of a call may be there, and there must be arguments
+	silent bool // no tag precedes the object, so that it is a call only if it names a tool
 
 	at    place
 	value scanner   // the key or value being read
 	text  []byte    // its spelling, where it counts
-	key   string    // of the member being read
-	name  string    // of the tool
-	args  arguments // read so far
-	early []byte    // the arguments, of a call that has no name yet
-	given bool      // arguments have begun
-	whole bool      // and ended
-	tail  []byte    // of a call, behind these
+	key   string    // the key of the member being read
+	name  string    // the tool's name
+	args  arguments // the arguments read so far
+	early []byte    // the arguments of a call whose name has not come yet
+	given bool      // the arguments have begun
+	whole bool      // the arguments have ended
+	tail  []byte    // the text of a call after its arguments
 }
 
-// A place is where an object is being read.
+// A place says how far an object has been read.
 type place int
 
 const (
 	atStart place = iota
-	atFirst       // a key, or the end
+	atFirst       // before the first key, or the end
 	atKey
 	inKey
 	atColon
 	atValue
 	inValue
 	inArguments
-	atEnd // of a member
+	atEnd // after a member
 )
 
-// A verdict is what became of a byte.
+// A verdict says how reading continues after a byte.
 type verdict int
 
 const (
 	more  verdict = iota
-	ended         // with that byte
-	wrong         // it can't stand here
+	ended         // the byte is the last one
+	wrong         // the byte cannot stand here
 )
 
-// The keys of the members that count, and of those that a bare object may have beside them.
+// argumentKeys are the keys that hold arguments. bareKeys are all the keys of a bare object.
 var (
 	argumentKeys = []string{"arguments", "parameters"}
 	bareKeys     = []string{"name", "arguments", "parameters", "type", "id"}
 )
 
-// read takes the next byte of the call that a is. What it takes behind whole arguments of a call it
-// keeps: without the end of the object that is text.
+// read takes the next byte of the call in a. It keeps the bytes after whole arguments in tail: they
+// are text if the object has no end.
 func (o *object) read(p *Parser, a *attempt, c byte) verdict {
 	if a.called && o.whole {
 		if o.tail = append(o.tail, c); len(o.tail) > maxHeld {
 			return wrong
 		}
 	}
-	return o.take(p, a, c)
+	return o.advance(p, a, c)
 }
 
-func (o *object) take(p *Parser, a *attempt, c byte) verdict {
+// advance takes the next byte without keeping it in tail.
+func (o *object) advance(p *Parser, a *attempt, c byte) verdict {
 	switch o.at {
 	case inKey:
 		if !o.value.read(c) || len(o.text) == maxHeld {
 			return wrong
 		}
 		if o.text = append(o.text, c); o.value.state == done {
-			return o.named()
+			return o.endKey()
 		}
 		return more
 	case inValue:
 		if !o.value.read(c) {
-			if !o.value.complete() {
+			if !o.value.numberComplete() {
 				return wrong
 			}
-			o.at = atEnd // of a number
-			return o.take(p, a, c)
+			o.at = atEnd // c is the first byte after a number
+			return o.advance(p, a, c)
 		}
-		if !a.called && o.counts() {
+		if !a.called && o.valueCounts() {
 			o.text = append(o.text, c)
 		}
 		if o.value.state != done {
 			return more
 		}
 		o.at = atEnd
-		return o.valued(p, a)
+		return o.endValue(p, a)
 	case inArguments:
-		return o.argument(p, a, c)
+		return o.readArgument(p, a, c)
 	}
 	if isSpace(c) {
 		return more
@@ -101,7 +102,7 @@ func (o *object) take(p *Parser, a *attempt, c byte) verdict {
 	case o.at == atStart && c == '{':
 		o.at = atFirst
 	case (o.at == atFirst || o.at == atKey) && c == '"':
-		o.begin(inKey, c)
+		o.beginToken(inKey, c)
 	case o.at == atColon && c == ':':
 		o.at = atValue
 	case o.at == atValue && c == '{' && slices.Contains(argumentKeys, o.key):
@@ -110,36 +111,36 @@ func (o *object) take(p *Parser, a *attempt, c byte) verdict {
 		}
 		o.at, o.given = inArguments, true
 		if o.name != "" {
-			o.call(p, a)
+			o.beginCall(p, a)
 		}
-		return o.argument(p, a, c)
+		return o.readArgument(p, a, c)
 	case o.at == atValue:
-		if o.begin(inValue, c); o.value.state == value {
+		if o.beginToken(inValue, c); o.value.state == value {
 			return wrong
 		}
 	case o.at == atEnd && c == ',':
 		o.at = atKey
 	case (o.at == atEnd || o.at == atFirst) && c == '}':
-		return o.end(p, a)
+		return o.close(p, a)
 	default:
 		return wrong
 	}
 	return more
 }
 
-// begin reads the first byte of a key or value.
-func (o *object) begin(at place, c byte) {
+// beginToken reads the first byte of a key or a value.
+func (o *object) beginToken(at place, c byte) {
 	o.at, o.value, o.text = at, scanner{}, append(o.text[:0], c)
 	o.value.read(c)
 }
 
-// counts reports whether the value being read has a meaning.
-func (o *object) counts() bool {
+// valueCounts reports whether the value being read is the name or the arguments.
+func (o *object) valueCounts() bool {
 	return o.key == "name" || slices.Contains(argumentKeys, o.key)
 }
 
-// named goes on behind a key.
-func (o *object) named() verdict {
+// endKey checks a key that is whole and expects its colon.
+func (o *object) endKey() verdict {
 	o.at, o.key = atColon, ""
 	if json.Unmarshal(o.text, &o.key) != nil || o.bare && !slices.Contains(bareKeys, o.key) {
 		return wrong
@@ -147,9 +148,10 @@ func (o *object) named() verdict {
 	return more
 }
 
-// valued goes on behind a value other than an object of arguments.
-func (o *object) valued(p *Parser, a *attempt) verdict {
-	if !o.counts() {
+// endValue takes a whole value that is not an object of arguments: a name, or arguments in a
+// string.
+func (o *object) endValue(p *Parser, a *attempt) verdict {
+	if !o.valueCounts() {
 		return more
 	}
 	if a.called { // a second name, or second arguments
@@ -167,7 +169,8 @@ func (o *object) valued(p *Parser, a *attempt) verdict {
 		if o.given {
 			return wrong
 		}
-		if text != "null" && json.Unmarshal(o.text, &text) != nil { // a string that has the object within
+		// A string may hold the object.
+		if text != "null" && json.Unmarshal(o.text, &text) != nil {
 			return wrong
 		}
 		if text == "null" || text == "" {
@@ -179,13 +182,13 @@ func (o *object) valued(p *Parser, a *attempt) verdict {
 		o.early, o.given, o.whole = []byte(text), true, true
 	}
 	if o.name != "" && o.given {
-		o.call(p, a)
+		o.beginCall(p, a)
 	}
 	return more
 }
 
-// argument reads a byte of the arguments.
-func (o *object) argument(p *Parser, a *attempt, c byte) verdict {
+// readArgument reads a byte of the arguments.
+func (o *object) readArgument(p *Parser, a *attempt, c byte) verdict {
 	out, end, ok := o.args.read(o.early, c)
 	if !ok {
 		return wrong
@@ -200,21 +203,21 @@ func (o *object) argument(p *Parser, a *attempt, c byte) verdict {
 	return more
 }
 
-// call begins the call.
-func (o *object) call(p *Parser, a *attempt) {
-	a.begin(p, o.name)
+// beginCall begins the call.
+func (o *object) beginCall(p *Parser, a *attempt) {
+	a.accept(p, o.name)
 	p.emit(Arguments, o.early...)
 	o.early = nil
 }
 
-// end reads the last brace.
-func (o *object) end(p *Parser, a *attempt) verdict {
+// close reads the last brace. It makes a call without arguments one with an empty object.
+func (o *object) close(p *Parser, a *attempt) verdict {
 	if !a.called {
 		if o.bare || o.given || o.name == "" {
 			return wrong
 		}
 		o.early, o.whole = []byte("{}"), true
-		o.call(p, a)
+		o.beginCall(p, a)
 	}
 	return ended
 }

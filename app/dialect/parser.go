@@ -1,53 +1,57 @@
 package dialect
 
-import "strings"
-
-const (
-	maxHeld  = 256 << 10 // bytes of what may become a call, or of one XML parameter
-	maxSpace = 256       // bytes of white space before a call or at a thought's end; what is more passes on
+import (
+	"slices"
+	"strings"
 )
 
-// Options are what a parser goes by.
+const (
+	maxHeld  = 256 << 10 // bytes held back for a possible call, or for one XML parameter
+	maxSpace = 256       // bytes of white space held back before a call or at a thought's end
+)
+
+// Options describe the request that an answer belongs to.
 type Options struct {
-	Tools  []Tool
-	Calls  bool   // are looked for. Without Tools none is: what looks like one is text
+	Tools  []Tool // the tools that may be called
+	Calls  bool   // look for calls; without Tools every call is text
 	Prompt string // the end of the rendered prompt, which may have opened a thought, or closed one
 }
 
-// A Parser reads one answer. It is used by one goroutine at a time.
+// A Parser reads one answer. Only one goroutine at a time may use it.
 type Parser struct {
 	dialect *Dialect
-	tools   map[string]Tool // nil: no calls are looked for
-	openers []string        // of calls and thoughts, in text
-	starts  string          // their first bytes
-	longest int             // of them
+	tools   map[string]Tool // by name; nil: the parser looks for no calls
+	openers []string        // the texts that open or close a thought or open a call
+	starts  string          // the first bytes of openers
+	longest int             // bytes of the longest opener
 	bare    string          // see style
 
 	mode  mode
-	calls int    // begun
-	parts []Part // since the last Push
-	kind  Kind   // of run
-	run   []byte // the part in the making
+	calls int    // calls that have begun
+	parts []Part // finished parts since the last Push
+	kind  Kind   // the kind of run
+	run   []byte // the text of the unfinished part
 
 	source source
 
-	// In text:
-	held   []byte // which an opener may begin with
-	space  []byte // the last white space, not passed on yet
-	fresh  bool   // nothing but white space since the beginning, a thought or a call
-	texted bool   // there was text
-	begun  bool   // or a thought or a call
-	skip   bool   // newlines behind a thought go
+	// The fields below belong to inText.
+	held         []byte // bytes that may be the beginning of an opener
+	space        []byte // the last white space, not passed on yet
+	fresh        bool   // only white space came since the beginning, a thought or a call
+	hasText      bool   // the answer has text
+	hasMarkup    bool   // the answer has a thought or a call
+	skipNewlines bool   // drop the newlines after a thought
 }
 
-// A mode reads the text, one byte after the other, where it means one thing.
+// A mode reads one region of the text, such as plain text or the arguments of a call.
 type mode interface {
+	// read takes the next byte.
 	read(p *Parser, c byte)
-	// end is called at the end of the text; cut if the model didn't end it.
+	// end takes the end of the text. cut is set if the model did not end it.
 	end(p *Parser, cut bool)
 }
 
-// Parser returns a parser of one answer.
+// Parser returns a new parser for one answer.
 func (d *Dialect) Parser(o Options) *Parser {
 	p := &Parser{dialect: d, mode: inText{}, fresh: true}
 	if o.Calls && d.calls != nil && len(o.Tools) > 0 {
@@ -61,9 +65,9 @@ func (d *Dialect) Parser(o Options) *Parser {
 		p.mode = newMessages(p, o.Prompt)
 	}
 	if d.thought.open != "" {
-		p.openers = append(p.openers[:len(p.openers):len(p.openers)], d.thought.open, d.thought.close)
+		p.openers = slices.Concat(p.openers, []string{d.thought.open, d.thought.close})
 		if strings.HasSuffix(strings.TrimSpace(o.Prompt), d.thought.open) {
-			p.think()
+			p.enterThought()
 		}
 	}
 	for _, text := range p.openers {
@@ -73,7 +77,8 @@ func (d *Dialect) Parser(o Options) *Parser {
 	return p
 }
 
-// Push reads the next piece of the answer.
+// Push reads the next piece of the answer and returns the parts found so far. A piece may end
+// anywhere, even within a character.
 func (p *Parser) Push(text string) []Part {
 	if p.tools != nil {
 		p.source.text = append(p.source.text, text...)
@@ -82,37 +87,37 @@ func (p *Parser) Push(text string) []Part {
 		p.source.at++
 		p.mode.read(p, text[i])
 	}
-	return p.take()
+	return p.takeParts()
 }
 
-// Flush ends the answer where the model did.
-func (p *Parser) Flush() []Part { return p.end(false) }
+// Flush ends an answer that the model itself ended, and returns the remaining parts.
+func (p *Parser) Flush() []Part { return p.finish(false) }
 
-// Cut ends the answer where the model would have gone on: at the limit of tokens, at a stop text.
-// Nothing is completed then.
-func (p *Parser) Cut() []Part { return p.end(true) }
+// Cut ends an answer that the model would have continued, and returns the remaining parts. A token
+// limit or a stop text cuts an answer. Cut does not complete arguments.
+func (p *Parser) Cut() []Part { return p.finish(true) }
 
-func (p *Parser) end(cut bool) []Part {
+func (p *Parser) finish(cut bool) []Part {
 	p.mode.end(p, cut)
-	return p.take()
+	return p.takeParts()
 }
 
-// offers reports whether a call can be of a tool of that name.
+// offers reports whether the request has a tool with that name.
 func (p *Parser) offers(name string) bool {
 	_, ok := p.tools[name]
 	return ok
 }
 
-// take returns the parts since the last time.
-func (p *Parser) take() []Part {
-	p.close()
+// takeParts returns the parts since the last call, and forgets them.
+func (p *Parser) takeParts() []Part {
+	p.closePart()
 	parts := p.parts
 	p.parts = nil
 	return parts
 }
 
-// close ends the part in the making.
-func (p *Parser) close() {
+// closePart finishes the current part.
+func (p *Parser) closePart() {
 	if len(p.run) == 0 {
 		return
 	}
@@ -124,34 +129,34 @@ func (p *Parser) close() {
 	p.run = p.run[:0]
 }
 
-// emit adds to the part in the making, if it is of that kind.
+// emit adds text to the current part. If that is of another kind, emit begins a new one.
 func (p *Parser) emit(kind Kind, text ...byte) {
 	if kind != Arguments && len(text) > 0 {
 		p.source.open = false
 	}
 	if kind != p.kind {
-		p.close()
+		p.closePart()
 		p.kind = kind
 	}
 	p.run = append(p.run, text...)
 }
 
-// begin begins a call of which n bytes have been read. The white space before it goes.
-func (p *Parser) begin(name string, n int) {
-	p.close()
-	p.source.begin(n + len(p.space))
+// beginCall begins a call whose first n bytes have been read. It drops the white space before them.
+func (p *Parser) beginCall(name string, n int) {
+	p.closePart()
+	p.source.beginCall(n + len(p.space))
 	p.parts = append(p.parts, Part{Kind: Call, Index: p.calls, Name: name})
 	p.calls++
-	p.begun = true
+	p.hasMarkup = true
 	p.space = p.space[:0]
 }
 
-// inText reads text, up to a call or a thought.
+// inText reads plain text up to a call or a thought.
 type inText struct{}
 
 func (inText) read(p *Parser, c byte) {
-	if p.skip {
-		if p.skip = c == '\n'; p.skip {
+	if p.skipNewlines {
+		if p.skipNewlines = c == '\n'; p.skipNewlines {
 			return
 		}
 	}
@@ -162,26 +167,26 @@ func (inText) read(p *Parser, c byte) {
 			return
 		}
 		if strings.IndexByte(p.starts, c) < 0 {
-			p.plain(c)
+			p.addText(c)
 			return
 		}
 	}
 	for p.held = append(p.held, c); len(p.held) > 0; p.held = p.held[1:] {
-		opener, whole := match(p.held, p.openers)
-		if whole && p.opened(opener) {
+		opener, whole := matchPrefix(p.held, p.openers)
+		if whole && p.acceptOpener(opener) {
 			return
 		}
 		if opener != "" && !whole {
 			return
 		}
-		p.plain(p.held[0])
+		p.addText(p.held[0])
 	}
 	p.held = p.held[:0]
 }
 
 func (inText) end(p *Parser, cut bool) {
 	for _, c := range p.held {
-		p.plain(c)
+		p.addText(c)
 	}
 	p.held = p.held[:0]
 	if !p.fresh || p.calls == 0 {
@@ -190,8 +195,8 @@ func (inText) end(p *Parser, cut bool) {
 	p.space = p.space[:0]
 }
 
-// match returns the first of texts that begins with b, and whether it is all of it.
-func match(b []byte, texts []string) (text string, whole bool) {
+// matchPrefix returns the first of texts that begins with b. whole reports whether b is all of it.
+func matchPrefix(b []byte, texts []string) (text string, whole bool) {
 	for _, text := range texts {
 		if len(text) >= len(b) && text[:len(b)] == string(b) {
 			return text, len(text) == len(b)
@@ -200,8 +205,8 @@ func match(b []byte, texts []string) (text string, whole bool) {
 	return "", false
 }
 
-// opened goes on behind an opener, unless it is text here.
-func (p *Parser) opened(opener string) bool {
+// acceptOpener enters the mode for an opener. It returns false if the opener is text here.
+func (p *Parser) acceptOpener(opener string) bool {
 	switch t := p.dialect.thought; {
 	case opener != t.open && opener != t.close:
 		p.held = nil
@@ -211,19 +216,19 @@ func (p *Parser) opened(opener string) bool {
 		return false
 	case opener == t.open:
 		p.held, p.space = nil, p.space[:0]
-		p.think()
+		p.enterThought()
 		return true
-	case !p.texted && !p.begun:
+	case !p.hasText && !p.hasMarkup:
 		p.held, p.space = nil, p.space[:0]
-		p.skip, p.begun = true, true
+		p.skipNewlines, p.hasMarkup = true, true
 		return true
 	}
 	return false
 }
 
-// plain passes on a byte that begins nothing.
-func (p *Parser) plain(c byte) {
-	if isSpace(c) && (p.fresh || p.tools != nil) { // else nothing can come before which it goes
+// addText passes on a byte of text. It holds back white space that a call or a thought may follow.
+func (p *Parser) addText(c byte) {
+	if isSpace(c) && (p.fresh || p.tools != nil) { // else no call or thought can follow
 		if p.space = append(p.space, c); len(p.space) > maxSpace {
 			p.emit(Text, p.space[0])
 			p.space = p.space[1:]
@@ -232,21 +237,22 @@ func (p *Parser) plain(c byte) {
 	}
 	p.flushSpace()
 	p.emit(Text, c)
-	p.fresh, p.texted = false, true
+	p.fresh, p.hasText = false, true
 }
 
-// flushSpace passes on the white space before text, unless it is what a template puts between a call
-// and the text behind it.
+// flushSpace passes on the white space before text. It drops white space between a call and the
+// first text, because a template puts its own there.
 func (p *Parser) flushSpace() {
-	if !p.fresh || p.calls == 0 || p.texted {
+	if !p.fresh || p.calls == 0 || p.hasText {
 		p.emit(Text, p.space...)
 	}
 	p.space = p.space[:0]
 }
 
-// toText goes on with text. fresh is whether it begins anew.
-func (p *Parser) toText(fresh bool) {
-	p.source.settle()
+// returnToText makes the parser read text again. fresh reports that a call or a thought has just
+// ended, so that another may follow.
+func (p *Parser) returnToText(fresh bool) {
+	p.source.endCall()
 	p.mode, p.fresh = inText{}, fresh
 }
 

@@ -1,11 +1,14 @@
 package dialect
 
-// phi writes calls as Phi-4-mini does, as JSON between tags of its own, one or a list of them:
-// <|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|> (github.com/ggml-org/llama.cpp,
-// models/templates/llama-cpp-microsoft-Phi-4-mini-instruct.jinja), and as functools[{}] where it was not
-// told how (github.com/vllm-project/vllm, vllm/tool_parsers/phi4mini_tool_parser.py).
+// phi reads and writes the calls of Phi-4-mini. They are JSON between tags of its own, one object
+// or a list of them: <|tool_call|>{"name": "f", "arguments": {}}<|/tool_call|>. If the template
+// does not name a form, the model writes functools[{}].
+//
+// Sources: github.com/ggml-org/llama.cpp,
+// models/templates/llama-cpp-microsoft-Phi-4-mini-instruct.jinja; github.com/vllm-project/vllm,
+// vllm/tool_parsers/phi4mini_tool_parser.py.
 type phi struct {
-	list bool // is what a call must be under a grammar
+	list bool // a grammar asks for a list
 }
 
 var phiCall = tags{"<|tool_call|>", "<|/tool_call|>"}
@@ -17,7 +20,7 @@ func (phi) special() []string { return []string{phiCall.close} }
 func (phi) bare() string      { return "" }
 
 func (phi) open(p *Parser, opener string) {
-	a := attempt{raw: []byte(opener), opener: len(opener)}
+	a := opened(opener)
 	if opener == phiList {
 		p.mode = &listCall{attempt: a, inside: true}
 		return
@@ -31,11 +34,14 @@ func (phi) open(p *Parser, opener string) {
 }
 
 func (f phi) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string { return g.object(t, "", "arguments", "") })
+	call := g.addRulePerTool("call", func(t Tool) string {
+		return g.object(t, "", "arguments", "")
+	})
 	if f.list {
-		g.rule("calls", "%s %s %s %s %s", g.token(phiCall.open), quote("["), g.several(call, quote(", ")), quote("]"), g.token(phiCall.close))
+		g.addRule("calls", "%s %s %s %s %s", g.token(phiCall.open),
+			quote("["), g.repeat(call, quote(", ")), quote("]"), g.token(phiCall.close))
 		return
 	}
-	g.rule("called", "%s %s %s", g.token(phiCall.open), call, g.token(phiCall.close))
-	g.rule("calls", "%s", g.several("called", quote("")))
+	g.addRule("called", "%s %s %s", g.token(phiCall.open), call, g.token(phiCall.close))
+	g.addRule("calls", "%s", g.repeat("called", quote("")))
 }

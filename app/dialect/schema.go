@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// A kind is what the schema of a parameter makes of its text, where a dialect writes strings without
-// quotes: a string stays as it is, anything else is JSON, or a string if it is none.
+// A kind says how to read a parameter's text where a dialect writes strings without quotes. A
+// string stays as it is. Any other value is JSON, or a string if it is not valid JSON.
 type kind int
 
 const (
-	kindTyped    kind = iota // no string, or nobody knows
+	kindTyped    kind = iota // not a string, or unknown
 	kindText                 // a string
-	kindNullable             // a string, or null
+	kindNullable             // a string or null
 )
 
 const (
-	// mostSchema bounds a tool's schema that is looked into, in bytes: it is what a
-	// grammar may have.
-	mostSchema = 1 << 20
+	// maxSchema is the size in bytes up to which a tool's schema is read. A grammar may have as
+	// many.
+	maxSchema = 1 << 20
 
-	// mostRead bounds what is read of the schemas within it that refer to each other,
-	// in bytes: their branches have branches. One that is not read admits nothing.
-	mostRead = 4 << 20
+	// maxRead is the number of bytes read in all of the schemas within a tool's schema. These
+	// refer to each other, and their branches branch again. A schema beyond the bound admits no
+	// value.
+	maxRead = 4 << 20
 )
 
-// A schema is what of a JSON schema counts here.
+// A schema holds the members of a JSON schema that the package uses.
 type schema struct {
-	left *int // of mostRead; of a tool's whole schema only
+	left *int // the rest of maxRead; only in a tool's whole schema
 
 	raw        map[string]json.RawMessage
 	Properties map[string]json.RawMessage
@@ -41,15 +42,16 @@ type schema struct {
 	Old        map[string]json.RawMessage // definitions, their older name
 }
 
-// readSchema reads what it can of a schema: a member of another form than it should have is as if it
-// weren't there.
+// readSchema reads a schema. It ignores a member of the wrong type.
 func readSchema(b json.RawMessage) schema {
 	var s schema
 	if json.Unmarshal(b, &s.raw) != nil {
 		return schema{}
 	}
-	for key, to := range map[string]any{"properties": &s.Properties, "required": &s.Required, "anyOf": &s.AnyOf, "oneOf": &s.OneOf,
-		"enum": &s.Enum, "$ref": &s.Ref, "$defs": &s.Defs, "definitions": &s.Old} {
+	for key, to := range map[string]any{
+		"properties": &s.Properties, "required": &s.Required, "anyOf": &s.AnyOf, "oneOf": &s.OneOf,
+		"enum": &s.Enum, "$ref": &s.Ref, "$defs": &s.Defs, "definitions": &s.Old,
+	} {
 		if v := s.raw[key]; v != nil && json.Unmarshal(v, to) != nil {
 			continue
 		}
@@ -57,17 +59,17 @@ func readSchema(b json.RawMessage) schema {
 	return s
 }
 
-// readTool reads the schema of a tool's arguments.
-func readTool(parameters json.RawMessage) schema {
+// readParameters reads the schema of a tool's arguments. One above maxSchema reads as empty.
+func readParameters(parameters json.RawMessage) schema {
 	var s schema
-	if len(parameters) <= mostSchema {
+	if len(parameters) <= maxSchema {
 		s = readSchema(parameters)
 	}
-	s.left = new(int(mostRead))
+	s.left = new(int(maxRead))
 	return s
 }
 
-// read reads a schema within s, a tool's.
+// read reads a schema within s, which is a tool's schema. Beyond maxRead it returns an empty one.
 func (s schema) read(b json.RawMessage) schema {
 	if *s.left -= len(b) + 1; *s.left < 0 {
 		return schema{}
@@ -75,7 +77,7 @@ func (s schema) read(b json.RawMessage) schema {
 	return readSchema(b)
 }
 
-// types returns those it names, nil if none.
+// types returns the JSON types that the schema names, or nil if it names none.
 func (s schema) types() []string {
 	var list []string
 	var one string
@@ -88,10 +90,10 @@ func (s schema) types() []string {
 	return list
 }
 
-// shape returns the types of a schema within s, nil if it doesn't tell them all, and the strings it
-// lists.
+// shape returns the types of a schema within s and the strings that it lists. types is nil if the
+// schema does not name all its types.
 func (s schema) shape(within schema) (types, texts []string) {
-	if to, ok := s.refer(within); ok {
+	if to, ok := s.resolve(within); ok {
 		within = to
 	}
 	types = within.types()
@@ -108,14 +110,16 @@ func (s schema) shape(within schema) (types, texts []string) {
 	if types == nil && values != nil && len(texts) == len(values) {
 		types = []string{"string"}
 	}
-	if text, null := s.admits(within, 0); types == nil && text && null && len(within.AnyOf)+len(within.OneOf) == 2 {
+	text, null := s.admits(within, 0)
+	if types == nil && text && null && len(within.AnyOf)+len(within.OneOf) == 2 {
 		types = []string{"string", "null"}
 	}
 	return types, texts
 }
 
-// refer returns the schema that one within s refers to.
-func (s schema) refer(within schema) (schema, bool) {
+// resolve returns the schema in s to which a schema within s refers. It returns false if that has
+// no reference to a definition.
+func (s schema) resolve(within schema) (schema, bool) {
 	if _, name, ok := strings.Cut(within.Ref, "#/$defs/"); ok {
 		return s.read(s.Defs[name]), true
 	}
@@ -126,7 +130,9 @@ func (s schema) refer(within schema) (schema, bool) {
 }
 
 // kindOf returns the kind of a tool's parameter.
-func kindOf(parameters json.RawMessage, key string) kind { return readTool(parameters).kindOf(key) }
+func kindOf(parameters json.RawMessage, key string) kind {
+	return readParameters(parameters).kindOf(key)
+}
 
 // kindOf returns that of a property.
 func (s schema) kindOf(key string) kind {
@@ -144,15 +150,15 @@ func (s schema) kindOf(key string) kind {
 	return kindTyped
 }
 
-// admits reports whether a schema within s has strings, and null, among its values.
+// admits reports whether a schema within s admits strings, and whether it admits null.
 func (s schema) admits(within schema, depth int) (text, null bool) {
-	if depth > 8 || *s.left < 0 { // of schemas that refer to each other
+	if depth > 8 || *s.left < 0 { // schemas may refer to each other in a circle
 		return false, false
 	}
 	types := within.types()
 	text, null = slices.Contains(types, "string"), slices.Contains(types, "null")
 	if types == nil {
-		for _, v := range append(within.Enum[:len(within.Enum):len(within.Enum)], within.raw["const"]) {
+		for _, v := range slices.Concat(within.Enum, []json.RawMessage{within.raw["const"]}) {
 			text = text || strings.HasPrefix(string(v), `"`)
 			null = null || string(v) == "null"
 		}
@@ -161,7 +167,7 @@ func (s schema) admits(within schema, depth int) (text, null bool) {
 		t, n := s.admits(s.read(other), depth+1)
 		text, null = text || t, null || n
 	}
-	if to, ok := s.refer(within); ok {
+	if to, ok := s.resolve(within); ok {
 		t, n := s.admits(to, depth+1)
 		text, null = text || t, null || n
 	}

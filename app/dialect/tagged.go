@@ -2,11 +2,12 @@ package dialect
 
 import "fmt"
 
-// tagged writes calls as JSON between tags of their own: <tool_call>{"name": "f", "arguments":
-// {}}</tool_call>. So do Qwen2.5 and Qwen3 (chat_template in the tokenizer_config.json of
-// Qwen/Qwen2.5-7B-Instruct and Qwen/Qwen3-8B on the hub: "For each function call, return a json
-// object with function name and arguments within <tool_call></tool_call> XML tags") and Hermes 2
-// Pro and later (github.com/NousResearch/Hermes-Function-Calling, README.md).
+// tagged reads and writes the calls of Qwen2.5, Qwen3, and Hermes 2 Pro and later. They are JSON
+// between tags: <tool_call>{"name": "f", "arguments": {}}</tool_call>.
+//
+// Sources: chat_template in the tokenizer_config.json of Qwen/Qwen2.5-7B-Instruct and Qwen/Qwen3-8B
+// on the hub ("For each function call, return a json object with function name and arguments within
+// <tool_call></tool_call> XML tags"); github.com/NousResearch/Hermes-Function-Calling, README.md.
 type tagged struct{}
 
 var toolCall = tags{"<tool_call>", "</tool_call>"}
@@ -16,21 +17,22 @@ func (tagged) special() []string { return []string{toolCall.close} }
 func (tagged) bare() string      { return "" }
 
 func (tagged) open(p *Parser, opener string) {
-	p.mode = &objectCall{attempt: attempt{raw: []byte(opener), opener: len(opener)}, closing: []string{toolCall.close}}
+	p.mode = &objectCall{attempt: opened(opener), closing: []string{toolCall.close}}
 }
 
 func (tagged) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
-		return fmt.Sprintf("%s %s %s", g.token(toolCall.open), g.object(t, "\n", "arguments", "\n"), g.token(toolCall.close))
+	call := g.addRulePerTool("call", func(t Tool) string {
+		object := g.object(t, "\n", "arguments", "\n")
+		return fmt.Sprintf("%s %s %s", g.token(toolCall.open), object, g.token(toolCall.close))
 	})
-	g.rule("calls", "%s", g.several(call, quote("\n")))
+	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
 }
 
-// An objectCall reads one call that is an object, and what closes it.
+// An objectCall reads one call that is a JSON object, and the tags that close it.
 type objectCall struct {
 	attempt
 	object  object
-	closing []string
+	closing []string // the tags that may follow the object
 }
 
 func (o *objectCall) read(p *Parser, c byte) {
@@ -39,20 +41,20 @@ func (o *objectCall) read(p *Parser, c byte) {
 	}
 	switch o.object.read(p, &o.attempt, c) {
 	case ended:
-		p.closing(o.closing...)
+		p.readClosing(o.closing...)
 	case wrong:
 		if o.called && o.object.whole { // only its end is missing
-			o.unended(p)
+			o.endWithoutBrace(p)
 			return
 		}
-		o.wrong(p, c)
+		o.fail(p, c)
 	}
 }
 
-// unended goes on behind the arguments of a call that lacks the end of the object.
-func (o *objectCall) unended(p *Parser) {
-	p.closing(o.closing...)
-	p.again(o.object.tail)
+// endWithoutBrace ends a call after its arguments, because the rest of the object is missing.
+func (o *objectCall) endWithoutBrace(p *Parser) {
+	p.readClosing(o.closing...)
+	p.reread(o.object.tail)
 }
 
 func (o *objectCall) end(p *Parser, cut bool) {
@@ -61,7 +63,7 @@ func (o *objectCall) end(p *Parser, cut bool) {
 		o.reject(p)
 		p.mode.end(p, cut)
 	case len(o.object.tail) > 0:
-		o.unended(p)
+		o.endWithoutBrace(p)
 		p.mode.end(p, cut)
 	}
 }

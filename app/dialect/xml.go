@@ -5,9 +5,7 @@ import (
 	"strings"
 )
 
-// xml writes calls as Qwen3-Coder and Qwen3.5 do (chat_template of Qwen/Qwen3-Coder-30B-A3B-Instruct
-// on the hub; github.com/vllm-project/vllm, examples/tool_chat_template_qwen3coder.jinja and
-// vllm/tool_parsers/qwen3coder_tool_parser.py):
+// xml reads and writes the calls of Qwen3-Coder and Qwen3.5:
 //
 //	<tool_call>
 //	<function=NAME>
@@ -17,8 +15,12 @@ import (
 //	</function>
 //	</tool_call>
 //
-// A line's end behind <parameter=KEY> and one before </parameter> belong to the tags. What a value
-// is the tool's schema says, see kindOf.
+// A line's end after <parameter=KEY> and one before </parameter> belong to the tags. The tool's
+// schema decides which values are strings, see kindOf.
+//
+// Sources: chat_template of Qwen/Qwen3-Coder-30B-A3B-Instruct on the hub;
+// github.com/vllm-project/vllm, examples/tool_chat_template_qwen3coder.jinja and
+// vllm/tool_parsers/qwen3coder_tool_parser.py.
 type xml struct{}
 
 func (xml) openers() []string { return []string{toolCall.open} }
@@ -28,7 +30,7 @@ func (xml) special() []string {
 }
 
 func (xml) open(p *Parser, opener string) {
-	p.mode = &memberCall{attempt: attempt{raw: []byte(opener), opener: len(opener)}, form: xmlForm}
+	p.mode = &memberCall{attempt: opened(opener), form: xmlForm}
 }
 
 const (
@@ -38,13 +40,23 @@ const (
 	xmlValueEnd  = "</parameter>"
 )
 
-var xmlForm = newMemberForm(memberForm{function: xmlFunction, named: ">", parameter: xmlParameter, keyed: ">", valueEnd: xmlValueEnd, lines: true, ends: []string{xmlEnd, toolCall.close}})
+var xmlForm = newMemberForm(memberForm{
+	function: xmlFunction, named: ">",
+	parameter: xmlParameter, keyed: ">",
+	valueEnd: xmlValueEnd, lines: true,
+	ends: []string{xmlEnd, toolCall.close},
+})
+
+// writesXML reports whether a tag, or the text between two, can hold a parameter's name.
+func writesXML(name string) bool {
+	return len(name) <= maxName && !strings.ContainsAny(name, "<>\n")
+}
 
 func (xml) grammar(g *grammar) {
-	call := g.each("call", func(t Tool) string {
+	call := g.addRulePerTool("call", func(t Tool) string {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s %s", g.token(toolCall.open), quote("\n"+xmlFunction+t.Name+">\n"))
-		for _, property := range g.properties(t, func(name string) bool { return len(name) <= maxName && !strings.ContainsAny(name, "<>\n") }) {
+		for _, property := range g.properties(t, writesXML) {
 			value := g.xmlValue(property)
 			if !property.required {
 				fmt.Fprintf(&b, ` (%s %s)?`, quote(xmlParameter+property.name+">\n"), value)
@@ -55,10 +67,10 @@ func (xml) grammar(g *grammar) {
 		fmt.Fprintf(&b, " %s %s", quote(xmlEnd+"\n"), g.token(toolCall.close))
 		return b.String()
 	})
-	g.rule("calls", "%s", g.several(call, quote("\n")))
+	g.addRule("calls", "%s", g.repeat(call, quote("\n")))
 }
 
-// xmlValue returns the rule of a parameter's value and the tag behind it.
+// xmlValue returns the rule of a parameter's value and the tag after it.
 func (g *grammar) xmlValue(p property) string {
 	if p.kind == kindText && p.texts != nil {
 		var list []string
@@ -68,7 +80,7 @@ func (g *grammar) xmlValue(p property) string {
 		return "(" + strings.Join(list, " | ") + ")"
 	}
 	if p.kind == kindText || p.kind == kindNullable {
-		return g.until("\n" + xmlValueEnd + "\n")
+		return g.textUntil("\n" + xmlValueEnd + "\n")
 	}
 	return g.schema(p.schema, p.strict) + " " + quote("\n"+xmlValueEnd+"\n")
 }
